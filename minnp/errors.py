@@ -1,0 +1,59 @@
+"""Every error class of minnp. Each docstring is a failing example and its fix."""
+
+from __future__ import annotations
+
+
+class MinnpError(Exception):
+    """Base class: `except minnp.errors.MinnpError` catches whatever minnp itself raises."""
+
+
+class NotDifferentiableError(MinnpError, TypeError):
+    """A gradient flowed into an operator that has no rule for it.
+
+        grad(lambda x: np.modf(np.linalg.eigvals(x))[0].sum())(a)
+
+    Give the operator a rule with `minnp.primitive`, or cut the gradient on purpose with `np.stop_gradient(x)`.
+    """
+
+
+class TracedValueError(MinnpError, TypeError):
+    """A traced array was about to leave minnp: a foreign library asked for its data.
+
+        grad(lambda x: scipy.ndimage.laplace(x).sum())(a)      # SciPy would compute without the tape
+
+    Write that step with minnp.numpy, wrap it with `minnp.custom_vjp`, or pass `np.stop_gradient(x)`.
+    """
+
+
+class CaptureError(MinnpError, RuntimeError):
+    """Captured code did what a graph cannot hold.
+
+        total = np.zeros(3)
+        jit(lambda x: total.__iadd__(x))                       # writes to an array made outside
+
+    Pass the array in and return it, or make it inside the function.
+    """
+
+
+class BackendUnsupportedError(MinnpError):
+    """A backend's kernel cannot take these arguments (it wrote nothing): the call falls back to NumPy."""
+
+
+class FallbackError(MinnpError, RuntimeError):
+    """Under `only_mxnet` (or `only_torch`) a call found no kernel.
+
+        with minnp.policy("only_mxnet"): np.logaddexp(x, y)
+
+    Use `prefer_mxnet`, which falls back to NumPy and says so in `minnp.report()`.
+    """
+
+
+class BackendMissingError(MinnpError, ImportError):
+    """A backend was asked for whose library is not installed.
+
+        minnp.set_backend("mxnet")                             # pip install 'minnp[mxnet]'
+    """
+
+
+class SymbolError(MinnpError, ValueError):
+    """A `Function` was called with names or shapes its symbol does not expect; the message lists what it expects."""
