@@ -51,7 +51,7 @@ class FallbackError(MinnpError, RuntimeError):
 class BackendMissingError(MinnpError, ImportError):
     """A backend was asked for whose library is not installed.
 
-        minnp.set_backend("mxnet")                             # pip install 'minnp[mxnet]'
+    minnp.set_backend("mxnet")                             # pip install 'minnp[mxnet]'
     """
 
 

@@ -5,8 +5,8 @@ need kept, the shape and cost of its result, and how tests sample it. Everything
 registration) follows from the table.
 
 Rows work on *values*: NumPy arrays and scalars, tracers, or a backend's buffers; never on handles they could write to.
-Calling a row, `exp(x)`, binds it: on plain NumPy values that is the kernel alone, so a rule runs at NumPy's speed and the
-same rule, given tracers, is itself differentiated or captured.
+Calling a row, `exp(x)`, binds it: on plain NumPy values that is the kernel alone, so a rule runs at NumPy's speed, and
+the same rule, given tracers, is itself differentiated or captured.
 """
 
 from __future__ import annotations

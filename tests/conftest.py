@@ -1,0 +1,12 @@
+"""What every test runs under: one thread per numerical library, and the same hypothesis examples each time."""
+
+import os
+
+# Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import hypothesis
+
+hypothesis.settings.register_profile("minnp", derandomize=True, deadline=None, database=None, print_blob=True)
+hypothesis.settings.load_profile("minnp")
