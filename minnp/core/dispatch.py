@@ -1,0 +1,129 @@
+"""bind: the one way a row is run. Live traces first, else a backend's kernel, else NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from . import policy as policies
+from . import primitive as _primitive
+from . import report
+from .primitive import Primitive
+from .state import capture, state
+from .value import Buffer, Host, Tracer, lower
+
+# How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
+# a backend. A definition works on handles and has NumPy's signature, less `out`.
+DEFINITIONS: dict[Any, Callable] = {}
+
+
+def defines(*functions: Any) -> Callable:
+    """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too)."""
+
+    def register(definition: Callable) -> Callable:
+        for function in functions:
+            DEFINITIONS[function] = definition
+        return definition
+
+    return register
+
+
+def bind(row: Primitive, values: Any, params: dict) -> Any:
+    """Run a row on values: the highest live trace among them processes it, else its kernel runs.
+
+    values    NumPy arrays, scalars, Buffers, tracers
+    returns   a value, or a tuple of them for rows with several outputs
+    """
+    top = None
+    placed = False
+    for v in values:
+        t = type(v)
+        if t is Tracer:
+            trace = v.trace
+            if not trace.alive:
+                return bind(row, [lower(v) for v in values], params)
+            if top is None or trace.level > top.level:
+                top = trace
+        elif t is Buffer:
+            placed = True
+    if state.busy:
+        watching = capture.get()
+        if watching is not None and (top is None or top.level < watching.level):
+            top = watching
+        if top is None:
+            return _choose(row, values, params)
+    if top is not None:
+        return top.process(row, values, params)
+    if placed or row.worth is not None:
+        return _choose(row, values, params)
+    row.calls += 1
+    return row.numpy(*values, **params)
+
+
+def _choose(row: Primitive, values: Any, params: dict) -> Any:
+    """Run a row on plain values with the best kernel the policy allows, and record which."""
+    home = next((v.backend for v in values if type(v) is Buffer), None)
+    policy = policies.current()
+    why = ""
+    for backend in policy.candidates(row, values, params, home):
+        kernel = backend.kernel(row)
+        why = f"{backend.name} has no verified kernel" if kernel is None else backend.supports(row, values, params)
+        if not why:
+            start = perf_counter()
+            try:
+                out = run_on(backend, kernel, values, params, home)
+            except errors.BackendUnsupportedError as refusal:
+                why = str(refusal)
+                continue
+            report.record(row.name, backend.name, perf_counter() - start, values, "")
+            return out
+    if policy.only and policy.backend is not None:
+        raise errors.FallbackError(
+            f"np.{row.name}({', '.join(map(describe, values))}) under policy {policy.name!r}: {why or 'no backend'}; "
+            f"use 'prefer_{policy.backend}' to let NumPy run it"
+        )
+    start = perf_counter()
+    out = row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **params)
+    moved = sum(v.size * v.dtype.itemsize for v in values if type(v) is Buffer)
+    if home is not None:
+        out = _place(out, home)
+    report.record(row.name, "numpy", perf_counter() - start, values, why, moved)
+    return out
+
+
+def run_on(backend: Any, kernel: Callable, values: Any, params: dict, home: Any) -> Any:
+    """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
+    if backend.shares_host:
+        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **params)
+    data = [
+        v.data if type(v) is Buffer else backend.from_host(v) if type(v) is Host and v.ndim else v for v in values
+    ]
+    out = kernel(*data, **params)
+    wrap = (lambda d: Buffer(d, backend)) if home is not None else backend.to_host
+    return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)
+
+
+def _place(out: Any, home: Any) -> Any:
+    if isinstance(out, tuple):
+        return tuple(_place(o, home) for o in out)
+    return Buffer(home.from_host(onp.asarray(out)), home) if isinstance(out, (Host, onp.generic)) else out
+
+
+def describe(value: Any) -> str:
+    """A value in an error message: float32[3, 4], or the Python value itself."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    text = repr(value)
+    return text if len(text) < 40 else text[:37] + "..."
+
+
+def _call_values(row: Primitive, args: tuple, params: dict) -> Any:
+    """A row called on values; core.array replaces this with one that also takes handles."""
+    return bind(row, args, params)
+
+
+_primitive.call = _call_values

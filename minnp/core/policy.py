@@ -1,0 +1,104 @@
+"""Which backend's kernels a call may use: policies and the current backend.
+
+auto            the default: a verified kernel, where the row says it is worth leaving NumPy at this size
+prefer_NAME     every verified kernel of that backend, else NumPy (recorded)
+only_NAME       that backend; a call it has no kernel for raises FallbackError
+only_numpy      NumPy alone
+"""
+
+from __future__ import annotations
+
+import functools
+from contextvars import ContextVar
+from typing import Any
+
+from .. import backends
+from .primitive import Primitive
+from .state import state
+
+
+class Policy:
+    """A policy by name; also a context manager and a decorator: `with minnp.policy("only_numpy"): ...`."""
+
+    def __init__(self, name: str) -> None:
+        mode, _, backend = name.partition("_")
+        if not (name == "auto" or (mode in ("prefer", "only") and backend in ("numpy", *backends.names()))):
+            known = ["auto", "only_numpy", *(f"{m}_{b}" for b in backends.names() for m in ("prefer", "only"))]
+            raise ValueError(f"unknown policy {name!r}; known: {', '.join(known)}")
+        self.name, self.only = name, mode == "only"
+        self.backend = backend if backend not in ("", "numpy") else None
+        self.plain = self.backend is None
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
+        """The backends to ask for a kernel, best first; a value's own home is always asked."""
+        if self.backend is not None:
+            return [backends.get(self.backend)]
+        if home is not None:
+            return [home]
+        if self.only or row.worth is None:
+            return []
+        return [backends.get(name) for name in backends.installed() if row.worth(name, values, params)]
+
+    def __enter__(self) -> Policy:
+        if self.backend is not None:
+            backends.get(self.backend)  # fails here, with how to install it, rather than at the first call
+        state.busy += 1
+        self._tokens = (*getattr(self, "_tokens", ()), _context.set(self))
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        *rest, token = self._tokens
+        self._tokens = tuple(rest)
+        _context.reset(token)
+        state.busy -= 1
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def under_policy(*args: Any, **kwargs: Any) -> Any:
+            with Policy(self.name):
+                return function(*args, **kwargs)
+
+        return under_policy
+
+
+AUTO = Policy("auto")
+_context: ContextVar[Policy | None] = ContextVar("minnp.policy", default=None)
+_global = AUTO
+
+
+def current() -> Policy:
+    """The policy in force here: the innermost `with`, else the global one."""
+    return _context.get() or _global
+
+
+def policy(name: str | Policy) -> Policy:
+    """A policy object from its name (or itself). Raises ValueError for an unknown name."""
+    return name if isinstance(name, Policy) else Policy(name)
+
+
+def set_global_policy(name: str | Policy) -> None:
+    """Set the policy for every thread without one of its own."""
+    global _global
+    new = policy(name)
+    if new.backend is not None:
+        backends.get(new.backend)
+    state.busy += (not new.plain) - (not _global.plain)
+    _global = new
+
+
+def get_global_policy() -> Policy:
+    return _global
+
+
+def wrap_policy(name: str | Policy) -> Any:
+    """Decorator: run the function under this policy (MinPy's name)."""
+    return policy(name)

@@ -1,0 +1,76 @@
+"""What ran where: calls, seconds, bytes moved, and why a call fell back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from .primitive import TABLE
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_COUNTS: dict[tuple[str, str, str], list] = {}
+HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
+FIELDS = ("function", "backend", "calls", "seconds", "bytes", "moved", "why", "where")
+
+
+def record(name: str, backend: str, seconds: float, values: Any, why: str, moved: int = 0) -> None:
+    """Count one call that left the fast path."""
+    row = _COUNTS.get((name, backend, why))
+    if row is None:
+        row = _COUNTS[name, backend, why] = [0, 0.0, 0, 0, _user_line()]
+    row[0] += 1
+    row[1] += seconds
+    row[2] += sum(v.nbytes for v in values if hasattr(v, "nbytes"))
+    row[3] += moved
+
+
+def _user_line() -> str:
+    """file:line of the innermost frame outside this package."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+class Report(list):
+    """Rows of the dispatch report (dicts with FIELDS); prints as a table."""
+
+    def __str__(self) -> str:
+        head = ("function", "backend", "calls", "ms", "MB", "MB moved", "fell back because", "first at")
+        lines = [head]
+        for r in self:
+            ms = f"{1e3 * r['seconds']:.1f}" if r["seconds"] else ""
+            mb, moved = (f"{r[k] / 1e6:.2f}" if r[k] else "" for k in ("bytes", "moved"))
+            lines.append((r["function"], r["backend"], str(r["calls"]), ms, mb, moved, r["why"], r["where"]))
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        show = ["  ".join(c.rjust(w) if 2 <= i <= 5 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+        return "\n".join([show[0], "-" * len(show[0]), *show[1:]])
+
+
+def report(reset: bool = False) -> Report:
+    """The dispatch report: one row per function, backend and reason since the last reset.
+
+    seconds and bytes are measured for calls that a policy or a backend decided; plain NumPy calls on the host are
+    only counted, so that counting costs nothing.
+    """
+    rows = [
+        dict(zip(FIELDS, (name, backend, *counts[:4], why, counts[4]), strict=True))
+        for (name, backend, why), counts in _COUNTS.items()
+    ]
+    counted: dict[str, int] = {}
+    for source in (*TABLE.values(), *HOST_CALLS.values()):
+        if source.calls:
+            counted[source.name] = counted.get(source.name, 0) + source.calls
+    rows += [dict(zip(FIELDS, (name, "numpy", n, 0.0, 0, 0, "", ""), strict=True)) for name, n in counted.items()]
+    out = Report(sorted(rows, key=lambda r: (-r["calls"], r["function"])))
+    if reset:
+        reset_report()
+    return out
+
+
+def reset_report() -> None:
+    """Forget every count."""
+    _COUNTS.clear()
+    for source in (*TABLE.values(), *HOST_CALLS.values()):
+        source.calls = 0

@@ -1,0 +1,23 @@
+"""What every fast path looks at, and what is per thread and context."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+
+class State:
+    """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
+    default, an array written under a live trace). `tapes`: the live tapes, which a write must ask first."""
+
+    __slots__ = ("busy", "tapes")
+
+    def __init__(self) -> None:
+        self.busy = 0
+        self.tapes: dict[int, Any] = {}
+
+
+state = State()
+
+# The innermost capture of this context: it sees every call, traced arguments or not.
+capture: ContextVar[Any] = ContextVar("minnp.capture", default=None)

@@ -1,0 +1,167 @@
+"""Values other than NumPy arrays: tracers and backend buffers. Immutable; their operators bind rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from .primitive import TABLE
+
+Host = onp.ndarray
+
+
+class Value:
+    """Operators on values, so that one gradient rule serves NumPy arrays, tracers and device buffers alike."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy operators give way: array * tracer is tracer.__rmul__
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def T(self) -> Any:
+        return TABLE["transpose"](self)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return TABLE["getitem"](self, index=index)
+
+    def reshape(self, *shape: Any) -> Any:
+        return TABLE["reshape"](self, shape=shape[0] if len(shape) == 1 else shape)
+
+    def astype(self, dtype: Any) -> Any:
+        return TABLE["astype"](self, dtype=onp.dtype(dtype))
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return TABLE["sum"](self, axis=axis, keepdims=keepdims)
+
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divmod",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+COMPARISON = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+
+def _operator(name: str, arity: int, reflected: bool = False) -> Any:
+    if arity == 1:
+        return lambda x: TABLE[name](x)
+    if reflected:
+        return lambda x, other: TABLE[name](other, x)
+    return lambda x, other: TABLE[name](x, other)
+
+
+for _op, _name in BINARY.items():
+    setattr(Value, f"__{_op}__", _operator(_name, 2))
+    setattr(Value, f"__r{_op}__", _operator(_name, 2, reflected=True))
+for _op, _name in COMPARISON.items():
+    setattr(Value, f"__{_op}__", _operator(_name, 2))
+for _op, _name in UNARY.items():
+    setattr(Value, f"__{_op}__", _operator(_name, 1))
+Value.__hash__ = object.__hash__
+
+
+class Tracer(Value):
+    """One value as one trace sees it.
+
+    trace   the transformation that is watching
+    value   what it wraps: a NumPy array or scalar, a Buffer, a tracer of an outer trace, or (symbolic capture) a Meta
+    node    the trace's own record of it
+    view    (source tracer, row, params) if this is a view of another traced value's memory, else None
+    """
+
+    __slots__ = ("node", "trace", "value", "view")
+
+    def __init__(self, trace: Any, value: Any, node: Any, view: Any = None) -> None:
+        self.trace, self.value, self.node, self.view = trace, value, node, view
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return concrete(self).shape
+
+    @property
+    def dtype(self) -> onp.dtype:
+        return concrete(self).dtype
+
+    def __repr__(self) -> str:
+        return f"Tracer({self.trace!r}, {self.dtype}{list(self.shape)})"
+
+
+class Buffer(Value):
+    """An array that lives in a backend's own memory: `data` is the backend's object."""
+
+    __slots__ = ("_host", "backend", "data", "dtype", "shape")
+
+    def __init__(self, data: Any, backend: Any) -> None:
+        self.data, self.backend, self._host = data, backend, None
+        self.shape, self.dtype = backend.meta(data)
+
+    def host(self) -> onp.ndarray:
+        """Read-only NumPy copy of the data, made once: a value is immutable, so the two cannot disagree."""
+        if self._host is None:
+            array = onp.asarray(self.backend.to_host(self.data)).view()
+            array.flags.writeable = False
+            self._host = array
+        return self._host
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.backend.name}, {self.dtype}{list(self.shape)})"
+
+
+def lower(value: Any) -> Any:
+    """The value, without the tracers of finished traces."""
+    while type(value) is Tracer and not value.trace.alive:
+        value = value.value
+    return value
+
+
+def concrete(value: Any) -> Any:
+    """What lies under every tracer: a NumPy array or scalar, a Buffer or a Meta."""
+    while type(value) is Tracer:
+        value = value.value
+    return value
+
+
+def owner(array: onp.ndarray) -> Any:
+    """The object whose memory the array shows."""
+    base = array.base
+    while type(base) is Host:
+        array, base = base, base.base
+    return array if base is None else base
+
+
+def overlapping(a: Any, b: Any) -> bool:
+    """Whether two host arrays show the same owner's memory."""
+    return isinstance(a, Host) and isinstance(b, Host) and owner(a) is owner(b)
