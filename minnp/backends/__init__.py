@@ -1,0 +1,82 @@
+"""Backends: sets of kernels, and on a GPU places. Looked up by name, imported when first asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors
+
+
+class Backend:
+    """What core asks of a backend.
+
+    name          as in policies: "mxnet", "torch"
+    shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a place, and kernels take
+                  and return its own buffers
+    """
+
+    name = ""
+    shares_host = True
+
+    def kernel(self, row: Any) -> Callable | None:
+        """The verified kernel for a row, kernel(*data, **params), or None."""
+        raise NotImplementedError
+
+    def supports(self, row: Any, values: Any, params: dict) -> str:
+        """Empty if the kernel can take these arguments, else the reason in words."""
+        return ""
+
+    def synchronize(self) -> None:
+        """Wait until every kernel has finished."""
+
+    def to_host(self, data: Any) -> Any:
+        """A NumPy array of a buffer's elements; the caller will not write to it."""
+        raise NotImplementedError
+
+    def from_host(self, array: Any) -> Any:
+        """A buffer with a NumPy array's elements."""
+        raise NotImplementedError
+
+    def meta(self, data: Any) -> tuple[tuple[int, ...], Any]:
+        """(shape, NumPy dtype) of a buffer."""
+        raise NotImplementedError
+
+
+# name -> (module, class, library to look for, how to install it), in the order `auto` prefers them
+_REGISTRY = {
+    "mxnet": ("minnp.backends.mxnet", "MXNetBackend", "mxnet", "pip install 'minnp[mxnet]'"),
+    "torch": ("minnp.backends.torch", "TorchBackend", "torch", "pip install 'minnp[torch]'"),
+}
+_LOADED: dict[str, Any] = {}
+_INSTALLED: list[str] | None = None
+
+
+def names() -> tuple[str, ...]:
+    return tuple(_REGISTRY)
+
+
+def installed() -> list[str]:
+    """Names of the backends whose library can be imported (looked up once, nothing is imported)."""
+    global _INSTALLED
+    if _INSTALLED is None:
+        _INSTALLED = [n for n, (_, _, library, _) in _REGISTRY.items() if importlib.util.find_spec(library)]
+    return _INSTALLED
+
+
+def get(name: str) -> Backend:
+    """The backend of this name, imported on first use.
+
+    Raises ValueError for an unknown name, BackendMissingError (with the install line) where its library is absent.
+    """
+    if name in _LOADED:
+        return _LOADED[name]
+    if name not in _REGISTRY:
+        raise ValueError(f"unknown backend {name!r}; known: numpy, {', '.join(_REGISTRY)}")
+    module, cls, library, how = _REGISTRY[name]
+    if name not in installed():
+        raise errors.BackendMissingError(f"the {name} backend needs {library}, which is not installed: {how}")
+    _LOADED[name] = backend = getattr(importlib.import_module(module), cls)()
+    return backend
