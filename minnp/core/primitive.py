@@ -22,8 +22,8 @@ class Primitive:
 
     name      unique; NumPy's own name wherever NumPy has one ("linalg.inv", "fft.rfft" inside a submodule)
     numpy     kernel: (*arrays, **params) -> array, scalar, or a tuple of them. Pure; aliases an argument only if `view`
-    vjp       gradient rules: a list with one `rule(g, y, *arrays, **params)` (or None: not differentiable) per array
-              argument, or one `rule(i, g, y, *arrays, **params)` for operators with any number of arrays.
+    vjp       gradient rules: a list with one `rule(g, y, *arrays, **params)` (or None: not differentiable; or CONSTANT)
+              per array argument, or one `rule(i, g, y, *arrays, **params)` for operators with any number of arrays.
               A rule returns the cotangent of its argument before un-broadcasting: the tape sums it down to the
               argument's shape and restores its dtype, once, for every row.
               None: no rule at all (a gradient that reaches it raises); CONSTANT: the result is locally constant
@@ -73,10 +73,10 @@ class Primitive:
         return call(self, args, params)
 
     def rule(self, i: int) -> Callable | None:
-        """The vjp rule of array argument i as rule(g, y, *arrays, **params), or None."""
+        """The vjp rule of array argument i as rule(g, y, *arrays, **params), or None, or CONSTANT."""
         vjp = self.vjp
         if vjp is None or vjp is CONSTANT:
-            return None
+            return vjp
         if callable(vjp):
             return lambda g, y, *arrays, **params: vjp(i, g, y, *arrays, **params)
         return vjp[i] if i < len(vjp) else None

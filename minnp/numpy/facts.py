@@ -1,0 +1,89 @@
+"""Facts that many rows share: the shapes of results, sample arguments for the generic tests, small readers of params.
+
+Shape facts look at metas only, so they serve capture, flop counting and the tests without running a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import Meta
+
+NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
+AxisError = onp.exceptions.AxisError
+
+
+# ------------------------------------------------------------------ params
+def axis_of(axis: int, ndim: int) -> int:
+    """`axis` counted from the front; AxisError when an array of `ndim` dimensions has no such axis."""
+    axis = int(axis)
+    if not -ndim <= axis < ndim:
+        raise AxisError(axis, ndim)
+    return axis % ndim if ndim else 0
+
+
+def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction, counted from the front; None means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, Iterable):
+        axes = tuple(axis_of(a, ndim) for a in axis)
+        if len(set(axes)) != len(axes):
+            raise ValueError("duplicate value in 'axis'")
+        return axes
+    return (axis_of(axis, ndim),)
+
+
+def kept_shape(shape: Sequence[int], axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The shape a reduction over `axis` has with keepdims=True."""
+    axes = axes_of(axis, len(shape))
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def reduced_shape(shape: Sequence[int], axis: int | Sequence[int] | None, keepdims: bool = False) -> tuple[int, ...]:
+    axes = axes_of(axis, len(shape))
+    if keepdims:
+        return kept_shape(shape, axis)
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def count_of(shape: Sequence[int], axis: int | Sequence[int] | None) -> int:
+    """How many elements a reduction over `axis` takes together."""
+    n = 1
+    for a in axes_of(axis, len(shape)):
+        n *= shape[a]
+    return n
+
+
+# ------------------------------------------------------------------ shape facts
+def elementwise(ufunc: onp.ufunc) -> Callable:
+    """Broadcast shapes; the dtype NumPy's promotion gives this ufunc."""
+
+    def shape(metas: Sequence[Meta], params: dict) -> Meta | tuple[Meta, ...]:
+        out = onp.broadcast_shapes(*(m.shape for m in metas))
+        dtypes = ufunc.resolve_dtypes((*(m.dtype for m in metas), *(None,) * ufunc.nout))[ufunc.nin :]
+        results = tuple(Meta(out, d) for d in dtypes)
+        return results[0] if ufunc.nout == 1 else results
+
+    return shape
+
+
+def same(metas: Sequence[Meta], params: dict) -> Meta:
+    """The first argument's shape and dtype."""
+    return metas[0]
+
+
+# ------------------------------------------------------------------ samples
+def spread(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0, dtype: Any = float) -> onp.ndarray:
+    """Sample values in (low, high), all different; complex ones with parts in that range."""
+    draw = onp.random.RandomState(seed).uniform
+    x = draw(low, high, shape)
+    return (x + 1j * draw(low, high, shape)).astype(dtype) if onp.dtype(dtype).kind == "c" else x.astype(dtype)
+
+
+def sampled(*cases: tuple) -> Callable:
+    """samples fact from ready (arrays, params) pairs."""
+    return lambda: list(cases)

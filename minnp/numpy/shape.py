@@ -1,0 +1,239 @@
+"""Rows that move elements without changing them: reshape, transpose, broadcast and their relatives, and joining.
+
+Each is linear, and the gradient of each is another of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import Meta, per_input, primitive
+from .facts import axes_of, axis_of, same, sampled, spread
+
+
+# ------------------------------------------------------------------ broadcasting
+def _broadcast_to(x: Any, shape: Sequence[int]) -> onp.ndarray:
+    return onp.broadcast_to(x, shape)
+
+
+broadcast_to = primitive(
+    "broadcast_to",
+    numpy=_broadcast_to,
+    vjp=[lambda g, y, x, shape: sum_to(g, shape=x.shape)],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    samples=sampled(((spread(3),), {"shape": (2, 3)}), ((spread(2, 1),), {"shape": (4, 2, 3)})),
+)
+
+
+def _sum_to(x: Any, shape: Sequence[int]) -> Any:
+    """x summed down to `shape`, which broadcasts to x's shape."""
+    x = onp.asarray(x)
+    extra = x.ndim - len(shape)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1))
+    if not axes:
+        return x
+    if len(axes) == x.ndim:
+        return x.sum(dtype=x.dtype).reshape(shape)
+    return x.sum(axis=axes, dtype=x.dtype).reshape(shape)
+
+
+sum_to = primitive(
+    "sum_to",
+    numpy=_sum_to,
+    vjp=[lambda g, y, x, shape: broadcast_to(g, shape=x.shape)],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    flops=per_input(1),
+    samples=sampled(((spread(2, 3),), {"shape": (3,)}), ((spread(4, 2, 3),), {"shape": (2, 1)})),
+)
+
+
+# ------------------------------------------------------------------ new shapes
+def full_shape(shape: int | Sequence[int], size: int) -> tuple[int, ...]:
+    """`shape` as a tuple, with -1 replaced by what makes it `size` elements."""
+    shape = (shape,) if isinstance(shape, (int, onp.integer)) else tuple(shape)
+    if -1 not in shape:
+        return shape
+    known = 1
+    for n in shape:
+        known *= n if n != -1 else 1
+    return tuple(size // known if n == -1 and known else n for n in shape)
+
+
+reshape = primitive(
+    "reshape",
+    numpy=lambda x, shape, order="C": onp.reshape(x, shape, order=order),
+    vjp=[lambda g, y, x, shape, order="C": reshape(g, shape=x.shape, order=order)],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(full_shape(params["shape"], metas[0].size), metas[0].dtype),
+    samples=sampled(((spread(2, 3),), {"shape": (3, -1)}), ((spread(2, 6),), {"shape": (3, 4), "order": "F"})),
+)
+
+
+def axes_order(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim))[::-1] if axes is None else tuple(axis_of(a, ndim) for a in axes)
+
+
+def _transpose_back(g: Any, y: Any, x: Any, axes: Sequence[int] | None = None) -> Any:
+    if axes is None:
+        return transpose(g)
+    order = axes_order(axes, len(axes))
+    return transpose(g, axes=tuple(order.index(i) for i in range(len(order))))
+
+
+transpose = primitive(
+    "transpose",
+    numpy=onp.transpose,
+    vjp=[_transpose_back],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(
+        [metas[0].shape[a] for a in axes_order(params.get("axes"), metas[0].ndim)], metas[0].dtype
+    ),
+    samples=sampled(((spread(2, 3),), {}), ((spread(2, 3, 4),), {"axes": (1, -1, 0)})),
+)
+swapaxes = primitive(
+    "swapaxes",
+    numpy=onp.swapaxes,
+    vjp=[lambda g, y, x, axis1, axis2: swapaxes(g, axis1=axis1, axis2=axis2)],
+    jvp="linear",
+    saves="",
+    view=True,
+    samples=sampled(((spread(2, 3, 4),), {"axis1": 0, "axis2": -1})),
+)
+
+
+def _expanded(metas: Sequence[Meta], params: dict) -> Meta:
+    axis = params["axis"]
+    axes = axes_of(axis, metas[0].ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1))
+    sizes = iter(metas[0].shape)
+    return Meta([1 if i in axes else next(sizes) for i in range(metas[0].ndim + len(axes))], metas[0].dtype)
+
+
+expand_dims = primitive(
+    "expand_dims",
+    numpy=onp.expand_dims,
+    vjp=[lambda g, y, x, axis: reshape(g, shape=x.shape)],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=_expanded,
+    samples=sampled(((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),
+)
+squeeze = primitive(
+    "squeeze",
+    numpy=onp.squeeze,
+    vjp=[lambda g, y, x, axis=None: reshape(g, shape=x.shape)],
+    jvp="linear",
+    saves="",
+    view=True,
+    samples=sampled(((spread(1, 3, 1),), {}), ((spread(1, 3, 1),), {"axis": -1})),
+)
+flip = primitive(
+    "flip",
+    numpy=onp.flip,
+    vjp=[lambda g, y, x, axis=None: flip(g, axis=axis)],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=same,
+    samples=sampled(((spread(2, 3),), {}), ((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),
+)
+
+
+def _minus(shift: int | Sequence[int]) -> Any:
+    return tuple(-s for s in shift) if isinstance(shift, (tuple, list)) else -shift
+
+
+roll = primitive(
+    "roll",
+    numpy=onp.roll,
+    vjp=[lambda g, y, x, shift, axis=None: roll(g, shift=_minus(shift), axis=axis)],
+    jvp="linear",
+    saves="",
+    shape=same,
+    samples=sampled(
+        ((spread(2, 3),), {"shift": 2}),
+        ((spread(2, 3),), {"shift": (1, -1), "axis": (0, 1)}),
+        ((spread(3),), {"shift": -1}),
+    ),
+)
+
+# ------------------------------------------------------------------ copies
+astype = primitive(
+    "astype",
+    numpy=lambda x, dtype: onp.asarray(x).astype(dtype),
+    vjp=[lambda g, y, x, dtype: g],  # the tape restores the argument's dtype
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: Meta(metas[0].shape, onp.dtype(params["dtype"])),
+    samples=sampled(((spread(2, 3),), {"dtype": onp.dtype("f4")}), ((spread(2, 3),), {"dtype": onp.dtype("c16")})),
+)
+copy = primitive(
+    "copy",
+    numpy=lambda x, order="K": onp.array(x, order=order, copy=True),
+    vjp=[lambda g, y, x, order="K": g],
+    jvp="linear",
+    saves="",
+    shape=same,
+    samples=sampled(((spread(2, 3),), {})),
+)
+
+
+# ------------------------------------------------------------------ joining
+def _concatenated(metas: Sequence[Meta], params: dict) -> Meta:
+    axis = axis_of(params.get("axis", 0), metas[0].ndim)
+    shape = list(metas[0].shape)
+    shape[axis] = sum(m.shape[axis] for m in metas)
+    return Meta(shape, onp.result_type(*(m.dtype for m in metas)))
+
+
+def _concatenate_part(i: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
+    axis = axis_of(axis, arrays[i].ndim)
+    start = sum(a.shape[axis] for a in arrays[:i])
+    return g[(slice(None),) * axis + (slice(start, start + arrays[i].shape[axis]),)]
+
+
+concatenate = primitive(
+    "concatenate",
+    numpy=lambda *arrays, axis=0: onp.concatenate(arrays, axis=axis),
+    vjp=_concatenate_part,
+    jvp="linear",
+    saves="",
+    shape=_concatenated,
+    samples=sampled(
+        ((spread(2, 3), spread(2, 1, seed=1), spread(2, 2, seed=2)), {"axis": -1}), ((spread(2), spread(3, seed=1)), {})
+    ),
+)
+
+
+def _stacked(metas: Sequence[Meta], params: dict) -> Meta:
+    axis = axis_of(params.get("axis", 0), metas[0].ndim + 1)
+    shape = (*metas[0].shape[:axis], len(metas), *metas[0].shape[axis:])
+    return Meta(shape, onp.result_type(*(m.dtype for m in metas)))
+
+
+stack = primitive(
+    "stack",
+    numpy=lambda *arrays, axis=0: onp.stack(arrays, axis=axis),
+    vjp=lambda i, g, y, *arrays, axis=0: g[(slice(None),) * axis_of(axis, g.ndim) + (i,)],
+    jvp="linear",
+    saves="",
+    shape=_stacked,
+    samples=sampled(
+        ((spread(2, 3), spread(2, 3, seed=1)), {"axis": -1}),
+        ((1.5, spread(seed=1)), {}),
+        ((spread(2), spread(2, seed=1)), {}),
+    ),
+)
