@@ -1,0 +1,203 @@
+"""The pytest plugin: `numpy` in NumPy's test files means another namespace, and every outcome is written as it happens.
+
+MINNP_SUITE_PLAN names a JSON file: the namespace, the log of outcomes, and the tests already done by a run that died.
+Imports are rewritten in the syntax tree, so only the test files see the other namespace; NumPy's internals keep the
+real one.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy
+import pytest
+
+PLAN = json.loads(Path(os.environ["MINNP_SUITE_PLAN"]).read_text())
+NAMESPACE = PLAN["namespace"]
+SECONDS_PER_TEST = 120
+
+
+# ------------------------------------------------------------------ what an import means
+def meaning(module: str, name: str | None = None) -> Any:
+    """What `import module` (or `from module import name`) gives inside a test file.
+
+    The public namespace is ours, and lacks what ours lacks. NumPy's internals stay NumPy's, except for the public
+    functions and classes found in them under another address: those are ours too.
+    """
+    if name is None:
+        return ours(module) or Translated(importlib.import_module(module))
+    source = ours(module)
+    if source is not None and hasattr(source, name):
+        return getattr(source, name)
+    submodule = f"{module}.{name}"
+    if find(submodule):
+        return meaning(submodule)
+    return getattr(Translated(importlib.import_module(module)), name)
+
+
+@cache
+def ours(module: str) -> ModuleType | None:
+    """Our module for NumPy's `module`, or None where only NumPy has it."""
+    own = NAMESPACE + module.removeprefix("numpy")
+    if own == NAMESPACE or find(own):
+        return importlib.import_module(own)
+    parent, _, last = module.rpartition(".")
+    found = getattr(ours(parent) if parent else None, last, None)
+    return found if isinstance(found, ModuleType) and found is not sys.modules.get(module) else None
+
+
+def find(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a parent that is no package
+        return False
+
+
+class Translated(ModuleType):
+    """One of NumPy's internal modules, its public functions and classes exchanged for ours."""
+
+    def __init__(self, real: ModuleType) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__["__real__"] = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.__real__, name)
+        if isinstance(found, ModuleType) and found.__name__.startswith("numpy."):
+            return meaning(found.__name__)
+        return exchange().get(id(found), found)
+
+
+@cache
+def exchange() -> dict[int, Any]:
+    """id of NumPy's public function or class -> ours of the same name."""
+    table = {}
+    for module in (
+        "numpy",
+        "numpy.linalg",
+        "numpy.fft",
+        "numpy.random",
+        "numpy.lib",
+        "numpy.lib.stride_tricks",
+        "numpy.ma",
+    ):
+        real, own = importlib.import_module(module), ours(module)
+        if own is None:
+            continue
+        for name in dir(real):
+            found = getattr(real, name, None) if not name.startswith("_") else None
+            if callable(found) and callable(getattr(own, name, None)):
+                table.setdefault(id(found), getattr(own, name))
+    return table
+
+
+# ------------------------------------------------------------------ loading a test file
+class Redirect(ast.NodeTransformer):
+    """`import numpy.x as y` becomes `y = meaning("numpy.x")`, and likewise every form of import of NumPy."""
+
+    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
+        lines = []
+        for alias in node.names:
+            if alias.name.split(".")[0] != "numpy":
+                lines.append(ast.Import([alias]))
+            elif alias.asname:
+                lines.append(bind(alias.asname, alias.name))
+            else:
+                lines.append(bind("numpy", "numpy"))
+        return [ast.copy_location(line, node) for line in lines]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | list[ast.stmt]:
+        if node.level or node.module.split(".")[0] != "numpy":
+            return node
+        return [ast.copy_location(bind(a.asname or a.name, node.module, a.name), node) for a in node.names]
+
+
+def bind(target: str, *address: str) -> ast.stmt:
+    return ast.parse(f"{target} = __import__({__name__!r}, fromlist=['meaning']).meaning(*{address!r})").body[0]
+
+
+class Loader(importlib.machinery.SourceFileLoader):
+    def path_stats(self, path: str) -> dict:
+        raise OSError("no cached bytecode: it would be taken for NumPy's own")
+
+    def source_to_code(self, data: bytes, path: str, *, _optimize: int = -1) -> Any:
+        tree = ast.fix_missing_locations(Redirect().visit(ast.parse(data)))
+        return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+
+
+class Finder:
+    """Finds NumPy's test files, under whatever module name pytest or another test file asks for them."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not name.rpartition(".")[2].startswith("test_"):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or not spec.origin or not Path(spec.origin).is_relative_to(numpy.__path__[0]):
+            return None
+        return importlib.util.spec_from_file_location(name, spec.origin, loader=Loader(name, spec.origin))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if NAMESPACE != "numpy":
+        sys.meta_path.insert(0, Finder)  # before pytest's own, which rewrites asserts
+
+
+# ------------------------------------------------------------------ outcomes
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what an earlier run of this file (one that died) has already done."""
+    done = set(PLAN["done"])
+    items[:] = [item for item in items if test_id(item.nodeid) not in done]
+
+
+def test_id(nodeid: str) -> str:
+    return nodeid.partition("::")[2] or "collection"
+
+
+def write(*fields: str) -> None:
+    with open(PLAN["log"], "a") as file:
+        file.write(json.dumps(fields) + "\n")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        write("failed", test_id(report.nodeid), last_line(report))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    write("died", test_id(item.nodeid), "the process died in this test")  # the real outcome, if it comes, replaces it
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS_PER_TEST)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
+
+def too_long(*_: Any) -> None:
+    raise TimeoutError(f"longer than {SECONDS_PER_TEST} s")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or not report.passed:
+        outcome = "xfailed" if report.skipped and hasattr(report, "wasxfail") else report.outcome
+        write(outcome, test_id(report.nodeid), "" if report.passed else last_line(report))
+
+
+def last_line(report: Any) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else str(report.longrepr)
+    lines = [line for line in text.splitlines() if line.strip()] or [""]
+    return (lines[0] if crash else lines[-1])[:300]
