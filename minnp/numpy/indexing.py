@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta, per_input, primitive
-from .facts import sampled, spread
+from ..core.primitive import CONSTANT, Meta, per_input, primitive
+from .facts import axis_of, sampled, spread
+from .shape import reshape
 
 
 def is_basic(index: Any) -> bool:
@@ -71,5 +72,224 @@ index_add = primitive(
         ((spread(2, 3),), {"shape": (4, 3), "index": slice(1, 3)}),
         ((spread(4),), {"shape": (3,), "index": onp.array([0, 2, 0, -1])}),
         ((spread(6),), {"shape": (4, 3), "index": onp.arange(12).reshape(4, 3) % 2 == 0}),
+    ),
+)
+
+
+# ------------------------------------------------------------------ indices as arrays
+def _valid(indices: Any, n: int, mode: str) -> Any:
+    """`take`'s indices as plain ones, after its mode has been applied."""
+    if mode == "raise":
+        return indices
+    return onp.clip(indices, 0, n - 1) if mode == "clip" else onp.remainder(indices, n)
+
+
+def _take_add(g: Any, indices: Any, shape: Sequence[int], axis: int | None = None, mode: str = "raise") -> onp.ndarray:
+    size = int(onp.prod(shape)) if axis is None else shape[axis]
+    index = onp.asarray(_valid(indices, size, mode))
+    if axis is None:
+        return _index_add(g, (size,), index).reshape(shape)
+    return _index_add(g, shape, (slice(None),) * axis_of(axis, len(shape)) + (index,))
+
+
+def _taken(metas: Sequence[Meta], params: dict) -> Meta:
+    (x, indices), axis = metas, params.get("axis")
+    if axis is None:
+        return Meta(indices.shape, x.dtype)
+    axis = axis_of(axis, x.ndim)
+    return Meta((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+take = primitive(
+    "take",
+    numpy=onp.take,
+    vjp=[
+        lambda g, y, x, indices, axis=None, mode="raise": take_add(g, indices, shape=x.shape, axis=axis, mode=mode),
+        CONSTANT,
+    ],
+    jvp="multilinear",
+    saves="in",
+    shape=_taken,
+    samples=sampled(
+        ((spread(4, 3), onp.array([0, 5, 5, -1])), {}),
+        ((spread(4, 3), onp.array([[0, 2], [2, 2]])), {"axis": 1}),
+        ((spread(4, 3), onp.array([-7, 9])), {"axis": 0, "mode": "wrap"}),
+        ((spread(4, 3), onp.array([-7, 9])), {"axis": 0, "mode": "clip"}),
+    ),
+)
+take_add = primitive(
+    "take_add",
+    numpy=_take_add,
+    vjp=[lambda g, y, x, indices, shape, axis=None, mode="raise": take(g, indices, axis=axis, mode=mode), CONSTANT],
+    jvp="multilinear",
+    saves="in",
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    flops=per_input(1),
+    samples=sampled(((spread(3, 4), onp.array([0, 2, 2, 1])), {"shape": (3, 5), "axis": 1})),
+)
+
+
+def _along_axis(shape: Sequence[int], indices: Any, axis: int) -> tuple:
+    """The index tuple that reads `indices` along one axis and every position of the others."""
+    axis = axis_of(axis, len(shape))
+    return tuple(
+        indices if d == axis else onp.arange(n).reshape((1,) * d + (-1,) + (1,) * (len(shape) - d - 1))
+        for d, n in enumerate(shape)
+    )
+
+
+take_along_axis = primitive(
+    "take_along_axis",
+    numpy=onp.take_along_axis,
+    vjp=[lambda g, y, x, indices, axis: add_along_axis(g, indices, axis=axis, shape=x.shape), CONSTANT],
+    jvp="multilinear",
+    saves="in",
+    samples=sampled(
+        ((spread(3, 4), onp.array([[0, 0], [1, 3], [2, -1]])), {"axis": 1}),
+        ((spread(3, 4), onp.array([[0, 0, 1, 2]])), {"axis": 0}),
+    ),
+)
+add_along_axis = primitive(
+    "add_along_axis",
+    numpy=lambda g, indices, axis, shape: _index_add(g, shape, _along_axis(shape, indices, axis)),
+    vjp=[lambda g, y, x, indices, axis, shape: take_along_axis(g, indices, axis=axis), CONSTANT],
+    jvp="multilinear",
+    saves="in",
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    flops=per_input(1),
+    samples=sampled(((spread(3, 2), onp.array([[0, 0], [1, 3], [2, -1]])), {"axis": 1, "shape": (3, 4)})),
+)
+
+
+# ------------------------------------------------------------------ diagonals and triangles
+def _diagonal_set(g: Any, shape: Sequence[int], offset: int = 0, axis1: int = 0, axis2: int = 1) -> onp.ndarray:
+    """Zeros of `shape` with g on a diagonal."""
+    out = onp.zeros(shape, g.dtype)
+    steps = onp.arange(g.shape[-1])
+    onp.moveaxis(out, (axis1, axis2), (-2, -1))[..., steps + max(-offset, 0), steps + max(offset, 0)] = g
+    return out
+
+
+diagonal = primitive(
+    "diagonal",
+    numpy=onp.diagonal,
+    vjp=[
+        lambda g, y, x, offset=0, axis1=0, axis2=1: diagonal_set(
+            g, shape=x.shape, offset=offset, axis1=axis1, axis2=axis2
+        )
+    ],
+    jvp="linear",
+    saves="",
+    view=True,
+    samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 4),), {"offset": -1, "axis1": 2, "axis2": 0})),
+)
+diagonal_set = primitive(
+    "diagonal_set",
+    numpy=_diagonal_set,
+    vjp=[lambda g, y, x, shape, offset=0, axis1=0, axis2=1: diagonal(g, offset=offset, axis1=axis1, axis2=axis2)],
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    samples=sampled(
+        ((spread(3),), {"shape": (3, 4)}), ((spread(3, 1),), {"shape": (2, 3, 4), "offset": -1, "axis1": 0, "axis2": 2})
+    ),
+)
+tril = primitive(
+    "tril",
+    numpy=onp.tril,
+    vjp=[lambda g, y, x, k=0: tril(g, k=k)],
+    jvp="linear",
+    saves="",
+    samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 3),), {"k": -1})),
+)
+triu = primitive(
+    "triu",
+    numpy=onp.triu,
+    vjp=[lambda g, y, x, k=0: triu(g, k=k)],
+    jvp="linear",
+    saves="",
+    samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 3),), {"k": 1})),
+)
+
+
+# ------------------------------------------------------------------ memory
+def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    flat = x.reshape(-1)[offset:]
+    return onp.lib.stride_tricks.as_strided(flat, shape, [s * x.itemsize for s in strides])
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two positions of a strided view may show the same element (never False when they do)."""
+    reach = 0
+    for step, n in sorted((abs(s), n) for s, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (n - 1)
+    return False
+
+
+def _strided_add(g: Any, size: Sequence[int], offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    """Zeros of shape `size` with g added through a strided view; an element seen twice receives both."""
+    out = onp.zeros(size, g.dtype)
+    if not _overlaps(shape, strides):
+        _strided(out, offset, shape, strides)[...] = g
+        return out
+    positions = onp.full(shape, offset)
+    for d, (n, step) in enumerate(zip(shape, strides)):
+        positions += (onp.arange(n) * step).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    onp.add.at(out.reshape(-1), positions, g)
+    return out
+
+
+strided_view = primitive(
+    "strided_view",
+    numpy=_strided,
+    vjp=[
+        lambda g, y, x, offset, shape, strides: strided_add(
+            g, size=x.shape, offset=offset, shape=shape, strides=strides
+        )
+    ],
+    jvp="linear",
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    samples=sampled(
+        ((spread(4, 3),), {"offset": 1, "shape": (2, 2), "strides": (6, -1)}),
+        ((spread(6),), {"offset": 0, "shape": (4, 3), "strides": (1, 1)}),
+    ),
+)
+strided_add = primitive(
+    "strided_add",
+    numpy=_strided_add,
+    vjp=[lambda g, y, x, size, offset, shape, strides: strided_view(g, offset=offset, shape=shape, strides=strides)],
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: Meta(params["size"], metas[0].dtype),
+    flops=per_input(1),
+    samples=sampled(((spread(4, 3),), {"size": (6,), "offset": 0, "shape": (4, 3), "strides": (1, 1)})),
+)
+
+
+# ------------------------------------------------------------------ repetition
+def _repeat(g: Any, y: Any, x: Any, repeats: Any, axis: int | None = None) -> Any:
+    shape = x.shape if axis is not None else (x.size,)
+    a = 0 if axis is None else axis_of(axis, x.ndim)
+    if onp.ndim(repeats) == 0:
+        parts = reshape(g, shape=(*shape[: a + 1], int(repeats), *shape[a + 1 :]))
+        return reshape(parts.sum(axis=a + 1), shape=x.shape)
+    source = onp.repeat(onp.arange(shape[a]), repeats)
+    return reshape(take_add(g, source, shape=shape, axis=a), shape=x.shape)
+
+
+repeat = primitive(
+    "repeat",
+    numpy=onp.repeat,
+    vjp=[_repeat],
+    jvp="linear",
+    saves="",
+    samples=sampled(
+        ((spread(2, 3),), {"repeats": 2}),
+        ((spread(2, 3),), {"repeats": 3, "axis": 1}),
+        ((spread(2, 3),), {"repeats": onp.array([0, 2]), "axis": 0}),
     ),
 )

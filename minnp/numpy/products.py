@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as onp
 
 from ..core.primitive import Meta, primitive
 from .facts import sampled, spread
-from .shape import expand_dims, reshape, swapaxes
+from .indexing import index_add
+from .shape import broadcast_to, expand_dims, flip, reshape, swapaxes
 
 
 # ------------------------------------------------------------------ matmul
@@ -60,6 +62,120 @@ matmul = primitive(
                 ((2, 3), (4, 3, 2)),
                 ((5, 1, 2, 3), (4, 3, 2)),
             ]
+        )
+    ),
+)
+
+
+# ------------------------------------------------------------------ einsum
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@lru_cache(maxsize=1024)
+def explicit(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The terms of the operands and of the result, one letter per axis: no ellipsis, no implied result."""
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    free = [c for c in LETTERS if c not in subscripts]
+    hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ndims)]
+    dots = "".join(free[: max(hidden)])  # the broadcast axes, aligned at their right end
+    if not arrow:
+        letters = inputs.replace("...", "").replace(",", "")
+        output = "..." * ("..." in inputs) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    terms = [t.replace("...", dots[len(dots) - n :]) for t, n in zip(terms, hidden)]
+    return tuple(terms), output.replace("...", dots)
+
+
+def _einsum_part(i: int, g: Any, y: Any, *operands: Any, subscripts: str, **params: Any) -> Any:
+    """The cotangent of operand i: the einsum of g and the other operands, with i's term as the result."""
+    x = operands[i]
+    terms, output = explicit(subscripts, tuple(a.ndim for a in operands))
+    others = [a for k, a in enumerate(operands) if k != i]
+    inputs = [output, *(t for k, t in enumerate(terms) if k != i)]
+    # a letter that occurs twice in the term (a diagonal) comes back through an identity matrix
+    term, spare = "", iter([c for c in LETTERS if c not in "".join(terms)])
+    for c, n in zip(terms[i], x.shape):
+        if c in term:
+            others.append(onp.eye(n, dtype=x.dtype))
+            inputs.append(c + next(spare))
+        term += c if c not in term else inputs[-1][1]
+    # an axis that NumPy broadcast from length 1, or that was summed alone, comes back by broadcasting
+    sizes: dict[str, int] = {}
+    for a, t in zip((y, *others), inputs):
+        for c, n in zip(t, a.shape):
+            sizes[c] = max(n, sizes.get(c, n))
+    present = [c in sizes and (n != 1 or sizes[c] == 1) for c, n in zip(term, x.shape)]
+    target = "".join(c for c, p in zip(term, present) if p)
+    result = [sizes[c] if p else 1 for c, p in zip(term, present)]
+    back = einsum(g, *others, subscripts=f"{','.join(inputs)}->{target}", **params)
+    return broadcast_to(reshape(back, shape=result), shape=x.shape)
+
+
+def _einsum_meta(metas: Sequence[Meta], params: dict) -> Meta:
+    terms, output = explicit(params["subscripts"], tuple(m.ndim for m in metas))
+    sizes: dict[str, int] = {}
+    for m, t in zip(metas, terms):
+        for c, n in zip(t, m.shape):
+            sizes[c] = max(n, sizes.get(c, 1)) if n else 0
+    return Meta([sizes[c] for c in output], onp.result_type(*(m.dtype for m in metas)))
+
+
+def _einsum_flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
+    terms, _ = explicit(params["subscripts"], tuple(m.ndim for m in metas))
+    sizes = {c: n for m, t in zip(metas, terms) for c, n in zip(t, m.shape) if n != 1}
+    return len(metas) * int(onp.prod(list(sizes.values()), dtype=object))
+
+
+def _einsum_case(subscripts: str, *shapes: tuple) -> tuple:
+    return tuple(spread(*s, seed=i) for i, s in enumerate(shapes)), {"subscripts": subscripts}
+
+
+einsum = primitive(
+    "einsum",
+    numpy=lambda *operands, subscripts, **params: onp.einsum(subscripts, *operands, **params),
+    vjp=_einsum_part,
+    jvp="multilinear",
+    saves="in",
+    shape=_einsum_meta,
+    flops=_einsum_flops,
+    samples=sampled(
+        _einsum_case("ij,jk->ik", (2, 3), (3, 4)),
+        _einsum_case("ij->", (2, 3)),
+        _einsum_case("ij->ji", (2, 3)),
+        _einsum_case("ii", (3, 3)),
+        _einsum_case("iij->ij", (3, 3, 2)),
+        _einsum_case("iii->i", (3, 3, 3)),
+        _einsum_case("ij,j", (2, 3), (3,)),
+        _einsum_case("...ij,...jk->...ik", (4, 2, 3), (3, 2)),
+        _einsum_case("b...,b...", (2, 3, 4), (2, 1, 4)),
+        _einsum_case("ij,ij->i", (2, 3), (2, 1)),
+        _einsum_case("i,j,k->kij", (2,), (3,), (4,)),
+        _einsum_case("ijk,jl->il", (2, 3, 4), (3, 2)),
+    ),
+)
+
+
+# ------------------------------------------------------------------ convolution of two sequences
+def _convolve_part(i: int, g: Any, y: Any, a: Any, v: Any, mode: str = "full") -> Any:
+    """The cotangent of one sequence: g, padded to the full convolution, correlated with the other one."""
+    n, m = a.shape[0], v.shape[0]
+    start = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
+    g = index_add(g, shape=(n + m - 1,), index=slice(start, start + g.shape[0]))
+    return convolve(g, flip(v if i == 0 else a), mode="valid")
+
+
+convolve = primitive(
+    "convolve",
+    numpy=onp.convolve,
+    vjp=_convolve_part,
+    jvp="multilinear",
+    saves="in",
+    flops=lambda metas, params, out: 2 * out.size * min(metas[0].size, metas[1].size),
+    samples=sampled(
+        *(
+            ((spread(n), spread(m, seed=1)), {"mode": mode})
+            for mode in ("full", "same", "valid")
+            for n, m in [(5, 3), (5, 2), (2, 6), (4, 4)]
         )
     ),
 )

@@ -1,4 +1,4 @@
-"""Rows of reductions and scans along axes: sum, mean, var, prod, max, min, cumsum, cumprod, logsumexp."""
+"""Rows of reductions and scans along axes: sum, mean, var, prod, max, min, cumsum, cumprod, diff."""
 
 from __future__ import annotations
 
@@ -7,47 +7,265 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta, per_input, primitive
-from .facts import kept_shape, reduced_shape, sampled, spread
-from .shape import broadcast_to, reshape
-
-CASES = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
-
-
-def _cases(**more: Any) -> Callable:
-    return sampled(*(((spread(2, 3, 4),), {**case, **more}) for case in CASES))
+from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
+from .facts import axis_of, count_of, kept_shape, reduced_shape, sampled, spread
+from .shape import broadcast_to, concatenate, flip, reshape, transpose
+from .ufuncs import conjugate, equal, exp, greater, is_complex, less, real, where
 
 
-def reduced(ufunc: onp.ufunc | None = None) -> Callable:
-    """Shape fact of a reduction; the dtype is that of the NumPy function on one element."""
+# ------------------------------------------------------------------ shared by reductions
+def reduced(kernel: Callable) -> Callable:
+    """Shape fact of a reduction; the dtype is what the kernel makes of two elements."""
 
     def shape(metas: Sequence[Meta], params: dict) -> Meta:
-        x = metas[0]
-        dtype = params.get("dtype")
-        if dtype is None:
-            dtype = x.dtype if ufunc is None else ufunc.reduce(onp.ones(1, x.dtype)).dtype
-        return Meta(reduced_shape(x.shape, params.get("axis"), params.get("keepdims", False)), onp.dtype(dtype))
+        x, axis, keepdims = metas[0], params.get("axis"), params.get("keepdims", False)
+        dtype = params["dtype"] if params.get("dtype") is not None else kernel(onp.ones(2, x.dtype)).dtype
+        return Meta(reduced_shape(x.shape, axis, keepdims), onp.dtype(dtype))
 
     return shape
 
 
-def spread_back(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """g with the reduced axes back as 1s: it broadcasts against x."""
-    return g if keepdims or axis is None or not x.ndim else reshape(g, shape=kept_shape(x.shape, axis))
+def reduction(name: str, rule: Callable | str, **facts: Any) -> Primitive:
+    """A row of a reduction over `axis` (None, one or several) with `keepdims`."""
+    kernel = getattr(onp, name)
+    cases = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
+    facts = {"samples": sampled(*(((spread(2, 3, 4),), case) for case in cases)), **facts}
+    vjp = CONSTANT if rule is CONSTANT else [rule]
+    return primitive(name, numpy=kernel, vjp=vjp, shape=reduced(kernel), flops=per_input(1), **facts)
+
+
+def keep(r: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """A result of reducing x, with the reduced axes back as ones: it broadcasts against x."""
+    return r if keepdims or axis is None or not x.ndim else reshape(r, shape=kept_shape(x.shape, axis))
 
 
 # ------------------------------------------------------------------ sums
-def _sum_back(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    return broadcast_to(spread_back(g, x, axis, keepdims), shape=x.shape)
+def _sum(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return broadcast_to(keep(g, x, axis, keepdims), shape=x.shape)
 
 
-sum_ = primitive(
-    "sum",
-    numpy=onp.sum,
-    vjp=[_sum_back],
+def _mean(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return broadcast_to(keep(g / count_of(x.shape, axis), x, axis, keepdims), shape=x.shape)
+
+
+def _deviation(x: Any, axis: Any) -> Any:
+    d = x - mean(x, axis=axis, keepdims=True)
+    return conjugate(d) if is_complex(x) else d
+
+
+def _freedom(x: Any, axis: Any, ddof: float) -> float:
+    return max(count_of(x.shape, axis) - ddof, 0)
+
+
+def _var(g: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    return keep(g * 2 / _freedom(x, axis, ddof), x, axis, keepdims) * _deviation(x, axis)
+
+
+def _std(g: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    # where all elements are equal the numerator is 0: the subgradient 0, not 0 / 0
+    slope = g / (_freedom(x, axis, ddof) * where(equal(y, 0), 1, y))
+    return keep(slope, x, axis, keepdims) * _deviation(x, axis)
+
+
+def _var_forward(t: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    slope = sum_(_deviation(x, axis) * t, axis=axis, keepdims=keepdims) * 2 / _freedom(x, axis, ddof)
+    return real(slope) if is_complex(x) else slope
+
+
+def _std_forward(t: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    return _var_forward(t, y, x, axis, ddof, keepdims) / (2 * where(equal(y, 0), 1, y))
+
+
+sum_ = reduction("sum", _sum, jvp="linear", saves="")
+mean = reduction("mean", _mean, jvp="linear", saves="")
+var = reduction("var", _var, jvp=[_var_forward], saves="in")
+std = reduction("std", _std, jvp=[_std_forward], saves="both")
+
+
+# ------------------------------------------------------------------ extremes
+def _extreme(beaten: Callable) -> Callable:
+    """Elements equal to the result share g equally. A NaN result beats no element: all of them share it."""
+
+    def chosen(y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+        return ~beaten(x, keep(y, x, axis, keepdims))
+
+    def back(g: Any, y: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        mask = chosen(y, x, axis, keepdims)
+        share = g / sum_(mask, axis=axis, dtype=g.dtype, keepdims=keepdims)
+        return where(mask, keep(share, x, axis, keepdims), 0)
+
+    def forward(t: Any, y: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        mask = chosen(y, x, axis, keepdims)
+        return sum_(where(mask, t, 0), axis=axis, keepdims=keepdims) / sum_(
+            mask, axis=axis, dtype=t.dtype, keepdims=keepdims
+        )
+
+    return back, forward
+
+
+_max, _min = _extreme(less), _extreme(greater)
+max_ = reduction("max", _max[0], jvp=[_max[1]])
+min_ = reduction("min", _min[0], jvp=[_min[1]])
+
+# ------------------------------------------------------------------ constants
+any_ = reduction("any", CONSTANT, saves="")
+all_ = reduction("all", CONSTANT, saves="")
+count_nonzero = primitive(
+    "count_nonzero",
+    numpy=onp.count_nonzero,
+    vjp=CONSTANT,
+    saves="",
+    samples=sampled(((spread(2, 3) > 0,), {}), ((spread(2, 3) > 0,), {"axis": 1, "keepdims": True})),
+)
+argmax, argmin = (
+    primitive(
+        name,
+        numpy=getattr(onp, name),
+        vjp=CONSTANT,
+        saves="",
+        samples=sampled(
+            ((spread(2, 3),), {}), ((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": 0, "keepdims": True})
+        ),
+    )
+    for name in ("argmax", "argmin")
+)
+
+
+# ------------------------------------------------------------------ scans
+def _along(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _flat_or_axis(x: Any, axis: int | None) -> tuple[Any, int]:
+    """What a scan runs along: the array and the axis, or the flattened array where axis is None."""
+    if axis is None or not x.ndim:
+        return reshape(x, shape=(-1,)), 0
+    return x, axis_of(axis, x.ndim)
+
+
+def _scanned(metas: Sequence[Meta], params: dict) -> Meta:
+    x = metas[0]
+    dtype = params["dtype"] if params.get("dtype") is not None else onp.cumsum(onp.ones(1, x.dtype)).dtype
+    return Meta((x.size,) if params.get("axis") is None else x.shape, onp.dtype(dtype))
+
+
+def _cumsum(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    a = 0 if axis is None else axis
+    return reshape(flip(cumsum(flip(g, axis=a), axis=a), axis=a), shape=x.shape)
+
+
+def _shifted_product(y: Any, axis: int) -> Any:
+    """Products of all elements before each: the cumulative product y, one step later."""
+    first = onp.ones((*y.shape[:axis], 1, *y.shape[axis + 1 :]), y.dtype)
+    return concatenate(first, _along(y, axis, 0, -1), axis=axis)
+
+
+def _cumprod(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """P * R with P the product of the elements before, and R[i] = g[i] + x[i + 1] R[i + 1].
+
+    No division, so zeros do no harm. The recurrence is solved by doubling: log2(n) steps, each on whole arrays.
+    """
+    shape, (x, a) = x.shape, _flat_or_axis(x, axis)
+    n, step = x.shape[a], 1
+    factor, r = _along(x, a, 1, None), g  # r[i] += factor[i] * r[i + step], for i < n - step
+    while step < n:
+        r = concatenate(
+            _along(r, a, 0, n - step) + factor * _along(r, a, step, None), _along(r, a, n - step, None), axis=a
+        )
+        factor = _along(factor, a, 0, n - 2 * step if n > 2 * step else 0) * _along(factor, a, step, None)
+        step *= 2
+    return reshape(_shifted_product(y, a) * r if n else g, shape=shape)
+
+
+def _prod(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """g times the product of all other elements: those before times those after, so zeros do no harm."""
+    g = keep(g, x, axis, keepdims)
+    shape, kept = x.shape, kept_shape(x.shape, axis)
+    over = [i for i, (n, k) in enumerate(zip(shape, kept)) if n != k or k == 1]
+    order = [i for i in range(x.ndim) if i not in over] + over
+    rows = reshape(transpose(x, axes=order), shape=(*(shape[i] for i in order[: x.ndim - len(over)]), -1))
+    last = rows.ndim - 1
+    before = _shifted_product(cumprod(rows, axis=last), last)
+    after = flip(_shifted_product(cumprod(flip(rows, axis=last), axis=last), last), axis=last)
+    others = reshape(before * after, shape=tuple(shape[i] for i in order))
+    return g * transpose(others, axes=[order.index(i) for i in range(x.ndim)])
+
+
+SCANS = [{}, {"axis": 0}, {"axis": -1}]
+cumsum = primitive(
+    "cumsum",
+    numpy=onp.cumsum,
+    vjp=[_cumsum],
     jvp="linear",
     saves="",
-    shape=reduced(onp.add),
+    shape=_scanned,
     flops=per_input(1),
-    samples=_cases(),
+    samples=sampled(*(((spread(3, 4),), case) for case in SCANS)),
 )
+cumprod = primitive(
+    "cumprod",
+    numpy=onp.cumprod,
+    vjp=[_cumprod],
+    shape=_scanned,
+    flops=per_input(1),
+    samples=sampled(
+        *(((spread(3, 4),), case) for case in SCANS),
+        ((onp.array([2.0, 0.0, -1.0, 0.0, 3.0, 0.5, 1.5]),), {}),
+        ((onp.array([1.0, 0.0, -1.0]),), {}),
+    ),
+)
+prod = reduction(
+    "prod",
+    _prod,
+    saves="in",
+    samples=sampled(
+        ((spread(2, 3),), {}),
+        ((spread(2, 3, 2),), {"axis": 1}),
+        ((spread(2, 3, 2),), {"axis": (0, 2), "keepdims": True}),
+        ((onp.array([2.0, 0.0, -1.0]),), {}),
+        ((onp.array([2.0, 0.0, 0.0]),), {}),
+    ),
+)
+
+
+def _diff(g: Any, y: Any, x: Any, n: int = 1, axis: int = -1) -> Any:
+    axis = axis_of(axis, x.ndim)
+    zeros = onp.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype)
+    back = diff(concatenate(zeros, g, zeros, axis=axis), n=n, axis=axis)
+    return -back if n % 2 else back
+
+
+diff = primitive(
+    "diff",
+    numpy=onp.diff,
+    vjp=[_diff],
+    jvp="linear",
+    saves="",
+    flops=per_input(1),
+    samples=sampled(((spread(3, 4),), {}), ((spread(5, 2),), {"n": 2, "axis": 0})),
+)
+logsumexp = primitive(
+    "logsumexp",
+    numpy=lambda x, axis=None, keepdims=False: _logsumexp(x, axis, keepdims),
+    vjp=[
+        lambda g, y, x, axis=None, keepdims=False: keep(g, x, axis, keepdims) * exp(x - keep(y, x, axis, keepdims)),
+    ],
+    shape=lambda metas, params: Meta(
+        reduced_shape(metas[0].shape, params.get("axis"), params.get("keepdims", False)), metas[0].dtype
+    ),
+    flops=per_input(3),
+    samples=sampled(
+        ((spread(2, 3),), {}),
+        ((spread(2, 3, 4),), {"axis": (0, 2), "keepdims": True}),
+        ((spread(2, 3) * 1e3,), {"axis": 1}),
+    ),
+)
+
+
+def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
+    """log(sum(exp(x))), shifted by the largest element so that exp never overflows."""
+    top = onp.max(x, axis=axis, keepdims=True)
+    top = onp.where(onp.isfinite(top), top, onp.zeros_like(top))
+    with onp.errstate(divide="ignore"):  # log(0) is the answer where every element is -inf
+        out = onp.log(onp.sum(onp.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if keepdims else out.reshape(reduced_shape(onp.shape(x), axis))

@@ -1,0 +1,85 @@
+"""Rows of sorting and searching. Values that are moved keep their gradient; positions and counts are constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import CONSTANT, Meta, Primitive, primitive
+from .facts import same, sampled, spread
+from .indexing import add_along_axis, take_along_axis
+from .shape import reshape
+
+INT = onp.dtype(onp.intp)
+
+
+def _moved(g: Any, x: Any, order: Any, axis: int | None) -> Any:
+    """g put back to where the elements came from; `order` says from where each was taken."""
+    if axis is None:
+        return reshape(add_along_axis(g, order, axis=0, shape=(x.size,)), shape=x.shape)
+    return add_along_axis(g, order, axis=axis, shape=x.shape)
+
+
+def _taken(t: Any, order: Any, axis: int | None) -> Any:
+    return take_along_axis(reshape(t, shape=(-1,)) if axis is None else t, order, axis=0 if axis is None else axis)
+
+
+argsort = primitive(
+    "argsort",
+    numpy=onp.argsort,
+    vjp=CONSTANT,
+    saves="",
+    samples=sampled(
+        ((spread(3, 4),), {}), ((spread(3, 4),), {"axis": 0, "kind": "stable"}), ((spread(3, 4),), {"axis": None})
+    ),
+)
+argpartition = primitive(
+    "argpartition", numpy=onp.argpartition, vjp=CONSTANT, saves="", samples=sampled(((spread(3, 4),), {"kth": 2}))
+)
+sort = primitive(
+    "sort",
+    numpy=onp.sort,
+    vjp=[lambda g, y, x, axis=-1, kind=None: _moved(g, x, argsort(x, axis=axis, kind=kind), axis)],
+    jvp=[lambda t, y, x, axis=-1, kind=None: _taken(t, argsort(x, axis=axis, kind=kind), axis)],
+    saves="in",
+    shape=lambda metas, params: (
+        same(metas, params) if params.get("axis", -1) is not None else Meta((metas[0].size,), metas[0].dtype)
+    ),
+    samples=sampled(((spread(3, 4),), {}), ((spread(3, 4),), {"axis": 0}), ((spread(3, 4),), {"axis": None})),
+)
+partition = primitive(
+    "partition",
+    numpy=onp.partition,
+    vjp=[
+        lambda g, y, x, kth, axis=-1, kind="introselect": _moved(
+            g, x, argpartition(x, kth=kth, axis=axis, kind=kind), axis
+        )
+    ],
+    jvp=[
+        lambda t, y, x, kth, axis=-1, kind="introselect": _taken(
+            t, argpartition(x, kth=kth, axis=axis, kind=kind), axis
+        )
+    ],
+    saves="in",
+    samples=sampled(((spread(3, 4),), {"kth": 2}), ((spread(3, 4),), {"kth": (0, 2), "axis": None})),
+)
+
+
+def constants(names: str, *arrays: Any) -> tuple[Primitive, ...]:
+    return tuple(
+        primitive(name, numpy=getattr(onp, name), vjp=CONSTANT, saves="", samples=sampled((arrays, {})))
+        for name in names.split()
+    )
+
+
+searchsorted, digitize = (
+    primitive(name, numpy=getattr(onp, name), vjp=CONSTANT, saves="", samples=sampled((arrays, {})))
+    for name, arrays in [
+        ("searchsorted", (onp.arange(4.0), spread(3, low=0, high=4))),
+        ("digitize", (spread(3, low=0, high=4), onp.arange(4.0))),
+    ]
+)
+nonzero, flatnonzero, argwhere = constants("nonzero flatnonzero argwhere", spread(2, 3) > 0)
+isclose, allclose, array_equal = constants("isclose allclose array_equal", spread(2, 3), spread(2, 3))
+(isin,) = constants("isin", onp.arange(4), onp.array([1, 2]))
