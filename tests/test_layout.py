@@ -1,0 +1,111 @@
+"""Who may import whom, what `import minnp` costs, and a few habits that a reader would otherwise have to check."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "minnp"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Part of the package -> the parts it may import. A part is the longest matching prefix; `minnp` itself is the public
+# package (minnp/__init__.py); `minnp.backends` is the registry, which names no backend's module.
+MAY_IMPORT = {
+    "minnp.errors": set(),
+    "minnp.core": {"minnp.core", "minnp.errors", "minnp.backends"},
+    "minnp.numpy": {"minnp.numpy", "minnp.core", "minnp.errors"},
+    "minnp.npx": {"minnp.npx", "minnp.core", "minnp.errors"},
+    "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx"},
+}
+# Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
+HEAVY = ["mxnet", "torch", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
+# Files over 400 lines, and the reason.
+LONG: dict[str, str] = {}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path):
+    """(line, absolute name) of everything a file imports, inside functions too; `from .a import b` gives ...a.b."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def part(name):
+    """minnp.core.tape.grad -> minnp.core; a backend's own module keeps its name; minnp.grad -> minnp."""
+    words = name.split(".")
+    if words[:2] == ["minnp", "backends"]:
+        own = [p for p in PACKAGE.glob("backends/*") if p.stem in words[2:3] and p.stem != "__init__"]
+        return ".".join(words[:3]) if own else "minnp.backends"
+    return ".".join(words[:2]) if ".".join(words[:2]) in MAY_IMPORT else "minnp"
+
+
+def test_each_part_imports_only_what_is_below_it():
+    wrong = []
+    for path in FILES:
+        allowed = MAY_IMPORT.get(part(module_name(path)))
+        if allowed is None:
+            continue
+        for line, name in imports(path):
+            if name.split(".")[0] == "minnp" and part(name) not in allowed:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_minnp_imports_no_backend_and_nothing_heavy():
+    loaded = run_python("import sys, minnp, minnp.numpy; print(*sys.modules)").split()
+    assert [name for name in HEAVY if name in loaded] == []
+    assert [name for name in loaded if part(name).startswith("minnp.backends.")] == []
+    assert "minnp.nn" not in loaded
+
+
+def test_importing_minnp_leaves_numpy_as_it_was():
+    code = (
+        "import numpy, sys; before = dict(vars(numpy)), numpy.geterr(), numpy.get_printoptions(); import minnp.numpy;"
+        "print(before == (dict(vars(numpy)), numpy.geterr(), numpy.get_printoptions()), sys.modules['numpy'] is numpy)"
+    )
+    assert run_python(code).split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_file_keeps_the_habits(path):
+    text = path.read_text()
+    tree = ast.parse(text)
+    name = str(path.relative_to(ROOT))
+    if len(tree.body):
+        assert ast.get_docstring(tree), f"{name} does not say what it is in its first line"
+    assert text.count("\n") <= 400 or name in LONG, (
+        f"{name} has {text.count(chr(10))} lines; split it, or give a reason"
+    )
+    for node in ast.walk(tree):
+        where = f"{name}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "everything"
+            reraises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+            assert reraises or caught not in ("everything", "Exception", "BaseException"), f"{where} catches {caught}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "globals", f"{where} injects names through globals()"
+
+
+def test_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
