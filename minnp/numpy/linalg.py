@@ -10,15 +10,14 @@ of a repeated eigenvalue) are held still: gradients are those of any function th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as onp
 
 from ..core.primitive import CONSTANT, Meta, primitive
-from .facts import NUMPY_2, spread
-from .indexing import diagonal, diagonal_set, tril, triu
-from .reductions import reduced_shape
+from .facts import NUMPY_2, kept_shape, reduced_shape, spread
+from .indexing import tril
+from .reductions import argmax
 from .shape import concatenate, expand_dims, swapaxes
 from .ufuncs import absolute, conjugate, equal, imag, real, where
 
@@ -107,7 +106,7 @@ def _cofactor(x: Any) -> onp.ndarray:
 def _cofactor_back(g: Any, y: Any, x: Any) -> Any:
     # y = det(x) inv(x).T
     back = T(inv(x))
-    return det(x)[..., None, None] * ((g * back).sum((-2, -1), True) * back - back @ T(g) @ back)
+    return det(x)[..., None, None] * ((g * back).sum(axis=(-2, -1), keepdims=True) * back - back @ T(g) @ back)
 
 
 cofactor = primitive(
@@ -169,19 +168,18 @@ def _solve_left(g: Any, y: Any, a: Any, b: Any) -> Any:
     return -(solve(T(a), g) @ T(y))
 
 
+def _solve_tangent(t: Any, y: Any, a: Any, b: Any) -> Any:
+    return -solve(a, t @ column(y))[..., 0] if _is_vector(a, b) else -solve(a, t @ y)
+
+
 solve = primitive(
     "linalg.solve",
     numpy=la.solve,
     vjp=[_solve_left, _solve_right],
-    jvp=[
-        lambda t, y, a, b: -solve(a, t @ y if not _is_vector(a, b) else t @ column(y))
-        if not _is_vector(a, b)
-        else -solve(a, t @ column(y))[..., 0],
-        lambda t, y, a, b: solve(a, t),
-    ],
+    jvp=[_solve_tangent, lambda t, y, a, b: solve(a, t)],
     samples=lambda: [
         ((_square(), spread(3)), {}),
-        ((_square(2), spread(3, 2)), {}),
+        ((_square(2), spread(2, 3, 2)), {}),
         ((_square(dtype=complex), spread(2, 3, 2, dtype=complex)), {}),
     ],
     flops=lambda metas, params, out: metas[0].size * metas[0].shape[-1] * 2 // 3 + 2 * out.size * metas[0].shape[-1],
@@ -204,15 +202,14 @@ pinv = primitive(
     "linalg.pinv",
     numpy=_pinv,
     vjp=[_pinv_back],
-    shape=lambda metas, params: Meta(
-        (*metas[0].shape[:-2], *metas[0].shape[:-3:-1]), _inexact(metas[0].dtype)
-    ),
+    shape=lambda metas, params: Meta((*metas[0].shape[:-2], *metas[0].shape[:-3:-1]), _inexact(metas[0].dtype)),
     samples=lambda: [
         ((spread(4, 3),), {}),
         ((spread(2, 2, 3, dtype=complex),), {}),
         ((_definite(),), {"hermitian": True}),
     ],
 )
+
 
 # ------------------------------------------------------------------ eigenvalues
 def fold(g: Any, uplo: str) -> Any:
@@ -270,7 +267,7 @@ def _eig_back(g: Any, y: Any, x: Any) -> Any:
     # dv = v (F * k) + v c with k = inv(v) dx v; c keeps each column's norm 1 and its largest entry real
     w, v = y
     gw, gv = g
-    along = (gv * v).sum(-2, True)
+    along = (gv * v).sum(axis=-2, keepdims=True)
     gs = gv - conjugate(v) * real(along)
     if is_complex(v):
         largest = _largest(v)
@@ -305,6 +302,7 @@ eigvals = primitive(
     flops=lambda metas, params, out: 10 * metas[0].size * metas[0].shape[-1],
     samples=lambda: eig.samples(),
 )
+
 
 # ------------------------------------------------------------------ singular values
 def _svd_back(g: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
@@ -371,6 +369,7 @@ svdvals = primitive(
     flops=lambda metas, params, out: 4 * metas[0].size * min(metas[0].shape[-2:]),
     samples=lambda: [((spread(4, 3),), {}), ((spread(2, 3, 5, dtype=complex),), {})],
 )
+
 
 # ------------------------------------------------------------------ triangular factors
 def _half(x: Any) -> Any:
@@ -447,6 +446,7 @@ qr = primitive(
     ],
 )
 
+
 # ------------------------------------------------------------------ least squares, norm, rank
 def _lstsq_rcond(a: Any) -> float:
     return float(onp.finfo(_inexact(a.dtype)).eps * max(a.shape))
@@ -491,13 +491,9 @@ lstsq = primitive(
 
 def _norm_back(g: Any, y: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if not keepdims and axis is not None:
-        shape = tuple(1 if i in _axes(axis, x.ndim) else n for i, n in enumerate(x.shape))
+        shape = kept_shape(x.shape, axis)
         g, y = g.reshape(shape), y.reshape(shape)
     return safe_divide(g, y) * conjugate(x)
-
-
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
 
 
 norm = primitive(
