@@ -1,0 +1,369 @@
+"""Public functions, operators and methods: NumPy's own callables on the host, definitions in rows elsewhere.
+
+An Entry is one public callable. Untraced host arguments go straight to NumPy, whatever the name; a traced or placed
+argument takes the definition; without one the call falls back to NumPy on concrete values, and a gradient that reaches it
+raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from . import array as _array
+from . import policy, report
+from .array import bind, handle, ndarray, new, read, release, unwrap, wrap, write
+from .dispatch import DEFINITIONS
+from .primitive import Primitive
+from .state import capture, state
+from .value import Buffer, Host, Tracer
+
+# Arguments that are their own value: no handle can hide in them.
+PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
+PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
+PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
+NUMBERS = {int, float, complex, bool} | {t for t in PLAIN if isinstance(t, type) and issubclass(t, onp.number)}
+LARGE = 1 << 62  # elements from which core.host (threads, recycled buffers) takes over; it sets this when imported
+
+
+class Entry:
+    """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count."""
+
+    __slots__ = ("calls", "definition", "host", "name", "nin", "writes")
+
+    def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
+        self.name, self.host, self.definition, self.writes = name, host, definition, writes
+        self.calls = 0
+        self.nin = host.nin if isinstance(host, onp.ufunc) else None
+
+
+ENTRIES: dict[Any, Entry] = {}  # by NumPy's callable: what NEP 13 and NEP 18 look up
+PUBLIC: dict[Any, Callable] = {}  # by NumPy's callable: our public function
+WRITERS: dict[Any, tuple] = {
+    onp.copyto: (0,),
+    onp.put: (0,),
+    onp.place: (0,),
+    onp.putmask: (0,),
+    onp.fill_diagonal: (0,),
+    onp.put_along_axis: (0,),
+}
+
+
+def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
+    """The entry of a NumPy callable, made on first use."""
+    found = ENTRIES.get(host)
+    if found is None:
+        found = ENTRIES[host] = Entry(name, host, DEFINITIONS.get(host), writes or WRITERS.get(host, ()))
+        report.HOST_CALLS[name] = found
+    return found
+
+
+# ------------------------------------------------------------------ the general path
+def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
+    """Call a public function with any arguments."""
+    sources: list = []
+    values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
+    options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
+    special = state.busy and (capture.get() is not None or not policy.current().plain)
+    if not special:
+        for s in sources:
+            if s._host is None or (s._root is not None and s._root._host is None and state.busy):
+                special = True
+                break
+    if special:
+        return _special(e, args, kwargs, values, options)
+    e.calls += 1
+    if state.tapes:
+        _release_written(e, args, values, options)
+    return wrap(e.host(*values, **options), sources)
+
+
+def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:
+    written = [values[i] for i in e.writes if i < len(values)]
+    out = options.get("out")
+    written += out if type(out) is tuple else (out,)
+    if e.nin is not None:
+        written += values[e.nin :]
+    for w in written:
+        if isinstance(w, Host):
+            release(w)
+
+
+def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
+    out = None
+    if "out" in kwargs:
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+    elif e.nin is not None and len(args) > e.nin:
+        args, out = args[: e.nin], args[e.nin :]
+    definition = e.definition
+    if definition is None:
+        definition = e.definition = DEFINITIONS.get(e.host)
+    if definition is None:
+        result = wrap(fallback(e, values, options))
+        out = None  # the fallback row gave `out` to NumPy
+    else:
+        e.calls += 1
+        result = definition(*args, **kwargs)
+        t = type(result)
+        if t is not ndarray:
+            result = handle(result) if isinstance(result, (Tracer, Buffer)) else wrap(result)
+    if out is None or out == (None,):
+        return result
+    return write_out(e.name, out, result)
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it."""
+    outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
+    if type(results) is not tuple:
+        results = (results,)
+    for o, r in zip(outs, results, strict=False):
+        if o is None:
+            continue
+        if type(o) is not ndarray:
+            raise errors.TracedValueError(
+                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced result; pass an array made by minnp.numpy"
+            )
+        shape = onp.broadcast_shapes(o.shape, r.shape)
+        if shape != o.shape:
+            raise ValueError(f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}")
+        if not onp.can_cast(r.dtype, o.dtype, "same_kind"):
+            raise TypeError(f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'")
+        write(o, ..., r)
+    return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+# ------------------------------------------------------------------ fallback
+class Leaf:
+    """The place of the i-th array argument in a fallback call's frozen arguments."""
+
+    __slots__ = ("i",)
+
+    def __init__(self, i: int) -> None:
+        self.i = i
+
+    def __repr__(self) -> str:
+        return f"Leaf({self.i})"
+
+
+FALLBACKS: dict[Any, Primitive] = {}
+
+
+def fallback(e: Entry, values: list, options: dict) -> Any:
+    """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
+    row = FALLBACKS.get(e.host)
+    if row is None:
+        host = e.host
+
+        def kernel(*leaves: Any, arguments: Any) -> Any:
+            args, kwargs = fill(arguments, leaves)
+            return host(*args, **kwargs)
+
+        row = FALLBACKS[e.host] = Primitive(e.name, kernel, view=True)
+    leaves: list = []
+    arguments = freeze((tuple(values), options), leaves)
+    return bind(row, leaves, {"arguments": arguments})
+
+
+def freeze(x: Any, leaves: list) -> Any:
+    if isinstance(x, (Host, Tracer, Buffer)):
+        leaves.append(x)
+        return Leaf(len(leaves) - 1)
+    if type(x) in (list, tuple):
+        return type(x)([freeze(v, leaves) for v in x])
+    if type(x) is dict:
+        return {k: freeze(v, leaves) for k, v in x.items()}
+    return x
+
+
+def fill(x: Any, leaves: Any) -> Any:
+    if type(x) is Leaf:
+        return leaves[x.i]
+    if type(x) in (list, tuple):
+        return type(x)([fill(v, leaves) for v in x])
+    if type(x) is dict:
+        return {k: fill(v, leaves) for k, v in x.items()}
+    return x
+
+
+# ------------------------------------------------------------------ fast paths
+def function(name: str, host: Callable) -> Callable:
+    """The public function for a NumPy callable."""
+    e = entry(name, host)
+    simple = not e.writes
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not state.busy and simple and not kwargs:
+            values = []
+            for a in args:
+                t = type(a)
+                if t is ndarray:
+                    a = a._host
+                    if a is None or a.size >= LARGE:
+                        break
+                elif t not in PLAIN:
+                    break
+                values.append(a)
+            else:
+                if e.nin is None or len(values) == e.nin:
+                    e.calls += 1
+                    out = host(*values)
+                    if type(out) is Host and out.base is None:
+                        for a in args:
+                            if type(a) is ndarray and a._host is out:
+                                return a
+                        h = new(ndarray)
+                        h._host, h._root = out, None
+                        return h
+                    return wrap(out, [a for a in args if type(a) is ndarray])
+        return invoke(e, args, kwargs)
+
+    return finish(call, name, host)
+
+
+def finish(call: Callable, name: str, host: Any) -> Callable:
+    """Give a public function NumPy's name, documentation and signature, and register it."""
+    call.__name__ = name.rpartition(".")[2]
+    call.__qualname__ = call.__name__
+    call.__module__ = "minnp.numpy" if "." not in name else "minnp.numpy." + name.rpartition(".")[0]
+    call.__doc__ = getattr(host, "__doc__", None)
+    call.__wrapped__ = host
+    PUBLIC[host] = call
+    return call
+
+
+def unary(name: str, ufunc: onp.ufunc) -> Callable:
+    """The public function of a one-argument, one-result ufunc."""
+    e = entry(name, ufunc)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and not state.busy:
+            a = args[0]
+            if type(a) is ndarray:
+                a = a._host
+                if a is not None and a.size < LARGE:
+                    e.calls += 1
+                    out = ufunc(a)
+                    if type(out) is Host:
+                        h = new(ndarray)
+                        h._host, h._root = out, None
+                        return h
+                    return out
+        return invoke(e, args, kwargs)
+
+    return finish(call, name, ufunc)
+
+
+def binary(name: str, ufunc: onp.ufunc) -> Callable:
+    """The public function of a two-argument, one-result ufunc."""
+    e = entry(name, ufunc)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs and not state.busy:
+            a, b = args
+            if type(a) is ndarray:
+                a = a._host
+            elif type(a) not in NUMBERS:
+                a = None
+            if type(b) is ndarray:
+                b = b._host
+            elif type(b) not in NUMBERS:
+                b = None
+            if a is not None and b is not None:
+                if (type(a) is not Host or a.size < LARGE) and (type(b) is not Host or b.size < LARGE):
+                    e.calls += 1
+                    out = ufunc(a, b)
+                    if type(out) is Host:
+                        h = new(ndarray)
+                        h._host, h._root = out, None
+                        return h
+                    return out
+        return invoke(e, args, kwargs)
+
+    return finish(call, name, ufunc)
+
+
+# ------------------------------------------------------------------ ufuncs
+class _UfuncType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, onp.ufunc) or isinstance(getattr(x, "__wrapped__", None), onp.ufunc)
+
+
+class ufunc(metaclass=_UfuncType):
+    """What isinstance(f, np.ufunc) asks: our ufuncs are functions with a ufunc's attributes and methods."""
+
+
+ufunc.__module__ = "minnp.numpy"
+UFUNC_FACTS = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
+UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at", "resolve_dtypes", "_resolve_dtypes_and_context")
+
+
+def make_ufunc(name: str, host: onp.ufunc) -> Callable:
+    """The public form of a ufunc: a function, for speed, with `reduce`, `accumulate`, `outer`, `at`, `reduceat`, `nin`, ..."""
+    kind = unary if (host.nin, host.nout) == (1, 1) else binary if (host.nin, host.nout) == (2, 1) else function
+    call = kind(name, host)
+    for fact in UFUNC_FACTS:
+        setattr(call, fact, getattr(host, fact))
+    for method in UFUNC_METHODS:
+        bound = getattr(host, method, None)
+        if bound is None:
+            continue
+        if method.startswith(("resolve", "_resolve")):
+            setattr(call, method, bound)
+            continue
+        e = entry(f"{name}.{method}", bound, writes=(0,) if method == "at" else ())
+        e.definition = _ufunc_method(call, method, e)
+        setattr(call, method, finish(_general(e), f"{name}.{method}", bound))
+    return call
+
+
+def _general(e: Entry) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return invoke(e, args, kwargs)
+
+    return call
+
+
+# ufunc methods said with other public functions: (ufunc name, method) -> definition
+UFUNC_DEFINITIONS: dict[tuple[str, str], Callable] = {}
+
+
+def _ufunc_method(call: Callable, method: str, e: Entry) -> Callable | None:
+    key = (call.__name__, method)
+
+    def definition(*args: Any, **kwargs: Any) -> Any:
+        special = UFUNC_DEFINITIONS.get(key)
+        if special is not None:
+            return special(*args, **kwargs)
+        general = UFUNC_DEFINITIONS.get(("*", method))
+        if general is None:
+            values = [unwrap(a, []) for a in args]
+            return wrap(fallback(e, values, {k: unwrap(v, []) for k, v in kwargs.items()}))
+        return general(call, *args, **kwargs)
+
+    return definition
+
+
+# ------------------------------------------------------------------ NEP 13 and NEP 18
+def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
+    """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
+    known = PUBLIC.get(func)
+    if known is not None:
+        return known(*args, **kwargs)
+    return invoke(entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
+
+
+def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
+    out = kwargs.get("out")
+    if type(out) is tuple and len(out) == 1:
+        kwargs = {**kwargs, "out": out[0]}
+    known = PUBLIC.get(host)
+    if method == "__call__":
+        return known(*inputs, **kwargs) if known is not None else invoke(entry(host.__name__, host), inputs, kwargs)
+    if known is not None:
+        return getattr(known, method)(*inputs, **kwargs)
+    return invoke(entry(f"{host.__name__}.{method}", getattr(host, method)), inputs, kwargs)
