@@ -1,0 +1,276 @@
+"""grad and its relatives: a function in, a function that also (or only) gives derivatives out."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from .array import handle, ndarray, read
+from .dispatch import bind, describe
+from .primitive import TABLE
+from .state import state
+from .tape import INEXACT, GradTrace
+from .tree import tree_flatten, tree_leaves, tree_map
+from .value import Buffer, Host, Tracer, concrete, lower, owner
+
+LEAVES = (ndarray, Host, int, float, complex, onp.generic)
+
+
+def argument_value(x: Any, what: str = "argument") -> Any:
+    """The value of a differentiable argument; Python and integer scalars become floats. Raises TypeError for others."""
+    t = type(x)
+    if t is ndarray:
+        return read(x)
+    if t is Host:
+        return x
+    if t is int:
+        return onp.asarray(float(x))
+    if isinstance(x, (float, complex, onp.generic)):
+        return onp.asarray(x)
+    raise TypeError(
+        f"cannot differentiate with respect to {what}: {x!r:.60} is a {t.__name__}, not an array, a number, or a "
+        "tuple, list, dict, namedtuple or dataclass of them"
+    )
+
+
+class Pullback:
+    """What `vjp` returns beside the value: cotangents of the result in, cotangents of the arguments out."""
+
+    def __init__(self, trace: GradTrace, nodes: list, rebuild_out: Callable, starts: list, rebuild_args: Callable) -> None:
+        self.trace, self.nodes, self.rebuild_out, self.starts, self.rebuild_args = (
+            trace,
+            nodes,
+            rebuild_out,
+            starts,
+            rebuild_args,
+        )
+        # The tape must see writes to what it saved for as long as it may be walked.
+        key = id(trace)
+        state.tapes[key] = trace
+        weakref.finalize(self, state.tapes.pop, key, None)
+
+    def __call__(self, cotangent: Any) -> Any:
+        gs = tree_leaves(cotangent)
+        if len(gs) != len(self.nodes):
+            raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
+        seeds = [
+            (n, _seed(read(g) if type(g) is ndarray else onp.asarray(g), meta))
+            for (n, meta), g in zip(self.nodes, gs, strict=True)
+            if n is not None
+        ]
+        grads = self.trace.backward(seeds, len(self.starts))
+        return self.rebuild_args(collect(grads, self.starts, gs))
+
+
+def _seed(g: Any, meta: Any) -> Any:
+    if g.shape != meta.shape:
+        raise ValueError(f"cotangent of shape {g.shape} for a result of shape {meta.shape}")
+    if g.dtype != meta.dtype:
+        g = bind(TABLE["astype"], (g,), {"dtype": meta.dtype})
+    return g
+
+
+def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
+    """Handles on the gradients, each with memory of its own; zeros of the argument's shape and dtype where none flowed."""
+    out, seen = [], {id(owner(a)) for a in map(_host_of, foreign) if a is not None}
+    for g, x in zip(grads, starts, strict=True):
+        if g is None:
+            g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
+        if type(g) is Host:
+            if g.base is not None or id(g) in seen or not g.flags.writeable:
+                g = g.copy()
+            seen.add(id(g))
+        out.append(handle(g))
+    return out
+
+
+def _host_of(x: Any) -> Any:
+    return x if type(x) is Host else x._host if type(x) is ndarray else None
+
+
+class Run:
+    """One run of a function under a new tape: the boxed arguments, then the function's result."""
+
+    def __init__(self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict) -> None:
+        trace = self.trace = GradTrace()
+        boxed, kwargs = list(args), dict(kwargs)
+        self.starts: list = []
+        self.rebuilds = []
+        for k in argnums:
+            where = kwargs if isinstance(k, str) else boxed
+            try:
+                x = where[k]
+            except (IndexError, KeyError):
+                raise TypeError(
+                    f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
+                    f"positional arguments and {sorted(kwargs)}"
+                ) from None
+            if isinstance(x, LEAVES):
+                value = argument_value(x)
+                self.starts.append(value)
+                where[k] = handle(trace.start(value))
+                self.rebuilds.append(None)
+            else:
+                leaves, rebuild = tree_flatten(x)
+                values = [argument_value(leaf, f"argument {k!r}") for leaf in leaves]
+                self.starts += values
+                where[k] = rebuild([handle(trace.start(v)) for v in values])
+                self.rebuilds.append((len(leaves), rebuild))
+        key = id(trace)
+        state.tapes[key] = trace
+        try:
+            self.out = f(*boxed, **kwargs)
+            self.values = _values(self.out) if type(self.out) is not ndarray else [read(self.out)]
+        finally:
+            trace.finish()
+            del state.tapes[key]
+
+    def rebuild_args(self, grads: list) -> Any:
+        """Gradients in the structure of the arguments: bare for one argnum, else a list."""
+        out, at = [], 0
+        for r in self.rebuilds:
+            if r is None:
+                out.append(grads[at])
+                at += 1
+            else:
+                n, rebuild = r
+                out.append(rebuild(grads[at : at + n]))
+                at += n
+        return out
+
+    def node(self, value: Any) -> int | None:
+        return value.node if type(value) is Tracer and value.trace is self.trace else None
+
+
+def _values(out: Any) -> list:
+    """The values of a function's results, in tree order."""
+    return [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
+
+
+def _ones(value: Any) -> Any:
+    return onp.ones(value.shape, value.dtype) if type(concrete(value)) is not Buffer else bind(TABLE["ones_like"], (value,), {})
+
+
+def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool) -> tuple:
+    """(gradients per argnum, result): the gradient of the sum of the result's elements."""
+    aux = None
+    if has_aux:
+        box: list = []
+
+        def g(*a: Any, **k: Any) -> Any:
+            out, extra = f(*a, **k)
+            box.append(extra)
+            return out
+
+        run = Run(g, argnums, args, kwargs)
+        aux = tree_map(_decay, box[0])
+    else:
+        run = Run(f, argnums, args, kwargs)
+    seeds = []
+    for v in run.values:
+        n = run.node(v)
+        if v.dtype.kind not in INEXACT:
+            if n is not None or not all(s.dtype.kind in INEXACT for s in run.starts):
+                raise TypeError(
+                    f"the function returned {describe(v)}: only a float or complex result has a gradient"
+                )
+        elif n is not None:
+            seeds.append((n, _ones(v.value)))
+    key = id(run.trace)
+    state.tapes[key] = run.trace
+    try:
+        grads = run.trace.backward(seeds, len(run.starts))
+    finally:
+        del state.tapes[key]
+    grads = run.rebuild_args(collect(grads, run.starts))
+    out = run.out
+    if type(out) is ndarray:
+        read(out)
+    else:
+        tree_map(_decay, out)
+    return grads, out, aux
+
+
+def _decay(x: Any) -> Any:
+    if type(x) is ndarray:
+        read(x)
+    return x
+
+
+def _numbers(argnum: Any) -> tuple[tuple, bool]:
+    """(argument numbers or names, whether one bare gradient is wanted)."""
+    if isinstance(argnum, (int, str)):
+        return (argnum,), True
+    numbers = tuple(argnum)
+    if not numbers or not all(isinstance(k, (int, str)) for k in numbers):
+        raise TypeError(f"argnum must be an int, a name, or a list, tuple or range of them; got {argnum!r}")
+    return numbers, len(numbers) == 1
+
+
+def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
+    """A function that returns the gradient of f with respect to its argument(s).
+
+    argnum   an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient, several
+             a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples, dataclasses
+    has_aux  f returns (result, aux), and so does the new function: (gradient, aux)
+
+    A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an argument
+    that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a rule,
+    TypeError for arguments and results that are not float or complex.
+
+    >>> grad(lambda x: x**2)(3.0)
+    array(6.)
+    """
+    numbers, bare = _numbers(argnum if argnums is None else argnums)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, _, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        grads = grads[0] if bare else grads
+        return (grads, aux) if has_aux else grads
+
+    return gradient
+
+
+def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
+    """A function that returns (gradients, result of f); see grad."""
+    numbers, bare = _numbers(argnum)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, out, _ = _differentiate(f, numbers, args, kwargs, False)
+        return grads[0] if bare else grads, out
+
+    return gradient
+
+
+def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
+    """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad."""
+    numbers, bare = _numbers(argnum if argnums is None else argnums)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, out, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        return (out, aux) if has_aux else out, grads[0] if bare else grads
+
+    return gradient
+
+
+def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
+    """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument."""
+    run = Run(f, range(len(args)), args, {})
+    nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
+    tree_map(_decay, run.out)
+    pullback = Pullback(
+        run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads))
+    )
+    return run.out, pullback
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: the same numbers, through which no gradient flows."""
+    return TABLE["stop_gradient"](x)

@@ -1,0 +1,275 @@
+"""Reverse mode: a linear list of nodes, walked backwards once.
+
+A node is (row, params, parents, arrays, y, shape, dtype): `parents` are node numbers, -1 for arguments that are not
+traced; `arrays` and `y` are what the row's rules read (its `saves`); an unsaved array is None or a Meta.
+Un-broadcasting, dtype restore and accumulation are done here, once, for every row.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from .array import WRITE_VIEW, copy_in_layout, layout_of
+from .dispatch import bind, describe
+from .primitive import CONSTANT, TABLE, Meta, Primitive
+from .state import state
+from .value import Buffer, Host, Tracer, concrete, overlapping, owner
+
+LEVELS = itertools.count(1)
+INEXACT = "fc"
+OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
+
+
+class GradTrace:
+    """One reverse-mode transformation.
+
+    lent    memory of the caller's arguments, by id: writes copy it first
+    saved   for `release`: which nodes hold which memory, by id of its owner, for the first `indexed` nodes
+    """
+
+    differentiable = True
+    __slots__ = ("__weakref__", "alive", "busy", "indexed", "lent", "level", "nodes", "saved")
+
+    def __init__(self) -> None:
+        self.level, self.alive, self.busy = next(LEVELS), True, False
+        self.nodes: list = []
+        self.lent: dict[int, Any] = {}
+        self.saved: dict[int, list[int]] = {}
+        self.indexed = 0
+
+    # -------------------------------------------------------------- forward
+    def start(self, value: Any) -> Tracer:
+        """The tracer of an input."""
+        base = concrete(value)
+        if isinstance(base, Host):
+            memory = owner(base)
+            self.lent[id(memory)] = memory
+        self.nodes.append((None, None, (), (), None, value.shape, value.dtype))
+        return Tracer(self, value, len(self.nodes) - 1)
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        raw, parents = [], []
+        for v in values:
+            if type(v) is Tracer and v.trace is self:
+                raw.append(v.value)
+                parents.append(v.node)
+            else:
+                raw.append(v)
+                parents.append(-1)
+        y = bind(row, raw, params)
+        if row.vjp is CONSTANT:
+            return y
+        if type(y) in (tuple, list):
+            return self._several(row, params, parents, raw, y)
+        dtype = getattr(y, "dtype", None)
+        if dtype is None:
+            return y
+        nodes = self.nodes
+        if dtype.kind not in INEXACT and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
+            return y
+        saves = row.saves
+        if row is WRITE_VIEW:
+            params = {k: v for k, v in params.items() if k != "donate"}
+            if params["index"] is ... and not params["path"]:
+                parents[0] = -1  # all of it was overwritten: nothing flows to what was there
+        arrays = raw if saves == "in" or saves == "both" else self._metas(raw, parents)
+        nodes.append((row, params, parents, arrays, y if saves == "out" or saves == "both" else None, y.shape, dtype))
+        view = None
+        if row.view:
+            source = values[0]
+            if type(source) is Tracer and overlapping(concrete(y), concrete(source)):
+                view = (source, row, params)
+        return Tracer(self, y, len(nodes) - 1, view)
+
+    def _metas(self, raw: list, parents: list) -> list:
+        """Unsaved arguments: None for a traced one (its node knows shape and dtype), a Meta for an array, or the number."""
+        return [
+            None if p >= 0 else Meta(v.shape, v.dtype) if isinstance(v, (Host, Buffer, Tracer)) else v
+            for v, p in zip(raw, parents, strict=True)
+        ]
+
+    def _several(self, row: Primitive, params: dict, parents: list, raw: list, ys: Any) -> Any:
+        """A row with several results: one node for the row (shape None), then one OUTPUT node for each result."""
+        nodes = self.nodes
+        first = len(nodes)
+        saves = row.saves
+        arrays = raw if saves == "in" or saves == "both" else self._metas(raw, parents)
+        metas = tuple(Meta(y.shape, y.dtype) if hasattr(y, "dtype") else y for y in ys)
+        nodes.append((row, params, parents, arrays, ys if saves == "out" or saves == "both" else metas, None, None))
+        out = []
+        for k, y in enumerate(ys):
+            if not hasattr(y, "dtype") or y.dtype.kind not in INEXACT:
+                out.append(y)
+                continue
+            nodes.append((OUTPUT, k, (first,), (), None, y.shape, y.dtype))
+            out.append(Tracer(self, y, len(nodes) - 1))
+        return type(ys)(out)
+
+    # -------------------------------------------------------------- what writes and conversions ask
+    def release(self, memory: Any) -> None:
+        """Copy whatever this tape saved of `memory`, which is about to be written."""
+        nodes, saved = self.nodes, self.saved
+        for n in range(self.indexed, len(nodes)):
+            _, _, _, arrays, y, _, _ = nodes[n]
+            for v in (*arrays, *(y if type(y) in (tuple, list) else (y,))):
+                base = concrete(v)
+                if isinstance(base, Host):
+                    saved.setdefault(id(owner(base)), []).append(n)
+        self.indexed = len(nodes)
+        copies: dict[int, Any] = {}
+        for n in saved.pop(id(memory), ()):
+            row, params, parents, arrays, y, shape, dtype = nodes[n]
+            arrays = [_private(v, memory, copies) for v in arrays]
+            y = type(y)(_private(v, memory, copies) for v in y) if type(y) in (tuple, list) else _private(y, memory, copies)
+            nodes[n] = (row, params, parents, arrays, y, shape, dtype)
+
+    def keep_busy(self) -> None:
+        """A host array was written under this trace: until it ends, views must look at their root."""
+        if not self.busy and self.alive:
+            self.busy = True
+            state.busy += 1
+
+    def finish(self) -> None:
+        """End the forward pass: tracers decay to the values they wrap."""
+        self.alive = False
+        if self.busy:
+            self.busy = False
+            state.busy -= 1
+
+    def concretize(self, value: Tracer, kind: type) -> Any:
+        return value.value
+
+    # -------------------------------------------------------------- backward
+    def backward(self, seeds: list[tuple[int, Any]], inputs: int) -> list:
+        """Cotangents of the first `inputs` nodes (None where nothing flowed), given (node, cotangent) seeds.
+
+        A cotangent in `owned` is a buffer made here that nothing else holds: it is added to in place.
+        """
+        nodes = self.nodes
+        grads: list = [None] * len(nodes)
+        owned: set[int] = set()
+        for n, g in seeds:
+            grads[n] = g if grads[n] is None else grads[n] + g
+        for n in range(max((n for n, _ in seeds), default=-1), inputs - 1, -1):
+            g = grads[n]
+            if g is None:
+                continue
+            grads[n] = None
+            row, params, parents, arrays, y, shape, dtype = nodes[n]
+            if row is OUTPUT:
+                results = grads[parents[0]]
+                if results is None:
+                    results = grads[parents[0]] = {}
+                results[params] = g
+                continue
+            if shape is None:
+                g = tuple(g[k] if k in g else zeros_of(o) for k, o in enumerate(y))
+            elif y is None:
+                y = Meta(shape, dtype)
+            if row.saves == "" or row.saves == "out":
+                arrays = [
+                    Meta(nodes[p][5], nodes[p][6]) if a is None else a for a, p in zip(arrays, parents, strict=True)
+                ]
+            rules = row.vjp
+            if row is WRITE_VIEW and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
+                # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
+                g, kept = _split_write(g, n in owned, **params)
+                grads[parents[0]] = kept
+                owned.add(parents[0])
+                rules, parents = [None, lambda g, y, *arrays, **params: g], [-1, parents[1]]
+            for i, p in enumerate(parents):
+                if p < 0:
+                    continue
+                _, _, _, _, _, pshape, pdtype = nodes[p]
+                old = grads[p]
+                if i == 0 and row.accumulate is not None and type(g) is Host and g.dtype == pdtype:
+                    if p not in owned and not isinstance(old, (Tracer, Buffer)):
+                        grads[p] = old = onp.zeros(pshape, pdtype) if old is None else onp.array(old)
+                        owned.add(p)
+                    if p in owned:
+                        row.accumulate(old, g, *arrays, **params)
+                        continue
+                if type(rules) is list:
+                    rule = rules[i] if i < len(rules) else None
+                    if rule is CONSTANT:
+                        continue
+                    if rule is None:
+                        raise no_rule(row, i, pshape, pdtype)
+                    gp = rule(g, y, *arrays, **params)
+                elif rules is None:
+                    raise no_rule(row, i, pshape, pdtype)
+                else:
+                    gp = rules(i, g, y, *arrays, **params)
+                if gp is None:
+                    continue
+                if gp.shape != pshape:
+                    gp = unbroadcast(gp, pshape)
+                if gp.dtype is not pdtype and gp.dtype != pdtype:
+                    gp = restore(gp, pdtype, row, i)
+                if old is None:
+                    grads[p] = gp
+                elif p in owned and not isinstance(gp, (Tracer, Buffer)):
+                    onp.add(old, gp, out=old)
+                else:
+                    grads[p] = total = old + gp
+                    owned.discard(p)
+                    if type(total) is Host:
+                        owned.add(p)
+        return grads[:inputs]
+
+
+def _split_write(g: onp.ndarray, ours: bool, path: tuple, index: Any, layout: Any) -> tuple[Any, onp.ndarray]:
+    """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
+    if path and layout_of(g) != layout:
+        g, ours = copy_in_layout(g, layout), True
+    part = WRITE_VIEW.vjp(1, g, None, None, None, path=path, index=index, layout=layout)
+    if ours:
+        part = onp.array(part)
+    return part, WRITE_VIEW.numpy(g, 0, path, index, layout, donate=ours)
+
+
+def zeros_of(like: Any) -> Any:
+    return onp.zeros(like.shape, like.dtype) if hasattr(like, "dtype") else None
+
+
+def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
+    """g summed down to `shape`, or spread out to it where a rule gave a smaller one."""
+    if len(g.shape) < len(shape) or g.size < Meta(shape, None).size:
+        return bind(TABLE["broadcast_to"], (g,), {"shape": shape})
+    return bind(TABLE["sum_to"], (g,), {"shape": shape})
+
+
+def restore(g: Any, dtype: Any, row: Primitive, i: int) -> Any:
+    """g in the dtype of the argument it belongs to: a real argument receives the real part."""
+    if dtype.kind not in INEXACT:
+        raise errors.NotDifferentiableError(
+            f"a gradient flowed into argument {i} of np.{row.name}, an array of {dtype}; "
+            "differentiate with respect to floats: pass x.astype(float)"
+        )
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = bind(TABLE["real"], (g,), {})
+    return g if g.dtype == dtype else bind(TABLE["astype"], (g,), {"dtype": dtype})
+
+
+def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDifferentiableError:
+    return errors.NotDifferentiableError(
+        f"np.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
+        "minnp.custom_vjp, or stop the gradient with np.stop_gradient"
+    )
+
+
+def _private(value: Any, memory: Any, copies: dict) -> Any:
+    """The saved value, with memory of its own if it showed `memory`."""
+    base = concrete(value)
+    if not isinstance(base, Host) or owner(base) is not memory:
+        return value
+    if id(value) not in copies:
+        if type(value) is Tracer:
+            copies[id(value)] = Tracer(value.trace, _private(value.value, memory, copies), value.node)
+        else:
+            copies[id(value)] = value.copy(order="K")
+    return copies[id(value)]

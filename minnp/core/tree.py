@@ -1,0 +1,74 @@
+"""Nested tuples, lists, dicts, namedtuples and dataclasses of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+
+def tree_map(f: Callable, tree: Any, *rest: Any) -> Any:
+    """A tree of the same structure with f(leaf, *leaves of rest) at every leaf.
+
+    Containers: tuple, list, dict, namedtuple, dataclass instances, and None (which has no leaves).
+    Raises ValueError where a tree of `rest` has another structure.
+    """
+    children, rebuild = _open(tree)
+    if children is None:
+        return f(tree, *rest)
+    others = []
+    for other in rest:
+        theirs, _ = _open(other)
+        if theirs is None or len(theirs) != len(children):
+            raise ValueError(f"trees differ in structure: {type(tree).__name__} of {len(children)} and {other!r}")
+        others.append(theirs)
+    return rebuild([tree_map(f, *group) for group in zip(children, *others, strict=True)])
+
+
+def tree_leaves(tree: Any) -> list:
+    """The leaves of a tree, in order."""
+    children, _ = _open(tree)
+    if children is None:
+        return [tree]
+    return [leaf for child in children for leaf in tree_leaves(child)]
+
+
+def tree_flatten(tree: Any) -> tuple[list, Callable]:
+    """(leaves, rebuild) with rebuild(leaves) a tree of the same structure."""
+    leaves = tree_leaves(tree)
+
+    def rebuild(new: Any) -> Any:
+        new = iter(new)
+        return tree_map(lambda _: next(new), tree)
+
+    return leaves, rebuild
+
+
+def structure(tree: Any) -> Any:
+    """A hashable description of a tree's structure, the same for trees that differ in leaves only."""
+    children, _ = _open(tree)
+    if children is None:
+        return "*"
+    names = tuple(tree) if isinstance(tree, dict) else None
+    return type(tree), names, tuple(structure(child) for child in children)
+
+
+def _open(tree: Any) -> tuple[list | None, Callable | None]:
+    """(children, rebuild from children) of a container; (None, None) for a leaf."""
+    t = type(tree)
+    if t is tuple or t is list:
+        return list(tree), t
+    if t is dict:
+        keys = list(tree)
+        return list(tree.values()), lambda new: dict(zip(keys, new, strict=True))
+    if tree is None:
+        return [], lambda new: None
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return list(tree), lambda new: t(*new)
+    if isinstance(tree, dict):
+        keys = list(tree)
+        return list(tree.values()), lambda new: t(zip(keys, new, strict=True))
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        names = [field.name for field in dataclasses.fields(tree)]
+        return [getattr(tree, n) for n in names], lambda new: dataclasses.replace(tree, **dict(zip(names, new, strict=True)))
+    return None, None
