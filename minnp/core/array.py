@@ -166,6 +166,9 @@ def _wrap_value(out: Any, sources: Any) -> ndarray:
     return h
 
 
+ATOMS = {int, float, complex, bool, str, type(None), slice, type(...)}
+
+
 def unwrap(x: Any, sources: list) -> Any:
     """The values in an argument, containers included; every handle met is appended to `sources`."""
     t = type(x)
@@ -173,7 +176,10 @@ def unwrap(x: Any, sources: list) -> Any:
         sources.append(x)
         return read(x)
     if t is list or t is tuple:
-        return t([unwrap(e, sources) for e in x])
+        for e in x:
+            if type(e) not in ATOMS:
+                return t([unwrap(e, sources) for e in x])
+        return x
     if t is dict:
         return {k: unwrap(e, sources) for k, e in x.items()}
     return x

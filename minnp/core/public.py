@@ -17,7 +17,7 @@ from . import array as _array
 from . import policy, report
 from .array import bind, handle, ndarray, new, read, release, unwrap, wrap, write
 from .dispatch import DEFINITIONS
-from .primitive import Primitive
+from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer
 
@@ -101,7 +101,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         args, out = args[: e.nin], args[e.nin :]
     definition = e.definition
     if definition is None:
-        definition = e.definition = DEFINITIONS.get(e.host)
+        definition = e.definition = DEFINITIONS.get(e.host) or ufunc_definition(e.host)
     if definition is None:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
@@ -111,8 +111,11 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         t = type(result)
         if t is not ndarray:
             result = handle(result) if isinstance(result, (Tracer, Buffer)) else wrap(result)
-    if out is None or out == (None,):
+    if out is None or (type(out) is tuple and all(o is None for o in out)):
         return result
+    where = kwargs.get("where", True)
+    if where is not True and e.nin is not None:
+        result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
     return write_out(e.name, out, result)
 
 
@@ -135,6 +138,32 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             raise TypeError(f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'")
         write(o, ..., r)
     return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def ufunc_definition(host: Any) -> Callable | None:
+    """The definition of a ufunc: its row, with `where`, `dtype` and `casting` said in other rows."""
+    row = TABLE.get(host.__name__) if isinstance(host, onp.ufunc) else None
+    if row is None:
+        return None
+
+    def definition(*args: Any, where: Any = True, dtype: Any = None, **options: Any) -> Any:
+        args = [operand(a) for a in args]
+        if dtype is not None:
+            kinds = host.resolve_dtypes((*(a.dtype if hasattr(a, "dtype") else type(a) for a in args), None), signature=(None,) * host.nin + (onp.dtype(dtype),))
+            args = [TABLE["astype"](a, dtype=k) if hasattr(a, "dtype") and a.dtype != k else a for a, k in zip(args, kinds, strict=False)]
+        result = row(*args)
+        return result if where is True else TABLE["where"](operand(where), result, onp.zeros((), result.dtype))
+
+    return definition
+
+
+def operand(x: Any) -> Any:
+    """An argument of a row: handles, values and numbers as they are; lists as arrays, traced elements included."""
+    if type(x) not in (list, tuple):
+        return x
+    sources: list = []
+    value = unwrap(x, sources)
+    return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)
 
 
 # ------------------------------------------------------------------ fallback

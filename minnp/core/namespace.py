@@ -1,0 +1,57 @@
+"""A NumPy module's namespace as ours: every public name, resolved on first use and remembered in the module.
+
+Functions and ufuncs become public functions; classes, constants, dtypes and foreign submodules are NumPy's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from . import public
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(onp.concatenate), type(onp.sum))
+# Not array functions: they take no array, or they look at their caller.
+_AS_THEY_ARE = {
+    "errstate", "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "set_printoptions",
+    "get_printoptions", "printoptions", "show_config", "show_runtime", "get_include", "info", "lookfor", "source",
+    "test", "set_string_function", "iterable", "deprecate", "deprecate_with_doc", "issubsctype", "maximum_sctype",
+    "obj2sctype", "sctype2char", "issctype", "find_common_type", "safe_eval", "who", "byte_bounds", "disp",
+    "add_docstring", "add_newdoc", "add_newdoc_ufunc", "recfromcsv", "recfromtxt", "set_numeric_ops",
+    "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename",
+}  # fmt: skip
+
+
+def wrapped(prefix: str, name: str, x: Any) -> Any:
+    """The public form of NumPy's `prefix.name`."""
+    if isinstance(x, onp.ufunc):
+        return public.PUBLIC.get(x) or public.make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
+    if isinstance(x, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
+        known = public.PUBLIC.get(x)
+        return known or public.function(f"{prefix}.{name}" if prefix else name, x)
+    return x
+
+
+def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, Any]) -> tuple[Callable, Callable, list]:
+    """(__getattr__, __dir__, __all__) of `module`, whose names are those of NumPy's module `source` and of `extra`."""
+    names = getattr(source, "__all__", None) or [n for n in dir(source) if not n.startswith("_")]
+    public_names = sorted({*names, *(n for n in dir(source) if not n.startswith("_")), *extra})
+
+    def __getattr__(name: str) -> Any:
+        namespace = importlib.import_module(module).__dict__
+        if name in extra:
+            value = extra[name]
+        elif name.startswith("__") or not hasattr(source, name):
+            getattr(source, name) if not name.startswith("__") else None  # NumPy's own words for names it removed
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        else:
+            value = wrapped(prefix, name, getattr(source, name))
+        namespace[name] = value
+        return value
+
+    exported = sorted({*names, *extra})
+    return __getattr__, lambda: public_names, exported

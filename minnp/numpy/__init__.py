@@ -1,0 +1,20 @@
+"""NumPy's namespace on minnp arrays: `import minnp.numpy as np`.
+
+Every public name of the installed NumPy is here. Rows and definitions are in the modules beside this one, by family.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as _onp
+
+from ..core import methods as _methods  # noqa: F401  (operators and methods of ndarray)
+from ..core.array import ndarray
+from ..core.gradients import stop_gradient
+from ..core.namespace import lazy as _lazy
+from ..core.public import ufunc
+from . import indexing, products, reductions, selection, shape, ufuncs  # noqa: F401  (rows)
+
+_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient}
+__getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)
