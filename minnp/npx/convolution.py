@@ -1,9 +1,9 @@
 """Convolution, its transpose and its weight gradient: three rows that are each other's derivatives, to any order.
 
-All three are a gather of windows into columns (or the scatter back) and one BLAS product, over chunks of the batch small
-enough that the columns stay in cache. At stride 1 the gather copies whole padded images shifted by the kernel offset:
-long contiguous runs, and a few columns too many, which are dropped. Data is [N, C, *S], weights [O, C/groups, *K], with
-one, two or three spatial axes.
+All three are a gather of windows into columns (or the scatter back) and one BLAS product, over chunks of the batch
+small enough that the columns stay in cache. At stride 1 the gather copies whole padded images shifted by the kernel
+offset: long contiguous runs, and a few columns too many, which are dropped. Data is [N, C, *S], weights
+[O, C/groups, *K], with one, two or three spatial axes.
 """
 
 from __future__ import annotations

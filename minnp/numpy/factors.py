@@ -1,10 +1,11 @@
-"""Linear algebra rows. Every rule takes stacks of matrices, real or complex.
+"""Rows of the factorisations: eigenvalues and vectors, singular values, Cholesky, QR, and what follows from them.
 
+Every rule takes stacks, real or complex.
 Rules follow autograd's complex convention: a small change dx of an argument changes the loss by Re(sum(g * dx)). The
 formulas are Giles, "An extended collection of matrix derivative results" (2008), extended here to complex, wide, tall,
 full and repeated cases. `cholesky`, `eigh` and `eigvalsh` read one triangle of their argument, so that triangle alone
-has a gradient. Factors that a matrix leaves free (the phase of a singular vector, a basis of a null space or of the space
-of a repeated eigenvalue) are held still: gradients are those of any function that does not depend on them.
+has a gradient. Factors that a matrix leaves free (the phase of a singular vector, a basis of a null space or of the
+space of a repeated eigenvalue) are held still: gradients are those of any function that does not depend on them.
 """
 
 from __future__ import annotations
@@ -14,207 +15,35 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import CONSTANT, Meta, primitive
-from .facts import NUMPY_2, kept_shape, reduced_shape, spread
+from ..core.primitive import Meta, primitive
+from .facts import NUMPY_2, spread
 from .indexing import tril
 from .reductions import argmax
-from .shape import concatenate, expand_dims, swapaxes
+from .shape import concatenate
+from .systems import (
+    H,
+    T,
+    column,
+    definite,
+    eye_like,
+    gaps,
+    inexact,
+    is_complex,
+    real_dtype,
+    row_of,
+    safe_divide,
+    solve,
+    square,
+)
 from .ufuncs import absolute, conjugate, equal, imag, real, where
 
 la = onp.linalg
 
 
-# ------------------------------------------------------------------ small pieces
-def T(x: Any) -> Any:
-    return swapaxes(x, axis1=-2, axis2=-1)
-
-
-def H(x: Any) -> Any:
-    return conjugate(T(x))
-
-
-def row_of(x: Any) -> Any:
-    """A vector as a row: x[..., None, :]."""
-    return expand_dims(x, axis=-2)
-
-
-def column(x: Any) -> Any:
-    return expand_dims(x, axis=-1)
-
-
-def is_complex(x: Any) -> bool:
-    return x.dtype.kind == "c"
-
-
-def eye_like(x: Any) -> onp.ndarray:
-    """The identity with x's last dimension and real dtype."""
-    return onp.eye(x.shape[-1], dtype=_real(x.dtype))
-
-
-def safe_divide(a: Any, b: Any) -> Any:
-    """a / b, and 0 where b is 0, with finite derivatives there."""
-    zero = equal(b, 0)
-    return where(zero, 0, a / where(zero, 1, b))
-
-
-def gaps(w: Any) -> Any:
-    """1 / (w_j - w_i), and 0 where the two are equal: the diagonal, and spaces of repeated values."""
-    difference = row_of(w) - column(w)
-    return safe_divide(onp.ones((), _real(w.dtype)), difference)
-
-
-def _real(dtype: Any) -> onp.dtype:
-    return onp.empty(0, dtype).real.dtype
-
-
-def _inexact(dtype: Any) -> onp.dtype:
-    """The dtype NumPy computes in."""
-    return dtype if dtype.kind in "fc" else onp.dtype(float)
-
-
-def _square(*batch: int, n: int = 3, seed: int = 0, dtype: Any = float) -> onp.ndarray:
-    """A well-conditioned sample matrix, without symmetry."""
-    return spread(*batch, n, n, low=-1, high=1, seed=seed, dtype=dtype) + onp.diag(onp.arange(2.0, 2.0 + n))
-
-
-def _definite(*batch: int, n: int = 3, seed: int = 0, dtype: Any = float) -> onp.ndarray:
-    a = _square(*batch, n=n, seed=seed, dtype=dtype)
-    return a @ a.conj().swapaxes(-1, -2)
-
-
-# ------------------------------------------------------------------ inverse, determinant, solution
-inv = primitive(
-    "linalg.inv",
-    numpy=la.inv,
-    vjp=[lambda g, y, x: -(T(y) @ g @ T(y))],
-    jvp=[lambda t, y, x: -(y @ t @ y)],
-    saves="out",
-    shape=lambda metas, params: Meta(metas[0].shape, _inexact(metas[0].dtype)),
-    flops=lambda metas, params, out: 2 * out.size * out.shape[-1],
-    samples=lambda: [((_square(),), {}), ((_square(2, dtype=complex),), {})],
-)
-
-
-def _cofactor(x: Any) -> onp.ndarray:
-    """The gradient of det. For a singular matrix from its singular values, whose products leave one out."""
-    u, s, vh = la.svd(x)
-    rest = onp.stack([onp.delete(s, i, -1).prod(-1) for i in range(s.shape[-1])], -1)
-    phase = la.det(u) * la.det(vh)
-    return (u.conj() * (phase[..., None] * rest)[..., None, :]) @ vh.conj()
-
-
-def _cofactor_back(g: Any, y: Any, x: Any) -> Any:
-    # y = det(x) inv(x).T
-    back = T(inv(x))
-    return det(x)[..., None, None] * ((g * back).sum(axis=(-2, -1), keepdims=True) * back - back @ T(g) @ back)
-
-
-cofactor = primitive(
-    "linalg.cofactor",
-    numpy=_cofactor,
-    vjp=[_cofactor_back],
-    saves="in",
-    shape=lambda metas, params: Meta(metas[0].shape, _inexact(metas[0].dtype)),
-    samples=lambda: [((_square(),), {}), ((_square(2, dtype=complex),), {})],
-)
-
-det = primitive(
-    "linalg.det",
-    numpy=la.det,
-    vjp=[lambda g, y, x: column(column(g)) * cofactor(x)],
-    jvp=[lambda t, y, x: (t * cofactor(x)).sum((-2, -1))],
-    saves="in",
-    shape=lambda metas, params: Meta(metas[0].shape[:-2], _inexact(metas[0].dtype)),
-    flops=lambda metas, params, out: out.size * metas[0].shape[-1] ** 3 * 2 // 3,
-    samples=lambda: [((_square(),), {}), ((_square(2, dtype=complex),), {})],
-)
-
-
-def _slogdet(g: Any, y: Any, x: Any) -> Any:
-    sign, _ = y
-    g_sign, g_log = g
-    if is_complex(x):  # the sign turns with the imaginary part of tr(inv(x) dx)
-        g_log = g_log + 1j * imag(g_sign * sign)
-    return column(column(g_log)) * T(inv(x))
-
-
-slogdet = primitive(
-    "linalg.slogdet",
-    numpy=lambda x: tuple(la.slogdet(x)),
-    vjp=[_slogdet],
-    shape=lambda metas, params: (
-        Meta(metas[0].shape[:-2], _inexact(metas[0].dtype)),
-        Meta(metas[0].shape[:-2], _real(_inexact(metas[0].dtype))),
-    ),
-    flops=lambda metas, params, out: out[0].size * metas[0].shape[-1] ** 3 * 2 // 3,
-    samples=lambda: [((_square(),), {}), ((_square(2, dtype=complex),), {})],
-)
-
-
-def _is_vector(a: Any, b: Any) -> bool:
-    """Whether solve takes b as a vector (NumPy 1 looked at a's dimensions too)."""
-    return b.ndim == 1 if NUMPY_2 else b.ndim == a.ndim - 1
-
-
-def _solve_right(g: Any, y: Any, a: Any, b: Any) -> Any:
-    if _is_vector(a, b):
-        return solve(T(a), column(g))[..., 0]
-    return solve(T(a), g)
-
-
-def _solve_left(g: Any, y: Any, a: Any, b: Any) -> Any:
-    if _is_vector(a, b):
-        g, y = column(g), column(y)
-    return -(solve(T(a), g) @ T(y))
-
-
-def _solve_tangent(t: Any, y: Any, a: Any, b: Any) -> Any:
-    return -solve(a, t @ column(y))[..., 0] if _is_vector(a, b) else -solve(a, t @ y)
-
-
-solve = primitive(
-    "linalg.solve",
-    numpy=la.solve,
-    vjp=[_solve_left, _solve_right],
-    jvp=[_solve_tangent, lambda t, y, a, b: solve(a, t)],
-    samples=lambda: [
-        ((_square(), spread(3)), {}),
-        ((_square(2), spread(2, 3, 2)), {}),
-        ((_square(dtype=complex), spread(2, 3, 2, dtype=complex)), {}),
-    ],
-    flops=lambda metas, params, out: metas[0].size * metas[0].shape[-1] * 2 // 3 + 2 * out.size * metas[0].shape[-1],
-)
-
-
-def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> onp.ndarray:
-    return la.pinv(x, hermitian=hermitian) if rcond is None else la.pinv(x, rcond, hermitian=hermitian)
-
-
-def _pinv_back(g: Any, y: Any, x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
-    # Golub and Pereyra 1973, equation 4.12; the rank is taken as constant
-    left = T(g) - x @ (y @ T(g))
-    right = T(g) - (T(g) @ y) @ x
-    gx = -(T(y) @ g @ T(y)) + conjugate(left @ (y @ H(y))) + conjugate((H(y) @ y) @ right)
-    return fold(gx, "L") if hermitian else gx
-
-
-pinv = primitive(
-    "linalg.pinv",
-    numpy=_pinv,
-    vjp=[_pinv_back],
-    shape=lambda metas, params: Meta((*metas[0].shape[:-2], *metas[0].shape[:-3:-1]), _inexact(metas[0].dtype)),
-    samples=lambda: [
-        ((spread(4, 3),), {}),
-        ((spread(2, 2, 3, dtype=complex),), {}),
-        ((_definite(),), {"hermitian": True}),
-    ],
-)
-
-
 # ------------------------------------------------------------------ eigenvalues
 def fold(g: Any, uplo: str) -> Any:
     """The cotangent of a Hermitian matrix as that of the one triangle it was built from."""
-    strict = tril(onp.ones(g.shape[-2:], _real(g.dtype)), k=-1)
+    strict = tril(onp.ones(g.shape[-2:], real_dtype(g.dtype)), k=-1)
     if uplo == "U":
         strict = T(strict)
     return (g + H(g)) * strict + real(g) * eye_like(g)
@@ -233,8 +62,8 @@ def _eigvalsh_back(g: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
 
 
 def _values_and_vectors(metas: Sequence[Meta], params: dict) -> tuple[Meta, Meta]:
-    dtype = _inexact(metas[0].dtype)
-    return Meta(metas[0].shape[:-1], _real(dtype)), Meta(metas[0].shape, dtype)
+    dtype = inexact(metas[0].dtype)
+    return Meta(metas[0].shape[:-1], real_dtype(dtype)), Meta(metas[0].shape, dtype)
 
 
 eigh = primitive(
@@ -244,7 +73,7 @@ eigh = primitive(
     saves="out",
     shape=_values_and_vectors,
     flops=lambda metas, params, out: 9 * metas[0].size * metas[0].shape[-1],
-    samples=lambda: [((_definite(),), {}), ((_definite(2),), {"UPLO": "U"})],
+    samples=lambda: [((definite(),), {}), ((definite(2),), {"UPLO": "U"})],
 )
 eigvalsh = primitive(
     "linalg.eigvalsh",
@@ -253,7 +82,7 @@ eigvalsh = primitive(
     saves="in",
     shape=lambda metas, params: _values_and_vectors(metas, params)[0],
     flops=lambda metas, params, out: 4 * metas[0].size * metas[0].shape[-1] // 3,
-    samples=lambda: [((_definite(),), {}), ((_definite(2, dtype=complex),), {"UPLO": "U"})],
+    samples=lambda: [((definite(),), {}), ((definite(2, dtype=complex),), {"UPLO": "U"})],
 )
 
 
@@ -289,8 +118,8 @@ eig = primitive(
     vjp=[_eig_back],
     flops=lambda metas, params, out: 25 * metas[0].size * metas[0].shape[-1],
     samples=lambda: [
-        ((_square(),), {}),
-        ((_square(2, seed=3, dtype=complex),), {}),
+        ((square(),), {}),
+        ((square(2, seed=3, dtype=complex),), {}),
         ((onp.array([[1.0, -2.0, 0.3], [1.5, 0.8, 0.1], [0.2, 0.4, 3.0]]),), {}),
     ],
 )
@@ -341,10 +170,10 @@ def _svdvals_back(g: Any, y: Any, x: Any) -> Any:
 
 def _svd_shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, Meta, Meta]:
     *batch, m, n = metas[0].shape
-    dtype, k = _inexact(metas[0].dtype), min(m, n)
+    dtype, k = inexact(metas[0].dtype), min(m, n)
     full = params.get("full_matrices", True)
     u, vh = ((m, m), (n, n)) if full else ((m, k), (k, n))
-    return Meta((*batch, *u), dtype), Meta((*batch, k), _real(dtype)), Meta((*batch, *vh), dtype)
+    return Meta((*batch, *u), dtype), Meta((*batch, k), real_dtype(dtype)), Meta((*batch, *vh), dtype)
 
 
 svd = primitive(
@@ -355,7 +184,7 @@ svd = primitive(
     shape=_svd_shape,
     flops=lambda metas, params, out: 20 * metas[0].size * min(metas[0].shape[-2:]),
     samples=lambda: [
-        ((_square(),), {}),
+        ((square(),), {}),
         ((spread(2, 4, 3),), {"full_matrices": False}),
         ((spread(2, 3, 5),), {"full_matrices": False}),
     ],
@@ -392,12 +221,12 @@ cholesky = primitive(
     numpy=lambda x, upper=False: la.cholesky(x, upper=True) if upper else la.cholesky(x),
     vjp=[_cholesky_back],
     saves="out",
-    shape=lambda metas, params: Meta(metas[0].shape, _inexact(metas[0].dtype)),
+    shape=lambda metas, params: Meta(metas[0].shape, inexact(metas[0].dtype)),
     flops=lambda metas, params, out: out.size * out.shape[-1] // 3,
     samples=lambda: [
-        ((_definite(),), {}),
-        ((_definite(2, dtype=complex),), {}),
-        *([((_definite(2, dtype=complex),), {"upper": True})] if NUMPY_2 else []),
+        ((definite(),), {}),
+        ((definite(2, dtype=complex),), {}),
+        *([((definite(2, dtype=complex),), {"upper": True})] if NUMPY_2 else []),
     ],
 )
 
@@ -439,7 +268,7 @@ qr = primitive(
     vjp=[_qr_back],
     flops=lambda metas, params, out: 2 * metas[0].size * min(metas[0].shape[-2:]),
     samples=lambda: [
-        ((_square(),), {}),
+        ((square(),), {}),
         ((spread(2, 4, 3, dtype=complex),), {}),
         ((spread(2, 3, 5, dtype=complex),), {}),
         ((spread(4, 3),), {"mode": "r"}),
@@ -447,9 +276,34 @@ qr = primitive(
 )
 
 
-# ------------------------------------------------------------------ least squares, norm, rank
+# ------------------------------------------------------------------ pseudoinverse, least squares
+def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> onp.ndarray:
+    return la.pinv(x, hermitian=hermitian) if rcond is None else la.pinv(x, rcond, hermitian=hermitian)
+
+
+def _pinv_back(g: Any, y: Any, x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
+    # Golub and Pereyra 1973, equation 4.12; the rank is taken as constant
+    left = T(g) - x @ (y @ T(g))
+    right = T(g) - (T(g) @ y) @ x
+    gx = -(T(y) @ g @ T(y)) + conjugate(left @ (y @ H(y))) + conjugate((H(y) @ y) @ right)
+    return fold(gx, "L") if hermitian else gx
+
+
+pinv = primitive(
+    "linalg.pinv",
+    numpy=_pinv,
+    vjp=[_pinv_back],
+    shape=lambda metas, params: Meta((*metas[0].shape[:-2], *metas[0].shape[:-3:-1]), inexact(metas[0].dtype)),
+    samples=lambda: [
+        ((spread(4, 3),), {}),
+        ((spread(2, 2, 3, dtype=complex),), {}),
+        ((definite(),), {"hermitian": True}),
+    ],
+)
+
+
 def _lstsq_rcond(a: Any) -> float:
-    return float(onp.finfo(_inexact(a.dtype)).eps * max(a.shape))
+    return float(onp.finfo(inexact(a.dtype)).eps * max(a.shape))
 
 
 def _lstsq_left(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
@@ -486,36 +340,4 @@ lstsq = primitive(
         ((spread(4, 3, dtype=complex), spread(4, 2, dtype=complex)), {}),
         ((spread(2, 3), spread(2, 2)), {}),
     ],
-)
-
-
-def _norm_back(g: Any, y: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if not keepdims and axis is not None:
-        shape = kept_shape(x.shape, axis)
-        g, y = g.reshape(shape), y.reshape(shape)
-    return safe_divide(g, y) * conjugate(x)
-
-
-norm = primitive(
-    "linalg.norm",
-    numpy=lambda x, axis=None, keepdims=False: la.norm(x, axis=axis, keepdims=keepdims),
-    vjp=[_norm_back],
-    shape=lambda metas, params: Meta(
-        reduced_shape(metas[0].shape, params.get("axis"), params.get("keepdims", False)),
-        _real(_inexact(metas[0].dtype)),
-    ),
-    flops=lambda metas, params, out: 2 * metas[0].size,
-    samples=lambda: [
-        ((spread(3, 4),), {}),
-        ((spread(2, 3, 4, dtype=complex),), {"axis": 1}),
-        ((spread(2, 3, 4),), {"axis": (0, 2), "keepdims": True}),
-    ],
-)
-
-matrix_rank = primitive(
-    "linalg.matrix_rank",
-    numpy=la.matrix_rank,
-    vjp=CONSTANT,
-    saves="",
-    samples=lambda: [((_square(),), {})],
 )

@@ -1,0 +1,1 @@
+"""Neural-network operators, under MXNet's names: `from minnp import npx`."""
