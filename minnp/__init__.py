@@ -4,21 +4,37 @@ import minnp.numpy as np
 from minnp import grad
 """
 
+import os
+
+from .core.context import Context, cpu, current_context, gpu, set_context
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
-from .core.policy import get_global_policy, policy, set_global_policy, wrap_policy
+from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.report import report, reset_report
+from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
 
 __version__ = "0.1.0"
 __all__ = [
+    "Context",
+    "OnlyMXNetPolicy",
+    "OnlyNumPyPolicy",
+    "PreferMXNetPolicy",
+    "cpu",
+    "current_context",
     "get_global_policy",
+    "gpu",
     "grad",
     "grad_and_loss",
     "policy",
     "report",
     "reset_report",
+    "set_backend",
+    "set_context",
     "set_global_policy",
     "stop_gradient",
     "value_and_grad",
     "vjp",
     "wrap_policy",
 ]
+
+if "MINNP_BACKEND" in os.environ:
+    set_backend(os.environ["MINNP_BACKEND"])

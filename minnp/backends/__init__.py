@@ -16,10 +16,12 @@ class Backend:
     name          as in policies: "mxnet", "torch"
     shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a place, and kernels take
                   and return its own buffers
+    device        ("cpu" or "gpu", number): where the memory of a place is
     """
 
     name = ""
     shares_host = True
+    device = ("cpu", 0)
 
     def kernel(self, row: Any) -> Callable | None:
         """The verified kernel for a row, kernel(*data, **params), or None."""
@@ -28,6 +30,10 @@ class Backend:
     def supports(self, row: Any, values: Any, params: dict) -> str:
         """Empty if the kernel can take these arguments, else the reason in words."""
         return ""
+
+    def place(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:
+        """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
+        return None, f"it has no memory on {device_type}({device_id})"
 
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""

@@ -1,0 +1,9 @@
+"""Rows, dispatch, handles and transformations: what every array function is made of.
+
+The names here are MinPy's: `from minnp.core import grad, grad_and_loss, Function`.
+"""
+
+from .convert import convert_args, minpy_to_numpy, numpy_to_minpy, return_numpy
+from .gradients import grad, grad_and_loss
+
+__all__ = ["convert_args", "grad", "grad_and_loss", "minpy_to_numpy", "numpy_to_minpy", "return_numpy"]

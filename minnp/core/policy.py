@@ -102,3 +102,14 @@ def get_global_policy() -> Policy:
 def wrap_policy(name: str | Policy) -> Any:
     """Decorator: run the function under this policy (MinPy's name)."""
     return policy(name)
+
+
+def set_backend(name: str) -> None:
+    """Compute on a backend from now on: "numpy" alone, "auto" for the default choice, else every verified kernel of that
+    backend ("mxnet", "torch") and NumPy for the rest. The environment variable MINNP_BACKEND says the same.
+
+    Raises ValueError for an unknown name, BackendMissingError (with the install line) where its library is absent.
+    """
+    if name not in ("auto", "numpy", *backends.names()):
+        raise ValueError(f"unknown backend {name!r}; known: auto, numpy, {', '.join(backends.names())}")
+    set_global_policy({"auto": "auto", "numpy": "only_numpy"}.get(name, f"prefer_{name}"))

@@ -14,7 +14,7 @@ import numpy as onp
 
 from .. import errors
 from . import array as _array
-from . import policy, report
+from . import context, policy, report
 from .array import bind, handle, ndarray, new, read, release, unwrap, wrap, write
 from .dispatch import DEFINITIONS
 from .primitive import TABLE, Primitive
@@ -67,6 +67,12 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
+    if state.busy and not sources and (place := context.home()) is not None:
+        return context.settle(_run(e, args, kwargs, sources, values, options), place)
+    return _run(e, args, kwargs, sources, values, options)
+
+
+def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
     special = state.busy and (capture.get() is not None or not policy.current().plain)
     if not special:
         for s in sources:

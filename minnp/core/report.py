@@ -74,3 +74,22 @@ def reset_report() -> None:
     _COUNTS.clear()
     for source in (*TABLE.values(), *HOST_CALLS.values()):
         source.calls = 0
+
+
+# ------------------------------------------------------------------ MinPy's names
+def record_op_stat() -> None:
+    """Start counting anew for `show_op_stat`."""
+    reset_report()
+
+
+def show_op_stat() -> None:
+    """Print how often each function ran on each backend since the last `record_op_stat`."""
+    counts: dict[str, dict[str, int]] = {}
+    for r in report():
+        calls = counts.setdefault(r["backend"], {})
+        calls[r["function"]] = calls.get(r["function"], 0) + r["calls"]
+    total = sum(sum(calls.values()) for calls in counts.values())
+    for backend, calls in sorted(counts.items()):
+        print(f"{backend}: {sum(calls.values()) / total:.1%} of {total} calls")
+        for name, n in calls.items():
+            print(f"  {name}: {n}")

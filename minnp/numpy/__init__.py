@@ -15,6 +15,7 @@ from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
 from ..core.public import ufunc
 from . import indexing, products, reductions, selection, shape, ufuncs  # noqa: F401  (rows)
+from .minpy import EXTRA as _MINPY
 
-_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient}
+_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient, **_MINPY}
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)

@@ -1,0 +1,126 @@
+"""Contexts: where new arrays live. `with minnp.gpu(0): x = np.ones(3)`; without one, in NumPy's memory."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from .. import backends, errors
+from .array import handle, ndarray, read
+from .policy import current as current_policy
+from .state import state
+from .value import Buffer, Host, concrete
+
+
+class Context:
+    """A device, by type ("cpu", "gpu") and number; also a context manager.
+
+    backend   whose memory holds the arrays there; by default NumPy's on a cpu, and on a gpu the current backend's,
+              else that of the first installed backend that reaches it
+    """
+
+    def __init__(self, device_type: str | Context, device_id: int = 0, backend: str | None = None) -> None:
+        if isinstance(device_type, Context):
+            device_type, device_id, backend = device_type.device_type, device_type.device_id, device_type.backend
+        if device_type not in ("cpu", "gpu"):
+            raise ValueError(f"unknown device type {device_type!r}; known: cpu, gpu")
+        self.device_type, self.device_id, self.backend = device_type, device_id, backend
+        self._tokens: tuple = ()
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple:
+        return self.device_type, self.device_id, self.backend
+
+    @property
+    def home(self) -> Any:
+        """The place (a Backend with memory of its own) where arrays live in this context; None: NumPy's memory."""
+        if self.device_type == "cpu" and self.backend is None:
+            return None
+        preferred = self.backend or current_policy().backend
+        names = [preferred] if preferred else backends.installed()
+        refusals = []
+        for name in names:
+            place, why = backends.get(name).place(self.device_type, self.device_id)
+            if place is not None:
+                return place
+            refusals.append(f"{name}: {why}")
+        raise errors.BackendMissingError(
+            f"no backend reaches {self!r}: {'; '.join(refusals) or 'none is installed'}. "
+            "Install one that does (pip install 'minnp[torch]'), or stay on minnp.cpu()"
+        )
+
+    def __enter__(self) -> Context:
+        home = self.home  # fails here, rather than at the first array
+        self._tokens = (*self._tokens, (_context.set((self, home)), home))
+        state.busy += home is not None
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        *rest, (token, home) = self._tokens
+        self._tokens = tuple(rest)
+        _context.reset(token)
+        state.busy -= home is not None
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The host."""
+    return Context("cpu", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """A GPU by number. Entering it raises BackendMissingError where no installed backend reaches it."""
+    return Context("gpu", device_id)
+
+
+_context: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
+_global: tuple = (cpu(), None)
+
+
+def current_context() -> Context:
+    """The context in force here: the innermost `with`, else the global one."""
+    return (_context.get() or _global)[0]
+
+
+def home() -> Any:
+    """The place where new arrays live; None: NumPy's memory."""
+    return (_context.get() or _global)[1]
+
+
+def set_context(context: Context) -> None:
+    """Set the context for every thread without one of its own."""
+    global _global
+    new = (context, context.home)
+    state.busy += (new[1] is not None) - (_global[1] is not None)
+    _global = new
+
+
+def settle(result: Any, place: Any) -> Any:
+    """A result that came from no array of ours, its arrays moved to a place; what that cannot hold stays here."""
+    if type(result) is ndarray:
+        value = read(result)
+        if type(value) is not Host:
+            return result
+        try:
+            return handle(Buffer(place.from_host(value), place))
+        except errors.BackendUnsupportedError:
+            return result
+    if type(result) in (tuple, list):
+        return type(result)([settle(r, place) for r in result])
+    return result
+
+
+def context_of(self: ndarray) -> Context:
+    """The context in which this array lives."""
+    value = concrete(read(self))
+    return Context(*value.backend.device) if type(value) is Buffer else cpu()
+
+
+ndarray.context = property(context_of)

@@ -1,0 +1,1 @@
+"""Helpers MinPy programs import: gradient_checker and minprof."""
