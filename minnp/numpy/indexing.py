@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
+from .arguments import as_array, plain, spelled
 from .facts import axis_of, sampled, spread
-from .shape import reshape
+from .shape import broadcast_to, reshape, stack
 
 
 def is_basic(index: Any) -> bool:
@@ -293,3 +295,54 @@ repeat = primitive(
         ((spread(2, 3),), {"repeats": onp.array([0, 2]), "axis": 0}),
     ),
 )
+
+
+# ------------------------------------------------------------------ definitions
+defines(onp.take)(spelled(take, "a indices | axis mode"))
+defines(onp.diagonal)(spelled(diagonal, "a | offset axis1 axis2"))
+defines(onp.tril)(spelled(tril, "m | k"))
+defines(onp.triu)(spelled(triu, "m | k"))
+
+
+@defines(onp.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = reshape(arr, shape=(arr.size,)), 0
+    return take_along_axis(arr, as_array(indices), axis=axis)
+
+
+@defines(onp.repeat)
+def _repeat_of(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    return repeat(as_array(a), repeats=plain(repeats), axis=axis)
+
+
+@defines(onp.trace)
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return diagonal(as_array(a), offset=offset, axis1=axis1, axis2=axis2).sum(axis=-1, dtype=dtype)
+
+
+@defines(onp.diag)
+def _diag(v: Any, k: int = 0) -> Any:
+    v = as_array(v)
+    if v.ndim == 1:
+        n = v.size + abs(k)
+        return diagonal_set(v, shape=(n, n), offset=k)
+    if v.ndim != 2:
+        raise ValueError("Input must be 1- or 2-d.")
+    return diagonal(v, offset=k)
+
+
+@defines(onp.compress)
+def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    a, chosen = as_array(a), onp.flatnonzero(plain(condition))
+    return take(a, chosen, axis=axis)
+
+
+@defines(onp.choose)
+def _choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    choices = [as_array(c) for c in choices]
+    picks = onp.choose(plain(a), onp.arange(len(choices)), mode=mode)
+    shape = onp.broadcast_shapes(picks.shape, *(c.shape for c in choices))
+    every = stack(*(broadcast_to(c, shape=shape) for c in choices))
+    return take_along_axis(every, onp.broadcast_to(picks, shape)[None], axis=0)[0]

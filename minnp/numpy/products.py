@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.dispatch import defines
 from ..core.primitive import Meta, primitive
-from .facts import sampled, spread
+from .arguments import as_array
+from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
-from .shape import broadcast_to, expand_dims, flip, reshape, swapaxes
+from .shape import astype, broadcast_to, expand_dims, flip, reshape, swapaxes, transpose
+from .ufuncs import conjugate
 
 
 # ------------------------------------------------------------------ matmul
@@ -179,3 +182,104 @@ convolve = primitive(
         )
     ),
 )
+
+
+# ------------------------------------------------------------------ definitions
+@defines(onp.matmul)
+def _matmul(a: Any, b: Any, axes: Any = None, axis: Any = None, **options: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    if axes is None:
+        return matmul(a, b)
+    out = matmul(moveaxis(a, axes[0], (-2, -1)), moveaxis(b, axes[1], (-2, -1)))
+    return moveaxis(out, (-2, -1), axes[2])
+
+
+@defines(onp.dot)
+def _dot(a: Any, b: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    if b.ndim <= 2:
+        return matmul(a, b)
+    return tensordot(a, b, axes=((-1,), (-2,)))
+
+
+@defines(onp.inner)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    return a * b if not a.ndim or not b.ndim else tensordot(a, b, axes=((-1,), (-1,)))
+
+
+@defines(onp.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    return matmul(conjugate(reshape(a, shape=(a.size,))), reshape(b, shape=(b.size,)))
+
+
+@defines(onp.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The sum of products over pairs of axes: both arrays as matrices, and one matrix product."""
+    a, b = as_array(a), as_array(b)
+    if isinstance(axes, (int, onp.integer)):
+        axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
+    over_a, over_b = (
+        axes_of(x if isinstance(x, (int, onp.integer)) else tuple(x), m.ndim) for x, m in zip(axes, (a, b))
+    )
+    if [a.shape[i] for i in over_a] != [b.shape[i] for i in over_b]:
+        raise ValueError("shape-mismatch for sum")
+    free_a, free_b = ([i for i in range(m.ndim) if i not in over] for m, over in ((a, over_a), (b, over_b)))
+    n = count_of(a.shape, over_a)
+    left = reshape(transpose(a, axes=(*free_a, *over_a)), shape=(count_of(a.shape, tuple(free_a)), n))
+    right = reshape(transpose(b, axes=(*over_b, *free_b)), shape=(n, count_of(b.shape, tuple(free_b))))
+    return reshape(matmul(left, right), shape=(*(a.shape[i] for i in free_a), *(b.shape[i] for i in free_b)))
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    source, destination = axes_of(source, x.ndim), axes_of(destination, x.ndim)
+    order = [i for i in range(x.ndim) if i not in source]
+    for to, frm in sorted(zip(destination, source)):
+        order.insert(to, frm)
+    return transpose(x, axes=tuple(order))
+
+
+@defines(onp.einsum)
+def _einsum(*operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe") -> Any:
+    subscripts, *arrays = operands
+    if not isinstance(subscripts, str):  # operand, axes, operand, axes, ..., [result axes]
+        *pairs, last = operands if len(operands) % 2 else (*operands, None)
+        spell = lambda axes: "".join("..." if i is Ellipsis else LETTERS[i] for i in axes)
+        subscripts = ",".join(map(spell, pairs[1::2])) + ("" if last is None else "->" + spell(last))
+        arrays = pairs[::2]
+    arrays = [as_array(a) if dtype is None else astype(as_array(a), dtype=onp.dtype(dtype)) for a in arrays]
+    return einsum(*arrays, subscripts=subscripts, optimize=optimize)
+
+
+@defines(onp.convolve)
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    return convolve(as_array(a), as_array(v), mode=mode)
+
+
+@defines(onp.correlate)
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    a, v = as_array(a), as_array(v)
+    full = convolve(a, conjugate(flip(v)))
+    n, m = a.size, v.size
+    short, long = min(n, m), max(n, m)
+    start = {"full": 0, "same": (short - 1) // 2 if n >= m else short // 2, "valid": short - 1}[mode]
+    return full[start : start + {"full": n + m - 1, "same": long, "valid": long - short + 1}[mode]]
+
+
+if hasattr(onp, "vecdot"):  # NumPy 2
+
+    @defines(onp.vecdot)
+    def _vecdot(a: Any, b: Any, axis: int = -1, **options: Any) -> Any:
+        a, b = moveaxis(as_array(a), axis, -1), moveaxis(as_array(b), axis, -1)
+        return matmul(conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
+
+    @defines(onp.matvec)
+    def _matvec(a: Any, x: Any, **options: Any) -> Any:
+        return matmul(as_array(a), as_array(x)[..., None])[..., 0]
+
+    @defines(onp.vecmat)
+    def _vecmat(x: Any, a: Any, **options: Any) -> Any:
+        return matmul(conjugate(as_array(x))[..., None, :], as_array(a))[..., 0, :]

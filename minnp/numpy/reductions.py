@@ -7,10 +7,27 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
+from .arguments import NOT_GIVEN, as_array, option, spelled
 from .facts import axis_of, count_of, kept_shape, reduced_shape, sampled, spread
-from .shape import broadcast_to, concatenate, flip, reshape, transpose
-from .ufuncs import conjugate, equal, exp, greater, is_complex, less, real, where
+from .shape import astype, broadcast_to, concatenate, flip, reshape, transpose
+from .ufuncs import (
+    absolute,
+    add,
+    conjugate,
+    equal,
+    exp,
+    greater,
+    is_complex,
+    less,
+    maximum,
+    minimum,
+    multiply,
+    real,
+    sqrt,
+    where,
+)
 
 
 # ------------------------------------------------------------------ shared by reductions
@@ -269,3 +286,129 @@ def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
     with onp.errstate(divide="ignore"):  # log(0) is the answer where every element is -inf
         out = onp.log(onp.sum(onp.exp(x - top), axis=axis, keepdims=True)) + top
     return out if keepdims else out.reshape(reduced_shape(onp.shape(x), axis))
+
+
+# ------------------------------------------------------------------ definitions
+def _among(a: Any, where_: Any, other: Any) -> Any:
+    """The array to reduce, with `other` at the elements that `where=` leaves out."""
+    a, where_ = as_array(a), option(where_, True)
+    return a if where_ is True else where(where_, a, other)
+
+
+def _total(row: Primitive, join: Callable, neutral: Any) -> Callable:
+    """The definition of a sum or product: `where=` by the neutral element, `initial=` joined at the end."""
+
+    def definition(
+        a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True
+    ) -> Any:
+        out = row(_among(a, where, neutral), axis=axis, dtype=dtype, keepdims=bool(option(keepdims, False)))
+        return out if initial is NOT_GIVEN or initial is None else join(out, initial)
+
+    return definition
+
+
+def _limit(row: Primitive, join: Callable) -> Callable:
+    """The definition of max or min: both `where=` and an empty array take `initial=`."""
+
+    def definition(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
+        keepdims, where = bool(option(keepdims, False)), option(where, True)
+        if initial is NOT_GIVEN or initial is None:
+            if where is not True:
+                raise ValueError(
+                    f"reduction operation '{row.name}' does not have an identity, so `where` needs `initial`"
+                )
+            return row(as_array(a), axis=axis, keepdims=keepdims)
+        a = _among(a, where, initial)
+        if not count_of(a.shape, axis):
+            return broadcast_to(as_array(initial), shape=reduced_shape(a.shape, axis, keepdims))
+        return join(row(a, axis=axis, keepdims=keepdims), initial)
+
+    return definition
+
+
+def _question(row: Primitive, neutral: bool) -> Callable:
+    def definition(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+        return row(_among(a, where, neutral), axis=axis, keepdims=bool(option(keepdims, False)))
+
+    return definition
+
+
+defines(onp.sum)(_total(sum_, add, 0))
+defines(onp.prod)(_total(prod, multiply, 1))
+defines(onp.max, onp.amax)(_limit(max_, maximum))
+defines(onp.min, onp.amin)(_limit(min_, minimum))
+defines(onp.all)(_question(all_, True))
+defines(onp.any)(_question(any_, False))
+defines(onp.count_nonzero)(spelled(count_nonzero, "a | axis keepdims"))
+defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
+defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
+defines(onp.cumsum)(spelled(cumsum, "a | axis dtype"))
+defines(onp.cumprod)(spelled(cumprod, "a | axis dtype"))
+
+
+def _counted(a: Any, axis: Any, where_: Any) -> Any:
+    """How many elements of each group `where=` keeps."""
+    return sum_(broadcast_to(as_array(where_), shape=a.shape), axis=axis, dtype=a.dtype, keepdims=True)
+
+
+def _shaped(r: Any, a: Any, axis: Any, keepdims: bool) -> Any:
+    return r if keepdims else reshape(r, shape=reduced_shape(a.shape, axis))
+
+
+@defines(onp.mean)
+def _mean_of(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+    a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
+    if where is True:
+        return mean(a, axis=axis, dtype=dtype, keepdims=keepdims)
+    total = sum_(_among(a, where, 0), axis=axis, dtype=dtype, keepdims=True)
+    return _shaped(total / _counted(a, axis, where), a, axis, keepdims)
+
+
+def _spread_of(row: Primitive) -> Callable:
+    def definition(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        ddof: float = 0,
+        keepdims: Any = False,
+        where: Any = True,
+        mean: Any = NOT_GIVEN,
+        correction: Any = NOT_GIVEN,
+    ) -> Any:
+        a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
+        ddof = option(correction, ddof)
+        if dtype is not None and a.dtype != dtype:
+            a = astype(a, dtype=onp.dtype(dtype))
+        if where is True and mean is NOT_GIVEN:
+            return row(a, axis=axis, ddof=ddof, keepdims=keepdims)
+        centre = _mean_of(a, axis, keepdims=True, where=where) if mean is NOT_GIVEN else mean
+        size = absolute(a - centre)
+        total = sum_(_among(size * size, where, 0), axis=axis, keepdims=True)
+        out = _shaped(total / maximum(_counted(a, axis, where) - ddof, 0), a, axis, keepdims)
+        return out if row is var else sqrt(out)
+
+    return definition
+
+
+defines(onp.var)(_spread_of(var))
+defines(onp.std)(_spread_of(std))
+
+
+@defines(onp.ptp)
+def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    a, keepdims = as_array(a), bool(option(keepdims, False))
+    return max_(a, axis=axis, keepdims=keepdims) - min_(a, axis=axis, keepdims=keepdims)
+
+
+@defines(onp.diff)
+def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
+    a = as_array(a)
+    axis = axis_of(axis, a.ndim)
+    ends = []
+    for end in (prepend, append):
+        end = None if end is NOT_GIVEN else as_array(end)
+        if end is not None and not end.ndim:
+            end = broadcast_to(end, shape=(*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+        ends.append(end)
+    parts = [p for p in (ends[0], a, ends[1]) if p is not None]
+    return diff(a if len(parts) == 1 else concatenate(*parts, axis=axis), n=n, axis=axis) if n else a

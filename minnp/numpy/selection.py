@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
+from .arguments import as_array, plain, spelled
 from .facts import same, sampled, spread
 from .indexing import add_along_axis, take_along_axis
 from .shape import reshape
@@ -83,3 +85,35 @@ searchsorted, digitize = (
 nonzero, flatnonzero, argwhere = constants("nonzero flatnonzero argwhere", spread(2, 3) > 0)
 isclose, allclose, array_equal = constants("isclose allclose array_equal", spread(2, 3), spread(2, 3))
 (isin,) = constants("isin", onp.arange(4), onp.array([1, 2]))
+
+
+# ------------------------------------------------------------------ definitions
+defines(onp.searchsorted)(spelled(searchsorted, "a v | side sorter"))
+defines(onp.digitize)(spelled(digitize, "x bins | right"))
+defines(onp.nonzero)(spelled(nonzero, "a |"))
+defines(onp.flatnonzero)(spelled(flatnonzero, "a |"))
+defines(onp.argwhere)(spelled(argwhere, "a |"))
+defines(onp.isclose)(spelled(isclose, "a b | rtol atol equal_nan"))
+defines(onp.allclose)(spelled(allclose, "a b | rtol atol equal_nan"))
+defines(onp.array_equal)(spelled(array_equal, "a1 a2 | equal_nan"))
+defines(onp.isin)(spelled(isin, "element test_elements | assume_unique invert kind"))
+
+
+@defines(onp.sort)
+def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
+    return sort(as_array(a), axis=axis, kind="stable" if stable else kind)
+
+
+@defines(onp.argsort)
+def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
+    return argsort(as_array(a), axis=axis, kind="stable" if stable else kind)
+
+
+@defines(onp.partition)
+def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
+    return partition(as_array(a), kth=plain(kth), axis=axis, kind=kind)
+
+
+@defines(onp.argpartition)
+def _argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
+    return argpartition(as_array(a), kth=plain(kth), axis=axis, kind=kind)

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray
+from ..core.dispatch import defines
 from ..core.primitive import Meta, per_input, primitive
+from .arguments import as_array, plain, spelled
 from .facts import axes_of, axis_of, same, sampled, spread
 
 
@@ -180,7 +183,7 @@ astype = primitive(
     shape=lambda metas, params: Meta(metas[0].shape, onp.dtype(params["dtype"])),
     samples=sampled(((spread(2, 3),), {"dtype": onp.dtype("f4")}), ((spread(2, 3),), {"dtype": onp.dtype("c16")})),
 )
-copy = primitive(
+copy_ = primitive(
     "copy",
     numpy=lambda x, order="K": onp.array(x, order=order, copy=True),
     vjp=[lambda g, y, x, order="K": g],
@@ -237,3 +240,80 @@ stack = primitive(
         ((spread(2), spread(2, seed=1)), {}),
     ),
 )
+
+
+# ------------------------------------------------------------------ definitions
+defines(onp.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
+defines(onp.expand_dims)(spelled(expand_dims, "a | axis"))
+defines(onp.squeeze)(spelled(squeeze, "a | axis"))
+defines(onp.flip)(spelled(flip, "m | axis"))
+defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
+defines(onp.transpose)(spelled(transpose, "a | axes"))
+
+
+@defines(onp.broadcast_to)
+def _broadcast(array: Any, shape: Any, subok: bool = False) -> Any:
+    return broadcast_to(as_array(array), shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape)))
+
+
+def _memory_order(a: ndarray, order: str) -> str:
+    """Order "A" said as "C" or "F"."""
+    return order if order != "A" else "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
+
+
+@defines(onp.reshape)
+def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: bool | None = None) -> Any:
+    a, shape = as_array(a), plain(newshape if shape is None else shape)
+    out = reshape(a, shape=full_shape(shape, a.size), order=_memory_order(a, order))
+    return copy_(out) if copy else out
+
+
+@defines(onp.ravel)
+def _ravel(a: Any, order: str = "C") -> Any:
+    a = as_array(a)
+    if order == "K":
+        steps = a.strides
+        a = transpose(a, axes=tuple(sorted(range(a.ndim), key=lambda i: -abs(steps[i]))))
+    return reshape(a, shape=(a.size,), order="C" if order == "K" else _memory_order(a, order))
+
+
+@defines(onp.roll)
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    return roll(as_array(a), shift=plain(shift), axis=axis)
+
+
+if hasattr(onp, "astype"):  # NumPy 2
+
+    @defines(onp.astype)
+    def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+        return x if not copy and x.dtype == dtype else astype(x, dtype=onp.dtype(dtype))
+
+
+@defines(onp.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return copy_(as_array(a), order=order)
+
+
+def _joined(arrays: Any, dtype: Any, casting: str) -> list[ndarray]:
+    """The arrays to be joined, in the dtype asked for."""
+    arrays = [as_array(a) for a in arrays]
+    if dtype is None:
+        return arrays
+    dtype = onp.dtype(dtype)
+    for a in arrays:
+        if not onp.can_cast(a.dtype, dtype, casting):
+            raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
+    return [a if a.dtype == dtype else astype(a, dtype=dtype) for a in arrays]
+
+
+@defines(onp.concatenate)
+def _concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    arrays = _joined(arrays, dtype, casting)
+    if axis is None:
+        arrays, axis = [reshape(a, shape=(a.size,)) for a in arrays], 0
+    return concatenate(*arrays, axis=axis)
+
+
+@defines(onp.stack)
+def _stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    return stack(*_joined(arrays, dtype, casting), axis=axis)

@@ -1,0 +1,57 @@
+"""What definitions do with a user's arguments before they reach a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import concretize, handle, ndarray, read, stack_nested
+from ..core.primitive import Primitive
+
+NOT_GIVEN = onp._NoValue
+
+
+def option(value: Any, default: Any) -> Any:
+    """An argument, or its default where NumPy's own code passed on its mark for "not given"."""
+    return default if value is NOT_GIVEN else value
+
+
+def as_array(x: Any) -> ndarray:
+    """A handle on any array-like: nested lists of traced numbers are stacked, host data becomes an array."""
+    if type(x) is ndarray:
+        return x
+    if isinstance(x, (list, tuple)) and holds_handle(x):
+        return stack_nested(list(x))
+    return handle(onp.asarray(x))
+
+
+def holds_handle(x: Any) -> bool:
+    return any(type(e) is ndarray or (isinstance(e, (list, tuple)) and holds_handle(e)) for e in x)
+
+
+def plain(x: Any) -> Any:
+    """Any argument with its arrays as NumPy arrays: for positions, counts and shapes, through which no gradient flows."""
+    if isinstance(x, (list, tuple)):
+        return type(x)([plain(e) for e in x])
+    return concretize(read(x), onp.ndarray) if type(x) is ndarray else x
+
+
+def spelled(row: Primitive, signature: str) -> Callable:
+    """The definition of a function that is a row, spelled as NumPy does: "a indices | axis mode" names the row's arrays,
+    then its parameters."""
+    arrays, _, params = (part.split() for part in signature.partition("|"))
+    names = arrays + params
+
+    def definition(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(names):
+            raise TypeError(
+                f"{row.name}() takes from {len(arrays)} to {len(names)} positional arguments but {len(args)} were given"
+            )
+        given = {**dict(zip(names, args)), **kwargs}
+        values = [as_array(given.pop(name)) for name in arrays]
+        return row(*values, **{k: v for k, v in given.items() if v is not NOT_GIVEN})
+
+    definition.__name__ = row.name
+    return definition

@@ -1,0 +1,147 @@
+"""How calls of ufuncs are said in rows: `dtype=`, `where=`, and the methods reduce, accumulate, reduceat, outer and at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import ndarray, write
+from ..core.dispatch import DEFINITIONS, defines
+from ..core.primitive import TABLE, Primitive
+from ..core.public import UFUNC_DEFINITIONS
+from . import ufuncs
+from .arguments import as_array, option, plain
+from .facts import NUMPY_2
+from .ufuncs import absolute, equal, where
+
+
+# ------------------------------------------------------------------ calls
+def _called(row: Primitive, kernel: onp.ufunc) -> Callable:
+    """The definition of a ufunc: its row on the arguments as operands."""
+
+    def definition(*args: Any, where: Any = True, dtype: Any = None, signature: Any = None, **options: Any) -> Any:
+        operands = [a if isinstance(a, (ndarray, int, float, complex)) else as_array(a) for a in args]
+        if dtype is not None and kernel.nout == 1:
+            operands = _cast(kernel, operands, onp.dtype(dtype), options.get("casting", "same_kind"))
+        where = option(where, True)
+        if where is not True:
+            # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
+            inside = row.samples()[0][0]
+            operands = [
+                ufuncs.where(where, a, onp.asarray(s).flat[0].astype(_dtype(a))) for a, s in zip(operands, inside)
+            ]
+        return row(*operands)
+
+    return definition
+
+
+def _dtype(a: Any) -> onp.dtype:
+    return a.dtype if isinstance(a, ndarray) else onp.asarray(a).dtype
+
+
+def _cast(kernel: onp.ufunc, operands: list, dtype: onp.dtype, casting: str) -> list:
+    """The operands in the dtypes the ufunc's loop for `dtype` takes."""
+    dtypes = kernel.resolve_dtypes(
+        (*map(_dtype, operands), None), signature=(None,) * kernel.nin + (dtype,), casting=casting
+    )
+    return [a if _dtype(a) == d else TABLE["astype"](as_array(a), dtype=d) for a, d in zip(operands, dtypes)]
+
+
+for _name, _kernel in vars(onp).items():
+    if isinstance(_kernel, onp.ufunc) and _kernel.signature is None and _name == _kernel.__name__:
+        defines(_kernel)(_called(TABLE[_name], _kernel))
+
+
+if NUMPY_2:
+
+    @defines(onp.sign)
+    def _sign(x: Any, **options: Any) -> Any:
+        """NumPy 2's sign of a complex number is x / |x|, which is not constant."""
+        x = as_array(x)
+        return x / where(equal(x, 0), 1, absolute(x)) if x.dtype.kind == "c" else ufuncs.sign(x)
+
+
+# ------------------------------------------------------------------ methods
+REDUCTIONS = {"add": onp.sum, "multiply": onp.prod, "maximum": onp.max, "minimum": onp.min}
+REDUCTIONS |= {"logical_and": onp.all, "logical_or": onp.any}
+SCANS = {"add": onp.cumsum, "multiply": onp.cumprod}
+
+
+def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    """ufunc.reduce: a reduction row where there is one, else the ufunc between one slice and the next."""
+    a = as_array(a)
+    same = REDUCTIONS.get(call.__name__)
+    if same is not None:
+        options |= {"dtype": dtype} if dtype is not None else {}
+        return DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options)
+    axes = axis if isinstance(axis, tuple) else range(a.ndim) if axis is None else (axis,)
+    start = option(options.get("initial"), None)
+    for d in sorted((d % a.ndim for d in axes), reverse=True):
+        slices = [a[(slice(None),) * d + (i,)] for i in range(a.shape[d])]
+        total = slices.pop(0) if start is None else as_array(start)
+        for s in slices:
+            total = call(total, s)
+        a, start = (TABLE["expand_dims"](total, axis=d) if keepdims else total), None
+    return a
+
+
+def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    a = as_array(a)
+    same = SCANS.get(call.__name__)
+    if same is not None:
+        return DEFINITIONS[same](a, axis=axis, dtype=dtype)
+    axis = axis % a.ndim
+    total, parts = None, []
+    for i in range(a.shape[axis]):
+        part = a[(slice(None),) * axis + (i,)]
+        total = part if total is None else call(total, part)
+        parts.append(total)
+    return TABLE["stack"](*parts, axis=axis)
+
+
+def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    a, indices = as_array(a), plain(indices)
+    axis, parts = axis % a.ndim, []
+    stops = [*indices[1:], a.shape[axis]]
+    for start, stop in zip(indices, stops):
+        stop = stop if stop > start else start + 1
+        parts.append(_reduce(call, a[(slice(None),) * axis + (slice(start, stop),)], axis=axis, dtype=dtype))
+    return TABLE["stack"](*parts, axis=axis)
+
+
+def _outer(call: Callable, a: Any, b: Any, **options: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    return call(a.reshape(a.shape + (1,) * b.ndim), b, **options)
+
+
+def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
+    """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
+    indices = plain(indices)
+    if call.__name__ in ("add", "subtract"):
+        target = onp.empty(a.shape, bool)[indices].shape
+        b = TABLE["broadcast_to"](as_array(b), shape=target)
+        change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=indices)
+        write(a, ..., a + change)
+        return
+    positions = onp.arange(a.size).reshape(a.shape)[indices]
+    values = None if b is None else TABLE["broadcast_to"](as_array(b), shape=positions.shape).reshape(-1)
+    remaining, of_value = positions.reshape(-1), onp.arange(positions.size)
+    while remaining.size:  # in each round every element is changed once
+        _, first = onp.unique(remaining, return_index=True)
+        where_ = onp.unravel_index(remaining[first], a.shape)
+        write(a, where_, call(a[where_]) if values is None else call(a[where_], values[of_value[first]]))
+        keep = onp.ones(remaining.size, bool)
+        keep[first] = False
+        remaining, of_value = remaining[keep], of_value[keep]
+
+
+for _method, _definition in {
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "reduceat": _reduceat,
+    "outer": _outer,
+    "at": _at,
+}.items():
+    UFUNC_DEFINITIONS["*", _method] = _definition
