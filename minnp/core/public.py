@@ -117,7 +117,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         t = type(result)
         if t is not ndarray:
             result = handle(result) if isinstance(result, (Tracer, Buffer)) else wrap(result)
-    if out is None or (type(out) is tuple and all(o is None for o in out)):
+    if out is None or out is ... or (type(out) is tuple and all(o is None for o in out)):
         return result
     where = kwargs.get("where", True)
     if where is not True and e.nin is not None:

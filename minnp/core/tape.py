@@ -69,7 +69,7 @@ class GradTrace:
         if dtype is None:
             return y
         nodes = self.nodes
-        if dtype.kind not in INEXACT and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
+        if dtype.kind not in INEXACT and dtype.kind != "O" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
             return y
         saves = row.saves
         if row is WRITE_VIEW:
@@ -222,7 +222,7 @@ class GradTrace:
         return grads[:inputs]
 
 
-def _split_write(g: onp.ndarray, ours: bool, path: tuple, index: Any, layout: Any) -> tuple[Any, onp.ndarray]:
+def _split_write(g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None) -> tuple[Any, onp.ndarray]:
     """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
     if path and layout_of(g) != layout:
         g, ours = copy_in_layout(g, layout), True

@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import methods as _methods  # noqa: F401  (operators and methods of ndarray)
+from ..core import methods as _methods
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
 from ..core.public import ufunc
-from . import indexing, products, reductions, selection, shape, ufuncs  # noqa: F401  (rows)
+from . import (  # rows and definitions
+    calls,
+    composites,
+    creation,
+    indexing,
+    products,
+    reductions,
+    selection,
+    shape,
+    ufuncs,
+)
 from .minpy import EXTRA as _MINPY
 
 _EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient, **_MINPY}

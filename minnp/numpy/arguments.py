@@ -27,28 +27,33 @@ def as_array(x: Any) -> ndarray:
     return handle(onp.asarray(x))
 
 
+def operand(x: Any) -> Any:
+    """An operand of an elementwise row: Python numbers stay what they are, so that they do not decide the dtype."""
+    return x if isinstance(x, (ndarray, int, float, complex)) else as_array(x)
+
+
 def holds_handle(x: Any) -> bool:
     return any(type(e) is ndarray or (isinstance(e, (list, tuple)) and holds_handle(e)) for e in x)
 
 
 def plain(x: Any) -> Any:
-    """Any argument with its arrays as NumPy arrays: for positions, counts and shapes, through which no gradient flows."""
+    """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
     if isinstance(x, (list, tuple)):
         return type(x)([plain(e) for e in x])
     return concretize(read(x), onp.ndarray) if type(x) is ndarray else x
 
 
 def spelled(row: Primitive, signature: str) -> Callable:
-    """The definition of a function that is a row, spelled as NumPy does: "a indices | axis mode" names the row's arrays,
-    then its parameters."""
+    """The definition of a function that is a row, spelled as NumPy does.
+
+    "a indices | axis mode" names the row's arrays, then its parameters.
+    """
     arrays, _, params = (part.split() for part in signature.partition("|"))
     names = arrays + params
 
     def definition(*args: Any, **kwargs: Any) -> Any:
         if len(args) > len(names):
-            raise TypeError(
-                f"{row.name}() takes from {len(arrays)} to {len(names)} positional arguments but {len(args)} were given"
-            )
+            raise TypeError(f"{row.name}() takes at most {len(names)} positional arguments but {len(args)} were given")
         given = {**dict(zip(names, args)), **kwargs}
         values = [as_array(given.pop(name)) for name in arrays]
         return row(*values, **{k: v for k, v in given.items() if v is not NOT_GIVEN})

@@ -1,4 +1,4 @@
-"""How calls of ufuncs are said in rows: `dtype=`, `where=`, and the methods reduce, accumulate, reduceat, outer and at."""
+"""How calls of ufuncs are said in rows: `dtype=`, `where=`, and the methods reduce, accumulate, reduceat, outer, at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core.dispatch import DEFINITIONS, defines
 from ..core.primitive import TABLE, Primitive
 from ..core.public import UFUNC_DEFINITIONS
 from . import ufuncs
-from .arguments import as_array, option, plain
+from .arguments import NOT_GIVEN, as_array, operand, option, plain, spelled
 from .facts import NUMPY_2
 from .ufuncs import absolute, equal, where
 
@@ -22,9 +22,10 @@ def _called(row: Primitive, kernel: onp.ufunc) -> Callable:
     """The definition of a ufunc: its row on the arguments as operands."""
 
     def definition(*args: Any, where: Any = True, dtype: Any = None, signature: Any = None, **options: Any) -> Any:
-        operands = [a if isinstance(a, (ndarray, int, float, complex)) else as_array(a) for a in args]
+        operands = list(map(operand, args))
         if dtype is not None and kernel.nout == 1:
-            operands = _cast(kernel, operands, onp.dtype(dtype), options.get("casting", "same_kind"))
+            dtype = dtype() if isinstance(dtype, type) and issubclass(dtype, onp.dtype) else onp.dtype(dtype)
+            operands = _cast(kernel, operands, dtype, options.get("casting", "same_kind"))
         where = option(where, True)
         if where is not True:
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
@@ -145,3 +146,37 @@ for _method, _definition in {
     "at": _at,
 }.items():
     UFUNC_DEFINITIONS["*", _method] = _definition
+
+
+# ------------------------------------------------------------------ functions that act like ufuncs
+defines(onp.real)(spelled(ufuncs.real, "val |"))
+defines(onp.imag)(spelled(ufuncs.imag, "val |"))
+defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
+defines(onp.fix)(spelled(ufuncs.fix, "x |"))
+defines(onp.round, onp.around)(spelled(ufuncs.round_, "a | decimals"))
+
+
+@defines(onp.where)
+def _where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN) -> Any:
+    if x is NOT_GIVEN and y is NOT_GIVEN:
+        return TABLE["nonzero"](as_array(condition))
+    return where(operand(condition), operand(x), operand(y))
+
+
+@defines(onp.clip, onp.ndarray.clip)
+def _clip(
+    a: Any, a_min: Any = None, a_max: Any = None, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
+) -> Any:
+    low, high = option(min, option(a_min, None)), option(max, option(a_max, None))
+    # an absent bound is an infinite one, which leaves the dtype of floats as it is
+    low, high = -onp.inf if low is None else operand(low), onp.inf if high is None else operand(high)
+    return ufuncs.clip(as_array(a), low, high)
+
+
+@defines(onp.nan_to_num)
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    out = ufuncs.nan_to_num(as_array(x), nan=plain(nan), posinf=plain(posinf), neginf=plain(neginf))
+    if copy:
+        return out
+    write(x, ..., out)
+    return x

@@ -13,7 +13,7 @@ import numpy as onp
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
-from .facts import axis_of, sampled, spread
+from .facts import axis_of, count_of, sampled, spread
 from .shape import broadcast_to, reshape, stack
 
 
@@ -34,8 +34,16 @@ def _repeats(index: Any) -> bool:
     return not is_basic(index) and not (isinstance(index, onp.ndarray) and index.dtype == bool)
 
 
+def _add_at(buffer: onp.ndarray, g: Any, index: Any) -> None:
+    """buffer[index] += g; elements named twice receive both."""
+    if _repeats(index):
+        onp.add.at(buffer, index, g)
+    else:
+        buffer[index] += g
+
+
 def _index_add(g: Any, shape: Sequence[int], index: Any) -> onp.ndarray:
-    """Zeros of `shape` with g added at `index`; elements named twice receive both."""
+    """Zeros of `shape` with g added at `index`."""
     g = onp.asarray(g)
     out = onp.zeros(shape, g.dtype)
     if _repeats(index):
@@ -50,6 +58,7 @@ getitem = primitive(
     numpy=lambda x, index: x[index],
     vjp=[lambda g, y, x, index: index_add(g, shape=x.shape, index=index)],
     jvp="linear",
+    accumulate=lambda buffer, g, x, index: _add_at(buffer, g, index),
     saves="",
     view=True,
     samples=sampled(
@@ -86,12 +95,23 @@ def _valid(indices: Any, n: int, mode: str) -> Any:
     return onp.clip(indices, 0, n - 1) if mode == "clip" else onp.remainder(indices, n)
 
 
+def _take_index(indices: Any, shape: Sequence[int], axis: int, mode: str) -> tuple:
+    return (slice(None),) * axis_of(axis, len(shape)) + (onp.asarray(_valid(indices, shape[axis], mode)),)
+
+
 def _take_add(g: Any, indices: Any, shape: Sequence[int], axis: int | None = None, mode: str = "raise") -> onp.ndarray:
-    size = int(onp.prod(shape)) if axis is None else shape[axis]
-    index = onp.asarray(_valid(indices, size, mode))
+    """Zeros of `shape` with g added where `take` would read."""
+    flat = shape if axis is not None else (count_of(shape, None),)
+    return _index_add(g, flat, _take_index(indices, flat, axis or 0, mode)).reshape(shape)
+
+
+def _take_accumulate(
+    buffer: onp.ndarray, g: Any, x: Any, indices: Any, axis: int | None = None, mode: str = "raise"
+) -> None:
     if axis is None:
-        return _index_add(g, (size,), index).reshape(shape)
-    return _index_add(g, shape, (slice(None),) * axis_of(axis, len(shape)) + (index,))
+        buffer += _take_add(g, indices, buffer.shape, axis, mode)
+    else:
+        onp.add.at(buffer, _take_index(indices, buffer.shape, axis, mode), g)
 
 
 def _taken(metas: Sequence[Meta], params: dict) -> Meta:
@@ -110,6 +130,7 @@ take = primitive(
         CONSTANT,
     ],
     jvp="multilinear",
+    accumulate=_take_accumulate,
     saves="in",
     shape=_taken,
     samples=sampled(
@@ -231,16 +252,26 @@ def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _strided_add(g: Any, size: Sequence[int], offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
-    """Zeros of shape `size` with g added through a strided view; an element seen twice receives both."""
+    """Zeros of shape `size` with g added through a strided view."""
     out = onp.zeros(size, g.dtype)
+    _strided_accumulate(out, g, None, offset, shape, strides)
+    return out
+
+
+def _strided_accumulate(
+    buffer: onp.ndarray, g: Any, x: Any, offset: int, shape: Sequence[int], strides: Sequence[int]
+) -> None:
+    """Add g to what a strided view shows of a buffer; an element seen twice receives both."""
+    if not buffer.flags.c_contiguous:
+        buffer += _strided_add(g, buffer.shape, offset, shape, strides)
+        return
     if not _overlaps(shape, strides):
-        _strided(out, offset, shape, strides)[...] = g
-        return out
+        _strided(buffer, offset, shape, strides)[...] += g
+        return
     positions = onp.full(shape, offset)
     for d, (n, step) in enumerate(zip(shape, strides)):
         positions += (onp.arange(n) * step).reshape((-1,) + (1,) * (len(shape) - d - 1))
-    onp.add.at(out.reshape(-1), positions, g)
-    return out
+    onp.add.at(buffer.reshape(-1), positions, g)
 
 
 strided_view = primitive(
@@ -252,6 +283,7 @@ strided_view = primitive(
         )
     ],
     jvp="linear",
+    accumulate=_strided_accumulate,
     saves="",
     view=True,
     shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),

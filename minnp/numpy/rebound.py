@@ -1,9 +1,9 @@
 """NumPy's own Python code, running on our functions.
 
-Much of NumPy is Python over a core of C: `gradient`, `median`, `nanvar`, `pad`, `cov`, ... work on any array type, if only
-the names they use mean that type's functions. `rebound(f)` is f's code with just that: the same code object, its globals
-replaced, every public NumPy function by ours. It has NumPy's exact semantics, in whichever NumPy is installed, and
-gradients, because our arrays take in-place writes under a trace.
+Much of NumPy is Python over a core of C: `gradient`, `median`, `nanvar`, `pad`, `cov`, ... work on any array type, if
+only the names they use mean that type's functions. `rebound(f)` is f's code with just that: the same code object, its
+globals replaced, every public NumPy function by ours. It has NumPy's exact semantics, in whichever NumPy is installed,
+and gradients, because our arrays take in-place writes under a trace.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as onp
 
 from ..core.array import ndarray
-from ..core.public import PUBLIC
+from ..core.namespace import wrapped
+from .arguments import as_array
+from .facts import NUMPY_2
 
 _GLOBALS: dict[str, dict[str, Any]] = {}
 _FUNCTIONS: dict[FunctionType, FunctionType] = {}
@@ -69,19 +72,64 @@ class _Namespace:
         return value
 
 
+@cache
+def _names() -> dict[Any, tuple[str, str]]:
+    """(submodule, name) of NumPy's public functions, by the function."""
+    return {
+        x: (prefix, name)
+        for prefix, module in {"linalg": onp.linalg, "fft": onp.fft, "": onp}.items()
+        for name, x in vars(module).items()
+        if callable(x) and not isinstance(x, type) and not name.startswith("_")
+    }
+
+
+class _ArrayConverter:
+    """What NumPy 2's own code asks of its arguments: as arrays, and which dtype they have together."""
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+        self.arrays = tuple(map(as_array, args))
+        self.scalar_input = tuple(isinstance(a, (int, float, complex, onp.generic)) for a in args)
+
+    def __len__(self) -> int:
+        return len(self.args)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.arrays[i]
+
+    def as_arrays(self, subok: bool = True, pyscalars: str = "convert_if_no_array") -> tuple:
+        weak = [type(a) in (int, float, complex) for a in self.args]
+        if pyscalars == "convert" or (pyscalars == "convert_if_no_array" and all(weak)):
+            return self.arrays
+        return tuple(x if w else a for x, a, w in zip(self.args, self.arrays, weak))
+
+    def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> onp.dtype:
+        weak = (a if type(a) in (int, float, complex) else x.dtype for a, x in zip(self.args, self.arrays))
+        dtypes = [*weak, *([] if extra_dtype is None else [extra_dtype])]
+        dtype = onp.result_type(*dtypes)
+        return onp.result_type(*dtypes, 1.0) if ensure_inexact and dtype.kind not in "fc" else dtype
+
+    def wrap(self, array: Any, to_scalar: bool | None = None) -> Any:
+        return array
+
+
+SUBSTITUTES = {onp.ndarray: ndarray}
+if NUMPY_2:
+    SUBSTITUTES[onp._core.fromnumeric._array_converter] = _ArrayConverter
+
+
 def _ours(value: Any) -> Any:
     """What stands for a NumPy object in rebound code."""
-    if value is onp.ndarray:
-        return ndarray
     if isinstance(value, ModuleType):
         return _Namespace(value) if value.__name__.partition(".")[0] == "numpy" else value
     if isinstance(value, dict):
         return {k: _ours(v) for k, v in value.items()} if any(map(callable, value.values())) else value
-    if not callable(value) or isinstance(value, type):
+    if isinstance(value, type):
+        return SUBSTITUTES.get(value, value)
+    if not callable(value):
         return value
-    public = PUBLIC.get(value)
-    if public is not None:
-        return public
+    if value in _names():
+        return wrapped(*_names()[value], value)
     inner = inspect.unwrap(value)
     if isinstance(inner, FunctionType) and inner.__module__.partition(".")[0] == "numpy":
         return _rebind(inner)

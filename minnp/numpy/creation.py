@@ -1,0 +1,111 @@
+"""Making arrays from others: `array` of nested lists of traced numbers, `full` of a traced value, `zeros_like`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.dispatch import defines
+from ..core.primitive import CONSTANT, Meta, Primitive, primitive
+from .arguments import as_array, plain
+from .facts import sampled, spread
+from .shape import astype, broadcast_to, copy_, reshape
+
+
+# ------------------------------------------------------------------ constants of another array's shape
+def _like(metas: Sequence[Meta], params: dict) -> Meta:
+    dtype, shape = params.get("dtype"), params.get("shape")
+    return Meta(metas[0].shape if shape is None else shape, metas[0].dtype if dtype is None else onp.dtype(dtype))
+
+
+def _constant_like(name: str) -> Primitive:
+    row = primitive(
+        name, getattr(onp, name), vjp=CONSTANT, saves="", shape=_like, samples=sampled(((spread(2, 3),), {}))
+    )
+
+    def definition(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+        return row(as_array(a), dtype=dtype, shape=plain(shape))
+
+    defines(getattr(onp, name))(definition)
+    return row
+
+
+zeros_like, ones_like, empty_like = map(_constant_like, ("zeros_like", "ones_like", "empty_like"))
+
+
+@defines(onp.full_like)
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
+    a = as_array(a)
+    return _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+
+
+@defines(onp.full)
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    return _filled(shape, fill_value, dtype)
+
+
+def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
+    value = as_array(fill_value)
+    if dtype is not None and value.dtype != dtype:
+        value = astype(value, dtype=onp.dtype(dtype))
+    # a copy: the result is written to, one element at a time
+    return copy_(broadcast_to(value, shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))), order="C")
+
+
+# ------------------------------------------------------------------ arrays from array-likes
+def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
+    a = as_array(x)
+    if dtype is not None and a.dtype != dtype:
+        a = astype(a, dtype=onp.dtype(dtype))
+    elif copy and a is x:
+        a = copy_(a)
+    return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
+
+
+@defines(onp.array)
+def _array(x: Any, dtype: Any = None, copy: bool | None = True, order: str = "K", ndmin: int = 0, **_: Any) -> Any:
+    return _converted(x, dtype, copy, ndmin)
+
+
+@defines(onp.asarray, onp.asanyarray)
+def _asarray(a: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None, **_: Any) -> Any:
+    return _converted(a, dtype, copy)
+
+
+@defines(onp.ascontiguousarray)
+def _ascontiguousarray(a: Any, dtype: Any = None, **_: Any) -> Any:
+    a = _converted(a, dtype, False, ndmin=1)
+    return a if a.flags.c_contiguous else copy_(a, order="C")
+
+
+@defines(onp.asfortranarray)
+def _asfortranarray(a: Any, dtype: Any = None, **_: Any) -> Any:
+    a = _converted(a, dtype, False, ndmin=1)
+    return a if a.flags.f_contiguous else copy_(a, order="F")
+
+
+@defines(onp.asarray_chkfinite)
+def _asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
+    onp.asarray_chkfinite(plain(as_array(a)))
+    return _converted(a, dtype, False)
+
+
+# ------------------------------------------------------------------ questions about shapes, dtypes and memory
+def _asked(question: Callable) -> Callable:
+    """A definition that puts the question to NumPy about the arrays under the traces."""
+    return lambda *args, **kwargs: question(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+
+defines(onp.shape)(lambda a: as_array(a).shape)
+defines(onp.ndim)(lambda a: as_array(a).ndim)
+defines(onp.size)(lambda a, axis=None: as_array(a).size if axis is None else as_array(a).shape[axis])
+for _name in (
+    "result_type", "can_cast", "common_type", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "may_share_memory",
+    "shares_memory", "min_scalar_type", "broadcast_shapes", "array2string", "array_repr", "array_str",
+    "format_float_positional", "format_float_scientific", "mintypecode", "typename",
+):  # fmt: skip
+    defines(getattr(onp, _name))(_asked(getattr(onp, _name)))

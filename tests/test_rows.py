@@ -1,0 +1,137 @@
+"""Every row of the table, by its own samples: kernel, shape, cost, dtype, and gradients to second order."""
+
+import numpy as onp
+import pytest
+
+import minnp.numpy  # noqa: F401  (fills the table)
+from minnp import grad, vjp
+from minnp.core.primitive import CONSTANT, TABLE, Meta
+
+ROWS = sorted(TABLE)
+STEP = 1e-5
+
+
+def cases(name):
+    row = TABLE[name]
+    return row, row.samples()
+
+
+def leaves(y):
+    return list(y) if isinstance(y, (tuple, list)) else [y]
+
+
+def inexact(x):
+    return onp.asarray(x).dtype.kind in "fc"
+
+
+def random_like(x, seed):
+    """Random numbers of x's shape and dtype."""
+    x, draw = onp.asarray(x), onp.random.RandomState(seed).standard_normal
+    t = draw(x.shape) + 1j * draw(x.shape) if x.dtype.kind == "c" else draw(x.shape)
+    return onp.asarray(t).astype(x.dtype) if inexact(x) else onp.zeros(x.shape, x.dtype)
+
+
+def paired(a, b):
+    """What cotangents measure of tangents: the real part of the sum of products (no conjugate)."""
+    return sum(float(onp.real(onp.sum(onp.asarray(p) * onp.asarray(q)))) for p, q in zip(leaves(a), leaves(b)))
+
+
+def differentiable(row, arrays):
+    """The positions of the arguments a gradient flows to."""
+    rules = [row.rule(i) for i in range(len(arrays))]
+    return [i for i, a in enumerate(arrays) if rules[i] not in (None, CONSTANT) and inexact(a)]
+
+
+def replaced(arrays, places, values):
+    arrays = list(arrays)
+    for i, v in zip(places, values):
+        arrays[i] = v
+    return arrays
+
+
+def slope(f, xs, ts, step=STEP):
+    """The derivative of f along the tangents, by central differences of fourth order."""
+    at = lambda k: [x + k * step * t for x, t in zip(xs, ts)]
+    up, down, up2, down2 = (map(onp.asarray, leaves(f(*at(k)))) for k in (1, -1, 2, -2))
+    return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in zip(up, down, up2, down2)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_has_samples_and_its_kernel_is_pure(name):
+    row, samples = cases(name)
+    assert samples
+    for arrays, params in samples:
+        before = [onp.array(a) for a in arrays]
+        row(*arrays, **params)
+        for a, b in zip(arrays, before):
+            onp.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].shape])
+def test_shape_fact_is_what_the_kernel_gives(name):
+    row, samples = cases(name)
+    for arrays, params in samples:
+        metas = [Meta(onp.shape(a), a.dtype if hasattr(a, "dtype") else type(a)) for a in arrays]
+        got = leaves(row.shape(metas, params))
+        for meta, y in zip(got, leaves(row.numpy(*arrays, **params)), strict=True):
+            assert (meta.shape, meta.dtype) == (onp.shape(y), onp.asarray(y).dtype), params
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].flops])
+def test_flops_are_counted(name):
+    row, samples = cases(name)
+    for arrays, params in samples:
+        metas = [Meta(onp.shape(a), a.dtype if hasattr(a, "dtype") else type(a)) for a in arrays]
+        y = leaves(row.numpy(*arrays, **params))[0]
+        count = row.flops(metas, params, Meta(onp.shape(y), onp.asarray(y).dtype))
+        assert isinstance(count, (int, onp.integer)) and count >= 0
+
+
+def check_gradients(row, arrays, params):
+    """The row's cotangents, and the gradient of those, against differences."""
+    places = differentiable(row, arrays)
+    if not places:
+        return
+    xs = [onp.asarray(arrays[i]) for i in places]
+    f = lambda *values: row(*replaced(arrays, places, values), **params)
+    kernel = lambda *values: row.numpy(*replaced(arrays, places, values), **params)
+    g = [random_like(y, 1) for y in leaves(kernel(*xs))]
+    ts = [random_like(x, 2 + i) for i, x in enumerate(xs)]
+
+    def first(*values):
+        """The pairing of the tangents with the cotangents of f, as a function of f's arguments."""
+        out, pullback = vjp(f, *values)
+        total = 0.0
+        for t, c in zip(ts, pullback(type(out)(g) if isinstance(out, (tuple, list)) else g[0])):
+            total = total + (c * t).sum()
+        return total.real if total.dtype.kind == "c" else total
+
+    wanted = paired(g, slope(kernel, xs, ts))
+    assert float(first(*xs)) == pytest.approx(wanted, rel=1e-6, abs=1e-6), (params, [x.shape for x in xs])
+
+    ss = [random_like(x, 20 + i) for i, x in enumerate(xs)]
+    second = leaves(grad(first, range(len(xs)))(*xs))
+    wanted = paired([1.0], slope(lambda *v: onp.asarray(first(*v)), xs, ss))
+    assert paired(second, ss) == pytest.approx(wanted, rel=1e-5, abs=1e-5), (params, "second order")
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].vjp not in (None, CONSTANT)])
+def test_gradient_is_the_derivative_to_second_order(name):
+    row, samples = cases(name)
+    for arrays, params in samples:
+        check_gradients(row, arrays, params)
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].vjp not in (None, CONSTANT)])
+def test_gradient_keeps_float32(name):
+    row, samples = cases(name)
+    for arrays, params in samples:
+        small = [a.astype("f4") if isinstance(a, onp.ndarray) and a.dtype == float else a for a in arrays]
+        y = row.numpy(*small, **params)
+        if isinstance(y, (tuple, list)) or onp.asarray(y).dtype != onp.float32:
+            continue
+        g = random_like(y, 1)
+        for i in differentiable(row, small):
+            rule = row.rule(i)
+            if isinstance(small[i], onp.ndarray) and small[i].ndim and g.ndim:
+                assert rule(g, y, *small, **params).dtype == onp.float32, (i, params)
