@@ -21,6 +21,7 @@ from . import (  # rows and definitions
     indexing,
     products,
     reductions,
+    scans,
     selection,
     shape,
     ufuncs,

@@ -10,8 +10,8 @@ import numpy as onp
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, option, spelled
-from .facts import axis_of, count_of, kept_shape, reduced_shape, sampled, spread
-from .shape import astype, broadcast_to, concatenate, flip, reshape, transpose
+from .facts import count_of, kept_shape, reduced_shape, sampled, spread
+from .shape import astype, broadcast_to, reshape
 from .ufuncs import (
     absolute,
     add,
@@ -23,7 +23,6 @@ from .ufuncs import (
     less,
     maximum,
     minimum,
-    multiply,
     real,
     sqrt,
     where,
@@ -148,119 +147,6 @@ argmax, argmin = (
 )
 
 
-# ------------------------------------------------------------------ scans
-def _along(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
-    return x[(slice(None),) * axis + (slice(start, stop),)]
-
-
-def _flat_or_axis(x: Any, axis: int | None) -> tuple[Any, int]:
-    """What a scan runs along: the array and the axis, or the flattened array where axis is None."""
-    if axis is None or not x.ndim:
-        return reshape(x, shape=(-1,)), 0
-    return x, axis_of(axis, x.ndim)
-
-
-def _scanned(metas: Sequence[Meta], params: dict) -> Meta:
-    x = metas[0]
-    dtype = params["dtype"] if params.get("dtype") is not None else onp.cumsum(onp.ones(1, x.dtype)).dtype
-    return Meta((x.size,) if params.get("axis") is None else x.shape, onp.dtype(dtype))
-
-
-def _cumsum(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    a = 0 if axis is None else axis
-    return reshape(flip(cumsum(flip(g, axis=a), axis=a), axis=a), shape=x.shape)
-
-
-def _shifted_product(y: Any, axis: int) -> Any:
-    """Products of all elements before each: the cumulative product y, one step later."""
-    first = onp.ones((*y.shape[:axis], 1, *y.shape[axis + 1 :]), y.dtype)
-    return concatenate(first, _along(y, axis, 0, -1), axis=axis)
-
-
-def _cumprod(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """P * R with P the product of the elements before, and R[i] = g[i] + x[i + 1] R[i + 1].
-
-    No division, so zeros do no harm. The recurrence is solved by doubling: log2(n) steps, each on whole arrays.
-    """
-    shape, (x, a) = x.shape, _flat_or_axis(x, axis)
-    n, step = x.shape[a], 1
-    factor, r = _along(x, a, 1, None), g  # r[i] += factor[i] * r[i + step], for i < n - step
-    while step < n:
-        r = concatenate(
-            _along(r, a, 0, n - step) + factor * _along(r, a, step, None), _along(r, a, n - step, None), axis=a
-        )
-        factor = _along(factor, a, 0, n - 2 * step if n > 2 * step else 0) * _along(factor, a, step, None)
-        step *= 2
-    return reshape(_shifted_product(y, a) * r if n else g, shape=shape)
-
-
-def _prod(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """g times the product of all other elements: those before times those after, so zeros do no harm."""
-    g = keep(g, x, axis, keepdims)
-    shape, kept = x.shape, kept_shape(x.shape, axis)
-    over = [i for i, (n, k) in enumerate(zip(shape, kept)) if n != k or k == 1]
-    order = [i for i in range(x.ndim) if i not in over] + over
-    rows = reshape(transpose(x, axes=order), shape=(*(shape[i] for i in order[: x.ndim - len(over)]), -1))
-    last = rows.ndim - 1
-    before = _shifted_product(cumprod(rows, axis=last), last)
-    after = flip(_shifted_product(cumprod(flip(rows, axis=last), axis=last), last), axis=last)
-    others = reshape(before * after, shape=tuple(shape[i] for i in order))
-    return g * transpose(others, axes=[order.index(i) for i in range(x.ndim)])
-
-
-SCANS = [{}, {"axis": 0}, {"axis": -1}]
-cumsum = primitive(
-    "cumsum",
-    numpy=onp.cumsum,
-    vjp=[_cumsum],
-    jvp="linear",
-    saves="",
-    shape=_scanned,
-    flops=per_input(1),
-    samples=sampled(*(((spread(3, 4),), case) for case in SCANS)),
-)
-cumprod = primitive(
-    "cumprod",
-    numpy=onp.cumprod,
-    vjp=[_cumprod],
-    shape=_scanned,
-    flops=per_input(1),
-    samples=sampled(
-        *(((spread(3, 4),), case) for case in SCANS),
-        ((onp.array([2.0, 0.0, -1.0, 0.0, 3.0, 0.5, 1.5]),), {}),
-        ((onp.array([1.0, 0.0, -1.0]),), {}),
-    ),
-)
-prod = reduction(
-    "prod",
-    _prod,
-    saves="in",
-    samples=sampled(
-        ((spread(2, 3),), {}),
-        ((spread(2, 3, 2),), {"axis": 1}),
-        ((spread(2, 3, 2),), {"axis": (0, 2), "keepdims": True}),
-        ((onp.array([2.0, 0.0, -1.0]),), {}),
-        ((onp.array([2.0, 0.0, 0.0]),), {}),
-    ),
-)
-
-
-def _diff(g: Any, y: Any, x: Any, n: int = 1, axis: int = -1) -> Any:
-    axis = axis_of(axis, x.ndim)
-    zeros = onp.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype)
-    back = diff(concatenate(zeros, g, zeros, axis=axis), n=n, axis=axis)
-    return -back if n % 2 else back
-
-
-diff = primitive(
-    "diff",
-    numpy=onp.diff,
-    vjp=[_diff],
-    jvp="linear",
-    saves="",
-    flops=per_input(1),
-    samples=sampled(((spread(3, 4),), {}), ((spread(5, 2),), {"n": 2, "axis": 0})),
-)
 logsumexp = primitive(
     "logsumexp",
     numpy=lambda x, axis=None, keepdims=False: _logsumexp(x, axis, keepdims),
@@ -295,7 +181,7 @@ def _among(a: Any, where_: Any, other: Any) -> Any:
     return a if where_ is True else where(where_, a, other)
 
 
-def _total(row: Primitive, join: Callable, neutral: Any) -> Callable:
+def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
     """The definition of a sum or product: `where=` by the neutral element, `initial=` joined at the end."""
 
     def definition(
@@ -333,8 +219,7 @@ def _question(row: Primitive, neutral: bool) -> Callable:
     return definition
 
 
-defines(onp.sum)(_total(sum_, add, 0))
-defines(onp.prod)(_total(prod, multiply, 1))
+defines(onp.sum)(total(sum_, add, 0))
 defines(onp.max, onp.amax)(_limit(max_, maximum))
 defines(onp.min, onp.amin)(_limit(min_, minimum))
 defines(onp.all)(_question(all_, True))
@@ -342,8 +227,6 @@ defines(onp.any)(_question(any_, False))
 defines(onp.count_nonzero)(spelled(count_nonzero, "a | axis keepdims"))
 defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
 defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
-defines(onp.cumsum)(spelled(cumsum, "a | axis dtype"))
-defines(onp.cumprod)(spelled(cumprod, "a | axis dtype"))
 
 
 def _counted(a: Any, axis: Any, where_: Any) -> Any:
@@ -398,17 +281,3 @@ defines(onp.std)(_spread_of(std))
 def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     a, keepdims = as_array(a), bool(option(keepdims, False))
     return max_(a, axis=axis, keepdims=keepdims) - min_(a, axis=axis, keepdims=keepdims)
-
-
-@defines(onp.diff)
-def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
-    a = as_array(a)
-    axis = axis_of(axis, a.ndim)
-    ends = []
-    for end in (prepend, append):
-        end = None if end is NOT_GIVEN else as_array(end)
-        if end is not None and not end.ndim:
-            end = broadcast_to(end, shape=(*a.shape[:axis], 1, *a.shape[axis + 1 :]))
-        ends.append(end)
-    parts = [p for p in (ends[0], a, ends[1]) if p is not None]
-    return diff(a if len(parts) == 1 else concatenate(*parts, axis=axis), n=n, axis=axis) if n else a
