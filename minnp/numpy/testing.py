@@ -1,0 +1,54 @@
+"""numpy.testing on our arrays: the comparing asserts look at the numbers a handle shows; the rest is NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from numpy import testing as _testing
+from numpy.testing import *  # noqa: F403
+from numpy.testing import __all__ as __all__
+
+from ..core.array import ndarray
+from ..core.methods import shown
+
+_COMPARING = (
+    "assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal assert_array_almost_equal_nulp "
+    "assert_array_equal assert_array_less assert_array_max_ulp assert_equal build_err_msg print_assert_equal"
+)
+
+
+def _visible(x: Any) -> Any:
+    t = type(x)
+    if t is ndarray:
+        return shown(x)
+    if t is list or t is tuple:
+        return t([_visible(e) for e in x])
+    if t is dict:
+        return {k: _visible(v) for k, v in x.items()}
+    return x
+
+
+def _looking(compare: Callable) -> Callable:
+    @wraps(compare)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return compare(*[_visible(a) for a in args], **{k: _visible(v) for k, v in kwargs.items()})
+
+    return call
+
+
+(
+    assert_allclose,
+    assert_almost_equal,
+    assert_approx_equal,
+    assert_array_almost_equal,
+    assert_array_almost_equal_nulp,
+    assert_array_equal,
+    assert_array_less,
+    assert_array_max_ulp,
+    assert_equal,
+    build_err_msg,
+    print_assert_equal,
+) = (_looking(getattr(_testing, name)) for name in _COMPARING.split())

@@ -1,0 +1,261 @@
+"""Writes minnp/numpy/__init__.pyi: what editors and type checkers know of the namespace.
+
+    python -m tests.typed.make_stub          with NumPy >= 2.4, whose callables all carry their signature
+
+NumPy's own stubs cannot serve: what they return is a `numpy.ndarray`, which has no `asnumpy()` or `context`. So every
+function is declared with NumPy's parameters and our array as its result; types, constants and submodules are NumPy's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+
+import numpy
+
+STUB = Path(__file__).parents[2] / "minnp" / "numpy" / "__init__.pyi"
+
+HEAD = '''\
+"""Types of minnp.numpy. Written by tests/typed/make_stub.py; do not edit."""
+
+# ruff: noqa
+# mypy: disable-error-code="override, misc"
+# An array of ours is given where NumPy's would be: every override narrows a result on purpose.
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from builtins import bool as _bool
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload
+
+import numpy as _np
+from numpy.typing import ArrayLike, DTypeLike
+
+_Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+_Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+_Order: TypeAlias = Literal["K", "A", "C", "F"] | None
+_Out: TypeAlias = _np.ndarray[Any, Any] | tuple[_np.ndarray[Any, Any] | None, ...]
+_Index: TypeAlias = slice | list[Any] | _np.ndarray[Any, Any] | None
+_S = TypeVar("_S", bound=tuple[int, ...], covariant=True)
+_D = TypeVar("_D", bound=_np.dtype[Any], covariant=True)
+_T = TypeVar("_T", bound=_np.generic)
+_Typed: TypeAlias = type[_T] | _np.dtype[_T]
+Array: TypeAlias = ndarray[Any, _np.dtype[Any]]
+ArrayOf: TypeAlias = ndarray[Any, _np.dtype[_T]]
+'''
+
+ARRAYS = """
+    a b x y v u p z m q f w val arr ary ar ar1 ar2 a1 a2 aweights c condition element filt fweights g ind
+    indices keys mask new obj object prototype sample sorter test_elements weights xp fp array args arys xi
+    values vals bins prepend append fill_value element arys seq_of_zeros to_end to_begin repeats
+    indices_or_sections number choices
+"""
+PARAMETERS = {
+    **dict.fromkeys(ARRAYS.split(), "ArrayLike"),
+    **dict.fromkeys(("shape", "new_shape", "newshape"), "_Shape"),
+    **dict.fromkeys(("axis", "axes", "source", "destination", "shift"), "_Axis"),
+    **dict.fromkeys(("axis1", "axis2", "k", "n", "N", "num", "decimals", "ddof", "offset", "count"), "SupportsIndex"),
+    **dict.fromkeys(("keepdims", "endpoint", "assume_unique", "equal_nan", "subok", "rowvar", "copy"), "_bool"),
+    **dict.fromkeys(("arrays", "tup"), "Sequence[ArrayLike] | ArrayLike"),
+    "dtype": "DTypeLike",
+    "out": "_Out",
+    "order": "_Order",
+    "where": "ArrayLike",
+    "rtol": "ArrayLike",
+    "atol": "ArrayLike",
+}
+# parameters whose name says something else in these functions
+OTHERWISE = {
+    ("einsum", "operands"): "Any",
+    ("tensordot", "axes"): "Any",
+    ("frompyfunc", "args"): "Any",
+    ("cross", "axis"): "SupportsIndex",
+    ("concatenate", "arrays"): "Sequence[ArrayLike] | ArrayLike",
+    ("sort", "order"): "str | Sequence[str]",
+    ("argsort", "order"): "str | Sequence[str]",
+    ("partition", "order"): "str | Sequence[str]",
+    ("argpartition", "order"): "str | Sequence[str]",
+    ("histogram", "bins"): "ArrayLike | str",
+    ("linspace", "num"): "SupportsIndex",
+    ("gradient", "varargs"): "ArrayLike",
+    ("piecewise", "args"): "Any",
+    ("apply_along_axis", "args"): "Any",
+    ("printoptions", "args"): "Any",
+    ("savez", "args"): "ArrayLike",
+    ("ravel_multi_index", "order"): "Literal['C', 'F']",
+}
+RESULTS = {
+    "_bool": """
+        allclose array_equal array_equiv iscomplexobj isrealobj isfortran isscalar issubdtype can_cast iterable
+        isdtype may_share_memory shares_memory
+    """,
+    "int": "ndim size getbufsize setbufsize",
+    "str": """
+        array_repr array_str array2string base_repr binary_repr format_float_positional format_float_scientific
+        typename mintypecode get_include
+    """,
+    "tuple[Array, ...]": """
+        nonzero ix_ meshgrid broadcast_arrays diag_indices diag_indices_from tril_indices tril_indices_from
+        triu_indices triu_indices_from mask_indices unravel_index unstack polydiv modf frexp divmod histogram2d
+    """,
+    "list[Array]": "split array_split hsplit vsplit dsplit",
+    "tuple[Array, Array]": "histogram",
+    "tuple[Array, list[Array]]": "histogramdd",
+    "tuple[int, ...]": "shape broadcast_shapes",
+    "_np.dtype[Any]": "promote_types result_type min_scalar_type",
+    "None": """
+        copyto put place putmask fill_diagonal put_along_axis save savez savez_compressed savetxt
+        set_printoptions info show_runtime show_config
+    """,
+    # a number or an array, by the arguments
+    "Any": """
+        sum prod mean std var min max amin amax ptp all any median average quantile percentile argmin argmax
+        trace dot vdot inner matmul nansum nanprod nanmean nanstd nanvar nanmin nanmax nanmedian nanquantile
+        nanpercentile nanargmin nanargmax count_nonzero einsum einsum_path interp load loadtxt genfromtxt
+        polyval polyfit round around unique unique_all unique_counts unique_inverse intersect1d common_type
+        frompyfunc geterr seterr geterrcall seterrcall errstate get_printoptions printoptions datetime_data
+        nested_iters test take choose trapezoid gradient apply_along_axis searchsorted bmat asmatrix real imag
+        angle atleast_1d atleast_2d atleast_3d busday_count busday_offset is_busday datetime_as_string
+        ravel_multi_index digitize i0 sinc real_if_close nan_to_num clip fix isclose isreal iscomplex isposinf
+        isneginf linspace
+    """,
+}
+RESULT = {name: kind for kind, names in RESULTS.items() for name in names.split()}
+# result has the dtype that was asked for
+TYPED = """
+    zeros ones empty full eye identity arange zeros_like ones_like empty_like full_like array asarray asanyarray
+    ascontiguousarray asfortranarray require frombuffer fromiter astype tri
+"""
+METHODS = """
+    reshape transpose astype copy ravel flatten squeeze swapaxes view conj conjugate cumsum cumprod repeat
+    diagonal argsort compress byteswap
+"""
+BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+COMPARE = "lt le gt ge eq ne"
+
+NDARRAY = """
+class ndarray(_np.ndarray[_S, _D]):
+    def asnumpy(self) -> _np.ndarray[_S, _D]: ...
+    def wait_to_read(self) -> None: ...
+    @property
+    def context(self) -> Any: ...
+    @property
+    def device(self) -> Any: ...
+    def to_device(self, device: Any, /, *, stream: Any = None) -> ndarray[_S, _D]: ...
+    @property
+    def T(self) -> ndarray[Any, _D]: ...
+    @property
+    def mT(self) -> ndarray[Any, _D]: ...
+    @property
+    def real(self) -> Array: ...
+    @property
+    def imag(self) -> Array: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    @overload
+    def __getitem__(self, index: _Index | tuple[_Index, ...], /) -> ndarray[Any, _D]: ...
+    @overload
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __neg__(self) -> ndarray[_S, _D]: ...
+    def __pos__(self) -> ndarray[_S, _D]: ...
+    def __abs__(self) -> Array: ...
+    def __invert__(self) -> ndarray[_S, _D]: ...
+"""
+
+
+UFUNCS = """
+class _Unary(_np.ufunc):
+    @overload
+    def __call__(self, x: complex | _np.generic, /, out: None = None, *, {options}) -> Any: ...
+    @overload
+    def __call__(self, x: ArrayLike, /, out: _Out | None = None, *, {options}) -> Array: ...
+
+class _Binary(_np.ufunc):
+    @overload
+    def __call__(self, x: complex | _np.generic, y: complex | _np.generic, /, *, {options}) -> Any: ...
+    @overload
+    def __call__(self, x: ArrayLike, y: ArrayLike, /, out: _Out | None = None, *, {options}) -> Array: ...
+""".format(
+    options="where: ArrayLike | None = True, casting: str = ..., order: _Order = ..., dtype: DTypeLike | None = None, "
+    "subok: _bool = ..., signature: Any = ..., axes: Any = ..., axis: Any = ..., keepdims: _bool = ..."
+)
+
+
+def stub() -> str:
+    """The text of the stub, for the installed NumPy."""
+    lines = [HEAD, *types(), NDARRAY.rstrip("\n")]
+    for op in BINARY.split():
+        for reflected in ("", "r"):
+            lines.append(
+                f"    def __{reflected}{op}__(self, other: ArrayLike, /) -> {'Any' if op == 'matmul' else 'Array'}: ..."
+            )
+    lines += [f"    def __{op}__(self, other: Any, /) -> Array: ..." for op in COMPARE.split()]
+    lines += [
+        "    " + line for name in METHODS.split() for line in declare(name, getattr(numpy.ndarray, name), "Array", True)
+    ]
+    lines = [line + "" if line.startswith("    def") and "#" not in line else line for line in lines]
+    lines.append(UFUNCS)
+    for name in sorted(numpy.__all__):
+        found = getattr(numpy, name)
+        if isinstance(found, numpy.ufunc):
+            kind = {(1, 1): "_Unary", (2, 1): "_Binary"}.get((found.nin, found.nout), "_np.ufunc")
+            lines.append(f"{name}: {kind}")
+        elif callable(found) and not isinstance(found, type):
+            lines += declare(name, found, RESULT.get(name, "Array"))
+    return "\n".join(lines) + "\n"
+
+
+def types() -> list[str]:
+    """Re-exports of what is NumPy's own: dtypes and other classes, constants, submodules."""
+    lines = []
+    for name in sorted(numpy.__all__):
+        found = getattr(numpy, name)
+        if isinstance(found, ModuleType) or (isinstance(found, type) and name != "ndarray") or not callable(found):
+            lines.append(f"from numpy import {name} as {name}")
+    return lines
+
+
+def declare(name: str, found: Callable, result: str, method: bool = False) -> list[str]:
+    """The `def` lines of a callable: NumPy's parameters, our result; two where the result has the dtype asked for."""
+    try:
+        parameters = list(inspect.signature(found).parameters.values())
+    except ValueError:  # a builtin without a signature
+        return [f"def {name}(*args: Any, **kwargs: Any) -> {result}: ..."]
+    parameters = [p for p in parameters if p.name != "self"]
+    if name not in TYPED.split() and not (method and name == "astype"):
+        return [f"def {name}({listing(name, parameters, method)}) -> {result}: ..."]
+    asked = [p.replace(default=inspect.Parameter.empty) if p.name == "dtype" else p for p in parameters]
+    return [
+        "@overload",
+        f"def {name}({listing(name, asked, method, '_Typed[_T]')}) -> ArrayOf[_T]: ...",
+        "@overload",
+        f"def {name}({listing(name, parameters, method)}) -> {result}: ...",
+    ]
+
+
+def listing(name: str, parameters: Iterable[inspect.Parameter], method: bool = False, dtype: str = "") -> str:
+    "The parameter list as it is written. A default before a required `dtype` would be illegal: `dtype`"
+    "is then by keyword."
+    parameters, texts = list(parameters), ["self"] if method else []
+    required = next((p for p in parameters if dtype and p.name == "dtype"), None)
+    if required and any(p.default is not p.empty for p in parameters[: parameters.index(required)]):
+        parameters.remove(required)
+        required = required.replace(kind=required.KEYWORD_ONLY)
+        at = next((i for i, p in enumerate(parameters) if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)), len(parameters))
+        parameters.insert(at, required)
+    kinds = [p.kind for p in parameters]
+    for i, p in enumerate(parameters):
+        if p.kind is p.KEYWORD_ONLY and (i == 0 or kinds[i - 1] not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)):
+            texts.append("*")
+        annotation = dtype if p is required else OTHERWISE.get((name, p.name)) or PARAMETERS.get(p.name, "Any")
+        if p.default is None and annotation != "Any":
+            annotation += " | None"
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty or star else " = ..."
+        texts.append(f"{star}{p.name}: {annotation}{default}")
+        if p.kind is p.POSITIONAL_ONLY and (i + 1 == len(kinds) or kinds[i + 1] is not p.kind):
+            texts.append("/")
+    return ", ".join(texts)
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub())
