@@ -5,6 +5,7 @@ A handle holds an immutable value. `_host is not None` is the whole test of the 
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as onp
@@ -19,7 +20,25 @@ from .value import Buffer, Host, Tracer, concrete, owner
 new = object.__new__
 
 
+class Subclass(onp.ndarray):
+    """What a user's subclass of our ndarray derives from: NumPy's array, whose hooks (__array_finalize__, ...) it uses.
+
+    `_host` and `_root` are a handle's: they send it to the general path, which leaves it to NumPy.
+    """
+
+    _host = _root = None
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        return wrap(super().view(*[Host if a is ndarray else a for a in args], **kwargs))
+
+
 class _ArrayType(type):
+    def __new__(meta, name: str, bases: tuple, namespace: dict, **options: Any) -> type:
+        if not any(type(base) is meta for base in bases):
+            return super().__new__(meta, name, bases, namespace, **options)
+        bases = tuple(Subclass if base is ndarray else base for base in bases)
+        return types.new_class(name, bases, options, lambda body: body.update(namespace))
+
     def __instancecheck__(cls, x: Any) -> bool:
         # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
         return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, Host))
@@ -38,7 +57,9 @@ class ndarray(metaclass=_ArrayType):
     __array_priority__ = 100.0
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return handle(onp.ndarray(*args, **kwargs))
+        sources: list = []
+        args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
+        return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
 
 
 ndarray.__module__ = "minnp.numpy"
@@ -113,7 +134,11 @@ def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:
         "strides": tuple(s // size for s in view.strides),
     }
     step = (TABLE["strided_view"], window)
-    return (step,) if flat is root or order == list(range(root.ndim)) else ((TABLE["transpose"], {"axes": tuple(order)}), step)
+    return (
+        (step,)
+        if flat is root or order == list(range(root.ndim))
+        else ((TABLE["transpose"], {"axes": tuple(order)}), step)
+    )
 
 
 # ------------------------------------------------------------------ wrapping
@@ -182,7 +207,7 @@ def unwrap(x: Any, sources: list) -> Any:
         return x
     if t is dict:
         return {k: unwrap(e, sources) for k, e in x.items()}
-    return x
+    return Host if x is ndarray else x
 
 
 def _call(row: Primitive, args: tuple, params: dict) -> Any:
@@ -222,7 +247,9 @@ def _write_kernel(
     return out
 
 
-def _write_vjp(i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None) -> Any:
+def _write_vjp(
+    i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None
+) -> Any:
     if i == 0:
         return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
     at = _replay(g, path)

@@ -6,6 +6,7 @@ Functions and ufuncs become public functions; classes, constants, dtypes and for
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import types
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,17 @@ _AS_THEY_ARE = {
     "add_docstring", "add_newdoc", "add_newdoc_ufunc", "recfromcsv", "recfromtxt", "set_numeric_ops",
     "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename",
 }  # fmt: skip
+
+
+_THE_MODULES_OWN = {"__path__", "__wrapped__", "__getattr__", "__dir__"}
+
+
+def own(module: str, name: str) -> bool:
+    """Whether NumPy's submodule `name` has a counterpart in this package."""
+    return (
+        "__path__" in importlib.import_module(module).__dict__
+        and importlib.util.find_spec(f"{module}.{name}") is not None
+    )
 
 
 def wrapped(prefix: str, name: str, x: Any) -> Any:
@@ -45,11 +57,14 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
         namespace = importlib.import_module(module).__dict__
         if name in extra:
             value = extra[name]
-        elif name.startswith("__") or not hasattr(source, name):
-            getattr(source, name) if not name.startswith("__") else None  # NumPy's own words for names it removed
+        elif name in _THE_MODULES_OWN or not hasattr(source, name):
+            getattr(source, name) if name not in _THE_MODULES_OWN else None  # NumPy's own words for names it removed
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         else:
-            value = wrapped(prefix, name, getattr(source, name))
+            value = getattr(source, name)
+            if isinstance(value, types.ModuleType) and own(module, name):
+                return importlib.import_module(f"{module}.{name}")  # which sets it in the namespace
+            value = wrapped(prefix, name, value)
         namespace[name] = value
         return value
 

@@ -70,13 +70,13 @@ class Translated(ModuleType):
 
     def __init__(self, real: ModuleType) -> None:
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["__real__"] = real
+        ours_for = exchange()
+        facts = {name: ours_for.get(id(x), x) for name, x in vars(real).items() if not isinstance(x, ModuleType)}
+        self.__dict__.update(facts, __real__=real)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.__real__, name)
-        if isinstance(found, ModuleType) and found.__name__.startswith("numpy."):
-            return meaning(found.__name__)
-        return exchange().get(id(found), found)
+        return meaning(found.__name__) if isinstance(found, ModuleType) and "numpy." in found.__name__ else found
 
 
 @cache
@@ -152,6 +152,8 @@ class Finder:
 def pytest_configure(config: pytest.Config) -> None:
     if NAMESPACE != "numpy":
         sys.meta_path.insert(0, Finder)  # before pytest's own, which rewrites asserts
+        core = "_core" if hasattr(numpy, "_core") else "core"
+        vars(importlib.import_module(NAMESPACE))[core] = meaning(f"numpy.{core}")  # np._core.umath.tanh is np.tanh
 
 
 # ------------------------------------------------------------------ outcomes

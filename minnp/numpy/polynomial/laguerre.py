@@ -1,0 +1,7 @@
+"""numpy.polynomial.laguerre on our arrays."""
+
+import numpy as _onp
+
+from ...core.namespace import lazy as _lazy
+
+__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.laguerre, "polynomial.laguerre", {})
