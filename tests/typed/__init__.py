@@ -1,0 +1,1 @@
+"""minnp.numpy as type checkers see it."""
