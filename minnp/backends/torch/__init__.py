@@ -1,0 +1,1 @@
+from . import elementwise, fft, indexing, linalg, products, reductions, selection, shape
