@@ -393,6 +393,8 @@ def runner(device: str) -> Callable:
     place = torch.device(device)
 
     def run(name: str, values: Any, params: dict) -> Any:
+        if name not in registry.KERNELS:  # a ufunc of a newer NumPy
+            return None
         data = [dtypes.from_host(v, place) if isinstance(v, onp.ndarray) else v for v in values]
         if not any(isinstance(v, torch.Tensor) for v in data):
             return None
@@ -414,12 +416,15 @@ def same_bits(a: Any, b: Any) -> bool:
     return torch.equal(a.contiguous().view(-1).view(torch.uint8), b.contiguous().view(-1).view(torch.uint8))
 
 
+def is_ufunc(name: str) -> bool:
+    return isinstance(getattr(onp, name, None), onp.ufunc)
+
+
 def loops(name: str) -> list[str]:
     """The operand dtypes to try for a kernel: a ufunc's own loops, or every dtype."""
-    ufunc = getattr(onp, name, None)
-    if not isinstance(ufunc, onp.ufunc):
+    if not is_ufunc(name):
         return list(DTYPES)
-    chars = [t.split("->")[0].replace("q", "l").replace("Q", "L") for t in ufunc.types]
+    chars = [t.split("->")[0].replace("q", "l").replace("Q", "L") for t in getattr(onp, name).types]
     return [c for c in dict.fromkeys(chars) if all(k in DTYPES for k in c)]
 
 
@@ -434,18 +439,18 @@ def survey(device: str, only: Any = None) -> Iterator[tuple[str, str, str]]:
     from minnp.core.primitive import TABLE
 
     load_rows()
+    from minnp.backends.torch import kernels  # noqa: F401
     run = runner(device)
     with registry.unverified(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in registry.KERNELS:
             if only and name not in only:
                 continue
-            is_ufunc = isinstance(getattr(onp, name, None), onp.ufunc)
-            if not is_ufunc and name not in TABLE:
+            if not is_ufunc(name) and name not in TABLE:
                 continue
             for chars in loops(name):
                 try:
-                    found = agree_ufunc(run, name, chars) if is_ufunc else agree_row(run, TABLE[name], chars)
+                    found = agree_ufunc(run, name, chars) if is_ufunc(name) else agree_row(run, TABLE[name], chars)
                 except (RuntimeError, IndexError) as error:  # what the dispatcher takes for a refusal
                     found = f"{type(error).__name__}: {str(error).splitlines()[0]}"
                 yield name, loop_name(chars), found
@@ -453,8 +458,7 @@ def survey(device: str, only: Any = None) -> Iterator[tuple[str, str, str]]:
 
 def load_rows() -> None:
     for family in FAMILIES:
-        try: importlib.import_module(f"minnp.numpy.{family}")
-        except ImportError: pass
+        importlib.import_module(f"minnp.numpy.{family}")
 
 
 def main() -> None:

@@ -133,3 +133,47 @@ def from_host(array: onp.ndarray, device: torch.device) -> Tensor:
 def to_host(x: Tensor) -> onp.ndarray:
     """A tensor's elements as a NumPy array; on the CPU it shows the same memory."""
     return x.detach().cpu().numpy()
+
+
+# ------------------------------------------------------------------ kernels over NumPy's own memory
+def borrowed(v: Any) -> Any:
+    """A NumPy array as a tensor on the same memory, for the length of one call; other values as they are."""
+    if type(v) is not onp.ndarray or not v.ndim:
+        return v
+    if v.dtype not in TO_TORCH:
+        refuse(f"torch has no dtype {v.dtype}")
+    if not v.flags.writeable or min(v.strides) < 0 or not v.dtype.isnative or v.dtype.char in "qQ":
+        return from_host(v, CPU)  # torch has no read-only tensors and no negative strides
+    return torch.from_numpy(v)
+
+
+def over_host(kernel: Any) -> Any:
+    """A kernel that takes and returns NumPy arrays."""
+
+    def call(*values: Any, **params: Any) -> Any:
+        data = [borrowed(v) for v in values]
+        if not any([type(v) is Tensor for v in data]):  # numbers only
+            data[0] = from_host(onp.asarray(values[0]), CPU)
+        out = kernel(*data, **params)
+        return tuple([returned(y) for y in out]) if isinstance(out, (tuple, list)) else returned(out)
+
+    return call
+
+
+def returned(y: Tensor) -> Any:
+    """A result as NumPy would return it: a scalar for no dimensions."""
+    return y.numpy() if y.ndim else y.numpy()[()]
+
+
+def stand_in(v: Any) -> Any:
+    """What a kernel's plan looks at: an empty tensor of the dtype; numbers themselves."""
+    data = getattr(v, "data", None)
+    if type(data) is Tensor:
+        return data
+    if type(v) is onp.ndarray and v.ndim:
+        return NOTHING[v.dtype] if v.dtype in NOTHING else refuse(f"torch has no dtype {v.dtype}")
+    return v
+
+
+CPU = torch.device("cpu")
+NOTHING = {n: torch.empty((0,), dtype=t) for n, t in TO_TORCH.items()}
