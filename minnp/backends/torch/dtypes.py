@@ -14,9 +14,8 @@ import torch
 from ...errors import BackendUnsupportedError
 
 Tensor = torch.Tensor
-NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
-)
+words = str.split
+NAMES = words("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128")
 TO_TORCH: dict[onp.dtype, torch.dtype] = {onp.dtype(n): getattr(torch, n) for n in NAMES}
 # a second C type of the same size ("long long" beside "long") is a dtype of its own to a dictionary
 TO_TORCH |= {onp.dtype(c): TO_TORCH[onp.dtype(f"{onp.dtype(c).kind}{onp.dtype(c).itemsize}")] for c in "lLqQ"}
@@ -65,7 +64,7 @@ def promote(*values: Any) -> torch.dtype:
     """The torch dtype of onp.result_type(*values)."""
     key = tuple([type(v) if type(v) in WEAK else v.dtype for v in values])
     first = key[0]
-    if type(first) is torch.dtype and all([k is first for k in key]):
+    if type(first) is torch.dtype and all(k is first for k in key):
         return first
     if LEGACY:
         return to_torch(onp.result_type(*map(like_numpy, values)))
@@ -152,7 +151,7 @@ def over_host(kernel: Any) -> Any:
 
     def call(*values: Any, **params: Any) -> Any:
         data = [borrowed(v) for v in values]
-        if not any([type(v) is Tensor for v in data]):  # numbers only
+        if not any(type(v) is Tensor for v in data):  # numbers only
             data[0] = from_host(onp.asarray(values[0]), CPU)
         out = kernel(*data, **params)
         return tuple([returned(y) for y in out]) if isinstance(out, (tuple, list)) else returned(out)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .dtypes import LEGACY, SIGNED, WIDER, cast, device_of, promote, refuse, to_torch
+from .dtypes import LEGACY, SIGNED, WIDER, cast, device_of, promote, refuse, to_torch, words
 from .registry import kernel, ufunc_kernel
 
 Tensor = torch.Tensor
@@ -291,8 +291,8 @@ OPS: dict[str, Callable] = {
     "gcd": Op(_gcd, unsigned="wide"),
     "lcm": Op(_lcm, unsigned="wide"),
     # exponentials, logarithms, trigonometry
-    **{n: getattr(torch, n) for n in "exp exp2 expm1 log log2 log10 sqrt sin cos tan sinh cosh tanh".split()},
-    **{n: getattr(torch, n) for n in "arcsin arccos arctan arcsinh arccosh arctanh arctan2 copysign".split()},
+    **{n: getattr(torch, n) for n in words("exp exp2 expm1 log log2 log10 sqrt sin cos tan sinh cosh tanh")},
+    **{n: getattr(torch, n) for n in words("arcsin arccos arctan arcsinh arccosh arctanh arctan2 copysign")},
     "log1p": Op(torch.log1p, complexes=_complex_log1p),
     "hypot": _hypot,
     "cbrt": _cbrt,

@@ -42,7 +42,7 @@ def positions(index: Any, device: torch.device) -> Tensor:
 def is_plain(index: Any) -> bool:
     """Whether torch reads the index as it is."""
     if type(index) is tuple:
-        return all([type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index])
+        return all(type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index)
     if type(index) is slice:
         step = index.step
         return (step is None or (type(step) is int and step > 0)) and _whole(index.start) and _whole(index.stop)
@@ -65,7 +65,9 @@ def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
             parts[i] = p.__index__()
         else:
             parts[i] = positions(p, x.device)
-    taken = sum([p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None and p is not Ellipsis for p in parts])
+    taken = sum(
+        [p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None and p is not Ellipsis for p in parts]
+    )
     if taken > x.ndim:
         refuse("too many indices")
     where = [i for i, p in enumerate(parts) if p is Ellipsis]

@@ -129,7 +129,13 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     """Solution, residuals, rank and singular values, from the singular value decomposition as LAPACK's gelsd."""
     dtype, device = promote(a, b), device_of((a, b))
     a, b = inexact(cast(a, dtype, device)), inexact(cast(b, dtype, device))
-    if a.ndim != 2 or b.ndim not in (1, 2) or not a.numel() or a.shape[0] != b.shape[0] or not (rcond is None or isinstance(rcond, float)):
+    if (
+        a.ndim != 2
+        or b.ndim not in (1, 2)
+        or not a.numel()
+        or a.shape[0] != b.shape[0]
+        or not (rcond is None or isinstance(rcond, float))
+    ):
         refuse("lstsq of these arguments")
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
     u, s, vh = la.svd(a, full_matrices=False)

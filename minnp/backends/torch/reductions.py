@@ -1,4 +1,4 @@
-"""Kernels of reductions and scans. Accumulators have NumPy's dtype: the platform's integer for small integers and bool."""
+"""Kernels of reductions and scans. Accumulators are NumPy's: the platform's integer for smaller ones and bool."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def one_dim(axis: Any, ndim: int) -> int:
 
 
 def widened(x: Tensor, dtype: Any) -> tuple[Tensor, torch.dtype]:
-    """(x in a dtype that torch accumulates in, the result's dtype). uint64 accumulates as int64: the bits are the same."""
+    """(x in a dtype torch accumulates in, the result's dtype). uint64 accumulates as int64: the bits are the same."""
     target = ACCUMULATOR[x.dtype] if dtype is None else to_torch(dtype)
     if target is torch.bool or (x.dtype.is_complex and not target.is_complex):
         refuse("a sum of this dtype in that dtype")
@@ -193,8 +193,6 @@ def _scan(run: Callable) -> Callable:
 
 kernel("cumsum")(_scan(torch.cumsum))
 kernel("cumprod")(_scan(torch.cumprod))
-
-
 
 
 @kernel("diff", bits=True)

@@ -132,7 +132,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
 
 
 def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Callable:
-    """op with its operands cast to the dtypes `ins`, and its results to `outs`; op itself where nothing is to be cast."""
+    """op with its operands cast to `ins` and its results to `outs`; op itself where nothing is to be cast."""
     if outs is None and kinds == ins:
         return op
     if outs is None and len(ins) == 2:
@@ -173,12 +173,10 @@ def kind_of_scalar(v: Any) -> Any:
 
 
 def legacy_kinds(values: Sequence[Any]) -> tuple:
-    """NumPy 1: scalars and 0-d arrays beside arrays promote by value, so all operands take the common dtype.
-
-    """
-    if all([v.ndim if type(v) is Tensor else _weak_in_numpy_1(v) for v in values]):
+    """NumPy 1: scalars and 0-d arrays beside arrays promote by value, so all operands take the common dtype."""
+    if all(v.ndim if type(v) is Tensor else _weak_in_numpy_1(v) for v in values):
         return tuple([v.dtype if type(v) is Tensor else type(v) for v in values])
-    if any([isinstance(v, int) and abs(v) >= 2**63 for v in values]):
+    if any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
         refuse("a Python integer beyond 64 bits")
     found = onp.result_type(*map(like_numpy, values))
     if found not in TO_TORCH:
@@ -252,9 +250,7 @@ def _unsigned(y: Any, signed: torch.dtype, dtype: torch.dtype) -> Any:
 
 # ------------------------------------------------------------------ what torch refuses
 FAILURES = (RuntimeError, IndexError)
-_DEVICE_ERRORS = tuple(
-    getattr(torch, n) for n in ("OutOfMemoryError", "AcceleratorError") if hasattr(torch, n)
-)
+_DEVICE_ERRORS = tuple(getattr(torch, n) for n in ("OutOfMemoryError", "AcceleratorError") if hasattr(torch, n))
 
 
 def failed(name: str, error: Exception) -> Any:

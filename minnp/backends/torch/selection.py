@@ -142,5 +142,3 @@ def isin(element: Any, test: Any, assume_unique: bool = False, invert: bool = Fa
     if dtype in UNSIGNED or dtype is torch.bool:
         refuse("isin in this dtype")
     return torch.isin(cast(element, dtype, device), cast(test, dtype, device), invert=invert)
-
-

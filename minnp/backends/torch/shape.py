@@ -59,7 +59,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     if axis is None:
         return x.squeeze()
     over = dims(axis, x.ndim)
-    if any([x.shape[d] != 1 for d in over]):
+    if any(x.shape[d] != 1 for d in over):
         refuse("squeeze of an axis that is not 1 long")
     return x.squeeze(over)
 
@@ -125,15 +125,13 @@ def _concatenate(arrays: list[Tensor], axis: int | None) -> Tensor:
     if axis is None:
         return torch.cat([a.reshape(-1) for a in arrays])
     ndim = arrays[0].ndim
-    if not ndim or any([a.ndim != ndim for a in arrays]):  # torch skips empty arrays of another number of dimensions
+    if not ndim or any(a.ndim != ndim for a in arrays):  # torch skips empty arrays of another number of dimensions
         refuse("arrays of different numbers of dimensions")
     return torch.cat(arrays, one_dim(axis, ndim))
 
 
 kernel("concatenate", dtypes_of=_common)(_joined(_concatenate))
-kernel("stack", dtypes_of=_common)(
-    _joined(lambda arrays, axis: torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1)))
-)
+kernel("stack", dtypes_of=_common)(_joined(lambda arrays, axis: torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))))
 
 
 # ------------------------------------------------------------------ diagonals and triangles
