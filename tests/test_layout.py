@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -109,6 +110,11 @@ def test_file_keeps_the_habits(path):
             assert reraises or caught not in ("everything", "Exception", "BaseException"), f"{where} catches {caught}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id != "globals", f"{where} injects names through globals()"
+
+
+def test_no_module_of_ours_hides_a_function_of_numpys():
+    hidden = [p.stem for p in PACKAGE.glob("numpy/[!_]*") if callable(getattr(numpy, p.stem, None))]
+    assert hidden == []
 
 
 def test_package_is_typed():

@@ -23,7 +23,7 @@ from . import (  # rows and definitions
     reductions,
     scans,
     selection,
-    shape,
+    shaping,
     ufuncs,
 )
 from .minpy import EXTRA as _MINPY

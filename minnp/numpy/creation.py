@@ -11,7 +11,7 @@ from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from .arguments import as_array, plain
 from .facts import sampled, spread
-from .shape import astype, broadcast_to, copy_, reshape
+from .shaping import astype, broadcast_to, copy_, reshape
 
 
 # ------------------------------------------------------------------ constants of another array's shape

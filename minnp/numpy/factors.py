@@ -19,7 +19,7 @@ from ..core.primitive import Meta, primitive
 from .facts import NUMPY_2, spread
 from .indexing import tril
 from .reductions import argmax
-from .shape import concatenate
+from .shaping import concatenate
 from .systems import (
     H,
     T,

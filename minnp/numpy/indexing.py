@@ -14,7 +14,7 @@ from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
 from .facts import axis_of, count_of, sampled, spread
-from .shape import broadcast_to, reshape, stack
+from .shaping import broadcast_to, reshape, stack
 
 
 def is_basic(index: Any) -> bool:

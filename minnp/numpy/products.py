@@ -13,7 +13,7 @@ from ..core.primitive import Meta, primitive
 from .arguments import as_array
 from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
-from .shape import astype, broadcast_to, expand_dims, flip, reshape, swapaxes, transpose
+from .shaping import astype, broadcast_to, expand_dims, flip, reshape, swapaxes, transpose
 from .ufuncs import conjugate
 
 

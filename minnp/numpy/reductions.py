@@ -11,7 +11,7 @@ from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, option, spelled
 from .facts import count_of, kept_shape, reduced_shape, sampled, spread
-from .shape import astype, broadcast_to, reshape
+from .shaping import astype, broadcast_to, reshape
 from .ufuncs import (
     absolute,
     add,

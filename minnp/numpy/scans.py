@@ -12,7 +12,7 @@ from ..core.primitive import Meta, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, spelled
 from .facts import axis_of, kept_shape, sampled, spread
 from .reductions import keep, reduction, total
-from .shape import broadcast_to, concatenate, flip, reshape, transpose
+from .shaping import broadcast_to, concatenate, flip, reshape, transpose
 from .ufuncs import multiply
 
 

@@ -11,7 +11,7 @@ from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from .arguments import as_array, plain, spelled
 from .facts import same, sampled, spread
 from .indexing import add_along_axis, take_along_axis
-from .shape import reshape
+from .shaping import reshape
 
 INT = onp.dtype(onp.intp)
 

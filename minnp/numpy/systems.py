@@ -11,7 +11,7 @@ import numpy as onp
 
 from ..core.primitive import CONSTANT, Meta, primitive
 from .facts import NUMPY_2, kept_shape, reduced_shape, spread
-from .shape import expand_dims, swapaxes
+from .shaping import expand_dims, swapaxes
 from .ufuncs import conjugate, equal, imag, where
 
 la = onp.linalg

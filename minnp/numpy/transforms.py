@@ -16,7 +16,7 @@ import numpy as onp
 from ..core.primitive import Meta, Primitive, primitive
 from .facts import NUMPY_2, spread
 from .indexing import getitem
-from .shape import concatenate
+from .shaping import concatenate
 from .ufuncs import conjugate
 
 SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

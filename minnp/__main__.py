@@ -1,0 +1,63 @@
+"""`python -m minnp table` lists every function and what it is made of; `python -m minnp info` says what runs here."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import platform
+import sys
+from importlib import metadata
+
+import numpy as onp
+
+import minnp
+from minnp import backends
+
+
+def info() -> str:
+    """Versions, backends, policy, threads and BLAS of this installation, one fact per line."""
+    blas = onp.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    facts = {"minnp": minnp.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
+    for library in ("numpy", "autograd", "mxnet", "torch", "jax", "scipy"):
+        facts[library] = version(library)
+    facts["BLAS"] = f"{blas['name']} {blas['version']}"
+    facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    facts["threads"] = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ) or "not limited"
+    facts["backends"] = ", ".join(["numpy", *backends.installed()])
+    facts["policy"] = minnp.get_global_policy().name
+    facts["context"] = repr(minnp.current_context())
+    width = max(map(len, facts))
+    return "\n".join(f"{name:{width}}  {fact}" for name, fact in facts.items())
+
+
+def version(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m minnp", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("info", help="versions, backends, policy, threads")
+    table = commands.add_parser("table", help="every public function: what it is made of, its gradient, its kernels")
+    table.add_argument("names", nargs="*", help="only these names; * matches (linalg.*)")
+    table.add_argument("--markdown", action="store_true", help="as a page for the documentation")
+    options = parser.parse_args(argv)
+    if options.command == "info":
+        print(info())
+        return 0
+    from minnp import table as tables  # asks every backend for its kernels: only when wanted
+
+    lines = tables.table(kernels=True)
+    if options.names:
+        lines = [line for line in lines if any(fnmatch.fnmatchcase(line.name, n) for n in options.names)]
+    print(tables.markdown(lines) if options.markdown else tables.text(lines))
+    return 0 if lines else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

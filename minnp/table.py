@@ -1,0 +1,121 @@
+"""The table of functions: what every public name is made of; for `python -m minnp table`, the docs and the tests."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as onp
+
+from . import backends, npx
+from . import numpy as np
+from .core.dispatch import DEFINITIONS
+from .core.primitive import CONSTANT, TABLE, Primitive
+
+
+class Line(NamedTuple):
+    """One public name.
+
+    name      as users write it after np.: "exp", "linalg.svd"; "npx.conv" for what NumPy lacks
+    made      "row" (an operator of its own), "composition" (said with other functions), "fallback" (NumPy alone),
+              or what it is if it is no array function: "class", "module", "value"
+    gradient  "yes", "arguments 0, 2", "constant" (no gradient flows), "through its parts", or "no: raises"
+    kernels   for each backend, whether it has a verified kernel for the row
+    shape     whether the shape of the result is known without running it
+    flops     whether floating point operations are counted
+    """
+
+    name: str
+    made: str
+    gradient: str = ""
+    kernels: dict[str, bool] | None = None
+    shape: bool = False
+    flops: bool = False
+
+
+def table(kernels: bool = False) -> list[Line]:
+    """A line for every public name of minnp.numpy, its submodules, and minnp.npx, in alphabetical order.
+
+    kernels   also ask every installed backend for its verified kernels (imports them)
+    """
+    loaded = [backends.get(name) for name in backends.installed()] if kernels else []
+    lines = {name: _line(name, x, loaded) for name, x in _walk(np, "")}
+    lines |= {name: _line(name, x, loaded) for name, x in _walk(npx, "npx.")}
+    return [lines[name] for name in sorted(lines)]
+
+
+def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name in (n for n in module.__all__ if not n.startswith("__")):
+        x = getattr(module, name)
+        yield prefix + name, x
+        if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and hasattr(x, "__all__"):
+            yield from _walk(x, f"{prefix}{name}.")
+
+
+def _line(name: str, x: Any, loaded: list) -> Line:
+    if isinstance(x, types.ModuleType):
+        return Line(name, "module")
+    if isinstance(x, type):
+        return Line(name, "class")
+    if not callable(x):
+        return Line(name, "value")
+    row, made = made_of(name, x)
+    if row is None:
+        return Line(name, made, "through its parts" if made == "composition" else "no: raises")
+    found = {backend.name: backend.kernel(row) is not None for backend in loaded}
+    return Line(name, made, gradient_of(row), found, row.shape is not None, row.flops is not None)
+
+
+def made_of(name: str, function: Any) -> tuple[Primitive | None, str]:
+    """(its row or None, "row", "composition" or "fallback") of a public function."""
+    host = getattr(function, "__wrapped__", None)
+    definition = function if isinstance(function, Primitive) else DEFINITIONS.get(host)
+    row = definition if isinstance(definition, Primitive) else TABLE.get(name)
+    if row is not None:
+        return row, "row"
+    return None, "fallback" if definition is None and host is not None else "composition"
+
+
+def gradient_of(row: Primitive) -> str:
+    """What a row's rules differentiate, in words."""
+    if row.vjp is CONSTANT:
+        return "constant"
+    if row.vjp is None:
+        return "no: raises"
+    if callable(row.vjp) or all(callable(rule) for rule in row.vjp):
+        return "yes"
+    return "arguments " + ", ".join(str(i) for i, rule in enumerate(row.vjp) if callable(rule))
+
+
+HEAD = ("name", "made as", "gradient", "kernels", "shape", "flops")
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """A line as words, in the order of HEAD."""
+    kernels = ["numpy"] + [name for name, has in (line.kernels or {}).items() if has] if line.gradient else []
+    shape = "formula" if line.shape else "by running" if line.made == "row" else ""
+    return line.name, line.made, line.gradient, ", ".join(kernels), shape, "counted" if line.flops else ""
+
+
+def summary(lines: list[Line]) -> str:
+    """How many names of each kind there are, in one sentence."""
+    count: dict[str, int] = {}
+    for line in lines:
+        count[line.made] = count.get(line.made, 0) + 1
+    parts = ", ".join(f"{n} {made}" for made, n in sorted(count.items(), key=lambda item: -item[1]))
+    return f"{len(lines)} public names with NumPy {onp.__version__}: {parts}"
+
+
+def text(lines: list[Line]) -> str:
+    """The table in columns."""
+    rows = [HEAD, *map(cells, lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    shown = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join([shown[0], "-" * max(map(len, shown)), *shown[1:], "", summary(lines)])
+
+
+def markdown(lines: list[Line]) -> str:
+    """The table as a page of documentation."""
+    rows = ["| " + " | ".join(row) + " |" for row in [HEAD, ("---",) * len(HEAD), *map(cells, lines)]]
+    return "\n".join([summary(lines) + ".", "", *rows])
