@@ -1,0 +1,37 @@
+"""The host executor: large NumPy operations on recycled memory and all cores, with NumPy's own bits.
+
+Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for whatever is not done better here;
+the caller then calls NumPy. `function` is NumPy's own callable or one of Python's operators (`operator.add`,
+`operator.getitem`, ...). Below LARGE elements nothing here helps: a caller tests the size first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from minnp.core.host import elementwise, memory, reductions, selection, threads
+from minnp.core.host.elementwise import ufunc
+from minnp.core.host.memory import empty, memory_reuse, owned, release
+from minnp.core.host.selection import getitem, setitem
+from minnp.core.host.threads import num_threads, set_num_threads
+
+LARGE = 1 << 17
+
+FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS}
+
+
+def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """function(*args, **kwargs) on host arrays, or NotImplemented where NumPy does as well.
+
+    `operator.setitem` returns None when it has written."""
+    ours = FUNCTIONS.get(function)
+    if ours is not None:
+        return ours(*args, **kwargs)
+    return ufunc(function, args, kwargs)
+
+
+def statistics() -> dict[str, int]:
+    """What the memory pool did and holds (see memory.statistics), and the number of threads."""
+    return {"threads": num_threads(), **memory.statistics()}

@@ -1,0 +1,275 @@
+"""Large elementwise operations: a recycled result, computed in pieces on all cores.
+
+A piece is a range of the flattened arrays, or of one axis where they are not flat; NumPy's own loop computes it, so a
+result is NumPy's to the last bit. NumPy also decides every dtype: the operation is first tried on empty slices, which
+raises what NumPy raises. Whatever is not plainly of this form is declined with NotImplemented.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as onp
+
+from minnp.core.host import memory, threads
+
+PIECE = (
+    1 << 13
+)  # NumPy's buffer, and every vector loop, starts anew at its multiples: pieces end there, as in one long run
+LARGEST = 1 << 19
+SCALARS = (bool, int, float, complex, onp.generic)
+size_of = attrgetter("size")
+
+# Bytes of the largest operand from which this beats one NumPy call. Waking a thread and waiting for it costs 10-20 us,
+# so the bound falls with the time an element takes: limited by memory (0.1-0.3 ns), vectorized (0.5 ns), the others.
+PLAIN, MATH, HEAVY = 8 << 20, 2 << 20, 1 << 20
+CLASSES = {
+    PLAIN: "add subtract multiply divide negative positive absolute fabs square sqrt reciprocal maximum minimum fmax "
+    "fmin sign rint floor ceil trunc equal not_equal less less_equal greater greater_equal logical_and logical_or "
+    "logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert left_shift right_shift isnan isinf isfinite "
+    "signbit copysign conjugate",
+    MATH: "exp exp2 expm1 log log2 log10 log1p sin cos tan floor_divide hypot deg2rad rad2deg degrees radians",
+    HEAVY: "tanh sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power cbrt logaddexp "
+    "logaddexp2 remainder fmod nextafter spacing ldexp heaviside gcd lcm",
+}
+LEAST = {getattr(onp, name): least for least, names in CLASSES.items() for name in names.split()}
+
+
+def ufunc(uf: onp.ufunc, args: Sequence, kwargs: dict[str, Any]) -> Any:
+    """uf(*args, **kwargs), or NotImplemented where plain NumPy does as well. Of the keywords, only `out=` is known."""
+    least = LEAST.get(uf)
+    if least is None:
+        return NotImplemented
+    out = None
+    if kwargs:
+        out = kwargs.get("out")
+        if len(kwargs) > 1 or out is None:
+            return NotImplemented
+        if type(out) is tuple:
+            out = out[0]
+    if len(args) != uf.nin:
+        if len(args) != uf.nin + 1 or out is not None:
+            return NotImplemented
+        *args, out = args
+    return elementwise(uf, args, out, least, uf.__name__)
+
+
+def elementwise(function: Callable, args: Sequence, out: onp.ndarray | None, least: int, name: str) -> Any:
+    """function(*args), computed in pieces into `out` or a recycled array.
+
+    `function(*pieces, out=piece)` must broadcast and resolve dtypes as a ufunc does; `name` is who warns."""
+    lead = max((a for a in args if type(a) is onp.ndarray), key=size_of, default=None)
+    if lead is None or lead.nbytes < least:
+        return NotImplemented
+    cut = cutting(lead, args if out is None else (*args, out))
+    if cut is None or (out is not None and not writable(out, lead, args)):
+        return NotImplemented
+    axis, order = cut
+    if out is None:
+        probe = function(*[a[:0] if whole_axis(a, lead, 0) else a for a in args])
+        if type(probe) is not onp.ndarray or probe.dtype.kind not in "biufc":
+            return NotImplemented
+        out = memory.empty(lead.shape, probe.dtype, order)
+    else:
+        function(*[a[:0] if whole_axis(a, lead, 0) else a for a in args], out=out[:0])
+    if threads.team.size == 1:
+        function(*args, out=out)
+        return out
+    pieces = list(ranges(lead.size if axis is None else lead.shape[axis], lead.size))
+    if axis is None:
+        sliced = [flat(a, order) if type(a) is onp.ndarray and a.ndim else None for a in args]
+        target = flat(out, order)
+        axis = 0
+    else:
+        sliced = [a if whole_axis(a, lead, axis) else None for a in args]
+        target = out
+    before = (slice(None),) * axis
+
+    def work(i: int) -> None:
+        here = (*before, pieces[i])
+        function(*[a if s is None else s[here] for a, s in zip(args, sliced)], out=target[here])
+
+    threads.run(work, len(pieces), name)
+    return out
+
+
+def cutting(lead: onp.ndarray, operands: Sequence) -> tuple[int | None, str] | None:
+    """Along which axis to cut (None: flattened) and the memory order of the result; None: this form is not ours."""
+    same = c_order = f_order = True
+    for a in operands:
+        if type(a) is onp.ndarray:
+            if a.ndim == 0:
+                continue
+            if a.dtype.hasobject:
+                return None
+            flags = a.flags
+            c_order &= flags.c_contiguous
+            f_order &= flags.f_contiguous
+            same &= a.shape == lead.shape
+        elif not isinstance(a, SCALARS):
+            return None
+    if same and (c_order or f_order):
+        return None if lead.dtype.hasobject else (None, "C" if c_order else "F")
+    for a in operands:
+        if type(a) is onp.ndarray and a.ndim and not (rowwise(a) and broadcasts(a, lead)):
+            return None
+    # few long rows are cut across, many are dealt out
+    axis = 0 if lead.shape[0] >= 16 or lead.ndim == 1 else 1
+    return axis, "C"
+
+
+def rowwise(a: onp.ndarray) -> bool:
+    """Whether the axes lie in memory in C order, with gaps perhaps: then NumPy gives the result C order."""
+    if a.flags.c_contiguous:
+        return True
+    last = None
+    for d, s in zip(a.shape, a.strides):
+        if d != 1:
+            if s <= 0 or (last is not None and s > last):
+                return False
+            last = s
+    return True
+
+
+def broadcasts(a: onp.ndarray, lead: onp.ndarray) -> bool:
+    missing = lead.ndim - a.ndim
+    return missing >= 0 and all(d in (1, n) for d, n in zip(a.shape, lead.shape[missing:]))
+
+
+def whole_axis(a: Any, lead: onp.ndarray, axis: int) -> bool:
+    """Whether operand `a` has all of the lead's `axis`, and is cut with it; others are passed whole."""
+    return type(a) is onp.ndarray and a.ndim == lead.ndim and a.shape[axis] == lead.shape[axis]
+
+
+def writable(out: Any, lead: onp.ndarray, args: Sequence) -> bool:
+    """Whether pieces of `out` may be written while others are read: it overlaps no operand but itself."""
+    if type(out) is not onp.ndarray or out.shape != lead.shape or not out.flags.writeable:
+        return False
+    for a in args:
+        if type(a) is onp.ndarray and a is not out and onp.may_share_memory(a, out) and not alias(a, out):
+            return False
+    return True
+
+
+def alias(a: onp.ndarray, b: onp.ndarray) -> bool:
+    """Whether the two are the same elements of the same memory."""
+    return (
+        a.shape == b.shape
+        and a.strides == b.strides
+        and a.dtype == b.dtype
+        and a.__array_interface__["data"] == b.__array_interface__["data"]
+    )
+
+
+def flat(a: onp.ndarray, order: str) -> onp.ndarray:
+    """A view [size] of a contiguous array in memory order."""
+    if a.ndim == 1:
+        return a
+    return a.reshape(-1) if order == "C" else a.T.reshape(-1)
+
+
+def ranges(length: int, size: int) -> Iterator[slice]:
+    """Slices that cut `length` positions, `size` elements in all, into pieces."""
+    step = min(max(size // (4 * threads.team.size), PIECE), LARGEST)
+    step = -(-step // PIECE) * PIECE
+    if length != size:  # rows: as many as make a piece, unless a row is cut itself
+        step = max(step * length // size, 1)
+    return (slice(i, min(i + step, length)) for i in range(0, length, step))
+
+
+# ------------------------------------------------------------------ functions that act element by element
+def astype(a: Any, dtype: Any, *other: Any, **others: Any) -> Any:
+    """a.astype(dtype)."""
+    if other or others or type(a) is not onp.ndarray:
+        return NotImplemented
+    dtype = onp.dtype(dtype)
+    if dtype.kind not in "biufc" or a.dtype.kind not in "biufc":
+        return NotImplemented
+
+    def convert(x: onp.ndarray, out: onp.ndarray | None = None) -> onp.ndarray:
+        if out is None:
+            return x.astype(dtype)
+        onp.copyto(out, x, casting="unsafe")
+        return out
+
+    return elementwise(convert, (a,), None, PLAIN, "cast")
+
+
+def copy(a: Any, *other: Any, **others: Any) -> Any:
+    """onp.copy(a), in the memory order of `a`."""
+    return NotImplemented if other or others or type(a) is not onp.ndarray else astype(a, a.dtype)
+
+
+def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any) -> Any:
+    """onp.clip(a, least, most) of floating point numbers with both bounds."""
+    if other or others or type(a) is not onp.ndarray or a.dtype.kind != "f" or least is None or most is None:
+        return NotImplemented
+    return elementwise(clip_kernel, (a, least, most), None, PLAIN, "clip")
+
+
+clip_kernel = (onp._core if hasattr(onp, "_core") else onp.core).umath.clip
+
+
+def full(shape: Any, value: Any, dtype: Any = None, *other: Any, **others: Any) -> Any:
+    """onp.full(shape, value, dtype)."""
+    if other or others or not isinstance(value, SCALARS):
+        return NotImplemented
+    dtype = onp.asarray(value).dtype if dtype is None else onp.dtype(dtype)
+    shape = shape if type(shape) is tuple else (shape,)
+    if dtype.kind not in "biufc" or not all(type(d) is int and d >= 0 for d in shape):
+        return NotImplemented
+    out = memory.empty(shape, dtype)
+    onp.copyto(out, value, casting="unsafe")
+    return out
+
+
+def ones(shape: Any, dtype: Any = float, *other: Any, **others: Any) -> Any:
+    """onp.ones(shape, dtype)."""
+    return NotImplemented if other or others else full(shape, 1, dtype or float)
+
+
+def power(a: Any, b: Any) -> Any:
+    """a ** b, with the operator's short cuts: a ** 2 is a square."""
+    if type(b) not in (int, float) or type(a) is not onp.ndarray:
+        return ufunc(onp.power, (a, b), {})
+    if a.dtype.kind not in "fc":
+        return NotImplemented
+    short = SHORT_POWERS.get(b)
+    return ufunc(onp.power, (a, b), {}) if short is None else ufunc(short, (a,), {})
+
+
+SHORT_POWERS = {2: onp.square, 0.5: onp.sqrt, -1: onp.reciprocal, 1: onp.positive}
+
+
+def operation(uf: onp.ufunc) -> Callable:
+    return lambda *args: ufunc(uf, args, {})
+
+
+OPERATORS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal", "neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute",
+}  # fmt: skip
+
+
+def inplace(uf: onp.ufunc) -> Callable:
+    return lambda a, b: ufunc(uf, (a, b), {"out": a})
+
+
+FUNCTIONS = {
+    **{getattr(operator, op): operation(getattr(onp, name)) for op, name in OPERATORS.items()},
+    **{
+        getattr(operator, f"i{op.strip('_')}"): inplace(getattr(onp, name)) for op, name in list(OPERATORS.items())[:11]
+    },
+    operator.pow: power,
+    abs: operation(onp.absolute),
+    onp.ndarray.astype: astype,
+    onp.copy: copy,
+    onp.clip: clip,
+    onp.full: full,
+    onp.ones: ones,
+}

@@ -1,0 +1,411 @@
+"""The host executor: in pieces and on recycled memory, large operations give NumPy's bits, warnings and exceptions."""
+
+import gc
+import operator
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from minnp.core import host
+from minnp.core.host import elementwise, memory, reductions, selection, threads
+
+N = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    before = host.set_num_threads(2)
+    yield
+    host.set_num_threads(before)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def data(rng, shape, dtype):
+    dtype = np.dtype(dtype)
+    x = rng.standard_normal(shape) * 4
+    if dtype.kind == "c":
+        x = x + 1j * rng.standard_normal(shape)
+    if dtype.kind == "u":
+        x = abs(x)
+    return x.astype(dtype)
+
+
+def check(ours, theirs):
+    """The same dtype, shape, memory order and bits."""
+    assert ours is not NotImplemented
+    assert type(ours) is type(theirs)
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    if isinstance(theirs, np.ndarray):
+        assert ours.strides == theirs.strides
+    assert ours.tobytes() == theirs.tobytes()
+
+
+def quiet(function, *args, **kwargs):
+    with np.errstate(all="ignore"):
+        return function(*args, **kwargs)
+
+
+# ------------------------------------------------------------------ elementwise
+@pytest.mark.parametrize("uf", elementwise.LEAST, ids=lambda uf: uf.__name__)
+def test_pieces_of_a_ufunc_are_numpys_bits(uf, rng, monkeypatch):
+    monkeypatch.setitem(elementwise.LEAST, uf, 1 << 10)
+    n = 3 * elementwise.PIECE + 101
+    for dtype in "?bhilBefdFD":
+        args = [data(rng, n, dtype) for _ in range(uf.nin)]
+        try:
+            theirs = quiet(uf, *args)
+        except (TypeError, ValueError):  # no loop for this dtype; integers to negative powers
+            with pytest.raises((TypeError, ValueError)):
+                quiet(host.call, uf, args, {})
+            continue
+        check(quiet(host.call, uf, args, {}), theirs)
+
+
+LAYOUTS = {
+    "scalar": lambda x: (x, 2),
+    "scalar first": lambda x: (1.5, x),
+    "zero-dimensional": lambda x: (x, np.float64(2)),
+    "other dtype": lambda x: (x, x.astype("f")),
+    "integers": lambda x: (x, x.astype(int)),
+    "two axes": lambda x: (x.reshape(1024, -1), x.reshape(1024, -1)),
+    "Fortran": lambda x: (x.reshape(1024, -1).T, x.reshape(1024, -1).T),
+    "row": lambda x: (x.reshape(1024, -1), x[:1024]),
+    "column": lambda x: (x.reshape(1024, -1), x[:1024].reshape(-1, 1)),
+    "few rows": lambda x: (x.reshape(2, -1), x[:2].reshape(-1, 1)),
+    "three axes": lambda x: (x.reshape(64, 128, 128), x[: 128 * 128].reshape(128, 128)),
+    "inner window": lambda x: (x.reshape(1024, -1)[1:-1, 1:-1], x.reshape(1024, -1)[2:, 1:-1]),
+    "every second": lambda x: (x[::2], x[1::2]),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, np.arctan2])
+def test_layouts_and_operand_kinds(layout, op, rng, monkeypatch):
+    monkeypatch.setattr(elementwise, "LEAST", dict.fromkeys(elementwise.LEAST, 1 << 20))
+    args = LAYOUTS[layout](data(rng, N, "d"))
+    check(host.call(op, args, {}), op(*args))
+
+
+@pytest.mark.parametrize(
+    "args", [(np.ones((2, N)), np.ones((2, N)).T), (np.ones(N), [1.0] * N), (np.ones(N, object), 1)]
+)
+def test_other_operands_are_left_to_numpy(args):
+    assert host.call(operator.add, args, {}) is NotImplemented
+
+
+@pytest.mark.parametrize("exponent", [2, 0.5, -1, 1, 3, 2.5])
+def test_powers_take_the_operators_short_cuts(exponent, rng):
+    x = abs(data(rng, N, "d")) + 1
+    check(host.call(operator.pow, (x, exponent), {}), x**exponent)
+
+
+def test_out_and_in_place(rng):
+    x, y = data(rng, N, "d"), data(rng, N, "d")
+    out = np.empty(N)
+    assert host.call(np.add, (x, y), {"out": out}) is out
+    check(out, x + y)
+    expected = x * y
+    assert host.call(operator.imul, (x, y), {}) is x
+    check(x, expected)
+    z = data(rng, N + 1, "d")
+    assert host.call(np.add, (z[1:], 1), {"out": z[:-1]}) is NotImplemented  # overlap
+    with pytest.raises(TypeError, match="same_kind"):
+        host.call(np.add, (x, y), {"out": np.empty(N, int)})
+    readonly = np.empty(N)
+    readonly.flags.writeable = False
+    assert host.call(np.add, (x, y), {"out": readonly}) is NotImplemented
+
+
+def test_astype_copy_clip_full(rng):
+    x = data(rng, (1024, 2048), "d")
+    check(host.call(np.ndarray.astype, (x, "f"), {}), x.astype("f"))
+    check(host.call(np.ndarray.astype, (x.T, int), {}), x.T.astype(int))
+    check(host.call(np.copy, (x,), {}), np.copy(x))
+    check(host.call(np.clip, (x, -0.5, 0.5), {}), np.clip(x, -0.5, 0.5))
+    check(host.call(np.ones, ((N, 2),), {}), np.ones((N, 2)))
+    check(host.call(np.full, (N, 7), {}), np.full(N, 7))
+
+
+# ------------------------------------------------------------------ reductions
+@pytest.mark.parametrize("dtype", "fdFDil?")
+@pytest.mark.parametrize("shape", [(3 * N + 77,), (1500, 2200), (60, 50, 1111), (3, N)])
+def test_reductions_are_numpys_bits(dtype, shape, rng, monkeypatch):
+    monkeypatch.setattr(reductions, "LEAST", 1 << 10)
+    x = data(rng, shape, dtype)
+    axes = [None, 0, -1, *([(0, 1), (1, 2), (0, 2)] if len(shape) == 3 else [])]
+    taken = 0
+    for function in (np.sum, np.max, np.min, np.mean, np.std, np.var):
+        for axis in axes:
+            for keepdims in (False, True):
+                options = {"axis": axis, "keepdims": keepdims}
+                ours = host.call(function, (x,), options)
+                if ours is not NotImplemented:
+                    taken += 1
+                    check(ours, function(x, **options))
+    assert taken >= 8
+
+
+def test_a_transposed_array_is_summed_in_the_order_of_its_memory(rng):
+    x = data(rng, (2048, 2048), "d")
+    check(host.call(np.sum, (x.T,), {}), np.sum(x.T))
+
+
+@pytest.mark.parametrize("function", [np.max, np.min])
+@pytest.mark.parametrize("values", [(0.0, -0.0), (-0.0, 0.0), (0.0, 0.0), (np.nan, 1.0)])
+def test_extrema_keep_nan_and_the_sign_of_zero(function, values):
+    x = np.full(3 * N, values[0])
+    x[N::3] = values[1]
+    check(host.call(function, (x,), {}), function(x))
+
+
+def test_results_do_not_depend_on_the_number_of_threads(rng):
+    x = data(rng, 4 * N + 5, "f")
+    results = []
+    for n in (2, 3, 5):
+        host.set_num_threads(n)
+        results.append([host.call(f, (x,), {}).tobytes() for f in (np.sum, np.std, np.exp, np.sort)])
+    assert results[0] == results[1] == results[2]
+
+
+# ------------------------------------------------------------------ selection
+MASKS = {
+    "irregular": lambda rng, n: rng.random(n) > 0.5,
+    "sparse": lambda rng, n: rng.random(n) > 0.98,
+    "runs": lambda rng, n: np.arange(n) // 100 % 2 == 0,
+    "none": lambda rng, n: np.zeros(n, bool),
+    "byte 2": lambda rng, n: (2 * (rng.random(n) > 0.5)).astype("u1").view(bool),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("dtype", "?bhfdD")
+def test_masks_and_where(mask, dtype, rng, monkeypatch):
+    monkeypatch.setattr(selection, "LONG", selection.SHARED)
+    n = selection.SHARED + 12345
+    m, x, y = MASKS[mask](rng, n), data(rng, n, dtype), data(rng, n, dtype)
+    check(host.call(operator.getitem, (x, m), {}), x[m])
+    check(host.call(operator.getitem, (x.reshape(-1, 1), m), {}), x.reshape(-1, 1)[m])
+    if dtype != "D":
+        check(host.call(np.where, (m, x, y), {}), np.where(m, x, y))
+        check(host.call(np.where, (m, x, 1), {}), np.where(m, x, 1))
+        check(host.call(np.where, (m, 0.0, y.astype("f")), {}), np.where(m, 0.0, y.astype("f")))
+    for value in (3, y[m]):
+        ours, theirs = x.copy(), x.copy()
+        assert host.call(operator.setitem, (ours, m, value), {}) is None
+        theirs[m] = value
+        check(ours, theirs)
+
+
+def test_indices_and_their_errors(rng):
+    n = 2 * selection.SHARED
+    x, index = data(rng, 1000, "d"), rng.integers(-1000, 1000, n)
+    check(host.call(operator.getitem, (x, index), {}), x[index])
+    check(host.call(operator.getitem, (x.reshape(-1, 2), index // 2), {}), x.reshape(-1, 2)[index // 2])
+    check(host.call(np.take, (x, index), {"axis": 0}), np.take(x, index, axis=0))
+    index[[n // 2, n - 1]] = 1234, -4321
+    with pytest.raises(IndexError, match="index 1234 is out of bounds for axis 0 with size 1000"):
+        host.call(operator.getitem, (x, index), {})
+
+
+@pytest.mark.parametrize("dtype", "hilfd")
+@pytest.mark.parametrize("threads_used", [2, 3])
+def test_sort(dtype, threads_used, rng):
+    host.set_num_threads(threads_used)
+    x = data(rng, 300_001, dtype)
+    check(host.call(np.sort, (x,), {}), np.sort(x))
+    check(host.call(np.sort, (x[:300_000].reshape(100, 3000),), {}), np.sort(x[:300_000].reshape(100, 3000)))
+
+
+def test_sort_of_nan_zeros_and_equal_numbers(rng):
+    x = data(rng, 300_000, "d").round()  # many equal, zeros of both signs
+    check(host.call(np.sort, (x,), {}), np.sort(x))
+    x[rng.integers(0, x.size, 99)] = np.nan
+    check(host.call(np.sort, (x,), {}), np.sort(x))
+    x[:] = 1.0
+    check(host.call(np.sort, (x,), {}), np.sort(x))
+
+
+# ------------------------------------------------------------------ floating point errors
+def test_a_warning_comes_once_and_names_the_users_line(rng):
+    x = np.zeros(2 * N)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        host.call(np.divide, (x + 1, x), {})
+    assert [str(w.message) for w in seen] == ["divide by zero encountered in divide"]
+    assert seen[0].filename == __file__
+
+
+def test_errstate_is_the_callers():
+    zero, one = np.zeros(2 * N), np.ones(2 * N)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="invalid value encountered in divide"):
+        host.call(np.divide, (zero, zero), {})
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        host.call(np.divide, (one, zero), {})
+    seen = []
+    with np.errstate(all="call", call=lambda kind, bits: seen.append((kind, bits))):
+        host.call(np.divide, (one, zero), {})
+        host.call(np.add.reduce, (one,), {})
+        assert np.geterr()["over"] == "call"
+    assert seen == [("divide by zero", 1)]
+
+
+def test_overflow_in_a_sum_is_reported_as_numpys():
+    x = np.full(3 * N, 3e38, "f")
+    for function in (np.sum, lambda x: host.call(np.sum, (x,), {})):
+        host_sum = pytest.raises(FloatingPointError, match="overflow encountered in reduce")
+        with np.errstate(over="raise"), host_sum:
+            function(np.tile(x, 2))
+
+
+def test_a_warning_made_an_error_propagates():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="encountered in log"):
+            host.call(np.log, (np.zeros(2 * N),), {})
+
+
+# ------------------------------------------------------------------ memory
+@pytest.fixture
+def pool():
+    before, limit = host.memory_reuse(True), memory.state.limit
+    gc.collect()
+    host.release()
+    yield memory.state
+    host.memory_reuse(before, limit=limit)
+
+
+def address(a):
+    return a.__array_interface__["data"][0]
+
+
+def test_memory_comes_back_when_nobody_sees_it(pool):
+    a = host.empty((N,), "d")
+    view, alias = a[::2], np.asarray(memoryview(a))
+    at = address(a)
+    assert host.owned(a) and not host.owned(view) and view.base is a
+    del a
+    b = host.empty((N,), "d")
+    assert address(b) != at
+    del view
+    assert address(host.empty((N,), "d")) != at
+    del alias
+    again = host.empty((N // 2, 2), "d", "F")
+    assert address(again) == at and again.flags.f_contiguous
+
+
+def test_idle_memory_is_bounded_and_given_back(pool):
+    host.memory_reuse(limit=20 << 20)
+    arrays = [host.empty((N,), "d") for _ in range(5)]
+    arrays.clear()
+    assert 0 < host.statistics()["idle_bytes"] <= 20 << 20
+    assert host.release() > 0
+    assert host.statistics()["idle_bytes"] == 0
+    host.memory_reuse(False)
+    a = host.empty((N,), "d")
+    assert a.base is None
+    with pytest.raises(ValueError, match="negative"):
+        host.memory_reuse(limit=-1)
+
+
+def test_memory_is_given_back_when_the_system_runs_short(pool, monkeypatch):
+    host.memory_reuse(limit=32 << 20)
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    pool.next_look = 0.0
+    arrays = [host.empty((N,), "d") for _ in range(2)]
+    arrays.clear()
+    assert host.statistics()["idle_bytes"] == 0
+
+
+def test_a_failed_allocation_drops_the_idle_blocks_and_tries_again(pool, monkeypatch):
+    del_me = host.empty((N,), "d")
+    del del_me
+    real, calls = np.empty, []
+
+    def empty(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise MemoryError
+        return real(*args)
+
+    monkeypatch.setattr(memory.onp, "empty", empty)
+    kept = host.empty((2 * N,), "d")
+    monkeypatch.undo()
+    assert len(calls) == 2 and kept.size and host.statistics()["idle_bytes"] == 0
+
+
+def test_no_array_is_kept_alive_by_the_threads(pool, rng):
+    x = data(rng, 2 * N, "d")
+    for _ in range(5):
+        host.call(np.exp, (x,), {})
+    assert host.statistics()["idle_bytes"] <= 2 * x.nbytes + (1 << 20)
+
+
+# ------------------------------------------------------------------ threads and processes
+def test_callers_on_several_threads(rng):
+    x = data(rng, 2 * N, "d")
+    expected = np.tanh(x).tobytes()
+    wrong = []
+
+    def loop():
+        for _ in range(5):
+            if host.call(np.tanh, (x,), {}).tobytes() != expected:
+                wrong.append(1)
+
+    callers = [threading.Thread(target=loop) for _ in range(4)]
+    for t in callers:
+        t.start()
+    for t in callers:
+        t.join()
+    assert not wrong
+
+
+def test_the_failure_of_the_first_piece_is_raised():
+    def work(i):
+        if i >= 3:
+            raise ValueError(i)
+
+    with pytest.raises(ValueError, match="3"):
+        threads.run(work, 100, "test")
+
+
+def test_set_num_threads_refuses_zero():
+    with pytest.raises(ValueError, match="at least 1"):
+        host.set_num_threads(0)
+
+
+PROGRAM = """
+import os, sys
+import numpy as np
+from minnp.core import host
+host.set_num_threads(2)
+x = np.linspace(0, 1, 1 << 21)
+keep = host.call(np.exp, (x,), {})
+view = keep[::2]
+if sys.argv[1] == "fork":
+    child = os.fork()
+    if child == 0:
+        again = host.call(np.exp, (x,), {})
+        os._exit(0 if again.tobytes() == keep.tobytes() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "mode", ["exit", pytest.param("fork", marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"))]
+)
+def test_fork_and_interpreter_exit(mode):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, mode], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
