@@ -1,0 +1,129 @@
+"""The PyTorch backend: verified kernels over NumPy's memory on the CPU, and places on every device torch drives.
+
+Without a device it is a set of kernels: NumPy's arrays are handed to torch and back without a copy. With one
+("cuda:0", "mps", also "cpu") it is a place: its arrays are tensors and stay there. torch's autograd is never used.
+Which kernels run, and for which dtypes, stands in verified.json, renewed by the differential test. Importing this
+package does not import torch; making a backend does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ...core.primitive import TABLE
+from ...errors import BackendUnsupportedError
+from .. import Backend
+
+MINIMUM = (2, 4)
+
+
+class TorchBackend(Backend):
+    """Kernels over NumPy's memory, or, given a torch device, a place whose arrays are tensors on it."""
+
+    name = "torch"
+
+    def __init__(self, device: Any = None) -> None:
+        import torch
+
+        from . import dtypes, kernels, registry
+
+        version = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
+        if version < MINIMUM:
+            raise ImportError(f"the torch backend needs torch 2.4 or newer, and this is {torch.__version__}")
+        self.torch, self._dtypes, self._table = torch, dtypes, kernels.KERNELS
+        self._verified = registry.VERIFIED
+        self.shares_host = device is None
+        self.where = torch.device(device or "cpu")
+        self.device = ("cpu" if self.where.type == "cpu" else "gpu", self.where.index or 0, "torch")
+        self._kernels: dict[str, Callable | None] = {}
+        self._places: dict[Any, TorchBackend] = {}
+
+    def __repr__(self) -> str:
+        return f"TorchBackend({'' if self.shares_host else repr(str(self.where))})"
+
+    # -------------------------------------------------------------- kernels
+    def kernel(self, row: Any) -> Callable | None:
+        try:
+            return self._kernels[row.name] if TABLE.get(row.name) is row else None
+        except KeyError:
+            return self._kernels.setdefault(row.name, self._find(row))
+
+    def _find(self, row: Any) -> Callable | None:
+        name = row.kernels.get(self.name, row.name)
+        if self.shares_host and row.view and name != "sum_to":
+            return row.numpy  # looking at the same memory another way is nothing that torch could do better
+        found = self._table.get(name)
+        if found is None or name not in self._verified:
+            return None
+        return self._dtypes.over_host(found) if self.shares_host else found
+
+    def supports(self, row: Any, values: Any, params: dict) -> str:
+        """Whether the operands' dtypes are verified; what only shows in shapes and params the kernel itself refuses."""
+        plan = getattr(self._table.get(row.kernels.get(self.name, row.name)), "plan", None)
+        if plan is None:
+            return ""
+        try:
+            plan(*[self._dtypes.stand_in(v) for v in values], **params)
+        except BackendUnsupportedError as refusal:
+            return str(refusal)
+        return ""
+
+    def verified(self) -> dict[str, set[str]]:
+        """Row name -> the operand dtypes for which its kernel was found to agree with NumPy."""
+        return self._verified
+
+    # -------------------------------------------------------------- devices
+    def place(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
+        """(the place on that device, ""), or (None, why there is none)."""
+        torch = self.torch
+        if device_type == "cpu":
+            device = torch.device("cpu")
+        else:
+            kind = accelerator(torch)
+            if kind is None:
+                return None, "torch sees no GPU here"
+            if device_id >= count(torch, kind):
+                return None, f"torch sees {count(torch, kind)} GPU(s), so there is no number {device_id}"
+            device = torch.device(kind, device_id)
+        if device not in self._places:
+            self._places[device] = TorchBackend(device)
+        return self._places[device], ""
+
+    def devices(self) -> list[str]:
+        """Every device torch can place arrays on, as `to_device` takes them."""
+        kind = accelerator(self.torch)
+        return ["cpu", *(f"{kind}:{i}" for i in range(count(self.torch, kind) if kind else 0))]
+
+    def synchronize(self) -> None:
+        if self.where.type != "cpu":
+            getattr(self.torch, self.where.type).synchronize()
+
+    # -------------------------------------------------------------- memory
+    def from_host(self, array: Any) -> Any:
+        """A tensor here with a NumPy array's elements. Raises BackendUnsupportedError for a dtype torch or the device
+        has not: nothing is downcast."""
+        if self.where.type == "mps" and onp.asarray(array).dtype.itemsize >= 8 and array.dtype.kind in "fc":
+            raise BackendUnsupportedError(f"this device has no {array.dtype}")
+        return self._dtypes.from_host(onp.asarray(array), self.where)
+
+    def to_host(self, data: Any) -> onp.ndarray:
+        return self._dtypes.to_host(data)
+
+    def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
+        return tuple(data.shape), self._dtypes.TO_NUMPY[data.dtype]
+
+
+def accelerator(torch: Any) -> str | None:
+    """torch's name for the kind of GPU in this machine."""
+    if torch.cuda.is_available():
+        return "cuda"
+    if torch.backends.mps.is_available():
+        return "mps"
+    return "xpu" if hasattr(torch, "xpu") and torch.xpu.is_available() else None
+
+
+def count(torch: Any, kind: str) -> int:
+    return 1 if kind == "mps" else getattr(torch, kind).device_count()

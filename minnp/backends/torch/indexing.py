@@ -1,0 +1,241 @@
+"""Kernels that read, scatter and write by index.
+
+torch's indexing is NumPy's but for three things, mended here: it has no negative steps; it applies integers before
+index arrays, so `x[0, :, rows]` orders its axes differently; and it takes uint8 arrays for masks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import refuse, scalar
+from .reductions import one_dim
+from .registry import KERNELS, kernel
+
+Tensor = torch.Tensor
+PLAIN = (int, type(None), type(Ellipsis))
+
+
+# ------------------------------------------------------------------ reading an index
+def positions(index: Any, device: torch.device) -> Tensor:
+    """An index array as a tensor torch reads as NumPy does: int64, or bool for a mask."""
+    index = getattr(index, "data", index) if type(getattr(index, "data", None)) is Tensor else index
+    if type(index) is Tensor:
+        array = index
+    else:
+        array = onp.asarray(index)
+        if not array.size and not hasattr(index, "dtype"):
+            array = array.astype(onp.int64)  # x[[]]
+        if array.dtype.kind not in "biu":
+            refuse(f"an index of dtype {array.dtype}")
+        array = torch.from_numpy(onp.array(array, array.dtype if array.dtype == bool else onp.int64))
+    if array.dtype is not torch.bool:
+        if array.dtype.is_floating_point or array.dtype.is_complex:
+            refuse(f"an index of dtype {array.dtype}")
+        array = array.long()
+    return array.to(device)
+
+
+def is_plain(index: Any) -> bool:
+    """Whether torch reads the index as it is."""
+    if type(index) is tuple:
+        return all(type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index)
+    if type(index) is slice:
+        step = index.step
+        return (step is None or (type(step) is int and step > 0)) and _whole(index.start) and _whole(index.stop)
+    return type(index) in PLAIN
+
+
+def _whole(v: Any) -> bool:
+    return v is None or type(v) is int
+
+
+def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
+    """(x, index) that torch indexes as NumPy would index the given ones. x is a view of x unless a step is negative."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    for i, p in enumerate(parts):
+        if isinstance(p, slice) or p is None or p is Ellipsis:
+            continue
+        if isinstance(p, (bool, onp.bool_)) or (hasattr(p, "dtype") and p.dtype == bool and not p.ndim):
+            refuse("True or False as an index")
+        if isinstance(p, (int, onp.integer)) or (hasattr(p, "__index__") and not getattr(p, "ndim", 0)):
+            parts[i] = p.__index__()
+        else:
+            parts[i] = positions(p, x.device)
+    taken = sum(
+        [p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None and p is not Ellipsis for p in parts]
+    )
+    if taken > x.ndim:
+        refuse("too many indices")
+    where = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(where) > 1:
+        refuse("more than one ellipsis")
+    spot = where[0] if where else len(parts)
+    parts[spot : spot + 1] = [slice(None)] * (x.ndim - taken)
+    x = _forward(x, parts)
+    arrays = [i for i, p in enumerate(parts) if type(p) is Tensor]
+    if arrays:
+        chosen = [i for i, p in enumerate(parts) if type(p) in (Tensor, int)]
+        if chosen[-1] - chosen[0] + 1 != len(chosen):
+            # to NumPy an integer beside index arrays is an index array, and ones that are apart go to the front
+            parts = [scalar(p, torch.int64, x.device).reshape(1) if type(p) is int else p for p in parts]
+    return x, tuple(parts)
+
+
+def _forward(x: Tensor, parts: list) -> Tensor:
+    """x with each slice of negative step already applied and flipped; those parts become whole slices."""
+    axis = 0
+    for i, p in enumerate(parts):
+        if isinstance(p, slice):
+            start, stop, step = p.indices(x.shape[axis])
+            if step < 0:
+                n = len(range(start, stop, step))
+                first = start + (n - 1) * step
+                x = x[(slice(None),) * axis + (slice(first, start + 1, -step) if n else slice(0, 0),)].flip(axis)
+                parts[i] = slice(None)
+            else:
+                parts[i] = slice(start, max(start, stop), step)
+        axis += p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None
+    return x
+
+
+@kernel("getitem", bits=True)
+def getitem(x: Tensor, index: Any) -> Tensor:
+    if is_plain(index):
+        return x[index]
+    x, index = normal(x, index)
+    return x[index]
+
+
+# ------------------------------------------------------------------ scattering
+def flat_positions(shape: Any, device: torch.device) -> Tensor:
+    n = 1
+    for d in shape:
+        n *= d
+    return torch.arange(n, device=device).reshape(shape)
+
+
+def wrapped(index: Tensor, n: int) -> Tensor:
+    """Index arrays counted from the front."""
+    return torch.where(index < 0, index + n, index)
+
+
+@kernel("index_add", bits=True)
+def index_add(g: Tensor, shape: Any, index: Any) -> Tensor:
+    """Zeros of `shape` with g added at `index`; elements named twice receive both."""
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    if is_plain(index):
+        out[index] = g
+        return out
+    if not isinstance(index, tuple):
+        rows = positions(index, g.device)
+        if rows.dtype is not torch.bool:
+            return out.index_add_(0, wrapped(rows.reshape(-1), out.shape[0]), g.reshape(rows.numel(), *out.shape[1:]))
+    chosen = getitem(flat_positions(shape, g.device), index)
+    out.view(-1).index_add_(0, chosen.reshape(-1), g.reshape(-1))
+    return out
+
+
+@kernel("write_view", bits=True)
+def write_view(base: Tensor, new: Any, path: Any = (), index: Any = ..., **layout: Any) -> Tensor:
+    """base with `new` written at `index` of the view that `path` leads to."""
+    out = base.clone()
+    new = new.to(base.dtype) if type(new) is Tensor else scalar(new, base.dtype, base.device)
+    view = out
+    for row, params in path:
+        view = KERNELS[row.name](view, **params)
+    if view.untyped_storage().data_ptr() == out.untyped_storage().data_ptr() and is_plain(index):
+        view[index] = _fitting(new, view, index)
+        return out
+    chosen = flat_positions(base.shape, base.device)
+    for row, params in path:
+        chosen = KERNELS[row.name](chosen, **params)
+    chosen = getitem(chosen, index)
+    out = out.reshape(-1)
+    out[chosen] = new
+    return out.reshape(base.shape)
+
+
+def _fitting(new: Tensor, view: Tensor, index: Any) -> Tensor:
+    """NumPy drops leading axes of length 1 that the target does not have."""
+    ndim = view[index].ndim
+    while new.ndim > ndim and new.shape[0] == 1:
+        new = new[0]
+    return new
+
+
+# ------------------------------------------------------------------ indices as arrays
+def _valid(indices: Tensor, n: int, mode: str) -> Tensor:
+    if mode == "raise":
+        return indices
+    return indices.clamp(0, n - 1) if mode == "clip" else torch.remainder(indices, n)
+
+
+@kernel("take", bits=True)
+def take(x: Tensor, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = one_dim(axis, x.ndim)
+    chosen = positions(indices, x.device)
+    if chosen.dtype is torch.bool or (mode != "raise" and not x.shape[axis]):
+        refuse("take by a mask, or from an empty axis")
+    return x[(slice(None),) * axis + (_valid(chosen, x.shape[axis], mode),)]
+
+
+@kernel("take_add", bits=True)
+def take_add(g: Tensor, indices: Any, shape: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    target = out.view(-1) if axis is None else out
+    axis = 0 if axis is None else one_dim(axis, out.ndim)
+    n = target.shape[axis]
+    chosen = wrapped(_valid(positions(indices, g.device), n, mode), n)
+    source = g.reshape(*target.shape[:axis], chosen.numel(), *target.shape[axis + 1 :])
+    target.index_add_(axis, chosen.reshape(-1), source)
+    return out
+
+
+@kernel("take_along_axis", bits=True)
+def take_along_axis(x: Tensor, indices: Any, axis: int | None = -1) -> Tensor:
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = one_dim(axis, x.ndim)
+    chosen = positions(indices, x.device)
+    if chosen.ndim != x.ndim or chosen.dtype is torch.bool:
+        refuse("indices of another number of dimensions")
+    return torch.take_along_dim(x, wrapped(chosen, x.shape[axis]), axis)
+
+
+@kernel("add_along_axis", bits=True)
+def add_along_axis(g: Tensor, indices: Any, axis: int, shape: Any) -> Tensor:
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    axis = one_dim(axis, out.ndim)
+    full = [*out.shape]
+    full[axis] = g.shape[axis]
+    chosen = wrapped(positions(indices, g.device), out.shape[axis]).expand(full)
+    return out.scatter_add_(axis, chosen, g.expand(full))
+
+
+# ------------------------------------------------------------------ memory
+def _window(offset: int, shape: Any, strides: Any, device: torch.device) -> Tensor:
+    """The flat positions a strided window shows."""
+    chosen = torch.full(tuple(shape), offset, device=device)
+    for d, (n, step) in enumerate(zip(shape, strides, strict=True)):
+        chosen = chosen + (torch.arange(n, device=device) * step).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    return chosen
+
+
+@kernel("strided_view", bits=True)
+def strided_view(x: Tensor, offset: int, shape: Any, strides: Any) -> Tensor:
+    if min(strides, default=0) < 0 or not x.is_contiguous():
+        return x.reshape(-1)[_window(offset, shape, strides, x.device)]
+    return torch.as_strided(x, tuple(shape), tuple(strides), x.storage_offset() + offset)
+
+
+@kernel("strided_add", bits=True)
+def strided_add(g: Tensor, size: Any, offset: int, shape: Any, strides: Any) -> Tensor:
+    out = torch.zeros(tuple(size), dtype=g.dtype, device=g.device)
+    out.view(-1).index_add_(0, _window(offset, shape, strides, g.device).reshape(-1), g.reshape(-1))
+    return out

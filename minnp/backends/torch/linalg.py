@@ -1,0 +1,150 @@
+"""Kernels of numpy.linalg: LAPACK's on the CPU, the device's solvers elsewhere; stacks of matrices, real or complex.
+
+Integers are factorised in float64. A matrix that cannot be factorised raises inside torch; the call then goes to NumPy,
+whose LinAlgError the user sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import cast, device_of, promote, refuse
+from .reductions import INTEGRAL, dims
+from .registry import kernel
+
+Tensor = torch.Tensor
+la = torch.linalg
+NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
+
+
+def inexact(x: Tensor) -> Tensor:
+    """x in the dtype NumPy factorises it in."""
+    if x.dtype in INTEGRAL:
+        return x.double()
+    return x if x.dtype is not torch.float16 else refuse("linalg of float16")  # NumPy raises TypeError
+
+
+def matrix(run: Callable) -> Callable:
+    """The kernel of a function of square or rectangular matrices."""
+
+    def call(x: Tensor, *args: Any, **params: Any) -> Any:
+        if x.ndim < 2 or not x.numel():
+            refuse("a factorisation of an empty array, or of fewer than two dimensions")
+        return run(inexact(x), *args, **params)
+
+    return call
+
+
+kernel("linalg.inv")(matrix(la.inv))
+kernel("linalg.det")(matrix(la.det))
+kernel("linalg.slogdet")(matrix(lambda x: tuple(la.slogdet(x))))
+kernel("linalg.cholesky")(matrix(lambda x, upper=False: la.cholesky(x.mH, upper=True) if upper else la.cholesky(x)))
+kernel("linalg.eigh")(matrix(lambda x, UPLO="L": tuple(la.eigh(x, UPLO.upper()))))
+kernel("linalg.eigvalsh")(matrix(lambda x, UPLO="L": la.eigvalsh(x, UPLO.upper())))
+kernel("linalg.svd")(matrix(lambda x, full_matrices=True: tuple(la.svd(x, full_matrices))))
+kernel("linalg.svdvals")(matrix(la.svdvals))
+
+
+def _qr(x: Tensor, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r"):
+        refuse(f"qr in mode {mode!r}")
+    q, r = la.qr(x, mode)
+    return r if mode == "r" else (q, r)
+
+
+kernel("linalg.qr")(matrix(_qr))
+
+
+def _cofactor(x: Tensor) -> Tensor:
+    """The gradient of det; for singular matrices from the singular values, whose products leave one out."""
+    u, s, vh = la.svd(x)
+    n = s.shape[-1]
+    rest = torch.stack([torch.cat([s[..., :i], s[..., i + 1 :]], -1).prod(-1) for i in range(n)], -1)
+    phase = la.det(u) * la.det(vh)
+    return ((u.conj() * (phase.unsqueeze(-1) * rest).unsqueeze(-2)) @ vh.conj()).resolve_conj()
+
+
+kernel("linalg.cofactor")(matrix(_cofactor))
+
+
+def _real_if_all_real(w: Tensor, x: Tensor) -> bool:
+    """NumPy's eig answers in real numbers where every eigenvalue is one: its dtype depends on the values."""
+    return not x.dtype.is_complex and not bool((w.imag != 0).any())
+
+
+@kernel("linalg.eig")
+@matrix
+def eig(x: Tensor) -> tuple:
+    w, v = la.eig(x)
+    return (w.real, v.real) if _real_if_all_real(w, x) else (w, v)
+
+
+@kernel("linalg.eigvals")
+@matrix
+def eigvals(x: Tensor) -> Tensor:
+    w = la.eigvals(x)
+    return w.real if _real_if_all_real(w, x) else w
+
+
+@kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),))
+def solve(a: Any, b: Any) -> Tensor:
+    dtype, device = promote(a, b), device_of((a, b))
+    a, b = inexact(cast(a, dtype, device)), inexact(cast(b, dtype, device))
+    if a.ndim < 2 or not a.numel() or not b.numel():
+        refuse("a system of fewer than two dimensions, or an empty one")
+    vector = b.ndim == 1 if NUMPY_2 else b.ndim == a.ndim - 1
+    if not vector and b.ndim < 2:
+        refuse("a stack of systems with one vector")
+    return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b)
+
+
+@kernel("linalg.norm")
+def norm(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The root of the sum of squares (2-norm of vectors, Frobenius norm of matrices)."""
+    return la.vector_norm(inexact(x), dim=dims(axis, x.ndim), keepdim=keepdims)
+
+
+@kernel("linalg.pinv")
+@matrix
+def pinv(x: Tensor, rcond: Any = None, hermitian: bool = False) -> Tensor:
+    if not (rcond is None or isinstance(rcond, float)):
+        refuse("rcond as an array")
+    rcond = rcond if rcond is not None else 1e-15  # NumPy's default, whatever the dtype
+    return la.pinv(x, rtol=rcond, atol=0.0, hermitian=hermitian)
+
+
+@kernel("linalg.matrix_rank")
+def matrix_rank(x: Tensor, **params: Any) -> Tensor:
+    if x.ndim < 2 or not x.numel() or params:
+        refuse("matrix_rank with these arguments")
+    return la.matrix_rank(inexact(x))
+
+
+@kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
+    """Solution, residuals, rank and singular values, from the singular value decomposition as LAPACK's gelsd."""
+    dtype, device = promote(a, b), device_of((a, b))
+    a, b = inexact(cast(a, dtype, device)), inexact(cast(b, dtype, device))
+    if (
+        a.ndim != 2
+        or b.ndim not in (1, 2)
+        or not a.numel()
+        or a.shape[0] != b.shape[0]
+        or not (rcond is None or isinstance(rcond, float))
+    ):
+        refuse("lstsq of these arguments")
+    columns = b.unsqueeze(-1) if b.ndim == 1 else b
+    u, s, vh = la.svd(a, full_matrices=False)
+    m, n = a.shape
+    cut = (torch.finfo(s.dtype).eps * max(m, n) if rcond is None or rcond < 0 else rcond) * s[0]
+    keep = s > cut
+    x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()
+    rank = keep.sum()
+    residuals = torch.sum(torch.abs(columns - a @ x) ** 2, 0)
+    if m <= n or int(rank) < n:
+        residuals = residuals[:0]
+    return x.squeeze(-1) if b.ndim == 1 else x, residuals, rank.to(torch.int32), s

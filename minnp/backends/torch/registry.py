@@ -1,0 +1,262 @@
+"""Kernels by row name, and which dtypes of each are verified.
+
+A kernel is entered with `ufunc_kernel` (one of NumPy's ufuncs: its loop dtypes are NumPy's) or with `kernel` (any other
+row). Either refuses, before computing, dtypes that the differential test has not seen agree with NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import (
+    LEGACY,
+    PYTHON,
+    SIGNED,
+    TO_NUMPY,
+    TO_TORCH,
+    TOKEN,
+    Tensor,
+    cast,
+    device_of,
+    like_numpy,
+    refuse,
+    scalar,
+)
+
+KERNELS: dict[str, Callable] = {}
+VERIFIED_FILE = Path(__file__).with_name("verified.json")
+# row name -> the loops (operand dtypes, "f4" or "f4 i4") that agree with NumPy; written by the differential test
+VERIFIED: dict[str, set[str]] = {
+    name: set(loops.split(", ")) for name, loops in json.loads(VERIFIED_FILE.read_text()).items()
+}
+_forget: list[Callable] = []  # empties the prepared calls of each kernel
+_trusting = False
+QUICK = {*TO_NUMPY, *PYTHON}  # kinds that are their own key under NEP 50
+
+
+@contextmanager
+def unverified() -> Any:
+    """Inside, every kernel runs whether or not it is on the verified list: for the test that writes the list."""
+    global _trusting
+    _trusting = True
+    try:
+        for clear in _forget:
+            clear()
+        yield
+    finally:
+        _trusting = False
+        for clear in _forget:
+            clear()
+
+
+def loop_name(dtypes: Sequence[torch.dtype]) -> str:
+    """ "f4" where all operands have one dtype, else "f4 i8"."""
+    tokens = [TOKEN[d] for d in dtypes]
+    return tokens[0] if len(set(tokens)) == 1 else " ".join(tokens)
+
+
+def check_verified(name: str, dtypes: Sequence[torch.dtype]) -> None:
+    if not _trusting and loop_name(dtypes) not in VERIFIED.get(name, ()):
+        refuse(f"torch's {name} is not verified for {loop_name(dtypes)}")
+
+
+# ------------------------------------------------------------------ ufuncs
+def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> None:
+    """Enter `op(*tensors)` as the kernel of a NumPy ufunc.
+
+    op gets tensors of the loop dtype NumPy chooses; its result is cast to the loop's result dtype where they differ.
+    """
+    ufunc = ufunc or getattr(onp, name, None)
+    if ufunc is None:  # a newer NumPy's
+        return
+    plans: dict[tuple, Callable] = {}
+    _forget.append(plans.clear)
+    nin, nout = ufunc.nin, ufunc.nout
+
+    def plan(kinds: tuple) -> Callable:
+        """The prepared call for operand kinds: torch dtypes, or Python's scalar types."""
+        asked = [TO_NUMPY.get(k, k) for k in kinds]
+        if LEGACY and name == "ldexp":
+            asked = [onp.dtype(int) if k is int else k for k in asked]
+        try:
+            loop = ufunc.resolve_dtypes((*asked, *(None,) * nout))
+            dtypes = [TO_TORCH[d] for d in loop]
+        except (TypeError, KeyError):
+            return refuse(f"{name} has no loop in torch for {', '.join(map(str, asked))}")
+        ins, outs = tuple(dtypes[:nin]), dtypes[nin:]
+        check_verified(name, ins)
+        prepared = op.for_dtype(ins[0]) if hasattr(op, "for_dtype") else op
+        probe = prepared(*[torch.ones((1, 1), dtype=d) for d in ins])
+        results = probe if isinstance(probe, tuple) else (probe,)
+        after = None if [r.dtype for r in results] == outs else outs
+        return _prepared(prepared, kinds, ins, after)
+
+    def remember(kinds: tuple) -> Callable:
+        plans[kinds] = made = plan(kinds)
+        return made
+
+    if nin == 1:
+
+        def kernel(x: Any) -> Any:
+            kind = (x.dtype,)
+            try:
+                return (plans.get(kind) or remember(kind))(x)
+            except FAILURES as error:
+                return failed(name, error)
+
+    elif nin == 2:
+
+        def kernel(x: Any, y: Any) -> Any:
+            a = x.dtype if type(x) is Tensor else type(x)
+            b = y.dtype if type(y) is Tensor else type(y)
+            if a is not b and (LEGACY or a not in QUICK or b not in QUICK):
+                a, b = kinds_of(x, y)
+            kind = (a, b)
+            try:
+                return (plans.get(kind) or remember(kind))(x, y)
+            except FAILURES as error:
+                return failed(name, error)
+
+    else:
+        raise TypeError(f"{name}: a ufunc of {nin} arguments")
+
+    kernel.plan = lambda *values: plans.get(k := kinds_of(*values)) or remember(k)
+    KERNELS[name] = kernel
+
+
+def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Callable:
+    """op with its operands cast to `ins` and its results to `outs`; op itself where nothing is to be cast."""
+    if outs is None and kinds == ins:
+        return op
+    if outs is None and len(ins) == 2:
+        first, second = ins
+        if kinds[0] is first and kinds[1] in PYTHON:
+            return lambda x, y: op(x, scalar(y, second, x.device))
+        if kinds[1] is second and kinds[0] in PYTHON:
+            return lambda x, y: op(scalar(x, first, y.device), y)
+
+    def call(*values: Any) -> Any:
+        device = device_of(values)
+        y = op(*[cast(v, d, device) for v, d in zip(values, ins, strict=True)])
+        if outs is None:
+            return y
+        if isinstance(y, tuple):
+            return tuple([v.to(d) for v, d in zip(y, outs, strict=True)])
+        return y.to(outs[0])
+
+    return call
+
+
+def kinds_of(*values: Any) -> tuple:
+    """What the loop dtype depends on, per value: its torch dtype, the Python type of a weak scalar, or the NumPy dtype
+    of a strong one (which is not a tensor yet, so its plan must cast it)."""
+    if LEGACY and len({v.dtype if type(v) is Tensor else type(v) for v in values}) > 1:
+        return legacy_kinds(values)
+    return tuple([v.dtype if type(v) is Tensor else kind_of_scalar(v) for v in values])
+
+
+def kind_of_scalar(v: Any) -> Any:
+    if type(v) in PYTHON:
+        return type(v)
+    if isinstance(v, (onp.generic, onp.ndarray, bool)):
+        found = onp.asarray(v).dtype
+        if found in TO_TORCH:
+            return found
+    return refuse(f"torch cannot hold a {type(v).__name__}")
+
+
+def legacy_kinds(values: Sequence[Any]) -> tuple:
+    """NumPy 1: scalars and 0-d arrays beside arrays promote by value, so all operands take the common dtype."""
+    if all(v.ndim if type(v) is Tensor else _weak_in_numpy_1(v) for v in values):
+        return tuple([v.dtype if type(v) is Tensor else type(v) for v in values])
+    if any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
+        refuse("a Python integer beyond 64 bits")
+    found = onp.result_type(*map(like_numpy, values))
+    if found not in TO_TORCH:
+        refuse(f"torch has no dtype {found}")
+    return (found,) * len(values)
+
+
+def _weak_in_numpy_1(v: Any) -> bool:
+    """Whether a Python scalar is so small that NumPy 1, by its value, promotes as NumPy 2 does by its type."""
+    return (type(v) is int and 0 <= v <= 127) or (type(v) is float and -6e4 < v < 6e4)
+
+
+# ------------------------------------------------------------------ every other row
+def kernel(*names: str, dtypes_of: Callable | None = None, bits: bool = False) -> Callable:
+    """Enter the decorated function, f(*values, **params), as the kernel of these rows.
+
+    It is verified per dtype of its first argument (or of `dtypes_of(*values)`, a tuple of torch dtypes). `bits`: it
+    moves elements without looking at them, so it runs unsigned integers as signed ones of the same width.
+    """
+
+    def enter(function: Callable) -> Callable:
+        for name in names:
+            KERNELS[name] = _guarded(name, function, dtypes_of, bits)
+        return function
+
+    return enter
+
+
+def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bool) -> Callable:
+    plans: dict[Any, Callable] = {}
+    _forget.append(plans.clear)
+
+    def prepare(dtypes: tuple) -> Callable:
+        check_verified(name, dtypes)
+        signed = SIGNED.get(dtypes[0]) if bits else None
+        if signed is None or signed is torch.int8:
+            return function
+        return lambda x, *rest, **params: _unsigned(function(x.view(signed), *rest, **params), signed, dtypes[0])
+
+    if dtypes_of is None:
+
+        def kernel(x: Any, *rest: Any, **params: Any) -> Any:
+            try:
+                run = plans.get(x.dtype)
+                if run is None:
+                    run = plans[x.dtype] = prepare((x.dtype,))
+                return run(x, *rest, **params)
+            except FAILURES as error:
+                return failed(name, error)
+
+        kernel.plan = lambda x, *rest, **params: plans.get(x.dtype) or prepare((x.dtype,))
+    else:
+
+        def kernel(*values: Any, **params: Any) -> Any:
+            try:
+                dtypes = dtypes_of(*values)
+                run = plans.get(dtypes)
+                if run is None:
+                    run = plans[dtypes] = prepare(dtypes)
+                return run(*values, **params)
+            except FAILURES as error:
+                return failed(name, error)
+
+        kernel.plan = lambda *values, **params: prepare(dtypes_of(*values))
+    return kernel
+
+
+def _unsigned(y: Any, signed: torch.dtype, dtype: torch.dtype) -> Any:
+    return y.view(dtype) if y.dtype is signed else y
+
+
+# ------------------------------------------------------------------ what torch refuses
+FAILURES = (RuntimeError, IndexError)
+_DEVICE_ERRORS = tuple(getattr(torch, n) for n in ("OutOfMemoryError", "AcceleratorError") if hasattr(torch, n))
+
+
+def failed(name: str, error: Exception) -> Any:
+    """What a torch call's exception means: a failing device is reported as it is; arguments that torch will not take
+    (shapes that do not fit, an index out of range) go to NumPy, whose exception or result is the reference. Kernels
+    never write to their arguments, so nothing is half done."""
+    if _trusting or isinstance(error, _DEVICE_ERRORS) or "CUDA" in str(error):
+        raise error
+    return refuse(f"torch's {name}: {str(error).splitlines()[0]}")

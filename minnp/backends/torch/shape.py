@@ -1,0 +1,155 @@
+"""Kernels that move elements without changing them, and joining."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import SIGNED, cast, device_of, promote, refuse
+from .elementwise import UNSIGNED
+from .reductions import dims, one_dim
+from .registry import kernel
+
+Tensor = torch.Tensor
+
+
+@kernel("broadcast_to", bits=True)
+def broadcast_to(x: Tensor, shape: Any) -> Tensor:
+    return x.expand(shape)
+
+
+@kernel("reshape", bits=True)
+def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
+    if order == "C":
+        return x.reshape(shape)
+    if order != "F":
+        refuse("order 'A' follows the layout in memory")
+    shape = (shape,) if not isinstance(shape, Sequence) else tuple(shape)
+    return _reversed(_reversed(x).reshape(shape[::-1]))
+
+
+def _reversed(x: Tensor) -> Tensor:
+    return x.permute(tuple(range(x.ndim))[::-1])
+
+
+@kernel("transpose", bits=True)
+def transpose(x: Tensor, axes: Any = None) -> Tensor:
+    return _reversed(x) if axes is None else x.permute(tuple(axes))
+
+
+@kernel("swapaxes", bits=True)
+def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
+    return x.transpose(one_dim(axis1, x.ndim), one_dim(axis2, x.ndim))
+
+
+@kernel("expand_dims", bits=True)
+def expand_dims(x: Tensor, axis: Any) -> Tensor:
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    for d in sorted(dims(axis, x.ndim + count)):
+        x = x.unsqueeze(d)
+    return x
+
+
+@kernel("squeeze", bits=True)
+def squeeze(x: Tensor, axis: Any = None) -> Tensor:
+    if axis is None:
+        return x.squeeze()
+    over = dims(axis, x.ndim)
+    if any(x.shape[d] != 1 for d in over):
+        refuse("squeeze of an axis that is not 1 long")
+    return x.squeeze(over)
+
+
+@kernel("flip", bits=True)
+def flip(x: Tensor, axis: Any = None) -> Tensor:
+    return torch.flip(x, dims(axis, x.ndim))
+
+
+@kernel("roll", bits=True)
+def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
+    if axis is None:
+        return torch.roll(x, int(shift)) if not isinstance(shift, (tuple, list)) else refuse("several shifts, no axis")
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    n = max(len(axes), len(shifts))
+    if {len(axes), len(shifts)} - {1, n}:
+        refuse("shifts and axes of different lengths")
+    return torch.roll(x, [int(s) for s in shifts * (n // len(shifts))], list(axes * (n // len(axes))))
+
+
+@kernel("copy", bits=True)
+def copy(x: Tensor, order: str = "K") -> Tensor:
+    return x
+
+
+@kernel("repeat", bits=True)
+def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = one_dim(axis, x.ndim)
+    if hasattr(repeats, "__len__") and getattr(repeats, "ndim", 1):
+        repeats = [operator.index(r) for r in repeats]
+        if len(repeats) != 1:
+            return torch.repeat_interleave(x, torch.tensor(repeats, device=x.device), axis)
+        (repeats,) = repeats
+    return torch.repeat_interleave(x, operator.index(repeats), axis)
+
+
+@kernel("tile", bits=True)
+def tile(x: Tensor, reps: Any) -> Tensor:
+    return torch.tile(x, (reps,) if not hasattr(reps, "__len__") else tuple(reps))
+
+
+# ------------------------------------------------------------------ joining
+def _joined(join: Any) -> Any:
+    def run(*arrays: Any, axis: int | None = 0) -> Tensor:
+        arrays = [a if type(a) is Tensor else onp.asarray(a) for a in arrays]
+        dtype, device = promote(*arrays), device_of(arrays)
+        arrays = [cast(a, dtype, device) for a in arrays]
+        if dtype in UNSIGNED:
+            return join([a.view(SIGNED[dtype]) for a in arrays], axis).view(dtype)
+        return join(arrays, axis)
+
+    return run
+
+
+def _common(*arrays: Any) -> tuple:
+    return (promote(*[a if type(a) is Tensor else onp.asarray(a) for a in arrays]),)  # numbers count as arrays here
+
+
+def _concatenate(arrays: list[Tensor], axis: int | None) -> Tensor:
+    if axis is None:
+        return torch.cat([a.reshape(-1) for a in arrays])
+    ndim = arrays[0].ndim
+    if not ndim or any(a.ndim != ndim for a in arrays):  # torch skips empty arrays of another number of dimensions
+        refuse("arrays of different numbers of dimensions")
+    return torch.cat(arrays, one_dim(axis, ndim))
+
+
+kernel("concatenate", dtypes_of=_common)(_joined(_concatenate))
+kernel("stack", dtypes_of=_common)(_joined(lambda arrays, axis: torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))))
+
+
+# ------------------------------------------------------------------ diagonals and triangles
+@kernel("diagonal", bits=True)
+def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    return torch.diagonal(x, offset, axis1, axis2)
+
+
+@kernel("diagonal_set", bits=True)
+def diagonal_set(g: Tensor, shape: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    torch.diagonal(out, offset, axis1, axis2).copy_(g)
+    return out
+
+
+def _triangle(cut: Any) -> Any:
+    return lambda x, k=0: cut(x, k) if x.ndim >= 2 else refuse("a triangle of fewer than two dimensions")
+
+
+kernel("tril", bits=True)(_triangle(torch.tril))
+kernel("triu", bits=True)(_triangle(torch.triu))

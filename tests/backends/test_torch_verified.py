@@ -1,0 +1,52 @@
+"""What verified.json says of torch's kernels holds on this machine, with this torch and this NumPy."""
+
+import warnings
+
+import numpy as onp
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+
+from minnp.backends.torch import kernels, registry
+from minnp.core.primitive import TABLE
+from minnp.errors import BackendUnsupportedError
+from tests.backends import torch_differential as differential
+
+differential.load_rows()
+
+
+def check(name: str, device: str) -> None:
+    if name not in TABLE and not hasattr(onp, name):
+        return  # a function of a newer NumPy
+    run = differential.runner(device)
+    agree = differential.agree_ufunc if differential.is_ufunc(name) else differential.agree_row
+    subject = name if differential.is_ufunc(name) else TABLE[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's warnings about the edge values
+        for chars in differential.loops(name):
+            if differential.loop_name(chars) in registry.VERIFIED[name]:
+                found = agree(run, subject, chars)
+                assert not found, f"{name} in {chars}: {found}"
+
+
+@pytest.mark.parametrize("name", sorted(registry.VERIFIED))
+def test_verified_kernels_agree_with_numpy(name):
+    check(name, "cpu")
+
+
+@pytest.mark.gpu
+def test_verified_kernels_agree_with_numpy_on_the_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device here")
+    for name in sorted(registry.VERIFIED):
+        check(name, "cuda")
+
+
+def test_every_verified_name_has_a_kernel():
+    assert set(registry.VERIFIED) <= set(kernels.KERNELS)
+
+
+def test_a_dtype_that_is_not_verified_is_refused_before_anything_runs():
+    kernel = kernels.KERNELS["sort"]
+    with pytest.raises(BackendUnsupportedError, match="not verified for c16"):
+        kernel(torch.zeros(3, dtype=torch.complex128))
