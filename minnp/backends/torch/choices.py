@@ -1,0 +1,109 @@
+"""Kernels of rows that act like a ufunc: where, clip, rounding to decimals, parts of complex numbers, conversion."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from .dtypes import LEGACY, SIGNED, cast, device_of, promote, refuse, to_torch
+from .elementwise import INTEGERS, UNSIGNED
+from .registry import kernel
+
+Tensor = torch.Tensor
+
+
+def _operand_dtypes(*values: Any) -> tuple:
+    return (promote(*values),)
+
+
+@kernel("where", dtypes_of=lambda c, a, b: (promote(a, b),))
+def where(c: Any, a: Any, b: Any) -> Tensor:
+    device, dtype = device_of((c, a, b)), promote(a, b)
+    condition = cast(c, torch.bool, device) if type(c) is not Tensor or c.dtype is not torch.bool else c
+    a, b = cast(a, dtype, device), cast(b, dtype, device)
+    if dtype in UNSIGNED:
+        signed = SIGNED[dtype]
+        return torch.where(condition, a.view(signed), b.view(signed)).view(dtype)
+    return torch.where(condition, a, b)
+
+
+@kernel("clip", dtypes_of=lambda x, low=None, high=None: (promote(*[v for v in (x, low, high) if v is not None]),))
+def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
+    device = device_of((x, low, high))
+    dtype = promote(*[v for v in (x, low, high) if v is not None])
+    y = cast(x, dtype, device)
+    if low is not None:
+        y = torch.maximum(y, cast(low, dtype, device))
+    return y if high is None else torch.minimum(y, cast(high, dtype, device))
+
+
+@kernel("nan_to_num")
+def nan_to_num(x: Tensor, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, copy: bool = True) -> Tensor:
+    if not x.dtype.is_floating_point:
+        return x if not x.dtype.is_complex else refuse("nan_to_num of complex numbers")
+    if not all(isinstance(v, (int, float, type(None))) for v in (nan, posinf, neginf)):
+        refuse("nan_to_num with arrays as replacements")
+    return torch.nan_to_num(x, nan, posinf, neginf)
+
+
+@kernel("real")
+def real(x: Tensor) -> Tensor:
+    return x.real if x.dtype.is_complex else x
+
+
+@kernel("imag")
+def imag(x: Tensor) -> Tensor:
+    return x.imag if x.dtype.is_complex else torch.zeros_like(x)
+
+
+@kernel("angle")
+def angle(x: Tensor, deg: bool = False) -> Tensor:
+    if x.dtype.is_complex:
+        y = torch.atan2(x.imag, x.real)
+    else:
+        x = x if x.dtype.is_floating_point else x.double()
+        y = torch.atan2(torch.zeros_like(x), x)
+    return y * (180 / math.pi) if deg else y
+
+
+@kernel("round")
+def round_(x: Tensor, decimals: int = 0) -> Tensor:
+    if not x.dtype.is_floating_point:
+        return x if decimals >= 0 and x.dtype in INTEGERS else refuse("round of this dtype to these decimals")
+    if decimals == 0:
+        return torch.round(x)
+    # NumPy's own algorithm: multiply, round half to even, divide
+    factor = cast(10.0 ** abs(decimals), x.dtype, x.device)
+    y = torch.round(x * factor) / factor if decimals > 0 else torch.round(x / factor) * factor
+    return torch.where(torch.isfinite(y) | ~torch.isfinite(x), y, x)
+
+
+@kernel("fix")
+def fix(x: Tensor) -> Tensor:
+    return torch.trunc(x)
+
+
+@kernel("sinc")
+def sinc(x: Tensor) -> Tensor:
+    if x.dtype.is_complex:
+        refuse("sinc of complex numbers")
+    if LEGACY and not x.ndim:
+        refuse("sinc of a 0-d array")  # NumPy 1 promotes it to float64
+    x = x if x.dtype.is_floating_point else x.double()
+    y = math.pi * x
+    return torch.where(x == 0, 1, torch.sin(y) / y)
+
+
+@kernel("i0")
+def i0(x: Tensor) -> Tensor:
+    return torch.special.i0(x)
+
+
+@kernel("astype")
+def astype(x: Tensor, dtype: Any) -> Tensor:
+    target = to_torch(dtype)
+    if x.dtype.is_complex and not target.is_complex:
+        return refuse("a complex number to a real one: NumPy warns")
+    return x.to(target)
