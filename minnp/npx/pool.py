@@ -1,0 +1,228 @@
+"""Pooling rows: windows of [N, C, *S] reduced to their maximum or their sum, one axis after the other.
+
+A sum over windows is linear, and its transpose is a row: each is the other's rule. A maximum is the element it chose, so
+its gradient is `window_put` at the chosen places, whose own is `window_take`. Of equal elements the first in C order is
+chosen, as MXNet and torch do (after a relu most windows hold equal zeros, and sharing would spread the gradient thin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import CONSTANT, Meta, per_input, primitive
+
+Sizes = tuple[int, ...]
+
+
+# ------------------------------------------------------------------ windows
+def pooled_size(size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> Sizes:
+    """Spatial size of a pooling's result; `ceil` keeps a last window that hangs over the edge, unless it holds pad only."""
+    out = []
+    for n, k, s, p in zip(size, kernel, stride, pad, strict=True):
+        room = n + 2 * p - k
+        if room < 0:
+            raise ValueError(f"pooling windows of {kernel} with pad {pad} do not fit into data of size {size}")
+        count = room // s + 1
+        out.append(count + 1 if ceil and room % s and count * s < n + p else count)
+    return tuple(out)
+
+
+class Windows:
+    """Where the windows over spatial sizes `size` lie in the padded array."""
+
+    def __init__(self, size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> None:
+        self.size, self.kernel, self.stride, self.pad = tuple(size), kernel, stride, pad
+        self.out = pooled_size(self.size, kernel, stride, pad, ceil)
+        self.padded = tuple(
+            max(p + n, (o - 1) * s + k) for n, o, k, s, p in zip(size, self.out, kernel, stride, pad, strict=True)
+        )
+        self.inner = (..., *(slice(p, p + n) for n, p in zip(size, pad, strict=True)))
+
+    def embed(self, x: onp.ndarray, fill: Any) -> onp.ndarray:
+        """x inside its padding; x itself where there is none."""
+        if self.padded == self.size:
+            return x
+        padded = onp.full((*x.shape[:2], *self.padded), fill, x.dtype)
+        padded[self.inner] = x
+        return padded
+
+    def along(self, axis: int) -> Iterator[tuple]:
+        """The kernel offsets of one spatial axis, as indices of an array padded along it."""
+        before = (slice(None),) * (2 + axis)
+        n, s = self.out[axis], self.stride[axis]
+        for k in range(self.kernel[axis]):
+            yield (*before, slice(k, k + (n - 1) * s + 1, s))
+
+    def offsets(self) -> Iterator[tuple[int, tuple]]:
+        """(number, index into the padded array) of every kernel offset, in C order."""
+        for k, offset in enumerate(product(*map(range, self.kernel))):
+            yield k, (..., *(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, self.out, self.stride)))
+
+    def reduce(self, x: onp.ndarray, ufunc: onp.ufunc) -> onp.ndarray:
+        for axis in range(len(self.kernel)):
+            first, *rest = (x[index] for index in self.along(axis))
+            x = first if not rest else ufunc(first, rest[0])
+            for part in rest[1:]:
+                ufunc(x, part, out=x)
+        return x
+
+
+def _lowest(dtype: onp.dtype) -> Any:
+    return -onp.inf if dtype.kind == "f" else onp.iinfo(dtype).min if dtype.kind in "iu" else False
+
+
+# ------------------------------------------------------------------ kernels
+def _max_pool(x: Any, **params: Any) -> onp.ndarray:
+    windows = Windows(x.shape[2:], **params)
+    y = windows.reduce(windows.embed(x, _lowest(x.dtype)), onp.maximum)
+    return onp.array(y) if onp.may_share_memory(x, y) else y
+
+
+def _max_pool_index(x: Any, y: Any, **params: Any) -> onp.ndarray:
+    windows = Windows(x.shape[2:], **params)
+    padded = windows.embed(x, _lowest(x.dtype))
+    index = onp.zeros(y.shape, onp.min_scalar_type(prod(windows.kernel)))
+    for k, at in reversed(list(windows.offsets())):
+        onp.copyto(index, k, where=~(padded[at] < y), casting="unsafe")  # not `==`: a NaN window keeps its first place
+    return index
+
+
+def _window_take(x: Any, index: Any, **params: Any) -> onp.ndarray:
+    windows = Windows(x.shape[2:], **params)
+    padded = windows.embed(x, 0)
+    y = onp.zeros(index.shape, x.dtype)
+    for k, at in windows.offsets():
+        onp.copyto(y, padded[at], where=index == k)
+    return y
+
+
+def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
+    windows = Windows(size, **params)
+    padded = onp.zeros((*g.shape[:2], *windows.padded), g.dtype)
+    apart = all(s >= k for s, k in zip(windows.stride, windows.kernel, strict=True))
+    for k, at in windows.offsets():
+        if apart:
+            onp.copyto(padded[at], g, where=index == k)
+        else:
+            onp.add(padded[at], g, out=padded[at], where=index == k)
+    return padded[windows.inner]
+
+
+def _sum_pool(x: Any, **params: Any) -> onp.ndarray:
+    windows = Windows(x.shape[2:], **params)
+    y = windows.reduce(windows.embed(x, 0), onp.add)
+    return onp.array(y) if onp.may_share_memory(x, y) else y
+
+
+def _sum_unpool(g: Any, size: Sizes, **params: Any) -> onp.ndarray:
+    windows = Windows(size, **params)
+    for axis in reversed(range(len(windows.kernel))):
+        shape = list(g.shape)
+        shape[2 + axis] = windows.padded[axis]
+        spread = onp.zeros(shape, g.dtype)
+        for index in windows.along(axis):
+            spread[index] += g
+        g = spread
+    return g[windows.inner]
+
+
+def window_counts(size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool, include_pad: bool) -> onp.ndarray:
+    """How many elements the mean of each window divides by; what hangs over the padding never counts."""
+    counts = onp.ones(())
+    for n, o, k, s, p in zip(size, pooled_size(size, kernel, stride, pad, ceil), kernel, stride, pad, strict=True):
+        start = onp.arange(o) * s - p
+        low, high = (-p, n + p) if include_pad else (0, n)
+        counts = onp.multiply.outer(counts, onp.minimum(start + k, high) - onp.maximum(start, low))
+    return counts
+
+
+# ------------------------------------------------------------------ facts
+def _pooled(metas: Sequence[Meta], params: dict) -> Meta:
+    x = metas[0]
+    return Meta((*x.shape[:2], *pooled_size(x.shape[2:], **params)), x.dtype)
+
+
+def _unpooled(metas: Sequence[Meta], params: dict) -> Meta:
+    return Meta((*metas[0].shape[:2], *params["size"]), metas[0].dtype)
+
+
+def _samples(kind: str) -> Callable:
+    def samples() -> list:
+        draw = onp.random.RandomState(0).normal
+        cases = []
+        for size, params in [
+            ((6, 5), {"kernel": (2, 2), "stride": (2, 2), "pad": (0, 0), "ceil": True}),
+            ((6, 7), {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 1), "ceil": False}),
+            ((7,), {"kernel": (3,), "stride": (3,), "pad": (1,), "ceil": False}),
+            ((3, 4, 4), {"kernel": (2, 3, 1), "stride": (1, 2, 2), "pad": (0, 1, 0), "ceil": True}),
+        ]:
+            x = draw(size=(2, 3, *size))
+            y = _max_pool(x, **params)
+            index, g = _max_pool_index(x, y, **params), draw(size=y.shape)
+            arrays = {"x": (x,), "g": (g,), "x index": (x, index), "g index": (g, index), "x y": (x, y)}[kind]
+            cases.append((arrays, params if kind.startswith("x") else {**params, "size": size}))
+        return cases
+
+    return samples
+
+
+def _window_flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
+    return out.size * prod(params["kernel"])
+
+
+# ------------------------------------------------------------------ rows
+max_pool = primitive(
+    "npx.max_pool",
+    numpy=_max_pool,
+    vjp=[lambda g, y, x, **p: window_put(g, max_pool_index(x, y, **p), size=tuple(x.shape[2:]), **p)],
+    jvp=[lambda t, y, x, **p: window_take(t, max_pool_index(x, y, **p), **p)],
+    shape=_pooled,
+    flops=_window_flops,
+    samples=_samples("x"),
+)
+max_pool_index = primitive(
+    "npx.max_pool_index", numpy=_max_pool_index, vjp=CONSTANT, saves="", flops=_window_flops, samples=_samples("x y")
+)
+window_take = primitive(
+    "npx.window_take",
+    numpy=_window_take,
+    vjp=[lambda g, y, x, index, **p: window_put(g, index, size=tuple(x.shape[2:]), **p), CONSTANT],
+    jvp="multilinear",
+    saves="in",
+    shape=lambda metas, params: Meta(metas[1].shape, metas[0].dtype),
+    samples=_samples("x index"),
+)
+window_put = primitive(
+    "npx.window_put",
+    numpy=_window_put,
+    vjp=[lambda g, y, h, index, size, **p: window_take(g, index, **p), CONSTANT],
+    jvp="multilinear",
+    saves="in",
+    shape=_unpooled,
+    samples=_samples("g index"),
+)
+sum_pool = primitive(
+    "npx.sum_pool",
+    numpy=_sum_pool,
+    vjp=[lambda g, y, x, **p: sum_unpool(g, size=tuple(x.shape[2:]), **p)],
+    jvp="linear",
+    saves="",
+    shape=_pooled,
+    flops=_window_flops,
+    samples=_samples("x"),
+)
+sum_unpool = primitive(
+    "npx.sum_unpool",
+    numpy=_sum_unpool,
+    vjp=[lambda g, y, h, size, **p: sum_pool(g, **p)],
+    jvp="linear",
+    saves="",
+    shape=_unpooled,
+    flops=per_input(1),
+    samples=_samples("g"),
+)
