@@ -1,8 +1,8 @@
 """Pooling rows: windows of [N, C, *S] reduced to their maximum or their sum, one axis after the other.
 
-A sum over windows is linear, and its transpose is a row: each is the other's rule. A maximum is the element it chose, so
-its gradient is `window_put` at the chosen places, whose own is `window_take`. Of equal elements the first in C order is
-chosen, as MXNet and torch do (after a relu most windows hold equal zeros, and sharing would spread the gradient thin).
+A sum over windows is linear, and its transpose is a row: each is the other's rule. A maximum is the element it chose,
+so its gradient is `window_put` at the chosen places, whose own is `window_take`. Of equal elements the first in C order
+is chosen, as MXNet and torch do: after a relu most windows hold equal zeros, and sharing would spread it thin.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 
 # ------------------------------------------------------------------ windows
 def pooled_size(size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> Sizes:
-    """Spatial size of a pooling's result; `ceil` keeps a last window that hangs over the edge, unless it holds pad only."""
+    """Spatial size of a pooling's result; `ceil` keeps a last window over the edge, unless it holds only padding."""
     out = []
     for n, k, s, p in zip(size, kernel, stride, pad, strict=True):
         room = n + 2 * p - k

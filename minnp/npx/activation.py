@@ -1,0 +1,213 @@
+"""Rows of the activations: relu and its relatives, sigmoid, softplus, erf, gelu, softmax, and two losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import Meta, Primitive, per_element, primitive
+from ..numpy.facts import spread
+from ..numpy.ufuncs import absolute, equal, exp, greater, less, sign, square, where
+from .erf import ROOT_PI, erf_kernel, erfinv_kernel
+
+HALF_ROOT = 0.7071067811865476  # 1 / sqrt(2)
+NORMAL = 0.3989422804014327  # 1 / sqrt(2 pi)
+
+
+def _floating(metas: Sequence[Meta], params: dict) -> Meta:
+    dtype = metas[0].dtype
+    return Meta(metas[0].shape, dtype if dtype.kind == "f" else onp.dtype(float))
+
+
+def _inexact(x: Any) -> onp.ndarray:
+    x = onp.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(float)
+
+
+def _activation(name: str, kernel: Callable, rule: Callable, cost: int = 4, **facts: Any) -> Primitive:
+    """A row that acts on each element."""
+    cases = [((x,), facts.pop("params", {})) for x in (spread(2, 3), onp.array([-30.0, -1e-3, 1e-3, 30.0]))]
+    return primitive(
+        f"npx.{name}",
+        numpy=kernel,
+        vjp=[rule],
+        jvp="elementwise",
+        shape=facts.pop("shape", _floating),
+        flops=per_element(cost),
+        samples=lambda: cases,
+        **facts,
+    )
+
+
+# ------------------------------------------------------------------ piecewise linear
+relu = _activation(
+    "relu",
+    lambda x: onp.maximum(x, 0),
+    lambda g, y, x: g * greater(y, 0),
+    cost=1,
+    saves="out",
+    shape=lambda metas, params: metas[0],
+)
+leaky_relu = _activation(
+    "leaky_relu",
+    lambda x, slope=0.25: onp.where(onp.greater(x, 0), x, _inexact(x) * slope),
+    lambda g, y, x, slope=0.25: where(greater(x, 0), g, g * slope),
+    cost=2,
+    saves="in",
+    params={"slope": 0.1},
+)
+elu = _activation(
+    "elu",
+    lambda x, alpha=1.0: onp.where(onp.greater(x, 0), x, alpha * onp.expm1(onp.minimum(_inexact(x), 0))),
+    lambda g, y, x, alpha=1.0: g * where(greater(x, 0), 1, y + alpha),
+    params={"alpha": 0.7},
+)
+
+
+# ------------------------------------------------------------------ sigmoid, softplus
+def _sigmoid(x: Any) -> onp.ndarray:
+    # exp(-x) overflows to inf exactly where 1 / (1 + inf) = 0 is right
+    with onp.errstate(over="ignore"):
+        y = onp.exp(onp.negative(_inexact(x)))
+    y += 1
+    return onp.reciprocal(y, out=y if isinstance(y, onp.ndarray) else None)
+
+
+def _softplus(x: Any) -> onp.ndarray:
+    x = _inexact(x)
+    return onp.maximum(x, 0) + onp.log1p(onp.exp(-onp.abs(x)))
+
+
+sigmoid = _activation("sigmoid", _sigmoid, lambda g, y, x: g * (y * (1 - y)), saves="out")
+softplus = _activation("softplus", _softplus, lambda g, y, x: g * sigmoid(x), saves="in")
+
+
+def _silu_slope(x: Any) -> Any:
+    s = sigmoid(x)
+    return s * (1 + x * (1 - s))
+
+
+silu = _activation("silu", lambda x: x * _sigmoid(x), lambda g, y, x: g * _silu_slope(x), saves="in")
+
+# ------------------------------------------------------------------ error function
+erf = _activation("erf", erf_kernel, lambda g, y, x: g * (exp(-square(x)) * (2 / ROOT_PI)), saves="in")
+erfinv = primitive(
+    "npx.erfinv",
+    numpy=erfinv_kernel,
+    vjp=[lambda g, y, x: g * (exp(square(y)) * (ROOT_PI / 2))],
+    jvp="elementwise",
+    saves="out",
+    shape=_floating,
+    flops=per_element(8),
+    samples=lambda: [((spread(2, 3, low=-0.9, high=0.9),), {})],
+)
+
+
+def _gelu(x: Any) -> onp.ndarray:
+    x = _inexact(x)
+    y = erf_kernel(x * x.dtype.type(HALF_ROOT))
+    y += 1
+    y *= x
+    y *= 0.5
+    return y
+
+
+gelu = _activation(
+    "gelu",
+    _gelu,
+    lambda g, y, x: g * (0.5 * (1 + erf(x * HALF_ROOT)) + x * (exp(square(x) * -0.5) * NORMAL)),
+    cost=8,
+    saves="in",
+)
+
+
+# ------------------------------------------------------------------ softmax
+def _softmax(x: Any, axis: Any = -1) -> onp.ndarray:
+    x = _inexact(x)
+    top = x.max(axis=axis, keepdims=True)
+    y = onp.subtract(x, onp.where(onp.isneginf(top), 0, top))  # a row of -inf has no softmax: NaN, without a warning
+    onp.exp(y, out=y)
+    total = y.sum(axis=axis, keepdims=True)
+    with onp.errstate(invalid="ignore"):
+        y /= total
+    return y
+
+
+def _log_softmax(x: Any, axis: Any = -1) -> onp.ndarray:
+    x = _inexact(x)
+    top = x.max(axis=axis, keepdims=True)
+    y = onp.subtract(x, onp.where(onp.isneginf(top), 0, top))
+    with onp.errstate(divide="ignore", invalid="ignore"):
+        y -= onp.log(onp.exp(y).sum(axis=axis, keepdims=True))
+    return y
+
+
+def _softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
+    gy = g * y
+    return gy - y * gy.sum(axis=axis, keepdims=True)
+
+
+def _soft(name: str, kernel: Callable, rule: Callable, tangent: Callable) -> Primitive:
+    return primitive(
+        f"npx.{name}",
+        numpy=kernel,
+        vjp=[rule],
+        jvp=[tangent],
+        saves="out",
+        shape=_floating,
+        flops=per_element(5),
+        samples=lambda: [((spread(3, 4),), {}), ((spread(2, 3, 4),), {"axis": (0, 2)}), ((spread(2, 3),), {"axis": 0})],
+    )
+
+
+softmax = _soft("softmax", _softmax, _softmax_back, _softmax_back)
+log_softmax = _soft(
+    "log_softmax",
+    _log_softmax,
+    lambda g, y, x, axis=-1: g - exp(y) * g.sum(axis=axis, keepdims=True),
+    lambda t, y, x, axis=-1: t - (exp(y) * t).sum(axis=axis, keepdims=True),
+)
+
+
+# ------------------------------------------------------------------ losses with a gradient of their own
+def _smooth_l1(x: Any, scalar: float = 1.0) -> onp.ndarray:
+    x, bend = _inexact(x), 1 / scalar**2
+    size = onp.abs(x)
+    return onp.where(size < bend, x * x * (0.5 * scalar**2), size - 0.5 * bend)
+
+
+def _smooth_l1_slope(x: Any, scalar: float) -> Any:
+    bend = 1 / scalar**2
+    return where(less(absolute(x), bend), x * scalar**2, sign(x))
+
+
+smooth_l1 = _activation(
+    "smooth_l1",
+    _smooth_l1,
+    lambda g, y, x, scalar=1.0: g * _smooth_l1_slope(x, scalar),
+    saves="in",
+    params={"scalar": 0.8},
+)
+
+
+def _softmax_output_back(
+    g: Any, y: Any, x: Any, label: Any, axis: int = -1, scale: float = 1.0, ignore: Any = None
+) -> Any:
+    if label.shape == y.shape:
+        return (y - label) * scale
+    order = onp.arange(y.shape[axis]).reshape([-1 if i == axis % y.ndim else 1 for i in range(y.ndim)])
+    place = label.reshape((*label.shape[: axis % y.ndim], 1, *label.shape[axis % y.ndim :]))
+    gx = (y - equal(order, place)) * scale
+    return gx if ignore is None else where(equal(place, ignore), 0.0, gx)
+
+
+# MXNet's SoftmaxOutput: forward the softmax, backward the gradient of its cross entropy, whatever arrives from above.
+softmax_output = primitive(
+    "npx.softmax_output",
+    numpy=lambda x, label, axis=-1, scale=1.0, ignore=None: _softmax(x, axis),
+    vjp=[_softmax_output_back, "constant"],
+    shape=_floating,
+    flops=per_element(5),
+)
