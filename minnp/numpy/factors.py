@@ -277,11 +277,7 @@ qr = primitive(
 
 
 # ------------------------------------------------------------------ pseudoinverse, least squares
-def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> onp.ndarray:
-    return la.pinv(x, hermitian=hermitian) if rcond is None else la.pinv(x, rcond, hermitian=hermitian)
-
-
-def _pinv_back(g: Any, y: Any, x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
+def _pinv_back(g: Any, y: Any, x: Any, hermitian: bool = False, **cutoff: Any) -> Any:
     # Golub and Pereyra 1973, equation 4.12; the rank is taken as constant
     left = T(g) - x @ (y @ T(g))
     right = T(g) - (T(g) @ y) @ x
@@ -291,7 +287,7 @@ def _pinv_back(g: Any, y: Any, x: Any, rcond: Any = None, hermitian: bool = Fals
 
 pinv = primitive(
     "linalg.pinv",
-    numpy=_pinv,
+    numpy=la.pinv,
     vjp=[_pinv_back],
     shape=lambda metas, params: Meta((*metas[0].shape[:-2], *metas[0].shape[:-3:-1]), inexact(metas[0].dtype)),
     samples=lambda: [
@@ -302,29 +298,31 @@ pinv = primitive(
 )
 
 
-def _lstsq_rcond(a: Any) -> float:
-    return float(onp.finfo(inexact(a.dtype)).eps * max(a.shape))
+def _cutoff(a: Any, rcond: Any) -> float:
+    """The ratio below which lstsq takes a singular value for 0."""
+    eps = float(onp.finfo(inexact(a.dtype)).eps)
+    return eps * max(a.shape) if rcond is None else eps if rcond in ("warn", -1) else rcond
 
 
-def _lstsq_left(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq_left(g: Any, y: Any, a: Any, b: Any, rcond: Any = "warn" if not NUMPY_2 else None) -> Any:
     gx, gr, _, gs = g
     x, squares = y[0], y[1]
     if b.ndim == 1:
         gx, x, b = column(gx), column(x), column(b)
-    inverse = pinv(a, rcond=_lstsq_rcond(a))
+    inverse = pinv(a, rcond=_cutoff(a, rcond))
     ga = _pinv_back(gx @ T(b), inverse, a) + _svdvals_back(gs, None, a)
     if squares.size:
         ga = ga - (2 * conjugate(b - a @ x) * gr) @ T(x)
     return ga
 
 
-def _lstsq_right(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq_right(g: Any, y: Any, a: Any, b: Any, rcond: Any = "warn" if not NUMPY_2 else None) -> Any:
     gx, gr = g[0], g[1]
     x, squares = y[0], y[1]
     vector = b.ndim == 1
     if vector:
         gx, x, b = column(gx), column(x), column(b)
-    gb = T(pinv(a, rcond=_lstsq_rcond(a))) @ gx
+    gb = T(pinv(a, rcond=_cutoff(a, rcond))) @ gx
     if squares.size:
         gb = gb + 2 * conjugate(b - a @ x) * gr
     return gb[..., 0] if vector else gb
@@ -332,12 +330,12 @@ def _lstsq_right(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 
 lstsq = primitive(
     "linalg.lstsq",
-    numpy=lambda a, b, rcond=None: tuple(la.lstsq(a, b, rcond=rcond)),
+    numpy=lambda a, b, **cutoff: tuple(la.lstsq(a, b, **cutoff)),
     vjp=[_lstsq_left, _lstsq_right],
     flops=lambda metas, params, out: 2 * metas[0].size * min(metas[0].shape),
     samples=lambda: [
-        ((spread(4, 3), spread(4)), {}),
-        ((spread(4, 3, dtype=complex), spread(4, 2, dtype=complex)), {}),
-        ((spread(2, 3), spread(2, 2)), {}),
+        ((spread(4, 3), spread(4)), {"rcond": None}),
+        ((spread(4, 3, dtype=complex), spread(4, 2, dtype=complex)), {"rcond": None}),
+        ((spread(2, 3), spread(2, 2)), {"rcond": 1e-9}),
     ],
 )

@@ -1,0 +1,146 @@
+"""How the functions of numpy.linalg are said in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as onp
+
+from ..core.dispatch import DEFINITIONS, defines
+from ..core.primitive import Primitive
+from . import factors, systems
+from .arguments import as_array, spelled
+from .facts import axes_of
+from .indexing import take_along_axis
+from .rebound import rebound
+from .reductions import max_, min_, sum_
+from .selection import argsort
+from .shape import astype, expand_dims, transpose
+from .ufuncs import absolute, not_equal, sign, where
+
+la = onp.linalg
+
+
+# ------------------------------------------------------------------ rows
+@cache
+def _result_type(function: Callable) -> type:
+    """The named tuple that NumPy's function returns."""
+    return type(function(onp.eye(1)))
+
+
+def _named(function: Callable, definition: Callable) -> None:
+    """Define a NumPy function that answers with a named tuple."""
+
+    def named(*args: Any, **kwargs: Any) -> Any:
+        out = definition(*args, **kwargs)
+        return _result_type(function)(*out) if type(out) is tuple else out
+
+    defines(function)(named)
+
+
+def _spell(function: Callable | None, row: Primitive, signature: str) -> None:
+    if function is not None:  # not in this NumPy
+        defines(function)(spelled(row, signature))
+
+
+_spell(la.inv, systems.inv, "a |")
+_spell(la.det, systems.det, "a |")
+_spell(la.solve, systems.solve, "a b |")
+_spell(la.pinv, factors.pinv, "a | rcond hermitian rtol")
+_spell(la.lstsq, factors.lstsq, "a b | rcond")
+_spell(la.matrix_rank, systems.matrix_rank, "A | tol hermitian rtol")
+_spell(la.eigvals, factors.eigvals, "a |")
+_spell(la.eigvalsh, factors.eigvalsh, "a | UPLO")
+_spell(la.cholesky, factors.cholesky, "a | upper")
+_spell(getattr(la, "svdvals", None), factors.svdvals, "x |")
+_named(la.slogdet, spelled(systems.slogdet, "a |"))
+_named(la.eig, spelled(factors.eig, "a |"))
+_named(la.eigh, spelled(factors.eigh, "a | UPLO"))
+_named(la.qr, spelled(factors.qr, "a | mode"))
+
+
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = as_array(a)
+    if not hermitian:
+        return factors.svd(a, full_matrices=full_matrices) if compute_uv else factors.svdvals(a)
+    w, v = factors.eigh(a) if compute_uv else (factors.eigvalsh(a), None)
+    order = argsort(-absolute(w), axis=-1)
+    w = take_along_axis(w, order, axis=-1)
+    if not compute_uv:
+        return absolute(w)
+    u = take_along_axis(v, expand_dims(order, axis=-2), axis=-1)
+    return u, absolute(w), systems.H(u * systems.row_of(sign(w)))
+
+
+_named(la.svd, _svd)
+
+
+# ------------------------------------------------------------------ norms
+@defines(la.norm)
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Norms of vectors and matrices; all have gradient 0 where x is 0."""
+    x = as_array(x)
+    if x.dtype.kind not in "fc":
+        x = astype(x, dtype=onp.dtype(float))
+    if axis is None:
+        if ord is None or (ord == 2 and x.ndim == 1) or (ord in ("f", "fro") and x.ndim == 2):
+            return systems.norm(x, axis=None, keepdims=keepdims)
+        axis = tuple(range(x.ndim))
+    axes = axes_of(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(x, ord, axes[0], keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, ord, axes, keepdims)
+    raise ValueError("Improper number of dimensions to norm.")
+
+
+def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    if ord is None or ord == 2:
+        return systems.norm(x, axis=axis, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    size = absolute(x)
+    if ord == 0:
+        return sum_(astype(not_equal(size, 0), dtype=size.dtype), axis=axis, keepdims=keepdims)
+    if abs(ord) == onp.inf:
+        return (max_ if ord > 0 else min_)(size, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return sum_(size, axis=axis, keepdims=keepdims)
+    # powers of 0 have no derivative: put 1 in their place, and the result's 0 back
+    zero = size == 0
+    powers = where(zero, 0.0 if ord > 0 else onp.inf, where(zero, 1.0, size) ** ord)
+    total = sum_(powers, axis=axis, keepdims=keepdims)
+    zero = total == 0
+    return where(zero, 0.0, where(zero, 1.0, total) ** (1.0 / ord))
+
+
+def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    if ord in (None, "fro", "f"):
+        return systems.norm(x, axis=axes, keepdims=keepdims)
+    rows, columns = axes
+    if ord in (1, -1, onp.inf, -onp.inf):
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = sum_(absolute(x), axis=inner, keepdims=True)
+        out = (max_ if ord > 0 else min_)(sums, axis=outer, keepdims=True)
+    elif ord in (2, -2, "nuc"):
+        rest = [i for i in range(x.ndim) if i not in axes]
+        values = factors.svdvals(transpose(x, axes=(*rest, *axes)))
+        reduce = sum_ if ord == "nuc" else max_ if ord == 2 else min_
+        out = reduce(values, axis=-1, keepdims=False)
+        return out.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]) if keepdims else out
+    else:
+        raise ValueError(
+            "Invalid norm order for matrices." if not isinstance(ord, str) else f"Invalid norm order '{ord}'"
+        )
+    return out if keepdims else out.reshape([n for i, n in enumerate(x.shape) if i not in axes])
+
+
+# ------------------------------------------------------------------ NumPy's own Python
+REBOUND = "cond cross diagonal matmul matrix_norm matrix_power matrix_transpose multi_dot outer tensordot tensorinv "
+REBOUND += "tensorsolve trace vecdot vector_norm"
+
+for _name in REBOUND.split():  # names of both NumPy 1 and 2
+    if hasattr(la, _name) and getattr(la, _name) not in DEFINITIONS:
+        defines(getattr(la, _name))(rebound(getattr(la, _name)))
