@@ -19,11 +19,17 @@ from . import (  # rows and definitions
     composites,
     creation,
     indexing,
+    matrices,
     products,
     reductions,
     scans,
     selection,
+<<<<<<< HEAD
     shaping,
+=======
+    shape,
+    transforms,
+>>>>>>> 917b243 (linalg and fft: definitions)
     ufuncs,
 )
 from .minpy import EXTRA as _MINPY

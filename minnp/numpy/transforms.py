@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta, Primitive, primitive
+from ..core.dispatch import defines
+from ..core.primitive import TABLE, Meta, Primitive, primitive
+from .arguments import spelled
 from .facts import NUMPY_2, spread
 from .indexing import getitem
 from .shaping import concatenate
@@ -199,3 +201,12 @@ ifftshift = primitive(
     shape=lambda metas, params: metas[0],
     samples=lambda: [((_real,), {}), ((_complex,), {"axes": (0, 2)})],
 )
+
+# ------------------------------------------------------------------ definitions
+for _names, _signature in {
+    "fft ifft rfft irfft hfft ihfft": "a | n axis norm",
+    "fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn": "a | s axes norm",
+    "fftshift ifftshift": "x | axes",
+}.items():
+    for _name in _names.split():
+        defines(getattr(onp.fft, _name))(spelled(TABLE[f"fft.{_name}"], _signature))
