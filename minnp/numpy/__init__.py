@@ -24,12 +24,8 @@ from . import (  # rows and definitions
     reductions,
     scans,
     selection,
-<<<<<<< HEAD
     shaping,
-=======
-    shape,
     transforms,
->>>>>>> 917b243 (linalg and fft: definitions)
     ufuncs,
 )
 from .minpy import EXTRA as _MINPY

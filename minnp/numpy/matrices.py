@@ -17,7 +17,7 @@ from .indexing import take_along_axis
 from .rebound import rebound
 from .reductions import max_, min_, sum_
 from .selection import argsort
-from .shape import astype, expand_dims, transpose
+from .shaping import astype, expand_dims, transpose
 from .ufuncs import absolute, not_equal, sign, where
 
 la = onp.linalg
