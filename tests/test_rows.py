@@ -3,6 +3,7 @@
 import numpy as onp
 import pytest
 
+import minnp.npx
 import minnp.numpy  # noqa: F401  (fills the table)
 from minnp import grad, vjp
 from minnp.core.primitive import CONSTANT, TABLE, Meta
@@ -134,4 +135,5 @@ def test_gradient_keeps_float32(name):
         for i in differentiable(row, small):
             rule = row.rule(i)
             if isinstance(small[i], onp.ndarray) and small[i].ndim and g.ndim:
-                assert rule(g, y, *small, **params).dtype == onp.float32, (i, params)
+                # of a complex cotangent for a real argument the tape keeps the real part
+                assert rule(g, y, *small, **params).dtype in (onp.float32, onp.complex64), (i, params)

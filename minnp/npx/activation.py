@@ -1,4 +1,4 @@
-"""Rows of the activations: relu and its relatives, sigmoid, softplus, erf, gelu, softmax, and two losses."""
+"""Rows of the activations: relu and its relatives, sigmoid, softplus, erf, gelu, softmax, smooth_l1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as onp
 
 from ..core.primitive import Meta, Primitive, per_element, primitive
 from ..numpy.facts import spread
-from ..numpy.ufuncs import absolute, equal, exp, greater, less, sign, square, where
+from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, where
 from .erf import ROOT_PI, erf_kernel, erfinv_kernel
 
 HALF_ROOT = 0.7071067811865476  # 1 / sqrt(2)
@@ -171,7 +171,7 @@ log_softmax = _soft(
 )
 
 
-# ------------------------------------------------------------------ losses with a gradient of their own
+# ------------------------------------------------------------------ smooth_l1
 def _smooth_l1(x: Any, scalar: float = 1.0) -> onp.ndarray:
     x, bend = _inexact(x), 1 / scalar**2
     size = onp.abs(x)
@@ -189,25 +189,4 @@ smooth_l1 = _activation(
     lambda g, y, x, scalar=1.0: g * _smooth_l1_slope(x, scalar),
     saves="in",
     params={"scalar": 0.8},
-)
-
-
-def _softmax_output_back(
-    g: Any, y: Any, x: Any, label: Any, axis: int = -1, scale: float = 1.0, ignore: Any = None
-) -> Any:
-    if label.shape == y.shape:
-        return (y - label) * scale
-    order = onp.arange(y.shape[axis]).reshape([-1 if i == axis % y.ndim else 1 for i in range(y.ndim)])
-    place = label.reshape((*label.shape[: axis % y.ndim], 1, *label.shape[axis % y.ndim :]))
-    gx = (y - equal(order, place)) * scale
-    return gx if ignore is None else where(equal(place, ignore), 0.0, gx)
-
-
-# MXNet's SoftmaxOutput: forward the softmax, backward the gradient of its cross entropy, whatever arrives from above.
-softmax_output = primitive(
-    "npx.softmax_output",
-    numpy=lambda x, label, axis=-1, scale=1.0, ignore=None: _softmax(x, axis),
-    vjp=[_softmax_output_back, "constant"],
-    shape=_floating,
-    flops=per_element(5),
 )

@@ -139,7 +139,7 @@ slogdet = primitive(
         Meta(metas[0].shape[:-2], inexact(metas[0].dtype)),
         Meta(metas[0].shape[:-2], real_dtype(inexact(metas[0].dtype))),
     ),
-    flops=lambda metas, params, out: out[0].size * metas[0].shape[-1] ** 3 * 2 // 3,
+    flops=lambda metas, params, out: metas[0].size * metas[0].shape[-1] ** 2 * 2 // 3,
     samples=lambda: [((square(),), {}), ((square(2, dtype=complex),), {})],
 )
 
