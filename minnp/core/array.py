@@ -222,6 +222,53 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
 _primitive.call = _call
 
 
+def on_value(row: Primitive, a: ndarray) -> Any:
+    """A row of one traced or placed handle: the short path of operators and ufuncs."""
+    x = a._value
+    if a._root is not None or type(x) is not Tracer or not x.trace.alive:
+        x = read(a)
+    if type(x) is Tracer and row.elementwise:
+        out = x.trace.unary(row, x)
+    else:
+        out = bind(row, (x,), NO_PARAMS)
+    if type(out) is Tracer:
+        h = new(ndarray)
+        h._host, h._root, h._value = None, None, out
+        return h
+    return wrap(out)
+
+
+def on_values(row: Primitive, a: Any, b: Any) -> Any:
+    """A row of two operands (handles, host arrays or numbers), one of them traced or placed: the short path."""
+    x, y = a, b
+    if type(a) is ndarray:
+        x = a._host
+        if x is None:
+            x = a._value
+            if a._root is not None or type(x) is not Tracer or not x.trace.alive:
+                x = read(a)
+    if type(b) is ndarray:
+        y = b._host
+        if y is None:
+            y = b._value
+            if b._root is not None or type(y) is not Tracer or not y.trace.alive:
+                y = read(b)
+    if row.elementwise and type(x) is Tracer and (type(y) is not Tracer or y.trace is x.trace):
+        out = x.trace.binary(row, x, y)
+    elif row.elementwise and type(y) is Tracer and type(x) is not Tracer:
+        out = y.trace.binary(row, x, y)
+    else:
+        out = bind(row, (x, y), NO_PARAMS)
+    if type(out) is Tracer:
+        h = new(ndarray)
+        h._host, h._root, h._value = None, None, out
+        return h
+    return wrap(out)
+
+
+NO_PARAMS: dict = {}
+
+
 # ------------------------------------------------------------------ writing
 def layout_of(a: Any) -> tuple[int, ...] | None:
     """The axis order in which a host array is C-contiguous; None for C order itself (and for device values)."""

@@ -76,7 +76,7 @@ def _seed(g: Any, meta: Any) -> Any:
 
 def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
     """Handles on the gradients, each with memory of its own; zeros of the argument's shape and dtype where none flowed."""
-    out, seen = [], {id(owner(a)) for a in map(_host_of, foreign) if a is not None}
+    out, seen = [], {id(a) for a in map(_host_of, foreign) if a is not None}
     for g, x in zip(grads, starts, strict=True):
         if g is None:
             g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
@@ -152,6 +152,8 @@ def _values(out: Any) -> list:
 
 
 def _ones(value: Any) -> Any:
+    if value.shape == () and type(value) is not Buffer:
+        return value.dtype.type(1)
     return onp.ones(value.shape, value.dtype) if type(concrete(value)) is not Buffer else bind(TABLE["ones_like"], (value,), {})
 
 
@@ -187,12 +189,9 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
     finally:
         del state.tapes[key]
     grads = run.rebuild_args(collect(grads, run.starts))
-    out = run.out
-    if type(out) is ndarray:
-        read(out)
-    else:
-        tree_map(_decay, out)
-    return grads, out, aux
+    if type(run.out) is not ndarray:
+        tree_map(_decay, run.out)
+    return grads, run.out, aux
 
 
 def _decay(x: Any) -> Any:

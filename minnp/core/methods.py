@@ -10,8 +10,8 @@ import numpy as onp
 
 from .. import errors
 from . import public
-from .array import concretize, handle, ndarray, new, read, release, unwrap, wrap, write
-from .dispatch import DEFINITIONS, bind, defines
+from .array import concretize, handle, ndarray, new, on_value, on_values, read, release, unwrap, wrap, write
+from .dispatch import DEFINITIONS, defines
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, array_function, array_ufunc, entry, invoke
 from .state import capture, state
@@ -36,18 +36,25 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         a = self._host
         if type(other) is ndarray:
             b = other._host
-        elif type(other) in NUMBERS or type(other) is Host:
+        elif type(other) in NUMBERS:
             b = other
         else:
-            b = None
-        if a is not None and b is not None and not state.busy and a.size < public.LARGE:
+            return slow(self, other)
+        if state.busy:
+            return slow(self, other)
+        if a is not None and b is not None:
+            if a.size >= public.LARGE:
+                return slow(self, other)
             e.calls += 1
             out = kernel(b, a) if reflected else kernel(a, b)
             if type(out) is Host:
                 h = new(ndarray)
                 h._host, h._root = out, None
                 return h
-            return out if type(out) is not tuple else wrap(out)
+            return wrap(out) if type(out) is tuple else out
+        return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+
+    def slow(self: ndarray, other: Any) -> Any:
         if _gives_way(other):
             return NotImplemented
         return invoke(e, (self, other), {})
@@ -74,15 +81,19 @@ def _unary(op: str, name: str) -> Callable:
 
     def call(self: ndarray) -> Any:
         a = self._host
-        if a is not None and not state.busy and a.size < public.LARGE:
-            e.calls += 1
-            out = kernel(a)
-            if type(out) is Host:
-                h = new(ndarray)
-                h._host, h._root = out, None
-                return h
-            return out
-        return invoke(e, (self,), {})
+        if state.busy:
+            return invoke(e, (self,), {})
+        if a is None:
+            return on_value(TABLE[name], self)
+        if a.size >= public.LARGE:
+            return invoke(e, (self,), {})
+        e.calls += 1
+        out = kernel(a)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
 
     call.__name__ = f"__{op}__"
     return call

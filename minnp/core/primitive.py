@@ -46,6 +46,7 @@ class Primitive:
     __slots__ = (
         "accumulate",
         "calls",
+        "elementwise",
         "flops",
         "jvp",
         "kernels",
@@ -63,6 +64,9 @@ class Primitive:
         self.name, self.numpy, self.calls = name, numpy, 0
         for fact, default in DEFAULTS.items():
             setattr(self, fact, facts.pop(fact, default))
+        # Of this very shape are the operators that need to be fast on ten elements: traces have a short path for them.
+        rules = self.vjp if type(self.vjp) is list else [None]
+        self.elementwise = self.jvp == "elementwise" and all(callable(rule) for rule in rules) and self.worth is None
         if facts:
             raise TypeError(f"primitive({name!r}) got unknown facts {sorted(facts)}; known: {sorted(DEFAULTS)}")
 

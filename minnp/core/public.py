@@ -15,7 +15,7 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, policy, report
-from .array import bind, handle, ndarray, new, read, release, unwrap, wrap, write
+from .array import bind, ndarray, new, on_value, on_values, read, release, unwrap, wrap, write
 from .dispatch import DEFINITIONS
 from .primitive import TABLE, Primitive
 from .state import capture, state
@@ -26,6 +26,7 @@ PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), ty
 PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 NUMBERS = {int, float, complex, bool} | {t for t in PLAIN if isinstance(t, type) and issubclass(t, onp.number)}
+MISSING = object()
 LARGE = 1 << 62  # elements from which core.host (threads, recycled buffers) takes over; it sets this when imported
 
 
@@ -56,7 +57,7 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
     """The entry of a NumPy callable, made on first use."""
     found = ENTRIES.get(host)
     if found is None:
-        found = ENTRIES[host] = Entry(name, host, DEFINITIONS.get(host), writes or WRITERS.get(host, ()))
+        found = ENTRIES[host] = Entry(name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITERS.get(host, ()))
         report.HOST_CALLS[name] = found
     return found
 
@@ -107,16 +108,13 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         args, out = args[: e.nin], args[e.nin :]
     definition = e.definition
     if definition is None:
-        definition = e.definition = DEFINITIONS.get(e.host) or ufunc_definition(e.host)
+        definition = e.definition = DEFINITIONS.get(e.host)
     if definition is None:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
     else:
         e.calls += 1
-        result = definition(*args, **kwargs)
-        t = type(result)
-        if t is not ndarray:
-            result = handle(result) if isinstance(result, (Tracer, Buffer)) else wrap(result)
+        result = as_handles(definition(*args, **kwargs))
     if out is None or out is ... or (type(out) is tuple and all(o is None for o in out)):
         return result
     where = kwargs.get("where", True)
@@ -144,6 +142,11 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             raise TypeError(f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'")
         write(o, ..., r)
     return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def as_handles(result: Any) -> Any:
+    """What a definition returned, in the user's form."""
+    return result if type(result) is ndarray else wrap(result)
 
 
 def ufunc_definition(host: Any) -> Callable | None:
@@ -238,7 +241,11 @@ def function(name: str, host: Callable) -> Callable:
                 t = type(a)
                 if t is ndarray:
                     a = a._host
-                    if a is None or a.size >= LARGE:
+                    if a is None:
+                        if e.definition is not None:
+                            return as_handles(e.definition(*args))
+                        break
+                    if a.size >= LARGE:
                         break
                 elif t not in PLAIN:
                     break
@@ -274,21 +281,23 @@ def finish(call: Callable, name: str, host: Any) -> Callable:
 def unary(name: str, ufunc: onp.ufunc) -> Callable:
     """The public function of a one-argument, one-result ufunc."""
     e = entry(name, ufunc)
+    row = TABLE.get(ufunc.__name__)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and not state.busy:
-            a = args[0]
-            if type(a) is ndarray:
-                a = a._host
-                if a is not None and a.size < LARGE:
-                    e.calls += 1
-                    out = ufunc(a)
-                    if type(out) is Host:
-                        h = new(ndarray)
-                        h._host, h._root = out, None
-                        return h
-                    return out
-        return invoke(e, args, kwargs)
+    def call(a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is not ndarray or args or kwargs or state.busy:
+            return invoke(e, args if a is MISSING else (a, *args), kwargs)
+        x = a._host
+        if x is None:
+            return on_value(row, a) if row is not None else invoke(e, (a,), kwargs)
+        if x.size >= LARGE:
+            return invoke(e, (a,), kwargs)
+        e.calls += 1
+        out = ufunc(x)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
 
     return finish(call, name, ufunc)
 
@@ -296,28 +305,28 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
 def binary(name: str, ufunc: onp.ufunc) -> Callable:
     """The public function of a two-argument, one-result ufunc."""
     e = entry(name, ufunc)
+    row = TABLE.get(ufunc.__name__)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and not state.busy:
-            a, b = args
-            if type(a) is ndarray:
-                a = a._host
-            elif type(a) not in NUMBERS:
-                a = None
-            if type(b) is ndarray:
-                b = b._host
-            elif type(b) not in NUMBERS:
-                b = None
-            if a is not None and b is not None:
-                if (type(a) is not Host or a.size < LARGE) and (type(b) is not Host or b.size < LARGE):
-                    e.calls += 1
-                    out = ufunc(a, b)
-                    if type(out) is Host:
-                        h = new(ndarray)
-                        h._host, h._root = out, None
-                        return h
-                    return out
-        return invoke(e, args, kwargs)
+    def call(a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or state.busy:
+            return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
+        x = a._host if type(a) is ndarray else a if type(a) in NUMBERS else MISSING
+        y = b._host if type(b) is ndarray else b if type(b) in NUMBERS else MISSING
+        if x is MISSING or y is MISSING:
+            return invoke(e, tuple(x for x in (a, b) if x is not MISSING), kwargs)
+        if x is None or y is None:
+            if row is None:
+                return invoke(e, (a, b), kwargs)
+            return on_values(row, a, b)
+        if (type(a) is ndarray and x.size >= LARGE) or (type(b) is ndarray and y.size >= LARGE):
+            return invoke(e, (a, b), kwargs)
+        e.calls += 1
+        out = ufunc(x, y)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
 
     return finish(call, name, ufunc)
 

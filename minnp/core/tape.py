@@ -19,8 +19,11 @@ from .primitive import CONSTANT, TABLE, Meta, Primitive, primitive
 from .state import state
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 
+new = object.__new__
 LEVELS = itertools.count(1)
 INEXACT = "fc"
+NO_PARAMS: dict = {}
+SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
 OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
 
 
@@ -48,42 +51,108 @@ class GradTrace:
         if isinstance(base, Host):
             memory = owner(base)
             self.lent[id(memory)] = memory
-        self.nodes.append((None, None, (), (), None, value.shape, value.dtype))
+        self.nodes.append((None, None, (), None, None, value.shape, value.dtype))
         return Tracer(self, value, len(self.nodes) - 1)
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        raw, parents = [], []
+        raw, parents, plain = [], [], not state.busy and row.worth is None
         for v in values:
-            if type(v) is Tracer and v.trace is self:
-                raw.append(v.value)
-                parents.append(v.node)
+            if type(v) is Tracer:
+                if v.trace is self:
+                    parents.append(v.node)
+                    v = v.value
+                    raw.append(v)
+                    if type(v) is Host:
+                        continue
+                else:
+                    parents.append(-1)
+                    raw.append(v)
+                if type(v) is Tracer or type(v) is Buffer:
+                    plain = False
             else:
-                raw.append(v)
                 parents.append(-1)
-        y = bind(row, raw, params)
+                raw.append(v)
+                if type(v) is Buffer:
+                    plain = False
+        y = row.numpy(*raw, **params) if plain else bind(row, raw, params)
+        nodes = self.nodes
+        if type(y) is not Host:
+            if type(y) in (tuple, list):
+                return y if row.vjp is CONSTANT else self._several(row, params, parents, raw, y)
+            if not hasattr(y, "dtype"):
+                return y
+        dtype = y.dtype
         if row.vjp is CONSTANT:
             return y
-        if type(y) in (tuple, list):
-            return self._several(row, params, parents, raw, y)
-        dtype = getattr(y, "dtype", None)
-        if dtype is None:
+        if dtype.kind not in "fcO" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
             return y
-        nodes = self.nodes
-        if dtype.kind not in INEXACT and dtype.kind != "O" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
-            return y
-        saves = row.saves
         if row is WRITE_VIEW:
             params = {k: v for k, v in params.items() if k != "donate"}
             if params["index"] is ... and not params["path"]:
                 parents[0] = -1  # all of it was overwritten: nothing flows to what was there
-        arrays = raw if saves == "in" or saves == "both" else self._metas(raw, parents)
-        nodes.append((row, params, parents, arrays, y if saves == "out" or saves == "both" else None, y.shape, dtype))
+        saves = row.saves
+        if saves == "in":
+            nodes.append((row, params, parents, raw, None, y.shape, dtype))
+        elif saves == "both":
+            nodes.append((row, params, parents, raw, y, y.shape, dtype))
+        else:
+            kept = self._metas(raw, parents) if -1 in parents else None
+            nodes.append((row, params, parents, kept, y if saves == "out" else None, y.shape, dtype))
         view = None
         if row.view:
             source = values[0]
             if type(source) is Tracer and overlapping(concrete(y), concrete(source)):
                 view = (source, row, params)
-        return Tracer(self, y, len(nodes) - 1, view)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, view
+        return t
+
+    def unary(self, row: Primitive, x: Tracer) -> Any:
+        """process(row, (x,), {}) for an elementwise row: the short path."""
+        a = x.value
+        if type(a) is Tracer or type(a) is Buffer or state.busy:
+            return self.process(row, (x,), NO_PARAMS)
+        y = row.numpy(a)
+        dtype = y.dtype
+        if dtype.kind not in INEXACT:
+            return self.process(row, (x,), NO_PARAMS)
+        nodes = self.nodes
+        saves = row.saves
+        if y.size <= SMALL or saves == "both":
+            nodes.append((row, NO_PARAMS, (x.node,), (a,), y, y.shape, dtype))
+        else:
+            nodes.append(
+                (row, NO_PARAMS, (x.node,), (a,) if saves == "in" else None, y if saves == "out" else None, y.shape, dtype)
+            )
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, None
+        return t
+
+    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
+        """process(row, (a, b), {}) for an elementwise row of which a or b is traced here: the short path."""
+        if state.busy:
+            return bind(row, (a, b), NO_PARAMS)
+        x, y, p, q = a, b, -1, -1
+        if type(a) is Tracer:
+            x, p = a.value, a.node
+        if type(b) is Tracer:
+            y, q = b.value, b.node
+        if type(x) is Tracer or type(y) is Tracer or type(x) is Buffer or type(y) is Buffer:
+            return bind(row, (a, b), NO_PARAMS)
+        z = row.numpy(x, y)
+        dtype = z.dtype
+        nodes = self.nodes
+        if dtype.kind not in INEXACT:
+            return self.process(row, (a, b), NO_PARAMS)
+        if z.size <= SMALL or row.saves == "both":
+            nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
+        else:
+            saves = row.saves
+            kept = (x, y) if saves == "in" else self._metas((x, y), (p, q))
+            nodes.append((row, NO_PARAMS, (p, q), kept, z if saves == "out" else None, z.shape, dtype))
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, z, len(nodes) - 1, None
+        return t
 
     def _metas(self, raw: list, parents: list) -> list:
         """Unsaved arguments: None for a traced one (its node knows shape and dtype), a Meta for an array, or the number."""
@@ -97,15 +166,15 @@ class GradTrace:
         nodes = self.nodes
         first = len(nodes)
         saves = row.saves
-        arrays = raw if saves == "in" or saves == "both" else self._metas(raw, parents)
+        arrays = raw if saves in ("in", "both") else self._metas(raw, parents)
         metas = tuple(Meta(y.shape, y.dtype) if hasattr(y, "dtype") else y for y in ys)
-        nodes.append((row, params, parents, arrays, ys if saves == "out" or saves == "both" else metas, None, None))
+        nodes.append((row, params, parents, arrays, ys if saves in ("out", "both") else metas, None, None))
         out = []
         for k, y in enumerate(ys):
             if not hasattr(y, "dtype") or y.dtype.kind not in INEXACT:
                 out.append(y)
                 continue
-            nodes.append((OUTPUT, k, (first,), (), None, y.shape, y.dtype))
+            nodes.append((OUTPUT, k, (first,), None, None, y.shape, y.dtype))
             out.append(Tracer(self, y, len(nodes) - 1))
         return type(ys)(out)
 
@@ -115,7 +184,7 @@ class GradTrace:
         nodes, saved = self.nodes, self.saved
         for n in range(self.indexed, len(nodes)):
             _, _, _, arrays, y, _, _ = nodes[n]
-            for v in (*arrays, *(y if type(y) in (tuple, list) else (y,))):
+            for v in (*(arrays or ()), *(y if type(y) in (tuple, list) else (y,))):
                 base = concrete(v)
                 if isinstance(base, Host):
                     saved.setdefault(id(owner(base)), []).append(n)
@@ -123,7 +192,7 @@ class GradTrace:
         copies: dict[int, Any] = {}
         for n in saved.pop(id(memory), ()):
             row, params, parents, arrays, y, shape, dtype = nodes[n]
-            arrays = [_private(v, memory, copies) for v in arrays]
+            arrays = arrays and [_private(v, memory, copies) for v in arrays]
             y = type(y)(_private(v, memory, copies) for v in y) if type(y) in (tuple, list) else _private(y, memory, copies)
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
 
@@ -154,7 +223,7 @@ class GradTrace:
         owned: set[int] = set()
         for n, g in seeds:
             grads[n] = g if grads[n] is None else grads[n] + g
-        for n in range(max((n for n, _ in seeds), default=-1), inputs - 1, -1):
+        for n in range(max([n for n, _ in seeds], default=-1), inputs - 1, -1):
             g = grads[n]
             if g is None:
                 continue
@@ -166,14 +235,27 @@ class GradTrace:
                     results = grads[parents[0]] = {}
                 results[params] = g
                 continue
+            if row.elementwise:
+                if arrays is None or y is None:
+                    arrays, y = whole(nodes, n)
+                i = 0
+                for p in parents:
+                    if p >= 0:
+                        gp = row.vjp[i](g, y, *arrays)
+                        _, _, _, _, _, pshape, pdtype = nodes[p]
+                        if gp.shape != pshape:
+                            gp = unbroadcast(gp, pshape)
+                        if gp.dtype is not pdtype and gp.dtype != pdtype:
+                            gp = restore(gp, pdtype, row, i)
+                        if grads[p] is None:
+                            grads[p] = gp
+                        else:
+                            accumulate(grads, p, gp, owned)
+                    i += 1
+                continue
+            arrays, y = whole(nodes, n)
             if shape is None:
                 g = tuple(g[k] if k in g else zeros_of(o) for k, o in enumerate(y))
-            elif y is None:
-                y = Meta(shape, dtype)
-            if row.saves == "" or row.saves == "out":
-                arrays = [
-                    Meta(nodes[p][5], nodes[p][6]) if a is None else a for a, p in zip(arrays, parents, strict=True)
-                ]
             rules = row.vjp
             if row is WRITE_VIEW and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
                 # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
@@ -181,48 +263,44 @@ class GradTrace:
                 grads[parents[0]] = kept
                 owned.add(parents[0])
                 rules, parents = [None, lambda g, y, *arrays, **params: g], [-1, parents[1]]
+            in_place = row.accumulate
             for i, p in enumerate(parents):
                 if p < 0:
                     continue
                 _, _, _, _, _, pshape, pdtype = nodes[p]
                 old = grads[p]
-                if i == 0 and row.accumulate is not None and type(g) is Host and g.dtype == pdtype:
+                if in_place is not None and i == 0 and type(g) is Host and g.dtype == pdtype:
                     if p not in owned and not isinstance(old, (Tracer, Buffer)):
                         grads[p] = old = onp.zeros(pshape, pdtype) if old is None else onp.array(old)
                         owned.add(p)
                     if p in owned:
-                        row.accumulate(old, g, *arrays, **params)
+                        in_place(old, g, *arrays, **params)
                         continue
                 if type(rules) is list:
                     rule = rules[i] if i < len(rules) else None
-                    if rule is CONSTANT:
-                        continue
                     if rule is None:
                         raise no_rule(row, i, pshape, pdtype)
+                    if rule is CONSTANT:
+                        continue
                     gp = rule(g, y, *arrays, **params)
                 elif rules is None:
                     raise no_rule(row, i, pshape, pdtype)
                 else:
                     gp = rules(i, g, y, *arrays, **params)
-                if gp is None:
-                    continue
+                    if gp is None:
+                        continue
                 if gp.shape != pshape:
                     gp = unbroadcast(gp, pshape)
                 if gp.dtype is not pdtype and gp.dtype != pdtype:
                     gp = restore(gp, pdtype, row, i)
                 if old is None:
                     grads[p] = gp
-                elif p in owned and not isinstance(gp, (Tracer, Buffer)):
-                    onp.add(old, gp, out=old)
                 else:
-                    grads[p] = total = old + gp
-                    owned.discard(p)
-                    if type(total) is Host:
-                        owned.add(p)
+                    accumulate(grads, p, gp, owned)
         return grads[:inputs]
 
 
-def _split_write(g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None) -> tuple[Any, onp.ndarray]:
+        if dtype.kind not in "fcO" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
     """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
     if path and layout_of(g) != layout:
         g, ours = copy_in_layout(g, layout), True
