@@ -300,7 +300,9 @@ class GradTrace:
         return grads[:inputs]
 
 
-        if dtype.kind not in "fcO" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
+def _split_write(
+    g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None
+) -> tuple[Any, onp.ndarray]:
     """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
     if path and layout_of(g) != layout:
         g, ours = copy_in_layout(g, layout), True
