@@ -153,7 +153,7 @@ def wrap(out: Any, sources: Any = ()) -> Any:
                 if a is not None:
                     if out is a:
                         return s
-                    if base is a or base is a.base:
+                    if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
                         h = new(ndarray)
                         h._host, h._root = out, s if s._root is None else s._root
                         return h
@@ -183,10 +183,9 @@ def _wrap_value(out: Any, sources: Any) -> ndarray:
             steps.append((row, params))
             at = source
             for s in sources:
-                if s._host is None and s._value is at:
-                    h._root = s if s._root is None else s._root
-                    h._path = (*(() if s._root is None else s._path), *reversed(steps))
-                    h._seen = read(h._root)
+                root = s if s._root is None else s._root
+                if root._host is None and root._value is at:
+                    h._root, h._path, h._seen = root, tuple(reversed(steps)), at
                     return h
     return h
 

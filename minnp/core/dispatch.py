@@ -99,9 +99,7 @@ def run_on(backend: Any, kernel: Callable, values: Any, params: dict, home: Any)
     """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
     if backend.shares_host:
         return kernel(*[v.host() if type(v) is Buffer else v for v in values], **params)
-    data = [
-        v.data if type(v) is Buffer else backend.from_host(v) if type(v) is Host and v.ndim else v for v in values
-    ]
+    data = [v.data if type(v) is Buffer else backend.from_host(v) if type(v) is Host and v.ndim else v for v in values]
     out = kernel(*data, **params)
     wrap = (lambda d: Buffer(d, backend)) if home is not None else backend.to_host
     return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)

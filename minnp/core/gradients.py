@@ -40,7 +40,9 @@ def argument_value(x: Any, what: str = "argument") -> Any:
 class Pullback:
     """What `vjp` returns beside the value: cotangents of the result in, cotangents of the arguments out."""
 
-    def __init__(self, trace: GradTrace, nodes: list, rebuild_out: Callable, starts: list, rebuild_args: Callable) -> None:
+    def __init__(
+        self, trace: GradTrace, nodes: list, rebuild_out: Callable, starts: list, rebuild_args: Callable
+    ) -> None:
         self.trace, self.nodes, self.rebuild_out, self.starts, self.rebuild_args = (
             trace,
             nodes,
@@ -154,7 +156,11 @@ def _values(out: Any) -> list:
 def _ones(value: Any) -> Any:
     if value.shape == () and type(value) is not Buffer:
         return value.dtype.type(1)
-    return onp.ones(value.shape, value.dtype) if type(concrete(value)) is not Buffer else bind(TABLE["ones_like"], (value,), {})
+    return (
+        onp.ones(value.shape, value.dtype)
+        if type(concrete(value)) is not Buffer
+        else bind(TABLE["ones_like"], (value,), {})
+    )
 
 
 def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool) -> tuple:
@@ -177,9 +183,7 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
         n = run.node(v)
         if v.dtype.kind not in INEXACT:
             if n is not None or not all(s.dtype.kind in INEXACT for s in run.starts):
-                raise TypeError(
-                    f"the function returned {describe(v)}: only a float or complex result has a gradient"
-                )
+                raise TypeError(f"the function returned {describe(v)}: only a float or complex result has a gradient")
         elif n is not None:
             seeds.append((n, _ones(v.value)))
     key = id(run.trace)
@@ -264,9 +268,7 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     run = Run(f, range(len(args)), args, {})
     nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
     tree_map(_decay, run.out)
-    pullback = Pullback(
-        run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads))
-    )
+    pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
     return run.out, pullback
 
 

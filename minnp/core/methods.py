@@ -71,7 +71,9 @@ def _gives_way(other: Any) -> bool:
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
         return ufunc is None
-    return not isinstance(other, onp.generic) and getattr(other, "__array_priority__", -1.0) > ndarray.__array_priority__
+    return (
+        not isinstance(other, onp.generic) and getattr(other, "__array_priority__", -1.0) > ndarray.__array_priority__
+    )
 
 
 def _unary(op: str, name: str) -> Callable:
@@ -118,13 +120,17 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if _gives_way(other):
         return NotImplemented
     a, b = read(self), unwrap(other, [])
-    traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or (state.busy and capture.get() is not None)
+    traced = (
+        isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or (state.busy and capture.get() is not None)
+    )
     if not traced:
         if state.tapes:
             release(a)
         kernel(a, b)
         return self
-    result = TABLE[name](self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b)
+    result = TABLE[name](
+        self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
+    )
     public.write_out(name, self, result if isinstance(result, ndarray) else handle(result))
     return self
 
@@ -392,7 +398,9 @@ ndarray.imag = _part("imag")
 ndarray.flat = property(_flat, _set_flat)
 ndarray.T = property(lambda self: self.transpose(), doc=onp.ndarray.T.__doc__)
 if hasattr(onp.ndarray, "mT"):
-    ndarray.mT = property(lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc=onp.ndarray.mT.__doc__)
+    ndarray.mT = property(
+        lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc=onp.ndarray.mT.__doc__
+    )
 
 
 def _mt_error() -> Any:
@@ -430,8 +438,10 @@ def _method_definition(name: str, host: Any) -> Callable:
     if found is None:
         found = DEFINITIONS.get(getattr(onp, name, None))
     if found is None:
+
         def found(*args: Any, **kwargs: Any) -> Any:
             return wrap(public.fallback(entry(f"ndarray.{name}", host), [unwrap(a, []) for a in args], kwargs))
+
     return found
 
 
@@ -442,7 +452,9 @@ for _name in METHODS:
 
 
 @defines(onp.ndarray.astype)
-def _astype(a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+def _astype(
+    a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
     dtype = onp.dtype(dtype)
     if not onp.can_cast(a.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
@@ -502,7 +514,9 @@ def _tolist(a: Any) -> Any:
 @defines(onp.ndarray.view)
 def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if dtype is not None and onp.dtype(dtype) != a.dtype:
-        raise errors.TracedValueError(f"x.view({dtype!r}) reinterprets the bytes of a traced {a.dtype} array; use x.astype")
+        raise errors.TracedValueError(
+            f"x.view({dtype!r}) reinterprets the bytes of a traced {a.dtype} array; use x.astype"
+        )
     return a[...]
 
 

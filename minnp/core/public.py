@@ -57,7 +57,9 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
     """The entry of a NumPy callable, made on first use."""
     found = ENTRIES.get(host)
     if found is None:
-        found = ENTRIES[host] = Entry(name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITERS.get(host, ()))
+        found = ENTRIES[host] = Entry(
+            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITERS.get(host, ())
+        )
         report.HOST_CALLS[name] = found
     return found
 
@@ -137,9 +139,13 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             )
         shape = onp.broadcast_shapes(o.shape, r.shape)
         if shape != o.shape:
-            raise ValueError(f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}")
+            raise ValueError(
+                f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
+            )
         if not onp.can_cast(r.dtype, o.dtype, "same_kind"):
-            raise TypeError(f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'")
+            raise TypeError(
+                f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'"
+            )
         write(o, ..., r)
     return out[0] if type(out) is tuple and len(out) == 1 else out
 
@@ -158,8 +164,14 @@ def ufunc_definition(host: Any) -> Callable | None:
     def definition(*args: Any, where: Any = True, dtype: Any = None, **options: Any) -> Any:
         args = [operand(a) for a in args]
         if dtype is not None:
-            kinds = host.resolve_dtypes((*(a.dtype if hasattr(a, "dtype") else type(a) for a in args), None), signature=(None,) * host.nin + (onp.dtype(dtype),))
-            args = [TABLE["astype"](a, dtype=k) if hasattr(a, "dtype") and a.dtype != k else a for a, k in zip(args, kinds, strict=False)]
+            kinds = host.resolve_dtypes(
+                (*(a.dtype if hasattr(a, "dtype") else type(a) for a in args), None),
+                signature=(None,) * host.nin + (onp.dtype(dtype),),
+            )
+            args = [
+                TABLE["astype"](a, dtype=k) if hasattr(a, "dtype") and a.dtype != k else a
+                for a, k in zip(args, kinds, strict=False)
+            ]
         result = row(*args)
         return result if where is True else TABLE["where"](operand(where), result, onp.zeros((), result.dtype))
 

@@ -44,7 +44,12 @@ class Report(list):
             mb, moved = (f"{r[k] / 1e6:.2f}" if r[k] else "" for k in ("bytes", "moved"))
             lines.append((r["function"], r["backend"], str(r["calls"]), ms, mb, moved, r["why"], r["where"]))
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        show = ["  ".join(c.rjust(w) if 2 <= i <= 5 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+        show = [
+            "  ".join(
+                c.rjust(w) if 2 <= i <= 5 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
         return "\n".join([show[0], "-" * len(show[0]), *show[1:]])
 
 

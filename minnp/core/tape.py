@@ -122,7 +122,15 @@ class GradTrace:
             nodes.append((row, NO_PARAMS, (x.node,), (a,), y, y.shape, dtype))
         else:
             nodes.append(
-                (row, NO_PARAMS, (x.node,), (a,) if saves == "in" else None, y if saves == "out" else None, y.shape, dtype)
+                (
+                    row,
+                    NO_PARAMS,
+                    (x.node,),
+                    (a,) if saves == "in" else None,
+                    y if saves == "out" else None,
+                    y.shape,
+                    dtype,
+                )
             )
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, None
@@ -189,11 +197,15 @@ class GradTrace:
                 if isinstance(base, Host):
                     saved.setdefault(id(owner(base)), []).append(n)
         self.indexed = len(nodes)
-        copies: dict[int, Any] = {}
+        copies: dict[int, tuple] = {}
         for n in saved.pop(id(memory), ()):
             row, params, parents, arrays, y, shape, dtype = nodes[n]
             arrays = arrays and [_private(v, memory, copies) for v in arrays]
-            y = type(y)(_private(v, memory, copies) for v in y) if type(y) in (tuple, list) else _private(y, memory, copies)
+            y = (
+                type(y)(_private(v, memory, copies) for v in y)
+                if type(y) in (tuple, list)
+                else _private(y, memory, copies)
+            )
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
 
     def keep_busy(self) -> None:
@@ -300,6 +312,37 @@ class GradTrace:
         return grads[:inputs]
 
 
+def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
+    """grads[p] += g, in place where the buffer is ours."""
+    old = grads[p]
+    if p in owned and not isinstance(g, (Tracer, Buffer)):
+        onp.add(old, g, out=old)
+        return
+    grads[p] = total = old + g
+    if type(total) is Host:
+        owned.add(p)
+    else:
+        owned.discard(p)
+
+
+def whole(nodes: list, n: int) -> tuple[Any, Any]:
+    """(arrays, y) as a node's rules receive them: a Meta for what was not saved."""
+    row, _, parents, arrays, y, shape, _ = nodes[n]
+    if y is None and shape is not None:
+        y = meta_of(nodes[n])
+    if arrays is None:
+        arrays = [meta_of(nodes[p]) for p in parents]
+    elif row.saves == "" or row.saves == "out":
+        arrays = [meta_of(nodes[p]) if a is None else a for a, p in zip(arrays, parents, strict=True)]
+    return arrays, y
+
+
+def meta_of(node: tuple) -> Meta:
+    meta = new(Meta)
+    meta.shape, meta.dtype = node[5], node[6]
+    return meta
+
+
 def _split_write(
     g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None
 ) -> tuple[Any, onp.ndarray]:
@@ -347,12 +390,13 @@ def _private(value: Any, memory: Any, copies: dict) -> Any:
     base = concrete(value)
     if not isinstance(base, Host) or owner(base) is not memory:
         return value
-    if id(value) not in copies:
+    if id(value) not in copies:  # the original is kept beside its copy, so that its id stays its own
         if type(value) is Tracer:
-            copies[id(value)] = Tracer(value.trace, _private(value.value, memory, copies), value.node)
+            copy = Tracer(value.trace, _private(value.value, memory, copies), value.node)
         else:
-            copies[id(value)] = value.copy(order="K")
-    return copies[id(value)]
+            copy = value.copy(order="K")
+        copies[id(value)] = (value, copy)
+    return copies[id(value)][1]
 
 
 # The identity that a tape does not see through. A copy: a later write to x must not show in the constant.

@@ -70,5 +70,7 @@ def _open(tree: Any) -> tuple[list | None, Callable | None]:
         return list(tree.values()), lambda new: t(zip(keys, new, strict=True))
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [field.name for field in dataclasses.fields(tree)]
-        return [getattr(tree, n) for n in names], lambda new: dataclasses.replace(tree, **dict(zip(names, new, strict=True)))
+        return [getattr(tree, n) for n in names], lambda new: dataclasses.replace(
+            tree, **dict(zip(names, new, strict=True))
+        )
     return None, None

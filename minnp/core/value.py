@@ -157,9 +157,14 @@ def concrete(value: Any) -> Any:
 def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
     base = array.base
-    while type(base) is Host:
+    while base is not None:
+        if not isinstance(base, Host):  # memory exporters in between: as_strided's, memoryviews
+            inner = getattr(base, "base", None)
+            base = inner if isinstance(inner, Host) else getattr(base, "obj", None)
+            if not isinstance(base, Host):
+                return array.base
         array, base = base, base.base
-    return array if base is None else base
+    return array
 
 
 def overlapping(a: Any, b: Any) -> bool:

@@ -237,8 +237,8 @@ triu = primitive(
 
 # ------------------------------------------------------------------ memory
 def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
-    flat = x.reshape(-1)[offset:]
-    return onp.lib.stride_tricks.as_strided(flat, shape, [s * x.itemsize for s in strides])
+    size = x.itemsize
+    return onp.ndarray(shape, x.dtype, onp.ascontiguousarray(x), offset * size, [s * size for s in strides])
 
 
 def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -1,0 +1,125 @@
+"""Random programs of views, in-place writes and saves, against NumPy (values) and finite differences (gradients)."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, vjp
+
+VIEWS = [
+    lambda a: a.T,
+    lambda a: a[0:2],
+    lambda a: a[::-1],
+    lambda a: a[:, 1:],
+    lambda a: a.reshape(-1),
+    lambda a: a[...],
+    lambda a: a[0],
+    lambda a: a[None],
+    lambda a: a.swapaxes(0, -1),
+    lambda a: a[..., ::2],
+]
+
+
+def make(seed: int, length: int = 16) -> list[tuple]:
+    r = random.Random(seed)
+    return [(r.choice("vvviiissffmmaaabckou"), r.random(), r.random(), r.random()) for _ in range(length)]
+
+
+def run(program: list[tuple], x, xp):
+    """One program under two array libraries."""
+    pool = [x * 1.0, x * 2.0 + 1.0, xp.zeros((3, 3))]
+    total = (x * 0.5).sum()
+
+    def pick(u):
+        return pool[int(u * len(pool))]
+
+    for op, u, v, w in program:
+        a, b = pick(u), pick(v)
+        if op == "v" and a.ndim:
+            for k in range(len(VIEWS)):
+                try:
+                    view = VIEWS[(int(w * 97) + k) % len(VIEWS)](a)
+                except (IndexError, ValueError):
+                    continue
+                if view.ndim <= 3:
+                    pool.append(view)
+                    break
+        elif op == "i" and a.ndim:
+            if b.shape == a.shape or b.ndim == 0:
+                if w < 0.34:
+                    a += b
+                elif w < 0.67:
+                    a *= b
+                else:
+                    a -= b
+            else:
+                a *= 0.5 + w
+        elif op == "s" and a.ndim and a.shape[0]:
+            a[0] = w if b.shape != a.shape[1:] else b
+        elif op == "f" and a.ndim and a.shape[0] >= 2:
+            source = xp.sin(a)
+            a[[0, a.shape[0] - 1, 0]] = source[[0, 0, 1]]
+        elif op == "m" and a.ndim:
+            mask = a > w - 0.5
+            if v < 0.5:
+                a[mask] += 0.25
+            else:
+                a[mask] = xp.cos(a)[mask]
+        elif op == "k" and a.ndim and b.shape == a.shape:
+            xp.add(a, b, out=a)
+        elif op == "o" and a.ndim:
+            xp.multiply(a, 0.5, out=a, where=a > 0)
+        elif op == "c" and a.ndim:
+            pool.append(a.copy())
+        elif op == "u" and a.ndim == 1 and a.size >= 2:
+            xp.add.at(a, [0, 1, 0], w)
+        elif op == "a":
+            pool.append(xp.sin(a) + w)
+        elif op == "b":
+            total = total + (xp.sin(a) * a).sum()
+    for a in pool:
+        total = total + (xp.sin(a) * (a + 0.3)).sum()
+    return total
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_values_and_gradients_of_random_programs(block: int) -> None:
+    for seed in range(100 * block, 100 * block + 100):
+        program = make(seed)
+        rng = onp.random.default_rng(seed)
+        x, direction, e = rng.uniform(-1, 1, (3, 3)), rng.standard_normal((3, 3)), 1e-6
+        with onp.errstate(all="ignore"):
+            want = run(program, x.copy(), onp)
+            slope = (run(program, x + e * direction, onp) - run(program, x - e * direction, onp)) / (2 * e)
+            if not onp.isfinite(want) or abs(want) > 1e8 or abs(slope) > 1e8:
+                continue
+            got = float(run(program, np.array(x), np))
+            assert got == want, f"value of program {seed}"
+            mine = np.array(x)
+            y, pullback = vjp(lambda x: run(program, x, np), mine)  # noqa: B023
+            assert float(y) == pytest.approx(want, rel=1e-12), f"traced value of program {seed}"
+            assert onp.array_equal(onp.asarray(mine), x), f"program {seed} wrote to the caller's array"
+            (g,) = pullback(1.0)
+            moved = float((onp.asarray(g) * direction).sum())
+            assert moved == pytest.approx(slope, rel=2e-4, abs=2e-4 * (1 + abs(want))), f"gradient of program {seed}"
+
+
+def test_second_order_of_random_programs() -> None:
+    for seed in range(0, 2000, 10):
+        program = make(seed, 10)
+        rng = onp.random.default_rng(seed)
+        x, v, e = rng.uniform(-1, 1, (3, 3)), rng.standard_normal((3, 3)), 1e-6
+        f = lambda x: run(program, x, np)  # noqa: E731, B023
+        with onp.errstate(all="ignore"):
+            first = grad(f)
+            hv = onp.asarray(grad(lambda x: (first(x) * v).sum())(np.array(x)))  # noqa: B023
+            up, down = onp.asarray(first(np.array(x + e * v))), onp.asarray(first(np.array(x - e * v)))
+        scale = 1 + abs(up).max()
+        if not onp.isfinite(scale) or scale > 1e5:
+            continue
+        want = (up - down) / (2 * e)
+        assert onp.allclose(hv, want, rtol=1e-3, atol=1e-3 * scale), f"second derivative of program {seed}"
