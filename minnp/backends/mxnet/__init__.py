@@ -1,0 +1,105 @@
+"""The MXNet 1.9.1 backend: verified kernels over NumPy's memory on the CPU, and places on the GPUs it can drive.
+
+MXNet is archived. It is very good at convolution, large pooling, recurrent layers and at running its symbols, and slow
+or wrong at most else; which rows it may run, and for which dtypes, stands in verified.json, renewed by
+`python -m minnp.backends.mxnet.verify`. Importing this package does not import mxnet; making a backend does.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as onp
+
+from .. import Backend
+
+VERIFIED = Path(__file__).with_name("verified.json")
+COMPUTES = ("sum_to",)  # rows that may return a view of their argument, and otherwise compute
+
+
+class MXNetBackend(Backend):
+    """Kernels over NumPy's memory, or, given a device such as "gpu(0)", a place whose arrays are NDArrays."""
+
+    name = "mxnet"
+
+    def __init__(self, device: Any = None) -> None:
+        from . import kernels, lowering, neural
+        from .capi import runtime
+
+        self.mx = runtime().mx
+        self.shares_host = device is None
+        self.context = self.mx.cpu() if device is None else context(self.mx, device)
+        self._kernels: dict[str, Any] = {}
+        self._verified = json.loads(VERIFIED.read_text())
+        self._table = {**lowering.TABLE, **neural.TABLE}
+        self._make = kernels.HostKernel if self.shares_host else self._placed_kernel
+        self._placed = kernels.Placed
+
+    def __repr__(self) -> str:
+        return f"MXNetBackend({'' if self.shares_host else self.context})"
+
+    # -------------------------------------------------------------- kernels
+    def kernel(self, row: Any) -> Any:
+        name = row.kernels.get(self.name, row.name)
+        try:
+            return self._kernels[name]
+        except KeyError:
+            return self._kernels.setdefault(name, self._find(name, row))
+
+    def _find(self, name: str | None, row: Any) -> Any:
+        if self.shares_host and row.view and name not in COMPUTES:
+            return row.numpy  # looking at the memory another way is nothing that MXNet could do better
+        if name not in self._table or name not in self._verified:
+            return None
+        return self._make(name, self._table[name], self._verified[name])
+
+    def _placed_kernel(self, name: str, lowering: Any, dtypes: list[str]) -> Any:
+        from .kernels import PlaceKernel
+
+        return PlaceKernel(name, lowering, dtypes, self.context)
+
+    def supports(self, row: Any, values: Any, params: dict) -> str:
+        kernel = self.kernel(row)
+        if kernel is None:
+            return f"{row.name} is not on the list of kernels that agree with NumPy"
+        return "" if kernel is row.numpy else kernel.supports(values, params)
+
+    def verified(self) -> dict[str, list[str]]:
+        """Row name -> dtypes for which its kernel was found to agree with NumPy."""
+        return self._verified
+
+    # -------------------------------------------------------------- memory
+    def synchronize(self) -> None:
+        self.mx.nd.waitall()
+
+    def to_host(self, data: Any) -> onp.ndarray:
+        if data.array is None:
+            return onp.empty(data.shape, data.dtype)
+        return data.array.asnumpy().reshape(data.shape)
+
+    def from_host(self, array: onp.ndarray) -> Any:
+        """Raises BackendUnsupportedError for a dtype MXNet has not: it never downcasts."""
+        from .capi import DLPACK
+        from .lowering import refuse
+
+        if array.dtype.name not in DLPACK:
+            raise refuse(f"MXNet has no {array.dtype}")
+        if not array.size:
+            return self._placed(None, array.shape, array.dtype)
+        flat = onp.ascontiguousarray(array)
+        return self._placed(
+            self.mx.nd.array(flat.reshape(array.shape or 1), self.context, flat.dtype), array.shape, array.dtype
+        )
+
+    def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
+        return data.shape, data.dtype
+
+
+def context(mx: Any, device: Any) -> Any:
+    """"gpu(1)", "cpu" or a Context as a Context."""
+    if not isinstance(device, str):
+        return device
+    kind, _, number = device.rstrip(")").partition("(")
+    return mx.Context(kind, int(number or 0))
