@@ -8,6 +8,7 @@ or wrong at most else; which rows it may run, and for which dtypes, stands in ve
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class MXNetBackend(Backend):
         self.shares_host = device is None
         self.context = self.mx.cpu() if device is None else context(self.mx, device)
         self._kernels: dict[str, Any] = {}
-        self._verified = json.loads(VERIFIED.read_text())
+        self._verified = json.loads(VERIFIED.read_text()) if VERIFIED.exists() else {}
         self._table = {**lowering.TABLE, **neural.TABLE}
         self._make = kernels.HostKernel if self.shares_host else self._placed_kernel
         self._placed = kernels.Placed
@@ -65,6 +66,14 @@ class MXNetBackend(Backend):
         if kernel is None:
             return f"{row.name} is not on the list of kernels that agree with NumPy"
         return "" if kernel is row.numpy else kernel.supports(values, params)
+
+    def lowerings(self) -> dict[str, Any]:
+        """Row name -> lowering, of every row MXNet has an operator for, verified or not."""
+        return self._table
+
+    def unverified(self, name: str, dtypes: Sequence[str]) -> Any:
+        """A kernel for these dtypes that nobody has compared with NumPy yet: what `verify` examines."""
+        return self._make(name, self._table[name], dtypes)
 
     def verified(self) -> dict[str, list[str]]:
         """Row name -> dtypes for which its kernel was found to agree with NumPy."""

@@ -135,10 +135,10 @@ class HostKernel(Kernel):
 
 
 class HostPlan:
-    __slots__ = ("arguments", "arrays", "call", "shape", "zeros")
+    __slots__ = ("arguments", "arrays", "call", "scalar", "shape", "zeros")
 
     def __init__(self, lowered: Lowered) -> None:
-        self.shape = lowered.shape
+        self.shape, self.scalar = lowered.shape, lowered.scalar
         self.arguments = [(argument.value, onp.dtype(argument.dtype)) for argument in lowered.arguments]
         self.arrays = any(argument.shape != (1,) for argument in lowered.arguments)
         self.zeros = next((onp.zeros(a.shape, a.dtype) for a in lowered.arguments if a.value is None), None)
@@ -162,15 +162,12 @@ class HostPlan:
                 value = onp.require(value, dtype, "CA")
             arrays.append(value)
         results = self.call(arrays)
-        if len(results) > 1:
-            return tuple(map(shaped, results, self.shape or (None,) * len(results)))
-        return shaped(results[0], self.shape)
-
-
-def shaped(result: onp.ndarray, shape: Any) -> Any:
-    if shape is None or result.shape == shape:
-        return result
-    return result.reshape(shape)[()]
+        if len(results) == 1:
+            result, shape = results[0], self.shape
+            if shape is None or result.shape == shape:
+                return result
+            return result.reshape(shape)[()] if self.scalar else result.reshape(shape)
+        return tuple(result.reshape(shape) for result, shape in zip(results, self.shape, strict=True))
 
 
 # ------------------------------------------------------------------ on a place

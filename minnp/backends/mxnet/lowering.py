@@ -37,6 +37,7 @@ class Lowered(NamedTuple):
     training    it must run in training mode
     blocked     its results may come in a blocked layout
     results     (shape, dtype) of every result, for operators that cannot infer them
+    scalar      a result of shape () is a NumPy scalar, as from a ufunc, and not an array
     derivative  not the operator f(x, w) but its gradient for w; the arguments are x, w and the cotangent
     """
 
@@ -48,6 +49,7 @@ class Lowered(NamedTuple):
     blocked: bool = False
     results: tuple | None = None
     derivative: bool = False
+    scalar: bool = True
 
 
 class Meta(NamedTuple):
@@ -137,15 +139,15 @@ UNARY = {
     "rad2deg": "_npi_degrees", "radians": "_npi_radians", "deg2rad": "_npi_radians", "floor": "_npi_floor",
     "ceil": "_npi_ceil", "trunc": "_npi_trunc", "rint": "_npi_rint", "fix": "_npi_fix", "isnan": "_npi_isnan",
     "isinf": "_npi_isinf", "isfinite": "_npi_isfinite", "logical_not": "_npi_logical_not",
-    "invert": "_npi_bitwise_not", "copy": "_copy", "positive": "_copy",
+    "invert": "_npi_bitwise_not", "positive": "_copy",
     "npx.relu": "_npx_relu", "npx.sigmoid": "_npx_sigmoid", "npx.erf": "erf", "npx.softsign": "softsign",
     "npx.gamma": "gamma", "npx.gammaln": "gammaln",
 }  # fmt: skip
 BINARY = {
     "add": "_npi_add", "subtract": "_npi_subtract", "multiply": "_npi_multiply", "divide": "_npi_true_divide",
     "remainder": "_npi_mod", "power": "_npi_power", "float_power": "_npi_power", "maximum": "_npi_maximum",
-    "minimum": "_npi_minimum", "fmax": "_npi_maximum", "fmin": "_npi_minimum", "hypot": "_npi_hypot",
-    "arctan2": "_npi_arctan2", "copysign": "_npi_copysign", "lcm": "_npi_lcm", "equal": "_npi_equal",
+    "minimum": "_npi_minimum", "hypot": "_npi_hypot",
+    "arctan2": "_npi_arctan2", "copysign": "_npi_copysign", "equal": "_npi_equal",
     "not_equal": "_npi_not_equal", "less": "_npi_less", "less_equal": "_npi_less_equal",
     "greater": "_npi_greater", "greater_equal": "_npi_greater_equal", "bitwise_and": "_npi_bitwise_and",
     "bitwise_or": "_npi_bitwise_or", "bitwise_xor": "_npi_bitwise_xor",
@@ -223,7 +225,7 @@ def _sum_to(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     extra = len(shape) - len(target)
     axes = (*range(extra), *(i + extra for i, n in enumerate(target) if n == 1 and shape[i + extra] != 1))
     if not axes:
-        return Lowered("_copy", {}, (Argument(0, shape or (1,), metas[0].dtype),), target)
+        return _shaped("_copy", {}, metas[0], target)
     return reduction("_np_sum")(metas, {"axis": axes})._replace(shape=target)
 
 
@@ -246,7 +248,13 @@ TABLE.update(
 
 # ------------------------------------------------------------------ shapes
 def _shaped(operator: str, attributes: dict[str, str], meta: Meta, result: Shape) -> Lowered:
-    return Lowered(operator, attributes, (Argument(0, meta.shape or (1,), meta.dtype),), result)
+    """An operator that moves elements: NumPy answers with an array, even of shape ()."""
+    return Lowered(operator, attributes, (Argument(0, meta.shape or (1,), meta.dtype),), result, scalar=False)
+
+
+def _copy(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    only(params, order="K")
+    return _shaped("_copy", {}, metas[0], metas[0].shape)
 
 
 def _reshape(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
@@ -306,7 +314,7 @@ def _broadcast_to(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     result, (sizes, full) = merged([metas[0].shape, target])
     if result != target:
         raise refuse(f"shape {metas[0].shape} does not broadcast to {target}")
-    return Lowered("broadcast_to", {"shape": text(full)}, (Argument(0, sizes, metas[0].dtype),), target)
+    return Lowered("broadcast_to", {"shape": text(full)}, (Argument(0, sizes, metas[0].dtype),), target, scalar=False)
 
 
 def _flip(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
@@ -383,6 +391,7 @@ def _astype(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
 
 TABLE.update(
     {
+        "copy": _copy,
         "reshape": _reshape,
         "transpose": _transpose,
         "swapaxes": _swapaxes,
