@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import errors
@@ -86,3 +87,20 @@ def get(name: str) -> Backend:
         raise errors.BackendMissingError(f"the {name} backend needs {library}, which is not installed: {how}")
     _LOADED[name] = backend = getattr(importlib.import_module(module), cls)()
     return backend
+
+
+# Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
+# NumPy it would meet today. So the user's own `import mxnet` works too, once minnp is imported.
+_HELPED = {"mxnet": "minnp.backends.mxnet.loader"}
+
+
+class _Finder:
+    """An entry of sys.meta_path that does nothing for all other libraries."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+        helper = _HELPED.get(name.partition(".")[0])
+        return None if helper is None else importlib.import_module(helper).find_spec(name, path, target)
+
+
+sys.meta_path.insert(0, _Finder)

@@ -26,7 +26,7 @@ class MXNetBackend(Backend):
     name = "mxnet"
 
     def __init__(self, device: Any = None) -> None:
-        from . import kernels, lowering, neural
+        from . import algebra, elementwise, kernels, neural, shapes
         from .capi import runtime
 
         self.mx = runtime().mx
@@ -34,9 +34,11 @@ class MXNetBackend(Backend):
         self.context = self.mx.cpu() if device is None else context(self.mx, device)
         self._kernels: dict[str, Any] = {}
         self._verified = json.loads(VERIFIED.read_text()) if VERIFIED.exists() else {}
-        self._table = {**lowering.TABLE, **neural.TABLE}
+        self._table = {**elementwise.TABLE, **shapes.TABLE, **algebra.TABLE, **neural.TABLE}
         self._make = kernels.HostKernel if self.shares_host else self._placed_kernel
-        self._placed = kernels.Placed
+        self._buffer = kernels.Placed
+        self._places: dict[str, MXNetBackend] = {}
+        self.device = (self.context.device_type, self.context.device_id, *(() if self.shares_host else (self.name,)))
 
     def __repr__(self) -> str:
         return f"MXNetBackend({'' if self.shares_host else self.context})"
@@ -80,34 +82,55 @@ class MXNetBackend(Backend):
         return self._verified
 
     # -------------------------------------------------------------- memory
+    def place(self, device_type: str, device_id: int) -> tuple[Any, str]:
+        """The place on a GPU, or (for tests, and to see what a GPU would do) MXNet's own memory on the CPU."""
+        device = f"{device_type}({device_id})"
+        if device_type == "gpu" and device_id >= gpus(self.mx):
+            return None, f"the installed mxnet {self.mx.__version__} sees {gpus(self.mx)} GPUs it can run on"
+        if device not in self._places:
+            self._places[device] = MXNetBackend(device)
+        return self._places[device], ""
+
     def synchronize(self) -> None:
         self.mx.nd.waitall()
 
     def to_host(self, data: Any) -> onp.ndarray:
+        if not isinstance(data, self._buffer):  # an NDArray
+            return data.asnumpy()
         if data.array is None:
             return onp.empty(data.shape, data.dtype)
         return data.array.asnumpy().reshape(data.shape)
 
     def from_host(self, array: onp.ndarray) -> Any:
-        """Raises BackendUnsupportedError for a dtype MXNet has not: it never downcasts."""
+        """A buffer of this place, or, of the backend that shares NumPy's memory, an NDArray with a copy.
+
+        Raises BackendUnsupportedError for a dtype MXNet has not: it never downcasts.
+        """
         from .capi import DLPACK
         from .lowering import refuse
 
+        array = onp.asarray(array)
         if array.dtype.name not in DLPACK:
             raise refuse(f"MXNet has no {array.dtype}")
-        if not array.size:
-            return self._placed(None, array.shape, array.dtype)
-        flat = onp.ascontiguousarray(array)
-        return self._placed(
-            self.mx.nd.array(flat.reshape(array.shape or 1), self.context, flat.dtype), array.shape, array.dtype
-        )
+        data = None
+        if array.size:  # MXNet's arrays have at least one axis and one element
+            data = self.mx.nd.array(onp.ascontiguousarray(array).reshape(array.shape or 1), self.context, array.dtype)
+        return data if self.shares_host else self._buffer(data, array.shape, array.dtype)
 
     def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
-        return data.shape, data.dtype
+        return data.shape, onp.dtype(data.dtype)
+
+
+def gpus(mx: Any) -> int:
+    """How many GPUs this build of MXNet finds."""
+    try:
+        return mx.context.num_gpus()
+    except mx.MXNetError:  # built with CUDA, on a machine without its driver
+        return 0
 
 
 def context(mx: Any, device: Any) -> Any:
-    """"gpu(1)", "cpu" or a Context as a Context."""
+    """ "gpu(1)", "cpu" or a Context as a Context."""
     if not isinstance(device, str):
         return device
     kind, _, number = device.rstrip(")").partition("(")

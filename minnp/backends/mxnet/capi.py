@@ -18,7 +18,6 @@ import ctypes
 import functools
 from collections.abc import Sequence
 from ctypes import c_char_p, c_int, c_int64, c_void_p
-from math import prod
 from typing import Any
 
 import numpy as onp
@@ -71,7 +70,16 @@ SIGNATURES = {
     "MXAutogradSetIsRecording": (c_int, c_void_p),
     "MXAutogradMarkVariables": (c_int, c_void_p, c_void_p, c_void_p),
     "MXAutogradBackwardEx": (
-        c_int, c_void_p, c_void_p, c_int, c_void_p, c_int, c_int, c_int, c_void_p, c_void_p,
+        c_int,
+        c_void_p,
+        c_void_p,
+        c_int,
+        c_void_p,
+        c_int,
+        c_int,
+        c_int,
+        c_void_p,
+        c_void_p,
     ),
     "MXImperativeInvokeEx": (c_void_p, c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_void_p),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import lowering
+from . import elementwise
 
 Case = tuple[tuple, dict[str, Any]]
 DTYPES = ("float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bool")
@@ -40,7 +40,9 @@ def edges(dtype: str) -> onp.ndarray:
     if kind == "b":
         return onp.array([True, False])
     info = onp.iinfo(dtype)
-    return onp.array([0, 1, 2, 3, 5, 7, info.max, info.min, info.max - 1, *((-1, -2, -5) if kind == "i" else ())], dtype)
+    return onp.array(
+        [0, 1, 2, 3, 5, 7, info.max, info.min, info.max - 1, *((-1, -2, -5) if kind == "i" else ())], dtype
+    )
 
 
 def layouts(x: onp.ndarray) -> Iterator[onp.ndarray]:
@@ -231,8 +233,8 @@ def convolutions(name: str, dtype: str) -> Iterator[Case]:
 
 
 FAMILIES = {
-    **dict.fromkeys(lowering.UNARY, unary),
-    **dict.fromkeys(lowering.BINARY, binary),
+    **dict.fromkeys(elementwise.UNARY, unary),
+    **dict.fromkeys(elementwise.BINARY, binary),
     **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all"), reductions),
     **dict.fromkeys(("argmax", "argmin"), lambda dtype: reductions(dtype, several=False)),
     **dict.fromkeys(("linalg.inv", "linalg.det", "linalg.cholesky"), matrices),

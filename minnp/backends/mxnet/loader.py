@@ -1,9 +1,9 @@
 """Import MXNet 1.9.1 under any NumPy from 1.24 to 2.x, without changing the user's NumPy.
 
 MXNet's source says `numpy.bool`, `numpy.PZERO` and other names NumPy has since removed, so a plain `import mxnet` fails.
-Every import statement looks up `__import__` in its module's own builtins. So a finder for the one package `mxnet` gives
-its modules builtins of their own, in which `import numpy` binds a stand-in: the real NumPy plus the names it has lost.
-Nothing outside the package can see the stand-in, whichever thread imports what at the time.
+Every import statement looks up `__import__` in its module's own builtins. So the modules of the one package `mxnet` get
+builtins of their own (the finder is in minnp.backends), in which `import numpy` binds a stand-in: the real NumPy plus the
+names it has lost. Nothing outside the package can see the stand-in, whichever thread imports what at the time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ def load() -> types.ModuleType:
     """
     if "mxnet" in sys.modules:
         return sys.modules["mxnet"]
-    install_finder()
     try:
         return importlib.import_module("mxnet")
     except (ImportError, OSError) as error:  # OSError: libmxnet.so lacks a system library, or is built for another CPU
@@ -47,23 +46,12 @@ def load() -> types.ModuleType:
         ) from error
 
 
-def install_finder() -> None:
-    """Make `import mxnet`, written anywhere, go through this module. Costs nothing until then."""
-    if not any(isinstance(finder, MXNetFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, MXNetFinder())
-
-
-class MXNetFinder:
-    """Finds mxnet and its submodules where Python would, and wraps their loaders."""
-
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        if name != "mxnet" and not name.startswith("mxnet."):
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-            spec.loader = MXNetLoader(spec.loader.name, spec.loader.path)
-        return spec
+def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+    """The spec of mxnet or one of its modules where Python would find it, with a loader that gives it the stand-in."""
+    spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+    if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+        spec.loader = MXNetLoader(spec.loader.name, spec.loader.path)
+    return spec
 
 
 class MXNetLoader(importlib.machinery.SourceFileLoader):
@@ -189,4 +177,4 @@ def parameter_text(value: Any) -> str:
 def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(plain(item) for item in value)
-    return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") and value.dtype.kind in "biuf" else value
+    return value.item() if isinstance(value, sys.modules["numpy"].number) else value

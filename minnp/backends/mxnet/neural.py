@@ -66,6 +66,4 @@ def _conv_weight_grad(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     return Lowered("Convolution", attributes, arguments, None, True, True, results, derivative=True)
 
 
-TABLE.update(
-    {"npx.conv": _conv, "npx.conv_transpose": _conv_transpose, "npx.conv_weight_grad": _conv_weight_grad}
-)
+TABLE.update({"npx.conv": _conv, "npx.conv_transpose": _conv_transpose, "npx.conv_weight_grad": _conv_weight_grad})

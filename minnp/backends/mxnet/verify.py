@@ -15,13 +15,21 @@ from typing import Any
 
 import numpy as onp
 
+import minnp.npx
+import minnp.npx.convolution
+import minnp.numpy
+import minnp.numpy.factors
+import minnp.numpy.systems  # noqa: F401  (they fill the table)
+
 from ...core.primitive import TABLE
 from ...errors import BackendUnsupportedError
-from . import MXNetBackend, cases
+from . import VERIFIED, MXNetBackend, cases
 
 # Sums and products may round differently; elementwise functions only in the last bits, and never in the sign of zero.
 LAST_BITS, ROUNDING = 8, 64
 ROUNDS = ("sum", "mean", "prod", "cumsum", "sum_to", "matmul", "linalg.", "npx.")
+
+ANY_ZERO = ("max", "min")  # which of 0.0 and -0.0 is the smaller, NumPy leaves to the processor
 
 
 def rounds(name: str) -> bool:
@@ -48,7 +56,7 @@ def difference(name: str, expected: Any, got: Any) -> str:
         # a sum is as wrong as its largest result allows
         slack = ulps * eps * float(onp.max(onp.abs(expected), initial=0, where=onp.isfinite(expected))) * rounds(name)
         same = onp.isclose(got, expected, rtol=ulps * eps, atol=slack, equal_nan=True)
-        if not rounds(name):
+        if not rounds(name) and name not in ANY_ZERO:
             same &= (onp.signbit(got) == onp.signbit(expected)) | onp.isnan(expected)
     if onp.all(same):
         return ""
@@ -67,9 +75,7 @@ def outcome(function: Any, values: tuple, params: dict) -> tuple[Any, BaseExcept
 
 
 def described(values: tuple, params: dict) -> str:
-    shown = [
-        f"{v.dtype}{list(v.shape)}" if isinstance(v, onp.ndarray) else f"{type(v).__name__} {v}" for v in values
-    ]
+    shown = [f"{v.dtype}{list(v.shape)}" if isinstance(v, onp.ndarray) else f"{type(v).__name__} {v}" for v in values]
     return f"({', '.join(shown + [f'{k}={v}' for k, v in params.items()])})"
 
 
@@ -88,7 +94,8 @@ def examine(name: str, kernel: Any, dtype: str) -> tuple[str, int]:
         expected, error = outcome(reference, values, params)
         if error is not None:
             return f"{described(values, params)}: NumPy raises {type(error).__name__}", ran
-        wrong = difference(name, expected, got)
+        with onp.errstate(all="ignore"):
+            wrong = difference(name, expected, got)
         if wrong:
             return f"{described(values, params)}: {wrong}", ran
         ran += 1
@@ -113,11 +120,6 @@ def verify(names: Iterable[str] | None = None) -> tuple[dict[str, list[str]], di
 
 
 def main() -> int:
-    import minnp.npx
-    import minnp.numpy  # noqa: F401  (both fill the table)
-
-    from . import VERIFIED
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="*", help="rows to examine; all without")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the list would change")

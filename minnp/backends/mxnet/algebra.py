@@ -1,0 +1,54 @@
+"""Lowerings of matrix products and linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .lowering import MOST_AXES, Argument, Lowered, Lowering, Meta, merged, only, refuse
+
+TABLE: dict[str, Lowering] = {}
+
+
+# ------------------------------------------------------------------ products and linear algebra
+def _matmul(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    only(params)
+    (a, b) = (meta.shape for meta in metas)
+    if not a or not b:
+        raise refuse("matmul of shape ()")
+    left = a if len(a) > 1 else (1, *a)
+    right = b if len(b) > 1 else (*b, 1)
+    if left[-1] != right[-2]:
+        raise refuse(f"matmul of {a} and {b}")
+    batch, _ = merged([left[:-2], right[:-2]])
+    if len(batch) > MOST_AXES - 2:
+        raise refuse(f"matmul over more than {MOST_AXES - 2} batch axes")
+    result = (*batch, *left[-2:-1][: len(a) > 1], *right[-1:][: len(b) > 1])
+    arguments = (Argument(0, left, metas[0].dtype), Argument(1, right, metas[1].dtype))
+    if len(left) == len(right) == 2:
+        return Lowered("dot", {}, arguments, result)
+    return Lowered("_npi_matmul", {}, arguments, result)
+
+
+def of_matrix(operator: str, vector: bool = False, **attributes: str) -> Lowering:
+    """A function of the square matrices in the last two axes."""
+
+    def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+        only(params)
+        shape = metas[0].shape
+        if len(shape) < 2 or shape[-1] != shape[-2]:
+            raise refuse(f"the last two axes of {shape} are not a square matrix")
+        result = shape[:-2] if vector else shape
+        return Lowered(operator, attributes, (Argument(0, shape, metas[0].dtype),), result)
+
+    return lower
+
+
+TABLE.update(
+    {
+        "matmul": _matmul,
+        "linalg.inv": of_matrix("_linalg_inverse"),
+        "linalg.det": of_matrix("_linalg_det", vector=True),
+        "linalg.cholesky": of_matrix("_linalg_potrf"),
+    }
+)

@@ -1,0 +1,120 @@
+"""Lowerings of the elementwise functions, reductions and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from .lowering import Argument, Lowered, Lowering, Meta, folded, merged, normal_axes, only, reduced, refuse, text
+
+TABLE: dict[str, Lowering] = {}
+
+
+# ------------------------------------------------------------------ elementwise
+def elementwise(operator: str, **attributes: str) -> Lowering:
+    def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+        only(params)
+        shape, shapes = merged([meta.shape for meta in metas])
+        arguments = tuple(Argument(i, s, meta.dtype) for i, (s, meta) in enumerate(zip(shapes, metas, strict=True)))
+        return Lowered(operator, attributes, arguments, shape)
+
+    return lower
+
+
+UNARY = {
+    "negative": "_npi_negative", "absolute": "_npi_absolute", "fabs": "_npi_absolute", "sign": "_npi_sign",
+    "square": "_npi_square", "sqrt": "_npi_sqrt", "cbrt": "_npi_cbrt", "reciprocal": "_npi_reciprocal",
+    "exp": "_npi_exp", "expm1": "_npi_expm1", "log": "_npi_log", "log2": "_npi_log2", "log10": "_npi_log10",
+    "log1p": "_npi_log1p", "sin": "_npi_sin", "cos": "_npi_cos", "tan": "_npi_tan", "arcsin": "_npi_arcsin",
+    "arccos": "_npi_arccos", "arctan": "_npi_arctan", "sinh": "_npi_sinh", "cosh": "_npi_cosh", "tanh": "_npi_tanh",
+    "arcsinh": "_npi_arcsinh", "arccosh": "_npi_arccosh", "arctanh": "_npi_arctanh", "degrees": "_npi_degrees",
+    "rad2deg": "_npi_degrees", "radians": "_npi_radians", "deg2rad": "_npi_radians", "floor": "_npi_floor",
+    "ceil": "_npi_ceil", "trunc": "_npi_trunc", "rint": "_npi_rint", "fix": "_npi_fix", "isnan": "_npi_isnan",
+    "isinf": "_npi_isinf", "isfinite": "_npi_isfinite", "logical_not": "_npi_logical_not",
+    "invert": "_npi_bitwise_not", "positive": "_copy",
+    "npx.relu": "_npx_relu", "npx.sigmoid": "_npx_sigmoid", "npx.erf": "erf", "npx.softsign": "softsign",
+    "npx.gamma": "gamma", "npx.gammaln": "gammaln",
+}  # fmt: skip
+BINARY = {
+    "add": "_npi_add", "subtract": "_npi_subtract", "multiply": "_npi_multiply", "divide": "_npi_true_divide",
+    "remainder": "_npi_mod", "power": "_npi_power", "float_power": "_npi_power", "maximum": "_npi_maximum",
+    "minimum": "_npi_minimum", "hypot": "_npi_hypot",
+    "arctan2": "_npi_arctan2", "copysign": "_npi_copysign", "equal": "_npi_equal",
+    "not_equal": "_npi_not_equal", "less": "_npi_less", "less_equal": "_npi_less_equal",
+    "greater": "_npi_greater", "greater_equal": "_npi_greater_equal", "bitwise_and": "_npi_bitwise_and",
+    "bitwise_or": "_npi_bitwise_or", "bitwise_xor": "_npi_bitwise_xor",
+}  # fmt: skip
+TABLE.update({name: elementwise(operator) for name, operator in {**UNARY, **BINARY}.items()})
+
+
+def _where(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    only(params)
+    if metas[0].dtype != "bool":
+        raise refuse(f"the condition is {metas[0].dtype}, not bool")
+    return elementwise("_npi_where")(metas, params)
+
+
+TABLE["where"] = _where
+
+
+# ------------------------------------------------------------------ reductions and scans
+def reduction(operator: str, **attributes: str) -> Lowering:
+    def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+        axis, keepdims = only(params, axis=None, keepdims=False)
+        shape = metas[0].shape
+        axes = normal_axes(axis, len(shape))
+        sizes, across = folded(shape, axes)
+        if not across:  # sum(x, axis=()): nothing to add up
+            raise refuse("no axis to reduce")
+        # keepdims, because the operator has no results of shape ()
+        texts = {**attributes, "axis": text(across), "keepdims": "True"}
+        return Lowered(operator, texts, (Argument(0, sizes, metas[0].dtype),), reduced(shape, axes, keepdims))
+
+    return lower
+
+
+def along(operator: str, reduces: bool) -> Lowering:
+    """A function of one axis; None is the flattened array."""
+
+    def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+        axis, keepdims = only(params, axis=None, keepdims=False)
+        shape = metas[0].shape
+        if axis is None:
+            sizes, axes, across = (prod(shape),), tuple(range(len(shape))), (0,)
+        else:
+            axes = normal_axes(int(axis), len(shape))
+            sizes, across = folded(shape, axes)
+        if reduces:
+            texts, result = {"axis": text(across[0]), "keepdims": "True"}, reduced(shape, axes, keepdims)
+        else:
+            texts, result = {"axis": text(across[0])}, shape if axis is not None else sizes
+        return Lowered(operator, texts, (Argument(0, sizes, metas[0].dtype),), result)
+
+    return lower
+
+
+def _sum_to(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    shape, target = metas[0].shape, tuple(params["shape"])
+    extra = len(shape) - len(target)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(target) if n == 1 and shape[i + extra] != 1))
+    if not axes:
+        return Lowered("_copy", {}, (Argument(0, shape or (1,), metas[0].dtype),), target, scalar=False)
+    return reduction("_np_sum")(metas, {"axis": axes})._replace(shape=target)
+
+
+TABLE.update(
+    {
+        "sum": reduction("_np_sum"),
+        "mean": reduction("_npi_mean"),
+        "prod": reduction("_np_prod"),
+        "max": reduction("_np_max"),
+        "min": reduction("_np_min"),
+        "any": reduction("_np_any"),
+        "all": reduction("_np_all"),
+        "argmax": along("_npi_argmax", reduces=True),
+        "argmin": along("_npi_argmin", reduces=True),
+        "cumsum": along("_np_cumsum", reduces=False),
+        "sum_to": _sum_to,
+    }
+)
