@@ -127,7 +127,9 @@ def shapes(name: str) -> list[tuple[tuple[int, ...], dict]]:
     """(shape, params) for the functions that move elements."""
     return {
         "copy": [((2, 3), {}), ((), {}), ((1,), {})],
-        "reshape": [((2, 6), {"shape": (3, -1)}), ((2, 3, 2), {"shape": 12}), ((1,), {"shape": ()}), ((), {"shape": (1, 1)})],
+        "reshape": [
+            ((2, 6), {"shape": (3, -1)}), ((2, 3, 2), {"shape": 12}), ((1,), {"shape": ()}), ((), {"shape": (1, 1)}),
+        ],
         "transpose": [((2, 3), {}), ((2, 3, 4), {"axes": (1, -1, 0)}), ((3,), {}), ((2, 1, 2, 3, 2), {})],
         "swapaxes": [((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 1})],
         "expand_dims": [((2, 3), {"axis": 1}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})],

@@ -154,11 +154,7 @@ class HostPlan:
             value = values[i] if i is not None else self.zeros
             if type(value) is not Host:
                 value = number(value, dtype, self.arrays)
-            elif (
-                value.dtype != dtype
-                or not value.flags.carray
-                and not (value.flags.c_contiguous and value.flags.aligned)
-            ):
+            elif value.dtype != dtype or not (value.flags.c_contiguous and value.flags.aligned):
                 if VALUE_BASED and not value.ndim and self.arrays:
                     value = number(value[()], dtype, True)
                 value = onp.require(value, dtype, "CA")

@@ -1,9 +1,9 @@
 """Import MXNet 1.9.1 under any NumPy from 1.24 to 2.x, without changing the user's NumPy.
 
-MXNet's source says `numpy.bool`, `numpy.PZERO` and other names NumPy has since removed, so a plain `import mxnet` fails.
+MXNet's source says `numpy.bool`, `numpy.PZERO` and other names NumPy has since removed: a plain `import mxnet` fails.
 Every import statement looks up `__import__` in its module's own builtins. So the modules of the one package `mxnet` get
-builtins of their own (the finder is in minnp.backends), in which `import numpy` binds a stand-in: the real NumPy plus the
-names it has lost. Nothing outside the package can see the stand-in, whichever thread imports what at the time.
+builtins of their own (the finder is in minnp.backends), in which `import numpy` binds a stand-in: the real NumPy plus
+the names it has lost. Nothing outside the package can see the stand-in, whichever thread imports what at the time.
 """
 
 from __future__ import annotations

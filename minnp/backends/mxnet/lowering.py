@@ -2,7 +2,8 @@
 
 A lowering sees shapes, dtypes and parameters, never data, and answers with a Lowered; where the operator cannot do what
 NumPy does, it raises BackendUnsupportedError with the reason. Axes that an operator treats alike are merged first, so
-neither MXNet's limit on the number of axes nor its dislike of shape () is visible outside. The lowerings themselves are in elementwise.py, shapes.py, algebra.py and neural.py.
+neither MXNet's limit on the number of axes nor its dislike of shape () is visible outside. The lowerings themselves are
+in elementwise.py, shapes.py, algebra.py and neural.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ MOST_AXES = 5  # of a broadcasting operator, after merging
 
 
 class Argument(NamedTuple):
-    """One argument of the operator: which value (None: zeros, where nothing depends on it), as which shape and dtype."""
+    """One argument of the operator: which value, as which shape and dtype.
+
+    value   None: zeros, where the result does not depend on it
+    """
 
     value: int | None
     shape: Shape

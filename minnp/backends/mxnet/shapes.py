@@ -93,23 +93,18 @@ def _flip(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     return _shaped("reverse", {"axis": text(axes)}, metas[0], shape)
 
 
-def joining(operator: str, key: str) -> Lowering:
+def joining(operator: str, key: str, new_axis: bool) -> Lowering:
     def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
         (axis,) = only(params, axis=0)
         ndim = len(metas[0].shape)
         if not ndim or axis is None:
             raise refuse("joining arrays of shape ()")
-        others = [normal_axes(axis, ndim + (operator == "stack"))[0]]
-        for meta in metas:
-            same = [
-                n == m
-                for i, (n, m) in enumerate(zip(meta.shape, metas[0].shape))
-                if [i] != others or operator == "stack"
-            ]
-            if len(meta.shape) != ndim or not all(same):
-                raise refuse("the shapes differ beside the axis")
+        (axis,) = normal_axes(int(axis), ndim + new_axis)
+        beside = {meta.shape if new_axis else meta.shape[:axis] + (0,) + meta.shape[axis + 1 :] for meta in metas}
+        if len(beside) > 1:
+            raise refuse("the shapes differ beside the axis")
         arguments = tuple(Argument(i, meta.shape, meta.dtype) for i, meta in enumerate(metas))
-        return Lowered(operator, {key: text(others[0]), "num_args": str(len(metas))}, arguments)
+        return Lowered(operator, {key: text(axis), "num_args": str(len(metas))}, arguments)
 
     return lower
 
@@ -170,8 +165,8 @@ TABLE.update(
         "squeeze": _squeeze,
         "broadcast_to": _broadcast_to,
         "flip": _flip,
-        "concatenate": joining("Concat", "dim"),
-        "stack": joining("stack", "axis"),
+        "concatenate": joining("Concat", "dim", new_axis=False),
+        "stack": joining("stack", "axis", new_axis=True),
         "repeat": _repeat,
         "roll": _roll,
         "tril": _tril,
