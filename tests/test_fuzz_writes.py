@@ -113,7 +113,7 @@ def test_second_order_of_random_programs() -> None:
         program = make(seed, 10)
         rng = onp.random.default_rng(seed)
         x, v, e = rng.uniform(-1, 1, (3, 3)), rng.standard_normal((3, 3)), 1e-6
-        f = lambda x: run(program, x, np)  # noqa: E731, B023
+        f = lambda x: run(program, x, np)  # noqa: B023
         with onp.errstate(all="ignore"):
             first = grad(f)
             hv = onp.asarray(grad(lambda x: (first(x) * v).sum())(np.array(x)))  # noqa: B023

@@ -15,7 +15,7 @@ from .primitive import TABLE
 from .state import state
 from .tape import INEXACT, GradTrace
 from .tree import tree_flatten, tree_leaves, tree_map
-from .value import Buffer, Host, Tracer, concrete, lower, owner
+from .value import Buffer, Host, Tracer, concrete
 
 LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 
@@ -77,7 +77,7 @@ def _seed(g: Any, meta: Any) -> Any:
 
 
 def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
-    """Handles on the gradients, each with memory of its own; zeros of the argument's shape and dtype where none flowed."""
+    """Handles on the gradients, each with memory of its own; zeros like the argument where none flowed."""
     out, seen = [], {id(a) for a in map(_host_of, foreign) if a is not None}
     for g, x in zip(grads, starts, strict=True):
         if g is None:
@@ -217,13 +217,14 @@ def _numbers(argnum: Any) -> tuple[tuple, bool]:
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
-    argnum   an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient, several
-             a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples, dataclasses
+    argnum   an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
+             several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
+             dataclasses of them
     has_aux  f returns (result, aux), and so does the new function: (gradient, aux)
 
-    A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an argument
-    that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a rule,
-    TypeError for arguments and results that are not float or complex.
+    A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
+    argument that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a
+    rule, TypeError for arguments and results that are not float or complex.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)

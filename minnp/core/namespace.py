@@ -14,6 +14,7 @@ from typing import Any
 import numpy as onp
 
 from . import public
+from .ufunc import make_ufunc
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(onp.concatenate), type(onp.sum))
 # Not array functions: they take no array, or they look at their caller.
@@ -41,7 +42,7 @@ def own(module: str, name: str) -> bool:
 def wrapped(prefix: str, name: str, x: Any) -> Any:
     """The public form of NumPy's `prefix.name`."""
     if isinstance(x, onp.ufunc):
-        return public.PUBLIC.get(x) or public.make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
+        return public.PUBLIC.get(x) or make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
     if isinstance(x, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = public.PUBLIC.get(x)
         return known or public.function(f"{prefix}.{name}" if prefix else name, x)

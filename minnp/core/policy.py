@@ -105,8 +105,8 @@ def wrap_policy(name: str | Policy) -> Any:
 
 
 def set_backend(name: str) -> None:
-    """Compute on a backend from now on: "numpy" alone, "auto" for the default choice, else every verified kernel of that
-    backend ("mxnet", "torch") and NumPy for the rest. The environment variable MINNP_BACKEND says the same.
+    """Compute on a backend from now on: "numpy" alone, "auto" for the default choice, else every verified kernel of
+    that backend ("mxnet", "torch") and NumPy for the rest. The environment variable MINNP_BACKEND says the same.
 
     Raises ValueError for an unknown name, BackendMissingError (with the install line) where its library is absent.
     """

@@ -31,8 +31,8 @@ class Primitive:
     jvp       forward rules: "elementwise" (the vjp rules applied to the tangent), "linear" (the operator applied to all
               tangents), "multilinear" (the sum over arguments of the operator with that one replaced by its tangent),
               a list of `rule(t, y, *arrays, **params)`, or None: transposed from the vjp
-    accumulate (buffer, g, *arrays, **params): adds the first argument's cotangent into a NumPy buffer in place, where that
-              costs less than the rule (reading a slice: O(slice), not O(array)); NumPy values only
+    accumulate (buffer, g, *arrays, **params): adds the first argument's cotangent into a NumPy buffer in place, where
+              that costs less than the rule (reading a slice: O(slice), not O(array)); NumPy values only
     saves     what the rules read: "in" (arguments), "out" (result), "both", or "" (shapes and dtypes only). What is not
               saved reaches a rule as a Meta
     view      the kernel may return a view of its first argument

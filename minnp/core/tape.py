@@ -13,11 +13,11 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import WRITE_VIEW, copy_in_layout, layout_of
 from .dispatch import bind, describe
 from .primitive import CONSTANT, TABLE, Meta, Primitive, primitive
 from .state import state
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
+from .writing import WRITE_VIEW, copy_in_layout, layout_of
 
 new = object.__new__
 LEVELS = itertools.count(1)
@@ -163,7 +163,7 @@ class GradTrace:
         return t
 
     def _metas(self, raw: list, parents: list) -> list:
-        """Unsaved arguments: None for a traced one (its node knows shape and dtype), a Meta for an array, or the number."""
+        """Unsaved arguments: None for a traced one (its node knows its shape), a Meta for an array, or the number."""
         return [
             None if p >= 0 else Meta(v.shape, v.dtype) if isinstance(v, (Host, Buffer, Tracer)) else v
             for v, p in zip(raw, parents, strict=True)
@@ -240,7 +240,7 @@ class GradTrace:
             if g is None:
                 continue
             grads[n] = None
-            row, params, parents, arrays, y, shape, dtype = nodes[n]
+            row, params, parents, arrays, y, shape, _ = nodes[n]
             if row is OUTPUT:
                 results = grads[parents[0]]
                 if results is None:
@@ -250,8 +250,7 @@ class GradTrace:
             if row.elementwise:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
-                i = 0
-                for p in parents:
+                for i, p in enumerate(parents):
                     if p >= 0:
                         gp = row.vjp[i](g, y, *arrays)
                         _, _, _, _, _, pshape, pdtype = nodes[p]
@@ -263,7 +262,6 @@ class GradTrace:
                             grads[p] = gp
                         else:
                             accumulate(grads, p, gp, owned)
-                    i += 1
                 continue
             arrays, y = whole(nodes, n)
             if shape is None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import methods as _methods
+from ..core import attributes, methods, operators
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
-from ..core.public import ufunc
+from ..core.ufunc import ufunc
 from . import (  # rows and definitions
     calls,
     composites,

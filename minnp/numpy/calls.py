@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, write
+from ..core.array import ndarray
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.primitive import TABLE, Primitive
-from ..core.public import UFUNC_DEFINITIONS
+from ..core.ufunc import UFUNC_DEFINITIONS
+from ..core.writing import write
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, operand, option, plain, spelled
 from .facts import NUMPY_2

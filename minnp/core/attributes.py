@@ -1,0 +1,232 @@
+"""What Python and NumPy ask of an ndarray: conversions, protocols, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from . import public
+from .array import concretize, handle, ndarray, read, unwrap, wrap
+from .primitive import TABLE
+from .public import array_function, array_ufunc
+from .state import state
+from .value import Buffer, Host, Tracer, concrete
+from .writing import write
+
+
+# ------------------------------------------------------------------ Python's own conversions
+def shown(self: ndarray) -> onp.ndarray:
+    """The numbers a handle shows when it is printed."""
+    value = concrete(read(self))
+    return value.host() if type(value) is Buffer else value
+
+
+def _conversion(name: str, kind: type) -> Callable:
+    def call(self: ndarray) -> Any:
+        a = self._host
+        if a is None:
+            a = concretize(read(self), kind)
+        return getattr(onp.asarray(a), name)()
+
+    call.__name__ = name
+    return call
+
+
+for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
+    setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind))
+
+
+def _len(self: ndarray) -> int:
+    shape = self.shape
+    if not shape:
+        raise TypeError("len() of unsized object")
+    return shape[0]
+
+
+def _contains(self: ndarray, x: Any) -> bool:
+    return bool((self == x).any())
+
+
+def _hash(self: ndarray) -> int:
+    if self.ndim:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    return hash(shown(self)[()])
+
+
+def _format(self: ndarray, spec: str) -> str:
+    return format(shown(self), spec) if self.ndim else format(shown(self)[()], spec)
+
+
+def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
+    value = read(self)
+    if type(value) is Tracer:
+        inner = concrete(value)
+        if not value.trace.differentiable or inner.dtype.kind not in "fc":
+            value = concretize(value, onp.ndarray)
+        else:
+            raise errors.TracedValueError(
+                f"a traced array ({inner.dtype}{list(inner.shape)}) was about to leave minnp: something asked for its "
+                "data as a numpy.ndarray, where the gradient would be lost. Use minnp.numpy functions on it, "
+                "np.stop_gradient(x) to cut the gradient on purpose, or minnp.custom_vjp to give this step a rule"
+            )
+    a = value.host() if type(value) is Buffer else value
+    if copy is False and (type(value) is Buffer or (dtype is not None and a.dtype != dtype)):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    if dtype is not None and a.dtype != dtype:
+        return a.astype(dtype)
+    return a.copy() if copy else a
+
+
+def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
+    return _rebuild, (onp.asarray(self),)
+
+
+def _rebuild(a: onp.ndarray) -> ndarray:
+    return handle(a)
+
+
+def _deepcopy(self: ndarray, memo: dict) -> ndarray:
+    return self.copy()
+
+
+def _dlpack(self: ndarray, **options: Any) -> Any:
+    return onp.asarray(self).__dlpack__(**options)
+
+
+def _dlpack_device(self: ndarray) -> tuple[int, int]:
+    return onp.asarray(self).__dlpack_device__()
+
+
+for _name, _special in {
+    "len": _len,
+    "contains": _contains,
+    "hash": _hash,
+    "format": _format,
+    "repr": lambda self: repr(shown(self)),
+    "str": lambda self: str(shown(self)),
+    "array": _array,
+    "reduce_ex": _reduce_ex,
+    "deepcopy": _deepcopy,
+    "copy": lambda self: self.copy(),
+    "dlpack": _dlpack,
+    "dlpack_device": _dlpack_device,
+    "array_function": lambda self, func, types, args, kwargs: array_function(func, args, kwargs),
+    "array_ufunc": lambda self, ufunc, method, *inputs, **kwargs: array_ufunc(ufunc, method, inputs, kwargs),
+}.items():
+    setattr(ndarray, f"__{_name}__", _special)
+
+
+# ------------------------------------------------------------------ attributes
+def _fact(name: str) -> property:
+    def get(self: ndarray) -> Any:
+        a = self._host
+        return getattr(a if a is not None else concrete(read(self)), name)
+
+    return property(get, doc=getattr(onp.ndarray, name).__doc__)
+
+
+def _host_fact(name: str) -> property:
+    """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
+
+    def get(self: ndarray) -> Any:
+        return getattr(shown(self), name)
+
+    def set_(self: ndarray, value: Any) -> None:
+        a = read(self)
+        if type(a) is not Host:
+            raise AttributeError(f"the {name} of a traced or device array cannot be set; use x.reshape or x.astype")
+        setattr(a, name, value)
+
+    return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
+
+
+for _name in ("ndim", "size"):
+    setattr(ndarray, _name, _fact(_name))
+for _name in ("shape", "dtype", "strides", "flags", "nbytes", "itemsize", "data", "ctypes"):
+    setattr(ndarray, _name, _host_fact(_name) if _name not in ("shape", "dtype") else _fact(_name))
+
+
+def _set_host(name: str) -> property:
+    fact = getattr(ndarray, name)
+    return property(fact.fget, _host_fact(name).fset, doc=fact.__doc__)
+
+
+ndarray.shape = _set_host("shape")
+ndarray.dtype = _set_host("dtype")
+
+
+def _base(self: ndarray) -> Any:
+    if self._root is not None:
+        return self._root
+    base = shown(self).base
+    return handle(base) if type(base) is Host else base
+
+
+def _part(name: str) -> property:
+    def get(self: ndarray) -> Any:
+        a = read(self)
+        if type(a) is Host:
+            return wrap(getattr(a, name), (self,))
+        return TABLE[name](self)
+
+    def set_(self: ndarray, value: Any) -> None:
+        a = read(self)
+        if type(a) is Host:
+            public.release(a)
+            setattr(a, name, unwrap(value, []))
+        else:
+            write(self, ..., value if name == "real" and not _complex(a) else self * 0 + value)
+
+    return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
+
+
+def _complex(value: Any) -> bool:
+    return value.dtype.kind == "c"
+
+
+def _flat(self: ndarray) -> Any:
+    a = read(self)
+    return FlatIterator(self) if type(a) is not Host or state.tapes else a.flat
+
+
+def _set_flat(self: ndarray, value: Any) -> None:
+    value = onp.ravel(unwrap(value, [])) if not isinstance(value, ndarray) else value.reshape(-1)
+    FlatIterator(self)[:] = value[onp.arange(self.size) % len(value)]
+
+
+class FlatIterator:
+    """x.flat of a traced array: indexing and iteration in C order."""
+
+    def __init__(self, base: ndarray) -> None:
+        self.base = base
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.base.reshape(-1)[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        positions = onp.arange(self.base.size)[index]
+        write(self.base, onp.unravel_index(positions, self.base.shape), value)
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Iterator:
+        return iter(self.base.reshape(-1))
+
+
+ndarray.base = property(_base)
+ndarray.real = _part("real")
+ndarray.imag = _part("imag")
+ndarray.flat = property(_flat, _set_flat)
+ndarray.T = property(lambda self: self.transpose(), doc=onp.ndarray.T.__doc__)
+if hasattr(onp.ndarray, "mT"):
+    ndarray.mT = property(
+        lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc=onp.ndarray.mT.__doc__
+    )
+
+
+def _mt_error() -> Any:
+    raise ValueError("matrix transpose with ndim < 2 is undefined")

@@ -1,0 +1,192 @@
+"""Operators and indexing of ndarray, from tables."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as onp
+
+from . import public
+from .array import handle, ndarray, new, on_value, on_values, read, unwrap, wrap
+from .primitive import TABLE
+from .public import NUMBERS, PLAIN, Entry, invoke
+from .state import capture, state
+from .value import BINARY, COMPARISON, UNARY, Buffer, Host, Tracer
+from .writing import release, write
+
+_OPERATORS = {"and": operator.and_, "or": operator.or_, "divmod": divmod, "abs": abs}
+
+
+def _row(name: str) -> Callable:
+    """A definition that is the row itself, looked up when first used (rows are defined after this module)."""
+    return lambda *args: TABLE[name](*args)
+
+
+def _binary(op: str, name: str, reflected: bool) -> Callable:
+    kernel = _OPERATORS.get(op) or getattr(operator, op)
+    method = f"__{'r' if reflected else ''}{op}__"
+    host = (lambda a, b: kernel(b, a)) if reflected else kernel
+    e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
+    public.report.HOST_CALLS[method] = e
+
+    def call(self: ndarray, other: Any) -> Any:
+        a = self._host
+        if type(other) is ndarray:
+            b = other._host
+        elif type(other) in NUMBERS:
+            b = other
+        else:
+            return slow(self, other)
+        if state.busy:
+            return slow(self, other)
+        if a is not None and b is not None:
+            if a.size >= public.LARGE:
+                return slow(self, other)
+            e.calls += 1
+            out = kernel(b, a) if reflected else kernel(a, b)
+            if type(out) is Host:
+                h = new(ndarray)
+                h._host, h._root = out, None
+                return h
+            return wrap(out) if type(out) is tuple else out
+        return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+
+    def slow(self: ndarray, other: Any) -> Any:
+        if _gives_way(other):
+            return NotImplemented
+        return invoke(e, (self, other), {})
+
+    call.__name__ = method
+    return call
+
+
+def _gives_way(other: Any) -> bool:
+    """Whether NumPy's operators leave this operand to the other one's reflected method."""
+    t = type(other)
+    if t is ndarray or t in PLAIN or t in (list, tuple):
+        return False
+    ufunc = getattr(t, "__array_ufunc__", False)
+    if ufunc is not False:
+        return ufunc is None
+    return (
+        not isinstance(other, onp.generic) and getattr(other, "__array_priority__", -1.0) > ndarray.__array_priority__
+    )
+
+
+def _unary(op: str, name: str) -> Callable:
+    kernel = _OPERATORS.get(op) or getattr(operator, op)
+    e = Entry(name, kernel, _row(name))
+    public.report.HOST_CALLS[f"__{op}__"] = e
+
+    def call(self: ndarray) -> Any:
+        a = self._host
+        if state.busy:
+            return invoke(e, (self,), {})
+        if a is None:
+            return on_value(TABLE[name], self)
+        if a.size >= public.LARGE:
+            return invoke(e, (self,), {})
+        e.calls += 1
+        out = kernel(a)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
+
+    call.__name__ = f"__{op}__"
+    return call
+
+
+def _inplace(op: str, name: str) -> Callable:
+    kernel = getattr(operator, f"i{op}")
+
+    def call(self: ndarray, other: Any) -> Any:
+        a = self._host
+        b = other._host if type(other) is ndarray else other if type(other) in NUMBERS or type(other) is Host else None
+        if a is not None and b is not None and not state.busy and not state.tapes and a.size < public.LARGE:
+            kernel(a, b)
+            return self
+        return _inplace_slow(self, other, kernel, name)
+
+    call.__name__ = f"__i{op}__"
+    return call
+
+
+def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
+    if _gives_way(other):
+        return NotImplemented
+    a, b = read(self), unwrap(other, [])
+    traced = (
+        isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or (state.busy and capture.get() is not None)
+    )
+    if not traced:
+        if state.tapes:
+            release(a)
+        kernel(a, b)
+        return self
+    result = TABLE[name](
+        self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
+    )
+    public.write_out(name, self, result if isinstance(result, ndarray) else handle(result))
+    return self
+
+
+for _op, _name in BINARY.items():
+    setattr(ndarray, f"__{_op}__", _binary(_op, _name, reflected=False))
+    setattr(ndarray, f"__r{_op}__", _binary(_op, _name, reflected=True))
+    if _op != "divmod" and not (_op == "matmul" and not hasattr(onp.ndarray, "__imatmul__")):
+        setattr(ndarray, f"__i{_op}__", _inplace(_op, _name))
+for _op, _name in COMPARISON.items():
+    setattr(ndarray, f"__{_op}__", _binary(_op, _name, reflected=False))
+for _op, _name in UNARY.items():
+    setattr(ndarray, f"__{_op}__", _unary(_op, _name))
+
+
+# ------------------------------------------------------------------ indexing
+def _getitem(self: ndarray, index: Any) -> Any:
+    a = self._host
+    i = index._host if type(index) is ndarray else index
+    if a is not None and i is not None and not state.busy and a.size < public.LARGE:
+        out = a[i]
+        if type(out) is not Host:
+            return out
+        h = new(ndarray)
+        h._host = out
+        h._root = None if out.base is None else self if self._root is None else self._root
+        return h
+    return invoke(_GETITEM, (self, index), {})
+
+
+def _getitem_definition(a: Any, index: Any) -> Any:
+    return TABLE["getitem"](a, index=unwrap(index, []))
+
+
+_GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
+
+
+def _setitem(self: ndarray, index: Any, value: Any) -> None:
+    a = self._host
+    if a is not None and not state.busy and not state.tapes:
+        i = index._host if type(index) is ndarray else index
+        v = value._host if type(value) is ndarray else value if type(value) in PLAIN else None
+        if i is not None and v is not None and type(i) in _SIMPLE:
+            a[i] = v
+            return
+    write(self, index, value)
+
+
+_SIMPLE = {int, slice, tuple, Host, type(...), type(None), bool} | {t for t in NUMBERS if issubclass(t, onp.integer)}
+
+
+def _iter(self: ndarray) -> Iterator:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    return map(self.__getitem__, range(len(self)))
+
+
+ndarray.__getitem__ = _getitem
+ndarray.__setitem__ = _setitem
+ndarray.__iter__ = _iter

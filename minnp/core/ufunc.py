@@ -1,0 +1,129 @@
+"""Ufuncs as functions: a short path for one and two operands, and a ufunc's attributes and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from . import public
+from .array import ndarray, new, on_value, on_values, unwrap, wrap
+from .primitive import TABLE
+from .public import MISSING, NUMBERS, Entry, entry, fallback, finish, function, invoke
+from .state import state
+from .value import Host
+
+
+def unary(name: str, ufunc: onp.ufunc) -> Callable:
+    """The public function of a one-argument, one-result ufunc."""
+    e = entry(name, ufunc)
+    row = TABLE.get(ufunc.__name__)
+
+    def call(a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is not ndarray or args or kwargs or state.busy:
+            return invoke(e, args if a is MISSING else (a, *args), kwargs)
+        x = a._host
+        if x is None:
+            return on_value(row, a) if row is not None else invoke(e, (a,), kwargs)
+        if x.size >= public.LARGE:
+            return invoke(e, (a,), kwargs)
+        e.calls += 1
+        out = ufunc(x)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
+
+    return finish(call, name, ufunc)
+
+
+def binary(name: str, ufunc: onp.ufunc) -> Callable:
+    """The public function of a two-argument, one-result ufunc."""
+    e = entry(name, ufunc)
+    row = TABLE.get(ufunc.__name__)
+
+    def call(a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or state.busy:
+            return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
+        x = a._host if type(a) is ndarray else a if type(a) in NUMBERS else MISSING
+        y = b._host if type(b) is ndarray else b if type(b) in NUMBERS else MISSING
+        if x is MISSING or y is MISSING:
+            return invoke(e, tuple(x for x in (a, b) if x is not MISSING), kwargs)
+        if x is None or y is None:
+            if row is None:
+                return invoke(e, (a, b), kwargs)
+            return on_values(row, a, b)
+        if (type(a) is ndarray and x.size >= public.LARGE) or (type(b) is ndarray and y.size >= public.LARGE):
+            return invoke(e, (a, b), kwargs)
+        e.calls += 1
+        out = ufunc(x, y)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return out
+
+    return finish(call, name, ufunc)
+
+
+# ------------------------------------------------------------------ ufuncs
+class _UfuncType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, onp.ufunc) or isinstance(getattr(x, "__wrapped__", None), onp.ufunc)
+
+
+class ufunc(metaclass=_UfuncType):
+    """What isinstance(f, np.ufunc) asks: our ufuncs are functions with a ufunc's attributes and methods."""
+
+
+ufunc.__module__ = "minnp.numpy"
+UFUNC_FACTS = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
+UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at", "resolve_dtypes", "_resolve_dtypes_and_context")
+
+
+def make_ufunc(name: str, host: onp.ufunc) -> Callable:
+    """The public form of a ufunc: a function, for speed, with a ufunc's attributes and methods."""
+    kind = unary if (host.nin, host.nout) == (1, 1) else binary if (host.nin, host.nout) == (2, 1) else function
+    call = kind(name, host)
+    for fact in UFUNC_FACTS:
+        setattr(call, fact, getattr(host, fact))
+    for method in UFUNC_METHODS:
+        bound = getattr(host, method, None)
+        if bound is None:
+            continue
+        if method.startswith(("resolve", "_resolve")):
+            setattr(call, method, bound)
+            continue
+        e = entry(f"{name}.{method}", bound, writes=(0,) if method == "at" else ())
+        e.definition = _ufunc_method(call, method, e)
+        setattr(call, method, finish(_general(e), f"{name}.{method}", bound))
+    return call
+
+
+def _general(e: Entry) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return invoke(e, args, kwargs)
+
+    return call
+
+
+# ufunc methods said with other public functions: (ufunc name, method) -> definition
+UFUNC_DEFINITIONS: dict[tuple[str, str], Callable] = {}
+
+
+def _ufunc_method(call: Callable, method: str, e: Entry) -> Callable | None:
+    key = (call.__name__, method)
+
+    def definition(*args: Any, **kwargs: Any) -> Any:
+        special = UFUNC_DEFINITIONS.get(key)
+        if special is not None:
+            return special(*args, **kwargs)
+        general = UFUNC_DEFINITIONS.get(("*", method))
+        if general is None:
+            values = [unwrap(a, []) for a in args]
+            return wrap(fallback(e, values, {k: unwrap(v, []) for k, v in kwargs.items()}))
+        return general(call, *args, **kwargs)
+
+    return definition

@@ -1,0 +1,157 @@
+"""Writing: the one way memory changes, and the operator that says so to traces.
+
+Untraced, a write goes straight into the buffer, after live tapes took copies of what they saved of it. Traced, it is
+`write_view`: the root's new value after part of a view of it was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from .array import ndarray, path_of, read, replay, stack_nested, unwrap
+from .dispatch import bind
+from .primitive import TABLE, primitive
+from .state import capture, state
+from .value import Buffer, Host, Tracer, concrete, owner
+
+
+def layout_of(a: Any) -> tuple[int, ...] | None:
+    """The axis order in which a host array is C-contiguous; None for C order itself (and for device values)."""
+    if type(a) is not Host or a.flags.c_contiguous:
+        return None
+    return tuple(sorted(range(a.ndim), key=lambda i: -abs(a.strides[i])))
+
+
+def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarray:
+    """A dense copy whose memory order is `layout`, so that the paths of views taken of it are views again."""
+    if layout is None:
+        return a.copy(order="C")
+    return a.transpose(layout).copy(order="C").transpose(onp.argsort(layout))
+
+
+def _write_kernel(
+    old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
+) -> onp.ndarray:
+    out = view = old if donate else copy_in_layout(onp.asarray(old), layout)
+    for row, params in path:
+        view = row.numpy(view, **params)
+    view[index] = new
+    return out
+
+
+def _write_vjp(
+    i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None
+) -> Any:
+    if i == 0:
+        return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
+    at = replay(g, path)
+    return TABLE["last_write"](at, index=index) if repeats(index) else TABLE["getitem"](at, index=index)
+
+
+def repeats(index: Any) -> bool:
+    """Whether an index may name an element twice (the last write wins, and only it receives a gradient)."""
+    parts = index if type(index) is tuple else (index,)
+    return any(isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool for p in parts)
+
+
+def _last_write(x: Any, index: Any) -> Any:
+    """x[index], zero where a later element of the index names the same place."""
+    at = onp.array(x[index])
+    if at.ndim:
+        place, order = onp.full(x.shape, -1), onp.arange(at.size).reshape(at.shape)
+        place[index] = order
+        at = at * (place[index] == order)
+    return at
+
+
+# The whole of in-place semantics for traces: a root's new value after `index` of the view at `path` was written.
+# `donate`: the kernel may write into `old` itself (raw memory is NumPy's); traces drop it from what they record.
+WRITE_VIEW = primitive(
+    "write_view",
+    _write_kernel,
+    vjp=_write_vjp,
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: metas[0],
+    samples=lambda: [
+        ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0, 9.0])), {"index": 1}),
+        ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0])), {"index": (slice(None), 0)}),
+        ((onp.arange(4.0), onp.array([1.5, 2.5, 3.5])), {"index": ([0, 2, 0],)}),
+    ],
+)
+primitive(
+    "last_write",
+    _last_write,
+    # What the last write keeps is exactly what an assignment keeps.
+    vjp=[lambda g, y, x, index: WRITE_VIEW(onp.zeros(x.shape, x.dtype), g, index=index)],
+    jvp="linear",
+    saves="",
+    samples=lambda: [((onp.arange(4.0),), {"index": ([0, 2, 0],)})],
+)
+
+
+def release(array: onp.ndarray) -> None:
+    """Before memory is written in place: let every live tape that saved it take a private copy."""
+    memory = owner(array)
+    for tape in list(state.tapes.values()):
+        tape.release(memory)
+
+
+def lent(value: Any) -> bool:
+    """Whether the memory under a traced value belongs to the caller of a transformation."""
+    memory = owner(concrete(value))
+    while type(value) is Tracer:
+        if memory is not None and id(memory) in value.trace.lent:
+            return True
+        value = value.value
+    return False
+
+
+def write(h: ndarray, index: Any, value: Any) -> None:
+    """h[index] = value: every write goes through here."""
+    sources: list = []
+    index, value = unwrap(index, sources), unwrap(value, sources)
+    current = read(h)
+    if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
+        value = read(stack_nested(value))
+    watching = capture.get() if state.busy else None
+    if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None:
+        if not current.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+        if state.tapes:
+            release(current)
+        current[index] = value
+        return
+    root = h if h._root is None else h._root
+    path, old = path_of(h), read(root)
+    base = concrete(old)
+    if watching is not None and type(old) is Host:
+        raise errors.CaptureError(
+            f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
+            "pass the array in and return it, or make it inside the function"
+        )
+    if type(base) is Host and not base.flags.writeable and not lent(old):
+        raise ValueError("assignment destination is read-only")
+    donate = type(base) is Host and not lent(old)
+    if donate:
+        release(base)
+        if type(value) is Tracer and overlapping_memory(base, concrete(value)):
+            value = bind(TABLE["copy"], (value,), {})
+    params = {"path": path, "index": index, "layout": layout_of(base) if path else None, "donate": donate}
+    result = bind(WRITE_VIEW, (old, value), params)
+    if root._host is not None:  # views of a host array must look at their root until the trace ends
+        _watch(result)
+    root._host, root._value = None, result
+
+
+def overlapping_memory(a: Any, b: Any) -> bool:
+    return isinstance(b, Host) and onp.may_share_memory(a, b)
+
+
+def _watch(value: Any) -> None:
+    while type(value) is Tracer:
+        value.trace.keep_busy()
+        value = value.value
