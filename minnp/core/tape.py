@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as onp
 
-from .. import errors
-from .dispatch import bind, describe
-from .primitive import CONSTANT, TABLE, Meta, Primitive, primitive
+from .cotangents import INEXACT, accumulate, no_rule, private, restore, split_write, unbroadcast, whole, zeros_of
+from .dispatch import bind
+from .primitive import CONSTANT, Meta, Primitive, primitive
 from .state import state
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
-from .writing import WRITE_VIEW, copy_in_layout, layout_of
+from .writing import WRITE_VIEW
 
 new = object.__new__
 LEVELS = itertools.count(1)
-INEXACT = "fc"
 NO_PARAMS: dict = {}
 SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
 OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
@@ -200,11 +199,11 @@ class GradTrace:
         copies: dict[int, tuple] = {}
         for n in saved.pop(id(memory), ()):
             row, params, parents, arrays, y, shape, dtype = nodes[n]
-            arrays = arrays and [_private(v, memory, copies) for v in arrays]
+            arrays = arrays and [private(v, memory, copies) for v in arrays]
             y = (
-                type(y)(_private(v, memory, copies) for v in y)
+                type(y)(private(v, memory, copies) for v in y)
                 if type(y) in (tuple, list)
-                else _private(y, memory, copies)
+                else private(y, memory, copies)
             )
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
 
@@ -269,7 +268,7 @@ class GradTrace:
             rules = row.vjp
             if row is WRITE_VIEW and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
                 # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
-                g, kept = _split_write(g, n in owned, **params)
+                g, kept = split_write(g, n in owned, **params)
                 grads[parents[0]] = kept
                 owned.add(parents[0])
                 rules, parents = [None, lambda g, y, *arrays, **params: g], [-1, parents[1]]
@@ -308,93 +307,6 @@ class GradTrace:
                 else:
                     accumulate(grads, p, gp, owned)
         return grads[:inputs]
-
-
-def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
-    """grads[p] += g, in place where the buffer is ours."""
-    old = grads[p]
-    if p in owned and not isinstance(g, (Tracer, Buffer)):
-        onp.add(old, g, out=old)
-        return
-    grads[p] = total = old + g
-    if type(total) is Host:
-        owned.add(p)
-    else:
-        owned.discard(p)
-
-
-def whole(nodes: list, n: int) -> tuple[Any, Any]:
-    """(arrays, y) as a node's rules receive them: a Meta for what was not saved."""
-    row, _, parents, arrays, y, shape, _ = nodes[n]
-    if y is None and shape is not None:
-        y = meta_of(nodes[n])
-    if arrays is None:
-        arrays = [meta_of(nodes[p]) for p in parents]
-    elif row.saves == "" or row.saves == "out":
-        arrays = [meta_of(nodes[p]) if a is None else a for a, p in zip(arrays, parents, strict=True)]
-    return arrays, y
-
-
-def meta_of(node: tuple) -> Meta:
-    meta = new(Meta)
-    meta.shape, meta.dtype = node[5], node[6]
-    return meta
-
-
-def _split_write(
-    g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None
-) -> tuple[Any, onp.ndarray]:
-    """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
-    if path and layout_of(g) != layout:
-        g, ours = copy_in_layout(g, layout), True
-    part = WRITE_VIEW.vjp(1, g, None, None, None, path=path, index=index, layout=layout)
-    if ours:
-        part = onp.array(part)
-    return part, WRITE_VIEW.numpy(g, 0, path, index, layout, donate=ours)
-
-
-def zeros_of(like: Any) -> Any:
-    return onp.zeros(like.shape, like.dtype) if hasattr(like, "dtype") else None
-
-
-def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
-    """g summed down to `shape`, or spread out to it where a rule gave a smaller one."""
-    if len(g.shape) < len(shape) or g.size < Meta(shape, None).size:
-        return bind(TABLE["broadcast_to"], (g,), {"shape": shape})
-    return bind(TABLE["sum_to"], (g,), {"shape": shape})
-
-
-def restore(g: Any, dtype: Any, row: Primitive, i: int) -> Any:
-    """g in the dtype of the argument it belongs to: a real argument receives the real part."""
-    if dtype.kind not in INEXACT:
-        raise errors.NotDifferentiableError(
-            f"a gradient flowed into argument {i} of np.{row.name}, an array of {dtype}; "
-            "differentiate with respect to floats: pass x.astype(float)"
-        )
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = bind(TABLE["real"], (g,), {})
-    return g if g.dtype == dtype else bind(TABLE["astype"], (g,), {"dtype": dtype})
-
-
-def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDifferentiableError:
-    return errors.NotDifferentiableError(
-        f"np.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
-        "minnp.custom_vjp, or stop the gradient with np.stop_gradient"
-    )
-
-
-def _private(value: Any, memory: Any, copies: dict) -> Any:
-    """The saved value, with memory of its own if it showed `memory`."""
-    base = concrete(value)
-    if not isinstance(base, Host) or owner(base) is not memory:
-        return value
-    if id(value) not in copies:  # the original is kept beside its copy, so that its id stays its own
-        if type(value) is Tracer:
-            copy = Tracer(value.trace, _private(value.value, memory, copies), value.node)
-        else:
-            copy = value.copy(order="K")
-        copies[id(value)] = (value, copy)
-    return copies[id(value)][1]
 
 
 # The identity that a tape does not see through. A copy: a later write to x must not show in the constant.

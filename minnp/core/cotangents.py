@@ -1,0 +1,103 @@
+"""What the backward walk does to cotangents: accumulate, un-broadcast, restore dtypes, and say what has no rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from .dispatch import bind, describe
+from .primitive import TABLE, Meta, Primitive
+from .value import Buffer, Host, Tracer, concrete, owner
+from .writing import WRITE_VIEW, copy_in_layout, layout_of
+
+new = object.__new__
+INEXACT = "fc"
+
+
+def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
+    """grads[p] += g, in place where the buffer is ours."""
+    old = grads[p]
+    if p in owned and not isinstance(g, (Tracer, Buffer)):
+        onp.add(old, g, out=old)
+        return
+    grads[p] = total = old + g
+    if type(total) is Host:
+        owned.add(p)
+    else:
+        owned.discard(p)
+
+
+def whole(nodes: list, n: int) -> tuple[Any, Any]:
+    """(arrays, y) as a node's rules receive them: a Meta for what was not saved."""
+    row, _, parents, arrays, y, shape, _ = nodes[n]
+    if y is None and shape is not None:
+        y = meta_of(nodes[n])
+    if arrays is None:
+        arrays = [meta_of(nodes[p]) for p in parents]
+    elif row.saves == "" or row.saves == "out":
+        arrays = [meta_of(nodes[p]) if a is None else a for a, p in zip(arrays, parents, strict=True)]
+    return arrays, y
+
+
+def meta_of(node: tuple) -> Meta:
+    meta = new(Meta)
+    meta.shape, meta.dtype = node[5], node[6]
+    return meta
+
+
+def split_write(
+    g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None
+) -> tuple[Any, onp.ndarray]:
+    """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
+    if path and layout_of(g) != layout:
+        g, ours = copy_in_layout(g, layout), True
+    part = WRITE_VIEW.vjp(1, g, None, None, None, path=path, index=index, layout=layout)
+    if ours:
+        part = onp.array(part)
+    return part, WRITE_VIEW.numpy(g, 0, path, index, layout, donate=ours)
+
+
+def zeros_of(like: Any) -> Any:
+    return onp.zeros(like.shape, like.dtype) if hasattr(like, "dtype") else None
+
+
+def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
+    """g summed down to `shape`, or spread out to it where a rule gave a smaller one."""
+    if len(g.shape) < len(shape) or g.size < Meta(shape, None).size:
+        return bind(TABLE["broadcast_to"], (g,), {"shape": shape})
+    return bind(TABLE["sum_to"], (g,), {"shape": shape})
+
+
+def restore(g: Any, dtype: Any, row: Primitive, i: int) -> Any:
+    """g in the dtype of the argument it belongs to: a real argument receives the real part."""
+    if dtype.kind not in INEXACT:
+        raise errors.NotDifferentiableError(
+            f"a gradient flowed into argument {i} of np.{row.name}, an array of {dtype}; "
+            "differentiate with respect to floats: pass x.astype(float)"
+        )
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = bind(TABLE["real"], (g,), {})
+    return g if g.dtype == dtype else bind(TABLE["astype"], (g,), {"dtype": dtype})
+
+
+def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDifferentiableError:
+    return errors.NotDifferentiableError(
+        f"np.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
+        "minnp.custom_vjp, or stop the gradient with np.stop_gradient"
+    )
+
+
+def private(value: Any, memory: Any, copies: dict) -> Any:
+    """The saved value, with memory of its own if it showed `memory`."""
+    base = concrete(value)
+    if not isinstance(base, Host) or owner(base) is not memory:
+        return value
+    if id(value) not in copies:  # the original is kept beside its copy, so that its id stays its own
+        if type(value) is Tracer:
+            copy = Tracer(value.trace, private(value.value, memory, copies), value.node)
+        else:
+            copy = value.copy(order="K")
+        copies[id(value)] = (value, copy)
+    return copies[id(value)][1]
