@@ -23,7 +23,8 @@ class Primitive:
     name      unique; NumPy's own name wherever NumPy has one ("linalg.inv", "fft.rfft" inside a submodule)
     numpy     kernel: (*arrays, **params) -> array, scalar, or a tuple of them. Pure; aliases an argument only if `view`
     vjp       gradient rules: a list with one `rule(g, y, *arrays, **params)` (or None: not differentiable; or CONSTANT)
-              per array argument, or one `rule(i, g, y, *arrays, **params)` for operators with any number of arrays.
+              per array argument, or one `rule(i, g, y, *arrays, **params)` for operators with any number of arrays,
+              or a Joint of all arguments.
               A rule returns the cotangent of its argument before un-broadcasting: the tape sums it down to the
               argument's shape and restores its dtype, once, for every row.
               None: no rule at all (a gradient that reaches it raises); CONSTANT: the result is locally constant
@@ -87,6 +88,23 @@ class Primitive:
         if callable(vjp):
             return lambda g, y, *arrays, **params: vjp(i, g, y, *arrays, **params)
         return vjp[i] if i < len(vjp) else None
+
+
+class Joint:
+    """Gradient rules that share their work, as a row's `vjp`.
+
+    rule   (wanted, g, y, *arrays, **params) -> a cotangent for each array; `wanted` says which ones will be used: what
+           is returned for the others does not matter. Of several results, those from which nothing flows have g None
+    """
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable) -> None:
+        self.rule = rule
+
+    def __call__(self, i: int, g: Any, y: Any, *arrays: Any, **params: Any) -> Any:
+        """The cotangent of array argument i alone."""
+        return self.rule([k == i for k in range(len(arrays))], g, y, *arrays, **params)[i]
 
 
 CONSTANT = "constant"

@@ -14,7 +14,7 @@ import numpy as onp
 
 from .cotangents import INEXACT, accumulate, no_rule, private, restore, split_write, unbroadcast, whole, zeros_of
 from .dispatch import bind
-from .primitive import CONSTANT, Meta, Primitive, primitive
+from .primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from .state import state
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
@@ -264,7 +264,8 @@ class GradTrace:
                 continue
             arrays, y = whole(nodes, n)
             if shape is None:
-                g = tuple(g[k] if k in g else zeros_of(o) for k, o in enumerate(y))
+                joint = type(row.vjp) is Joint
+                g = tuple(g[k] if k in g else None if joint else zeros_of(o) for k, o in enumerate(y))
             rules = row.vjp
             if row is WRITE_VIEW and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
                 # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
@@ -272,6 +273,9 @@ class GradTrace:
                 grads[parents[0]] = kept
                 owned.add(parents[0])
                 rules, parents = [None, lambda g, y, *arrays, **params: g], [-1, parents[1]]
+            elif type(rules) is Joint:
+                parts = rules.rule([p >= 0 for p in parents], g, y, *arrays, **params)
+                rules = lambda i, *_, parts=parts, **__: parts[i]
             in_place = row.accumulate
             for i, p in enumerate(parents):
                 if p < 0:

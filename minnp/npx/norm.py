@@ -1,0 +1,89 @@
+"""The row of the normalisations: batch, layer, group and instance norm are all `normalize` over some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import Meta
+from ..numpy.facts import count_of, kept_shape, spread
+from ..numpy.reductions import mean, var
+from ..numpy.ufuncs import sqrt
+from .fused import fused
+
+Axes = tuple[int, ...]
+
+
+def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
+    center = x.mean(axis=axes, keepdims=True)
+    y = x - center
+    spread_ = onp.square(y).mean(axis=axes, keepdims=True)
+    inverse = 1 / onp.sqrt(spread_ + eps)
+    y *= inverse
+    y = y * gamma
+    y += beta
+    return y, center, spread_, inverse
+
+
+def _backward(
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, gamma: Any, beta: Any, axes: Axes, eps: float
+) -> tuple:
+    gy, g_mean, g_var = g
+    if gy is None:
+        gy = onp.zeros_like(x)
+    _, center, _, inverse = y
+    hat = (x - center) * inverse
+    product = gy * hat
+    grads = [None, _sum_to(product, gamma.shape), _sum_to(gy, beta.shape)]
+    if wanted[0]:
+        # the mean and the variance move with x too: take out of g what they absorb
+        product *= gamma
+        gx = gy * gamma
+        along = product.mean(axis=axes, keepdims=True)
+        level = gx.mean(axis=axes, keepdims=True)
+        count = count_of(x.shape, axes)
+        if g_var is not None:
+            along = along - g_var * (2 / count) / inverse / inverse
+        if g_mean is not None:
+            level = level - g_mean / count / inverse
+        gx -= level
+        gx -= onp.multiply(hat, along, out=hat)
+        gx *= inverse
+        grads[0] = gx
+    return tuple(grads)
+
+
+def _sum_to(a: onp.ndarray, shape: tuple[int, ...]) -> onp.ndarray:
+    axes = tuple(i for i, (n, m) in enumerate(zip(a.shape, shape, strict=True)) if n != m)
+    return a.sum(axis=axes, keepdims=True) if axes else a
+
+
+def _definition(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
+    center, spread_ = mean(x, axis=axes, keepdims=True), var(x, axis=axes, keepdims=True)
+    inverse = 1 / sqrt(spread_ + eps)
+    return (x - center) * inverse * gamma + beta, center, spread_, inverse
+
+
+def _shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+    x = metas[0]
+    small = Meta(kept_shape(x.shape, params["axes"]), x.dtype)
+    return x, small, small, small
+
+
+# (x - mean) / sqrt(var + eps) * gamma + beta, with mean and var over `axes`; gamma and beta have x's number of axes.
+# Results: y, mean, var (biased), 1 / sqrt(var + eps).
+normalize = fused(
+    "npx.normalize",
+    _forward,
+    _backward,
+    _definition,
+    main=3,
+    shape=_shape,
+    flops=lambda metas, params, out: 8 * metas[0].size,
+    samples=lambda: [
+        ((spread(4, 3, 2), spread(1, 3, 1, seed=1), spread(1, 3, 1, seed=2)), {"axes": (0, 2), "eps": 1e-3}),
+        ((spread(4, 5), spread(1, 5, seed=1), spread(1, 5, seed=2)), {"axes": (1,), "eps": 1e-5}),
+    ],
+)

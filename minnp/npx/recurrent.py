@@ -1,0 +1,277 @@
+"""Recurrent layers over whole sequences: the rows lstm, gru and simple_rnn, one kernel each way through time.
+
+x is [T, N, I], states [N, H], weights [gates * H, I] and [gates * H, H]. Gates are in MXNet's order (and cuDNN's, and
+torch's): input, forget, cell, output for the LSTM; reset, update, new for the GRU, whose reset acts on h W_h^T + b_h.
+The products with x and all weight gradients are one matrix product for all steps; only h W_h^T is done step by step,
+and every step works in place on its slices of a few large buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.primitive import Meta
+from ..numpy.facts import spread
+from ..numpy.shaping import concatenate, stack, swapaxes
+from ..numpy.ufuncs import tanh
+from .activation import relu, sigmoid
+from .fused import fused
+
+
+def _blocks(a: onp.ndarray, n: int) -> list[onp.ndarray]:
+    """The n equal parts of the last axis, as views."""
+    size = a.shape[-1] // n
+    return [a[..., k * size : (k + 1) * size] for k in range(n)]
+
+
+def _project(x: onp.ndarray, w: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
+    """x W^T + b for all steps at once."""
+    out = x.reshape(-1, x.shape[-1]) @ w.T
+    out += b
+    return out.reshape(*x.shape[:-1], -1)
+
+
+def _sigmoid(a: onp.ndarray) -> None:
+    """In place; as a tanh, which has no overflow and a fast kernel."""
+    a *= 0.5
+    onp.tanh(a, out=a)
+    a *= 0.5
+    a += 0.5
+
+
+def _slope_of_sigmoid(a: onp.ndarray, out: onp.ndarray) -> None:
+    onp.subtract(1, a, out=out)
+    out *= a
+
+
+def _slope_of_tanh(a: onp.ndarray, out: onp.ndarray) -> None:
+    onp.multiply(a, a, out=out)
+    onp.subtract(1, out, out=out)
+
+
+def _before(h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
+    """The state each step started from."""
+    out = onp.empty_like(hs)
+    out[0], out[1:] = h0, hs[:-1]
+    return out
+
+
+def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: onp.ndarray) -> tuple:
+    """Cotangents of x and of its weights, from those of x W^T at every step."""
+    flat = d.reshape(-1, d.shape[-1])
+    gx = (flat @ w_x).reshape(x.shape) if wanted[0] else None
+    return gx, flat.T @ x.reshape(len(flat), -1)
+
+
+# ------------------------------------------------------------------ LSTM
+def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
+    gates = _project(x, w_x, b)
+    steps, n, hidden = *x.shape[:2], h0.shape[-1]
+    hs, cs, tanh_cs = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(3))
+    recurrent, product = onp.empty((n, 4 * hidden), gates.dtype), onp.empty((n, hidden), gates.dtype)
+    # sigmoid(a) = (1 + tanh(a/2)) / 2: with the halves in the weights, all four gates are one tanh
+    scale = onp.repeat(onp.array([0.5, 0.5, 1, 0.5], gates.dtype), hidden)
+    gates *= scale
+    weight = (w_h * scale[:, None]).T
+    h, c = h0, c0
+    for z, h_next, c_next, tanh_c in zip(gates, hs, cs, tanh_cs, strict=True):
+        z += onp.matmul(h, weight, out=recurrent)
+        onp.tanh(z, out=z)
+        for a in (z[:, : 2 * hidden], z[:, 3 * hidden :]):
+            a *= 0.5
+            a += 0.5
+        i, f, g, o = _blocks(z, 4)
+        onp.multiply(f, c, out=c_next)
+        c_next += onp.multiply(i, g, out=product)
+        onp.tanh(c_next, out=tanh_c)
+        onp.multiply(o, tanh_c, out=h_next)
+        h, c = h_next, c_next
+    return hs, cs, gates, tanh_cs
+
+
+def _lstm_back(
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any
+) -> tuple:
+    ghs, gcs = g
+    hs, cs, gates, tanh_cs = y
+    d = onp.empty_like(gates)
+    dh, dc = onp.zeros_like(hs[0]), onp.zeros_like(hs[0])
+    slope, product = onp.empty_like(dh), onp.empty_like(dh)
+    for t in range(len(hs) - 1, -1, -1):
+        i, f, cell, o = _blocks(gates[t], 4)
+        di, df, dcell, do = _blocks(d[t], 4)
+        two = 2 * hs.shape[-1]
+        if ghs is not None:
+            dh += ghs[t]
+        if gcs is not None:
+            dc += gcs[t]
+        _slope_of_tanh(tanh_cs[t], slope)
+        slope *= o
+        slope *= dh
+        dc += slope
+        _slope_of_sigmoid(gates[t][:, :two], d[t][:, :two])
+        di *= onp.multiply(dc, cell, out=product)
+        df *= onp.multiply(dc, cs[t - 1] if t else c0, out=product)
+        _slope_of_tanh(cell, dcell)
+        dcell *= onp.multiply(dc, i, out=product)
+        _slope_of_sigmoid(o, do)
+        do *= onp.multiply(dh, tanh_cs[t], out=product)
+        dc *= f
+        onp.matmul(d[t], w_h, out=dh)
+    gx, gw_x = _input_grads(wanted, d, x, w_x)
+    flat = d.reshape(-1, d.shape[-1])
+    return gx, dh, dc, gw_x, flat.T @ _before(h0, hs).reshape(len(flat), -1), flat.sum(axis=0)
+
+
+def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
+    hidden, steps = h.shape[-1], []
+    for t in range(x.shape[0]):
+        z = x[t] @ swapaxes(w_x, axis1=0, axis2=1) + h @ swapaxes(w_h, axis1=0, axis2=1) + b
+        i, f, g, o = (z[:, k * hidden : (k + 1) * hidden] for k in range(4))
+        i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+        c = f * c + i * g
+        tanh_c = tanh(c)
+        h = o * tanh_c
+        steps.append((h, c, concatenate(i, f, g, o, axis=-1), tanh_c))
+    return tuple(stack(*parts, axis=0) for parts in zip(*steps, strict=True))
+
+
+# ------------------------------------------------------------------ GRU
+def _gru(x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
+    gates = _project(x, w_x, b_x)
+    steps, n, hidden = *x.shape[:2], h0.shape[-1]
+    hs, inner = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(2))
+    recurrent = onp.empty((n, 3 * hidden), gates.dtype)
+    two, h = 2 * hidden, h0
+    for a, h_next, kept in zip(gates, hs, inner, strict=True):
+        onp.matmul(h, w_h.T, out=recurrent)
+        recurrent += b_h
+        kept[...] = recurrent[:, two:]
+        a[:, :two] += recurrent[:, :two]
+        _sigmoid(a[:, :two])
+        r, z, new = _blocks(a, 3)
+        new += onp.multiply(r, kept, out=h_next)
+        onp.tanh(new, out=new)
+        onp.subtract(h, new, out=h_next)
+        h_next *= z
+        h_next += new
+        h = h_next
+    return hs, gates, inner
+
+
+def _gru_back(
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any
+) -> tuple:
+    (ghs,), (hs, gates, inner) = g, y
+    d = onp.empty_like(gates)  # of x W_x^T + b_x
+    e = onp.empty_like(gates)  # of h W_h^T + b_h: the same, but for the new gate, which r multiplies
+    dh, product = onp.zeros_like(hs[0]), onp.empty_like(hs[0])
+    two = 2 * hs.shape[-1]
+    for t in range(len(hs) - 1, -1, -1):
+        r, z, new = _blocks(gates[t], 3)
+        dr, dz, dnew = _blocks(d[t], 3)
+        dh += ghs[t]
+        _slope_of_sigmoid(gates[t][:, :two], d[t][:, :two])
+        _slope_of_tanh(new, dnew)
+        dnew *= dh
+        dnew *= onp.subtract(1, z, out=product)
+        dr *= dnew
+        dr *= inner[t]
+        dz *= dh
+        dz *= onp.subtract(hs[t - 1] if t else h0, new, out=product)
+        e[t][:, :two] = d[t][:, :two]
+        onp.multiply(dnew, r, out=e[t][:, two:])
+        dh *= z
+        dh += onp.matmul(e[t], w_h, out=product)
+    gx, gw_x = _input_grads(wanted, d, x, w_x)
+    flat = e.reshape(-1, e.shape[-1])
+    gw_h = flat.T @ _before(h0, hs).reshape(len(flat), -1)
+    return gx, dh, gw_x, gw_h, d.sum(axis=(0, 1)), flat.sum(axis=0)
+
+
+def _gru_definition(x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
+    hidden, steps = h.shape[-1], []
+    for t in range(x.shape[0]):
+        a = x[t] @ swapaxes(w_x, axis1=0, axis2=1) + b_x
+        e = h @ swapaxes(w_h, axis1=0, axis2=1) + b_h
+        r, z, new = (slice(k * hidden, (k + 1) * hidden) for k in range(3))
+        r, z, inner = sigmoid(a[:, r] + e[:, r]), sigmoid(a[:, z] + e[:, z]), e[:, new]
+        candidate = tanh(a[:, new] + r * inner)
+        h = candidate + z * (h - candidate)
+        steps.append((h, concatenate(r, z, candidate, axis=-1), inner))
+    return tuple(stack(*parts, axis=0) for parts in zip(*steps, strict=True))
+
+
+# ------------------------------------------------------------------ the plain recurrence
+def _simple(x: Any, h0: Any, w_x: Any, w_h: Any, b: Any, activation: str = "tanh") -> tuple:
+    hs = _project(x, w_x, b)
+    recurrent, h = onp.empty(hs.shape[1:], hs.dtype), h0
+    for a in hs:
+        a += onp.matmul(h, w_h.T, out=recurrent)
+        onp.tanh(a, out=a) if activation == "tanh" else onp.maximum(a, 0, out=a)
+        h = a
+    return (hs,)
+
+
+def _simple_back(
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, w_x: Any, w_h: Any, b: Any, activation: str = "tanh"
+) -> tuple:
+    (ghs,), (hs,) = g, y
+    d, dh = onp.empty_like(hs), onp.zeros_like(hs[0])
+    for t in range(len(hs) - 1, -1, -1):
+        dh += ghs[t]
+        if activation == "tanh":
+            _slope_of_tanh(hs[t], d[t])
+        else:
+            onp.greater(hs[t], 0, out=d[t])
+        d[t] *= dh
+        onp.matmul(d[t], w_h, out=dh)
+    gx, gw_x = _input_grads(wanted, d, x, w_x)
+    flat = d.reshape(-1, d.shape[-1])
+    return gx, dh, gw_x, flat.T @ _before(h0, hs).reshape(len(flat), -1), flat.sum(axis=0)
+
+
+def _simple_definition(x: Any, h: Any, w_x: Any, w_h: Any, b: Any, activation: str = "tanh") -> tuple:
+    hs = []
+    for t in range(x.shape[0]):
+        a = x[t] @ swapaxes(w_x, axis1=0, axis2=1) + h @ swapaxes(w_h, axis1=0, axis2=1) + b
+        h = tanh(a) if activation == "tanh" else relu(a)
+        hs.append(h)
+    return (stack(*hs, axis=0),)
+
+
+# ------------------------------------------------------------------ rows
+def _facts(gates: int, kept: Sequence[int], states: int, biases: int, *cases: dict) -> dict:
+    """Shape, cost and samples of a layer with so many gates; `kept` are the widths, in H, of all it returns."""
+
+    def shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+        (steps, n, _), hidden = metas[0].shape, metas[1].shape[-1]
+        dtype = onp.result_type(*(m.dtype for m in metas))
+        return tuple(Meta((steps, n, k * hidden), dtype) for k in kept)
+
+    def flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
+        (steps, n, inputs), hidden = metas[0].shape, metas[1].shape[-1]
+        return 2 * steps * n * gates * hidden * (inputs + hidden)
+
+    def samples() -> list:
+        steps, n, inputs, hidden = 3, 2, 4, 3
+        shapes = [(steps, n, inputs), *[(n, hidden)] * states, (gates * hidden, inputs), (gates * hidden, hidden)]
+        shapes += [(gates * hidden,)] * biases
+        return [(tuple(spread(*s, low=-1, high=1, seed=i) for i, s in enumerate(shapes)), case) for case in cases]
+
+    return {"shape": shape, "flops": flops, "samples": samples}
+
+
+lstm = fused("npx.lstm", _lstm, _lstm_back, _lstm_definition, main=2, **_facts(4, (1, 1, 4, 1), 2, 1, {}))
+gru = fused("npx.gru", _gru, _gru_back, _gru_definition, main=1, **_facts(3, (1, 3, 1), 1, 2, {}))
+simple_rnn = fused(
+    "npx.simple_rnn",
+    _simple,
+    _simple_back,
+    _simple_definition,
+    main=1,
+    **_facts(1, (1,), 1, 1, {"activation": "tanh"}, {"activation": "relu"}),
+)
