@@ -2,6 +2,7 @@
 
 import numpy as onp
 import pytest
+from derivatives import inexact, leaves, paired, random_like, slope
 
 import minnp.npx
 import minnp.numpy  # noqa: F401  (fills the table)
@@ -9,32 +10,11 @@ from minnp import grad, vjp
 from minnp.core.primitive import CONSTANT, TABLE, Meta
 
 ROWS = sorted(TABLE)
-STEP = 1e-5
 
 
 def cases(name):
     row = TABLE[name]
     return row, row.samples()
-
-
-def leaves(y):
-    return list(y) if isinstance(y, (tuple, list)) else [y]
-
-
-def inexact(x):
-    return onp.asarray(x).dtype.kind in "fc"
-
-
-def random_like(x, seed):
-    """Random numbers of x's shape and dtype."""
-    x, draw = onp.asarray(x), onp.random.RandomState(seed).standard_normal
-    t = draw(x.shape) + 1j * draw(x.shape) if x.dtype.kind == "c" else draw(x.shape)
-    return onp.asarray(t).astype(x.dtype) if inexact(x) else onp.zeros(x.shape, x.dtype)
-
-
-def paired(a, b):
-    """What cotangents measure of tangents: the real part of the sum of products (no conjugate)."""
-    return sum(float(onp.real(onp.sum(onp.asarray(p) * onp.asarray(q)))) for p, q in zip(leaves(a), leaves(b)))
 
 
 def differentiable(row, arrays):
@@ -48,13 +28,6 @@ def replaced(arrays, places, values):
     for i, v in zip(places, values):
         arrays[i] = v
     return arrays
-
-
-def slope(f, xs, ts, step=STEP):
-    """The derivative of f along the tangents, by central differences of fourth order."""
-    at = lambda k: [x + k * step * t for x, t in zip(xs, ts)]
-    up, down, up2, down2 = (map(onp.asarray, leaves(f(*at(k)))) for k in (1, -1, 2, -2))
-    return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in zip(up, down, up2, down2)]
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -19,6 +19,7 @@ from . import (  # rows and definitions
     composites,
     creation,
     indexing,
+    interpolation,
     matrices,
     products,
     reductions,

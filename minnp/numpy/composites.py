@@ -6,22 +6,62 @@ defines, is not in these lists.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as onp
 
 from ..core.dispatch import DEFINITIONS, defines
+from .arguments import as_array, option, plain
+from .facts import axes_of, reduced_shape
+from .indexing import take_along_axis
+from .products import convolve
 from .rebound import rebound
+from .reductions import sum_
+from .selection import sort
+from .shaping import reshape, transpose
+from .ufuncs import isnan, maximum
 
 REBOUND = """
-    angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d atleast_3d average
-    block broadcast_arrays column_stack corrcoef cov cross delete diagflat dsplit dstack ediff1d extract fliplr flipud
+    angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d atleast_3d
+    average block column_stack corrcoef cov cross delete diagflat dsplit dstack ediff1d extract fliplr flipud
     geomspace gradient hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal kron linspace
-    logspace median meshgrid moveaxis nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin
-    nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile piecewise poly polyadd polyder polydiv polyfit polyint
-    polymul polysub polyval quantile real_if_close resize rollaxis roots rot90 row_stack select setdiff1d setxor1d
-    sort_complex split tile trapezoid trapz trim_zeros union1d unwrap vander vsplit vstack
-    cumulative_sum cumulative_prod matrix_transpose unstack unique_all unique_counts unique_inverse unique_values
+    logspace median meshgrid moveaxis nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin
+    nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile piecewise poly polyadd polyder
+    polydiv polyfit polyint polysub polyval quantile real_if_close resize rollaxis roots rot90 row_stack select
+    setdiff1d setxor1d sort_complex split tile trapezoid trapz trim_zeros union1d unwrap vander vsplit vstack
+    cumulative_sum cumulative_prod matrix_transpose unstack unique_all unique_counts unique_inverse
+    unique_values
 """
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
     if hasattr(onp, _name) and getattr(onp, _name) not in DEFINITIONS:
         defines(getattr(onp, _name))(rebound(getattr(onp, _name)))
+
+
+# ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions
+@defines(onp.nanmedian)
+def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """The middle of the sorted elements, NaNs being last (NumPy's code goes through masked arrays)."""
+    a = as_array(a)
+    over = axes_of(axis, a.ndim)
+    rest = [i for i in range(a.ndim) if i not in over]
+    rows = reshape(transpose(a, axes=(*rest, *over)), shape=(*(a.shape[i] for i in rest), -1))
+    rows = sort(rows, axis=-1)
+    n = sum_(~isnan(rows), axis=-1, keepdims=True)
+    middle = take_along_axis(rows, maximum(n - 1, 0) // 2, axis=-1) + take_along_axis(
+        rows, n // 2 % rows.shape[-1], axis=-1
+    )
+    return reshape(middle / 2, shape=reduced_shape(a.shape, axis, bool(option(keepdims, False))))
+
+
+def _coefficients(p: Any) -> Any:
+    """A polynomial without its leading zeros, as poly1d has it."""
+    p = as_array(p.coeffs if isinstance(p, onp.poly1d) else p)
+    p = reshape(p, shape=(-1,))
+    first = onp.flatnonzero(plain(p))
+    return p[first[0] :] if first.size else p[:1]
+
+
+@defines(onp.polymul)
+def _polymul(a1: Any, a2: Any) -> Any:
+    return convolve(_coefficients(a1), _coefficients(a2))

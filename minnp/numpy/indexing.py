@@ -237,6 +237,7 @@ triu = primitive(
 
 # ------------------------------------------------------------------ memory
 def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    # not as_strided: its result does not show whose memory it is
     size = x.itemsize
     return onp.ndarray(shape, x.dtype, onp.ascontiguousarray(x), offset * size, [s * size for s in strides])
 

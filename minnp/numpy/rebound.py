@@ -42,7 +42,7 @@ def _rebind(function: FunctionType) -> FunctionType:
     if found is None:
         found = _FUNCTIONS[function] = FunctionType(
             function.__code__,
-            _globals_of(function.__module__),
+            _globals_of(function.__globals__["__name__"]),  # not __module__: NumPy renames that
             function.__name__,
             function.__defaults__,
             function.__closure__,
@@ -73,14 +73,14 @@ class _Namespace:
 
 
 @cache
-def _names() -> dict[Any, tuple[str, str]]:
-    """(submodule, name) of NumPy's public functions, by the function."""
-    return {
-        x: (prefix, name)
-        for prefix, module in {"linalg": onp.linalg, "fft": onp.fft, "": onp}.items()
-        for name, x in vars(module).items()
-        if callable(x) and not isinstance(x, type) and not name.startswith("_")
-    }
+def _names() -> dict[Any, tuple[str, str, Any]]:
+    """(submodule, name, function) of NumPy's public functions, by the function and by what it dispatches to."""
+    found = {}
+    for prefix, module in {"linalg": onp.linalg, "fft": onp.fft, "": onp}.items():
+        for name, x in vars(module).items():
+            if callable(x) and not isinstance(x, type) and not name.startswith("_"):
+                found[x] = found[getattr(x, "_implementation", x)] = (prefix, name, x)
+    return found
 
 
 class _ArrayConverter:
@@ -113,7 +113,12 @@ class _ArrayConverter:
         return array
 
 
-SUBSTITUTES = {onp.ndarray: ndarray}
+def _broadcast(*args: Any) -> onp.broadcast:
+    """np.broadcast, of which rebound code asks the shape."""
+    return onp.broadcast(*(onp.broadcast_to(0, as_array(a).shape) for a in args))
+
+
+SUBSTITUTES = {onp.ndarray: ndarray, onp.broadcast: _broadcast}
 if NUMPY_2:
     SUBSTITUTES[onp._core.fromnumeric._array_converter] = _ArrayConverter
 
@@ -129,7 +134,7 @@ def _ours(value: Any) -> Any:
     if not callable(value):
         return value
     if value in _names():
-        return wrapped(*_names()[value], value)
+        return wrapped(*_names()[value])
     inner = inspect.unwrap(value)
     if isinstance(inner, FunctionType) and inner.__module__.partition(".")[0] == "numpy":
         return _rebind(inner)

@@ -10,7 +10,7 @@ from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from .arguments import as_array, plain, spelled
 from .facts import same, sampled, spread
-from .indexing import add_along_axis, take_along_axis
+from .indexing import add_along_axis, take, take_along_axis
 from .shaping import reshape
 
 INT = onp.dtype(onp.intp)
@@ -117,3 +117,20 @@ def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect
 @defines(onp.argpartition)
 def _argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
     return argpartition(as_array(a), kth=plain(kth), axis=axis, kind=kind)
+
+
+@defines(onp.unique)
+def _unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    **options: Any,
+) -> Any:
+    """The values are taken from where NumPy found them first, so they keep their gradient."""
+    a = as_array(ar)
+    _, first, *rest = onp.unique(plain(a), True, return_inverse, return_counts, axis, **options)
+    values = take(reshape(a, shape=(a.size,)) if axis is None else a, first, axis=axis or 0)
+    results = (values, *([first] if return_index else []), *rest)
+    return values if len(results) == 1 else results

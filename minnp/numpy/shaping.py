@@ -14,7 +14,7 @@ from ..core.array import ndarray
 from ..core.dispatch import defines
 from ..core.primitive import Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
-from .facts import axes_of, axis_of, same, sampled, spread
+from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
 
 
 # ------------------------------------------------------------------ broadcasting
@@ -258,6 +258,13 @@ defines(onp.transpose)(spelled(transpose, "a | axes"))
 @defines(onp.broadcast_to)
 def _broadcast(array: Any, shape: Any, subok: bool = False) -> Any:
     return broadcast_to(as_array(array), shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape)))
+
+
+@defines(onp.broadcast_arrays)
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    arrays = tuple(map(as_array, arrays))
+    shape = onp.broadcast_shapes(*(a.shape for a in arrays))
+    return (tuple if NUMPY_2 else list)(broadcast_to(a, shape=shape) for a in arrays)
 
 
 def _memory_order(a: ndarray, order: str) -> str:
