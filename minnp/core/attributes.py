@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as onp
 from .. import errors
 from . import public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
+from .dispatch import bind
 from .primitive import TABLE
 from .public import array_function, array_ufunc
 from .state import state
@@ -80,6 +82,10 @@ def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.nd
     return a.copy() if copy else a
 
 
+def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: bool = False) -> ndarray:
+    return array if type(array) is ndarray else handle(array)
+
+
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
     return _rebuild, (onp.asarray(self),)
 
@@ -108,6 +114,8 @@ for _name, _special in {
     "repr": lambda self: repr(shown(self)),
     "str": lambda self: str(shown(self)),
     "array": _array,
+    "array_wrap": _array_wrap,
+    "array_prepare": _array_wrap,
     "reduce_ex": _reduce_ex,
     "deepcopy": _deepcopy,
     "copy": lambda self: self.copy(),
@@ -136,11 +144,25 @@ def _host_fact(name: str) -> property:
 
     def set_(self: ndarray, value: Any) -> None:
         a = read(self)
-        if type(a) is not Host:
-            raise AttributeError(f"the {name} of a traced or device array cannot be set; use x.reshape or x.astype")
-        setattr(a, name, value)
+        if type(a) is Host:
+            setattr(a, name, value)
+        elif name == "shape":
+            _set_shape(self, a, value)
+        else:
+            raise AttributeError(f"the {name} of a traced or device array cannot be set; use x.astype or x.view")
 
     return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
+
+
+def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
+    """Give a traced handle another shape: a view is read through one more step, a root holds the reshaped value."""
+    step = (TABLE["reshape"], {"shape": shape})
+    reshaped = bind(step[0], (value,), step[1])
+    if self._root is not None:
+        self._path = (*self._path, step)
+    elif any(type(r) is ndarray and r._root is self for r in gc.get_referrers(self)):
+        raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
+    self._value = reshaped
 
 
 for _name in ("ndim", "size"):

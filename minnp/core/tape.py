@@ -246,7 +246,7 @@ class GradTrace:
                     results = grads[parents[0]] = {}
                 results[params] = g
                 continue
-            if row.elementwise:
+            if row.elementwise and not params:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
                 for i, p in enumerate(parents):

@@ -18,7 +18,7 @@ from .ufuncs import remainder, where
 
 # ------------------------------------------------------------------ interp
 def _segment(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any, Any]:
-    """For each x: its segment of the table, its place there (0 to 1), the segment's slope, whether x is in the table."""
+    """For each x: its segment of the table, its place there (0 to 1), the slope, whether x is in the table."""
     n = xp.shape[0]
     i = searchsorted(xp[1 : n - 1], x, side="right")  # the end segments reach outwards
     x0, x1, f0, f1 = take(xp, i), take(xp, i + 1), take(fp, i), take(fp, i + 1)
