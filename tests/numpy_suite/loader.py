@@ -41,10 +41,8 @@ def meaning(module: str, name: str | None = None) -> Any:
     source = ours(module)
     if source is not None and hasattr(source, name):
         return getattr(source, name)
-    submodule = f"{module}.{name}"
-    if find(submodule):
-        return meaning(submodule)
-    return getattr(Translated(importlib.import_module(module)), name)
+    real = importlib.import_module(module)
+    return getattr(Translated(real), name) if hasattr(real, name) else meaning(f"{module}.{name}")
 
 
 @cache
