@@ -7,6 +7,10 @@ it raises.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -247,7 +251,7 @@ def function(name: str, host: Callable) -> Callable:
     e = entry(name, host)
     simple = not e.writes
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not state.busy and simple and not kwargs:
             values = []
             for a in args:
@@ -280,15 +284,46 @@ def function(name: str, host: Callable) -> Callable:
     return finish(call, name, host)
 
 
-def finish(call: Callable, name: str, host: Any) -> Callable:
-    """Give a public function NumPy's name, documentation and signature, and register it."""
+class Home:
+    """What a public function is bound to. A bound method, unlike a function, is not bound again by a class whose
+    attribute it becomes: `class Layer: activation = np.tanh` works, as it does with NumPy's builtins and ufuncs."""
+
+    __slots__ = ("address", "host")
+
+    def __init__(self, call: Callable, host: Any) -> None:
+        self.address, self.host = (call.__module__, call.__qualname__), host
+
+    def __repr__(self) -> str:
+        return repr(self.host)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != self.address[1]:
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.address[0]), name)
+
+    def __reduce__(self) -> tuple:
+        return _home, self.address
+
+
+def _home(module: str, name: str) -> Home:
+    return getattr(importlib.import_module(module), name).__self__
+
+
+def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
+    """The public function made of `call`, which takes its home first: with NumPy's name, documentation and signature."""
     call.__name__ = name.rpartition(".")[2]
     call.__qualname__ = call.__name__
     call.__module__ = "minnp.numpy" if "." not in name else "minnp.numpy." + name.rpartition(".")[0]
     call.__doc__ = getattr(host, "__doc__", None)
     call.__wrapped__ = host
-    PUBLIC[host] = call
-    return call
+    with contextlib.suppress(ValueError):  # a builtin may have none
+        signature = inspect.signature(host)
+        call.__signature__ = signature.replace(parameters=[_HOME, *signature.parameters.values()])
+    PUBLIC[host] = public = types.MethodType(call, Home(call, host) if home is None else home)
+    return public
+
+
+_HOME = inspect.Parameter("home", inspect.Parameter.POSITIONAL_ONLY)
 
 
 # ------------------------------------------------------------------ NEP 13 and NEP 18

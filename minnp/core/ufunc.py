@@ -20,7 +20,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
     e = entry(name, ufunc)
     row = TABLE.get(ufunc.__name__)
 
-    def call(a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+    def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if type(a) is not ndarray or args or kwargs or state.busy:
             return invoke(e, args if a is MISSING else (a, *args), kwargs)
         x = a._host
@@ -44,7 +44,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
     e = entry(name, ufunc)
     row = TABLE.get(ufunc.__name__)
 
-    def call(a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+    def call(home: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs or state.busy:
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
         x = a._host if type(a) is ndarray else a if type(a) in NUMBERS else MISSING
@@ -87,23 +87,24 @@ def make_ufunc(name: str, host: onp.ufunc) -> Callable:
     """The public form of a ufunc: a function, for speed, with a ufunc's attributes and methods."""
     kind = unary if (host.nin, host.nout) == (1, 1) else binary if (host.nin, host.nout) == (2, 1) else function
     call = kind(name, host)
+    facts = call.__func__
     for fact in UFUNC_FACTS:
-        setattr(call, fact, getattr(host, fact))
+        setattr(facts, fact, getattr(host, fact))
     for method in UFUNC_METHODS:
         bound = getattr(host, method, None)
         if bound is None:
             continue
         if method.startswith(("resolve", "_resolve")):
-            setattr(call, method, bound)
+            setattr(facts, method, bound)
             continue
         e = entry(f"{name}.{method}", bound, writes=(0,) if method == "at" else ())
         e.definition = _ufunc_method(call, method, e)
-        setattr(call, method, finish(_general(e), f"{name}.{method}", bound))
+        setattr(facts, method, finish(_general(e), f"{name}.{method}", bound, call))
     return call
 
 
 def _general(e: Entry) -> Callable:
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
         return invoke(e, args, kwargs)
 
     return call
