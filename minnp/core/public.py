@@ -310,7 +310,7 @@ def _home(module: str, name: str) -> Home:
 
 
 def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
-    """The public function made of `call`, which takes its home first: with NumPy's name, documentation and signature."""
+    """The public function made of `call`, which takes its home first, with NumPy's name, text and signature."""
     call.__name__ = name.rpartition(".")[2]
     call.__qualname__ = call.__name__
     call.__module__ = "minnp.numpy" if "." not in name else "minnp.numpy." + name.rpartition(".")[0]
