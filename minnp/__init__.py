@@ -8,6 +8,7 @@ import os
 
 from .core.context import Context, cpu, current_context, gpu, set_context
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
+from .core.host import memory_reuse, num_threads, set_num_threads
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.report import report, reset_report
 from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
@@ -24,12 +25,15 @@ __all__ = [
     "gpu",
     "grad",
     "grad_and_loss",
+    "memory_reuse",
+    "num_threads",
     "policy",
     "report",
     "reset_report",
     "set_backend",
     "set_context",
     "set_global_policy",
+    "set_num_threads",
     "stop_gradient",
     "value_and_grad",
     "vjp",

@@ -12,6 +12,7 @@ from .. import errors
 from . import public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
+from .host import owned
 from .primitive import TABLE
 from .public import array_function, array_ufunc
 from .state import state
@@ -183,7 +184,8 @@ ndarray.dtype = _set_host("dtype")
 def _base(self: ndarray) -> Any:
     if self._root is not None:
         return self._root
-    base = shown(self).base
+    a = shown(self)
+    base = None if owned(a) else a.base
     return handle(base) if type(base) is Host else base
 
 

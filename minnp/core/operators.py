@@ -10,6 +10,9 @@ import numpy as onp
 
 from . import public
 from .array import handle, ndarray, new, on_value, on_values, read, unwrap, wrap
+from .host import FUNCTIONS as LARGE_FUNCTIONS
+from .host import call as call_large
+from .host import run as run_host
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, invoke
 from .state import capture, state
@@ -29,6 +32,8 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     method = f"__{'r' if reflected else ''}{op}__"
     host = (lambda a, b: kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
+    if reflected:
+        LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})
     public.report.HOST_CALLS[method] = e
 
     def call(self: ndarray, other: Any) -> Any:
@@ -125,7 +130,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if not traced:
         if state.tapes:
             release(a)
-        kernel(a, b)
+        run_host(kernel, (a, b), {})
         return self
     result = TABLE[name](
         self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
@@ -149,7 +154,7 @@ for _op, _name in UNARY.items():
 def _getitem(self: ndarray, index: Any) -> Any:
     a = self._host
     i = index._host if type(index) is ndarray else index
-    if a is not None and i is not None and not state.busy and a.size < public.LARGE:
+    if a is not None and i is not None and not state.busy and (type(i) is not Host or i.size < public.LARGE):
         out = a[i]
         if type(out) is not Host:
             return out
@@ -172,7 +177,7 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if a is not None and not state.busy and not state.tapes:
         i = index._host if type(index) is ndarray else index
         v = value._host if type(value) is ndarray else value if type(value) in PLAIN else None
-        if i is not None and v is not None and type(i) in _SIMPLE:
+        if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < public.LARGE):
             a[i] = v
             return
     write(self, index, value)

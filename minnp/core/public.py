@@ -21,6 +21,8 @@ from . import array as _array
 from . import context, policy, report
 from .array import bind, ndarray, new, read, unwrap, wrap
 from .dispatch import DEFINITIONS
+from .host import LARGE
+from .host import run as run_host
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer
@@ -32,7 +34,6 @@ PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t,
 PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 NUMBERS = {int, float, complex, bool} | {t for t in PLAIN if isinstance(t, type) and issubclass(t, onp.number)}
 MISSING = object()
-LARGE = 1 << 62  # elements from which core.host (threads, recycled buffers) takes over; it sets this when imported
 
 
 class Entry:
@@ -92,7 +93,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
     e.calls += 1
     if state.tapes:
         _release_written(e, args, values, options)
-    return wrap(e.host(*values, **options), sources)
+    return wrap(run_host(e.host, values, options), sources)
 
 
 def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:

@@ -6,6 +6,7 @@ Untraced, a write goes straight into the buffer, after live tapes took copies of
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as onp
@@ -13,6 +14,7 @@ import numpy as onp
 from .. import errors
 from .array import ndarray, path_of, read, replay, stack_nested, unwrap
 from .dispatch import bind
+from .host import run as run_host
 from .primitive import TABLE, primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete, owner
@@ -123,7 +125,7 @@ def write(h: ndarray, index: Any, value: Any) -> None:
             raise ValueError("assignment destination is read-only")
         if state.tapes:
             release(current)
-        current[index] = value
+        run_host(operator.setitem, (current, index, value), {})
         return
     root = h if h._root is None else h._root
     path, old = path_of(h), read(root)

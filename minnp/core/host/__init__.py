@@ -7,6 +7,7 @@ the caller then calls NumPy. `function` is NumPy's own callable or one of Python
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
@@ -22,7 +23,7 @@ LARGE = 1 << 17
 FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS}
 
 
-def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def call(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
     """function(*args, **kwargs) on host arrays, or NotImplemented where NumPy does as well.
 
     `operator.setitem` returns None when it has written."""
@@ -30,6 +31,15 @@ def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if ours is not None:
         return ours(*args, **kwargs)
     return ufunc(function, args, kwargs)
+
+
+def run(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
+    """function(*args, **kwargs), done here if an argument is large enough for that."""
+    for a in args:
+        if type(a) is onp.ndarray and a.size >= LARGE:
+            out = call(function, args, kwargs)
+            return function(*args, **kwargs) if out is NotImplemented else out
+    return function(*args, **kwargs)
 
 
 def statistics() -> dict[str, int]:

@@ -203,6 +203,11 @@ def copy(a: Any, *other: Any, **others: Any) -> Any:
     return NotImplemented if other or others or type(a) is not onp.ndarray else astype(a, a.dtype)
 
 
+def copy_method(a: Any, *other: Any, **others: Any) -> Any:
+    """a.copy(), which is in C order."""
+    return copy(a, *other, **others) if a.flags.c_contiguous else NotImplemented
+
+
 def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any) -> Any:
     """onp.clip(a, least, most) of floating point numbers with both bounds."""
     if other or others or type(a) is not onp.ndarray or a.dtype.kind != "f" or least is None or most is None:
@@ -211,24 +216,6 @@ def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any
 
 
 clip_kernel = (onp._core if hasattr(onp, "_core") else onp.core).umath.clip
-
-
-def full(shape: Any, value: Any, dtype: Any = None, *other: Any, **others: Any) -> Any:
-    """onp.full(shape, value, dtype)."""
-    if other or others or not isinstance(value, SCALARS):
-        return NotImplemented
-    dtype = onp.asarray(value).dtype if dtype is None else onp.dtype(dtype)
-    shape = shape if type(shape) is tuple else (shape,)
-    if dtype.kind not in "biufc" or not all(type(d) is int and d >= 0 for d in shape):
-        return NotImplemented
-    out = memory.empty(shape, dtype)
-    onp.copyto(out, value, casting="unsafe")
-    return out
-
-
-def ones(shape: Any, dtype: Any = float, *other: Any, **others: Any) -> Any:
-    """onp.ones(shape, dtype)."""
-    return NotImplemented if other or others else full(shape, 1, dtype or float)
 
 
 def power(a: Any, b: Any) -> Any:
@@ -270,6 +257,6 @@ FUNCTIONS = {
     onp.ndarray.astype: astype,
     onp.copy: copy,
     onp.clip: clip,
-    onp.full: full,
-    onp.ones: ones,
+    onp.ndarray.copy: copy_method,
+    onp.ndarray.clip: clip,
 }

@@ -270,14 +270,14 @@ def statistic(function: Callable) -> Callable:
     return call
 
 
-FUNCTIONS = {
-    onp.sum: reducer(onp.add),
-    onp.prod: reducer(onp.multiply),
-    onp.max: reducer(onp.maximum),
-    onp.min: reducer(onp.minimum),
-    onp.amax: reducer(onp.maximum),
-    onp.amin: reducer(onp.minimum),
-    onp.mean: statistic(mean),
-    onp.var: statistic(var),
-    onp.std: statistic(std),
+REDUCERS = {
+    "sum": reducer(onp.add),
+    "prod": reducer(onp.multiply),
+    "max": reducer(onp.maximum),
+    "min": reducer(onp.minimum),
+    "mean": statistic(mean),
+    "var": statistic(var),
+    "std": statistic(std),
 }
+FUNCTIONS = {getattr(home, name): ours for name, ours in REDUCERS.items() for home in (onp, onp.ndarray)}
+FUNCTIONS |= {onp.amax: REDUCERS["max"], onp.amin: REDUCERS["min"]}

@@ -252,4 +252,21 @@ def ambiguous(x: onp.ndarray) -> bool:
     return nans > 1 or (zeros.size > 0 and bool(zeros.any() != zeros.all()))
 
 
-FUNCTIONS = {onp.where: where, onp.take: take, onp.sort: sort, operator.getitem: getitem, operator.setitem: setitem}
+def sort_in_place(a: onp.ndarray, *other: Any, **others: Any) -> Any:
+    """a.sort() along the last axis."""
+    ordered = sort(a, *other, **others) if a.flags.writeable else NotImplemented
+    if ordered is NotImplemented:
+        return NotImplemented
+    a[...] = ordered
+    return None
+
+
+FUNCTIONS = {
+    onp.where: where,
+    onp.take: take,
+    onp.ndarray.take: take,
+    onp.sort: sort,
+    onp.ndarray.sort: sort_in_place,
+    operator.getitem: getitem,
+    operator.setitem: setitem,
+}
