@@ -70,15 +70,17 @@ class Job:
         for ticket in self.tickets:
             ticket.acquire()
 
-    def drain(self) -> None:
-        """Work on the indices nobody has taken; a failure keeps everyone from taking more."""
+    def drain(self, helping: bool) -> None:
+        """Work on the indices nobody has taken. A failure is noted, raised in the caller, and ends the job."""
         i = -1
         try:
             for i in self.indices:
                 self.work(i)
-        except BaseException as failure:  # raised again in the calling thread, whatever it is
+        except BaseException as failure:
             self.failures.append((i, failure))
             self.indices = iter(())
+            if not helping:
+                raise
 
 
 def worker(queue: SimpleQueue[Job]) -> None:
@@ -91,7 +93,7 @@ def worker(queue: SimpleQueue[Job]) -> None:
             ticket = job.tickets.pop()
         except IndexError:  # the caller was done before this thread woke up
             continue
-        job.drain()
+        job.drain(helping=True)
         job.flags |= flags
         flags.clear()
         ticket.release()
@@ -147,7 +149,7 @@ def finish(job: Job) -> set[str]:
     tickets = tuple(job.tickets)
     with noting(job.flags):
         try:
-            job.drain()
+            job.drain(helping=False)
         finally:
             withdrawn = set()
             while job.tickets:
@@ -158,9 +160,9 @@ def finish(job: Job) -> set[str]:
             for ticket in tickets:
                 if ticket not in withdrawn:
                     ticket.acquire()
-    job.work = None  # the queue may hold the job for a while yet, but not the arrays
-    if job.failures:
-        raise min(job.failures, key=lambda failure: failure[0])[1]
+            job.work = None  # the queue may hold the job for a while yet, but not the arrays
+            if job.failures:
+                raise min(job.failures, key=lambda failure: failure[0])[1] from None
     return job.flags
 
 
