@@ -6,12 +6,12 @@ import numpy as onp
 import pytest
 
 from minnp.core.primitive import TABLE, Joint
-from minnp.npx import norm, recurrent
+from minnp.npx import norms, recurrent
 from minnp.npx.fused import pulled
 
 # A fused row's backward kernel sees gradients of its main results only; the generic row tests give it all of them.
 FUSED = {
-    "npx.normalize": (norm._definition, 3),
+    "npx.normalize": (norms._definition, 3),
     "npx.lstm": (recurrent._lstm_definition, 2),
     "npx.gru": (recurrent._gru_definition, 1),
     "npx.simple_rnn": (recurrent._simple_definition, 1),

@@ -17,7 +17,7 @@ from ..core.primitive import Meta
 from ..numpy.facts import spread
 from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
-from .activation import relu, sigmoid
+from .activations import relu, sigmoid
 from .fused import fused
 
 

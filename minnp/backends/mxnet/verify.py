@@ -16,7 +16,6 @@ from typing import Any
 import numpy as onp
 
 import minnp.npx
-import minnp.npx.convolution
 import minnp.numpy
 import minnp.numpy.factors
 import minnp.numpy.systems  # noqa: F401  (they fill the table)

@@ -10,7 +10,7 @@ import numpy as onp
 from ..core.primitive import Meta, Primitive, per_element, primitive
 from ..numpy.facts import spread
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, where
-from .erf import ROOT_PI, erf_kernel, erfinv_kernel
+from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
 
 HALF_ROOT = 0.7071067811865476  # 1 / sqrt(2)
 NORMAL = 0.3989422804014327  # 1 / sqrt(2 pi)

@@ -1,0 +1,39 @@
+"""What npx functions do with MXNet's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..numpy.arguments import as_array
+from ..numpy.shaping import reshape
+
+# Arguments of MXNet's operators that say how to compute, not what: accepted, and without effect.
+HINTS = {"workspace", "cudnn_tune", "cudnn_off", "min_calib_range", "max_calib_range", "sparse_grad"}
+
+
+def check_hints(name: str, hints: dict) -> None:
+    unknown = sorted(set(hints) - HINTS)
+    if unknown:
+        raise TypeError(f"npx.{name}() got an unexpected keyword argument {unknown[0]!r}")
+
+
+def sizes(value: Any, n: int, default: int, what: str) -> tuple[int, ...]:
+    """A size per spatial axis, from None, a number or a sequence."""
+    if value is None:
+        return (default,) * n
+    sizes = (value,) * n if isinstance(value, (int, onp.integer)) else tuple(value)
+    if len(sizes) not in (0, n):
+        raise ValueError(f"{what}={value!r}: expected {n} sizes, one for each spatial axis")
+    return tuple(map(int, sizes)) or (default,) * n
+
+
+def check_layout(layout: str | None) -> None:
+    if layout not in (None, "NCW", "NCHW", "NCDHW"):
+        raise ValueError(f"layout={layout!r}: data is [N, C, *spatial]; move the channels with np.moveaxis")
+
+
+def per_channel(x: Any, ndim: int, axis: int = 1) -> Any:
+    """A vector as an array that broadcasts along `axis`."""
+    return reshape(as_array(x), shape=tuple(-1 if i == axis else 1 for i in range(ndim)))

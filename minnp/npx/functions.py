@@ -1,0 +1,187 @@
+"""Activations, softmax and dropout as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import ndarray
+from ..numpy.arguments import as_array, plain
+from ..numpy.facts import axes_of, axis_of
+from ..numpy.shaping import astype
+from ..numpy.ufuncs import absolute, tanh, where
+from . import activations as rows
+from .arguments import per_channel
+
+
+# ------------------------------------------------------------------ activations
+def relu(data: Any) -> ndarray:
+    """max(data, 0); the gradient at 0 is 0."""
+    return rows.relu(as_array(data))
+
+
+def sigmoid(data: Any) -> ndarray:
+    """1 / (1 + exp(-data))."""
+    return rows.sigmoid(as_array(data))
+
+
+def softplus(data: Any) -> ndarray:
+    """log(1 + exp(data)), MXNet's softrelu."""
+    return rows.softplus(as_array(data))
+
+
+def silu(data: Any) -> ndarray:
+    """data * sigmoid(data), also called swish."""
+    return rows.silu(as_array(data))
+
+
+def gelu(data: Any) -> ndarray:
+    """data times the normal distribution function of data (Hendrycks and Gimpel 2016), with the exact erf."""
+    return rows.gelu(as_array(data))
+
+
+def erf(data: Any) -> ndarray:
+    """The error function."""
+    return rows.erf(as_array(data))
+
+
+def erfinv(data: Any) -> ndarray:
+    """The inverse of erf on [-1, 1]; NaN outside."""
+    return rows.erfinv(as_array(data))
+
+
+def smooth_l1(data: Any, scalar: float = 1.0) -> ndarray:
+    """(scalar data)^2 / 2 where |data| < 1 / scalar^2, else |data| - 1 / (2 scalar^2): Huber's loss."""
+    return rows.smooth_l1(as_array(data), scalar=float(scalar))
+
+
+def _softsign(x: Any) -> Any:
+    return x / (1 + absolute(x))
+
+
+ACTIVATIONS: dict[str, Callable] = {
+    "relu": rows.relu,
+    "sigmoid": rows.sigmoid,
+    "tanh": tanh,
+    "softrelu": rows.softplus,
+    "softsign": _softsign,
+    "log_sigmoid": lambda x: -rows.softplus(-x),
+    "mish": lambda x: x * tanh(rows.softplus(x)),
+    "silu": rows.silu,
+    "gelu": rows.gelu,
+}
+
+
+def activation(data: Any, act_type: str) -> ndarray:
+    """The activation called `act_type`: relu, sigmoid, tanh, softrelu, softsign, log_sigmoid, mish, silu or gelu."""
+    if act_type not in ACTIVATIONS:
+        raise ValueError(f"act_type={act_type!r}: choose from {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[act_type](as_array(data))
+
+
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # Klambauer et al. 2017
+
+
+def leaky_relu(
+    data: Any,
+    gamma: Any = None,
+    act_type: str = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+) -> ndarray:
+    """data where positive; below 0, by act_type:
+
+    leaky   slope * data
+    prelu   gamma * data, gamma one number or one per channel
+    rrelu   data times the middle of lower_bound and upper_bound (what MXNet does outside training)
+    elu     slope * (exp(data) - 1)
+    selu    elu with the constants of Klambauer et al. 2017, for the positive part too
+    gelu    the gelu
+    """
+    x = as_array(data)
+    if act_type == "prelu":
+        gamma = as_array(gamma)
+        return where(x > 0, x, x * (gamma if gamma.ndim == 0 else per_channel(gamma, x.ndim, min(1, x.ndim - 1))))
+    if act_type == "selu":
+        return rows.elu(x, alpha=SELU_ALPHA) * SELU_SCALE
+    if act_type in ("leaky", "rrelu"):
+        return rows.leaky_relu(x, slope=float(slope if act_type == "leaky" else (lower_bound + upper_bound) / 2))
+    if act_type == "elu":
+        return rows.elu(x, alpha=float(slope))
+    if act_type == "gelu":
+        return rows.gelu(x)
+    raise ValueError(f"act_type={act_type!r}: choose from leaky, prelu, rrelu, elu, selu, gelu")
+
+
+# ------------------------------------------------------------------ softmax
+def _scaled(data: Any, temperature: float | None, dtype: Any) -> ndarray:
+    x = as_array(data)
+    if dtype is not None:
+        x = astype(x, dtype=onp.dtype(dtype))
+    return x if temperature in (None, 1.0) else x / temperature
+
+
+def _within(x: Any, length: Any, axis: int) -> onp.ndarray:
+    """A mask of the first `length` places along an axis; length has x's shape without that axis."""
+    axis = axis_of(axis, x.ndim)
+    order = onp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    return order < onp.expand_dims(onp.asarray(plain(as_array(length))), axis)
+
+
+def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None, use_length: bool = False,
+            dtype: Any = None) -> ndarray:  # fmt: skip
+    """exp(data / temperature), scaled to sum to 1 along an axis; with `length`, over its first places and 0 beyond."""
+    x = _scaled(data, temperature, dtype)
+    if length is None:
+        return rows.softmax(x, axis=axis)
+    return masked_softmax(x, _within(x, length, axis), axis)
+
+
+def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use_length: bool = False,
+                length: Any = None, dtype: Any = None) -> ndarray:  # fmt: skip
+    """log(softmax(data)), without overflow."""
+    x = _scaled(data, temperature, dtype)
+    if length is None:
+        return rows.log_softmax(x, axis=axis)
+    return masked_log_softmax(x, _within(x, length, axis), axis)
+
+
+def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
+    """The softmax over the places where mask is true, and 0 elsewhere; 0 everywhere if the mask is false everywhere."""
+    x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
+    lowest = float(onp.finfo(x.dtype).min)  # not -inf: a row without places must not become NaN
+    return where(mask, rows.softmax(where(mask, x, lowest), axis=axis), 0.0)
+
+
+def masked_log_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
+    """log(masked_softmax(...)): -inf where mask is false."""
+    x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
+    lowest = float(onp.finfo(x.dtype).min)
+    return where(mask, rows.log_softmax(where(mask, x, lowest), axis=axis), -onp.inf)
+
+
+# ------------------------------------------------------------------ dropout
+def dropout(
+    data: Any, p: float = 0.5, axes: Sequence[int] = (), *, rng: Any = None, mask: Any = None, training: bool = True
+) -> ndarray:
+    """data with a fraction p of its elements set to 0 and the others divided by 1 - p; data itself outside training.
+
+    axes   along these an element is kept or dropped as a whole
+    rng    a np.random.Generator or RandomState; None: np.random's own stream, which np.random.seed seeds
+    mask   which elements to keep, instead of drawing
+    """
+    x = as_array(data)
+    if not training or (p == 0 and mask is None):
+        return x
+    if not 0 <= p < 1:
+        raise ValueError(f"dropout drops a fraction p in [0, 1); got {p}")
+    if mask is None:
+        if rng is None:
+            from ..numpy import random as rng
+        shape = tuple(1 if i in axes_of(axes, x.ndim) else n for i, n in enumerate(x.shape)) if axes else x.shape
+        mask = rng.random(shape) >= p
+    keep = onp.asarray(plain(as_array(mask))).astype(x.dtype)
+    return x * (keep / x.dtype.type(1 - p))

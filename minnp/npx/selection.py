@@ -1,0 +1,141 @@
+"""Picking, one-hot, embeddings, and MXNet's other small array operators."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import ndarray
+from ..numpy.arguments import as_array, plain
+from ..numpy.facts import axis_of
+from ..numpy.indexing import index_add as add_at
+from ..numpy.indexing import take, take_along_axis
+from ..numpy.products import matmul
+from ..numpy.selection import argsort
+from ..numpy.shaping import broadcast_to, reshape, squeeze, swapaxes
+
+
+def integers(x: Any) -> onp.ndarray:
+    """Indices as integers: MXNet keeps them in floats."""
+    return onp.asarray(plain(as_array(x))).astype(onp.intp)
+
+
+def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32") -> ndarray:
+    """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none."""
+    return as_array(onp.where(integers(data)[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
+
+
+def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> ndarray:
+    """One element of data for each place along the other axes: data[i, index[i]], for axis=-1 of a matrix.
+
+    mode   "clip" or "wrap": what an index out of range means
+    """
+    x, place = as_array(data), integers(index)
+    axis = axis_of(axis, x.ndim)
+    if place.ndim < x.ndim:
+        place = onp.expand_dims(place, axis)
+    n = x.shape[axis]
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"mode={mode!r}: choose from clip, wrap")
+    place = onp.clip(place, 0, n - 1) if mode == "clip" else place % n
+    y = take_along_axis(x, place, axis=axis)
+    return y if keepdims else squeeze(y, axis=axis)
+
+
+def topk(
+    data: Any, axis: int | None = -1, k: int = 1, ret_typ: str = "indices", is_ascend: bool = False,
+    dtype: Any = "float32",
+) -> Any:  # fmt: skip
+    """The k largest (is_ascend: smallest) elements along an axis (None: of all), in order.
+
+    ret_typ   "value"; "indices", in `dtype` (float32, as in MXNet); "both", as (value, indices); or "mask", of data's
+              shape, with 1 at the chosen places
+    """
+    x = as_array(data)
+    if axis is None:
+        if ret_typ == "mask":
+            return reshape(topk(x.reshape(-1), 0, k, ret_typ, is_ascend), shape=x.shape)
+        x, axis = reshape(x, shape=(x.size,)), 0
+    axis = axis_of(axis, x.ndim)
+    key = x if is_ascend else -x
+    order = onp.take(onp.asarray(plain(argsort(key, axis=axis, kind="stable"))), onp.arange(k), axis=axis)
+    if ret_typ == "mask":
+        mask = onp.zeros(x.shape, x.dtype)
+        onp.put_along_axis(mask, order, 1, axis=axis)
+        return as_array(mask)
+    indices = as_array(order.astype(dtype))
+    if ret_typ == "indices":
+        return indices
+    value = take_along_axis(x, order, axis=axis)
+    if ret_typ not in ("value", "both"):
+        raise ValueError(f"ret_typ={ret_typ!r}: choose from value, indices, mask, both")
+    return value if ret_typ == "value" else (value, indices)
+
+
+def embedding(
+    data: Any, weight: Any, input_dim: int | None = None, output_dim: int | None = None, dtype: Any = None,
+    sparse_grad: bool = False,
+) -> ndarray:  # fmt: skip
+    """weight[data]: indices [...] and weight [V, D] give [..., D]. IndexError for an index out of range."""
+    return take(as_array(weight), integers(data), axis=0)
+
+
+def gather_nd(data: Any, indices: Any) -> ndarray:
+    """data[indices[0], indices[1], ...]: indices [M, *S] give [*S, *the axes after the first M]."""
+    return as_array(data)[tuple(integers(indices))]
+
+
+def index_add(data: Any, ind: Any, val: Any) -> ndarray:
+    """A copy of data with val added at data[ind[0], ind[1], ...]; places named twice receive both. ind is [M, *S]."""
+    x, index = as_array(data), tuple(integers(ind))
+    val = broadcast_to(as_array(val), shape=onp.empty(x.shape, bool)[index].shape)
+    return x + add_at(val, shape=x.shape, index=index)
+
+
+def index_update(data: Any, ind: Any, val: Any) -> ndarray:
+    """A copy of data with val written at data[ind[0], ind[1], ...]; ind is [M, *S]."""
+    y = as_array(data).copy()
+    y[tuple(integers(ind))] = val
+    return y
+
+
+def batch_dot(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> ndarray:
+    """The matrix product of every pair of matrices in two stacks."""
+    a, b = as_array(a), as_array(b)
+    a = swapaxes(a, axis1=-2, axis2=-1) if transpose_a else a
+    return matmul(a, swapaxes(b, axis1=-2, axis2=-1) if transpose_b else b)
+
+
+def batch_flatten(data: Any) -> ndarray:
+    """[N, ...] as [N, D]."""
+    x = as_array(data)
+    return reshape(x, shape=(x.shape[0], prod(x.shape[1:])))
+
+
+def reshape_like(lhs: Any, rhs: Any) -> ndarray:
+    """lhs in the shape of rhs."""
+    return reshape(as_array(lhs), shape=tuple(as_array(rhs).shape))
+
+
+def broadcast_like(lhs: Any, rhs: Any) -> ndarray:
+    """lhs broadcast to the shape of rhs."""
+    return broadcast_to(as_array(lhs), shape=tuple(as_array(rhs).shape))
+
+
+def arange_like(data: Any, start: float = 0.0, step: float = 1.0, axis: int | None = None) -> ndarray:
+    """start, start + step, ... in data's dtype: as many as data has along `axis`, or one for each element of data."""
+    x = as_array(data)
+    shape = x.shape if axis is None else (x.shape[axis],)
+    return as_array((start + step * onp.arange(prod(shape))).reshape(shape).astype(x.dtype))
+
+
+def shape_array(data: Any) -> ndarray:
+    """data.shape as an array of int64."""
+    return as_array(onp.array(as_array(data).shape, onp.int64))
+
+
+def nonzero(data: Any) -> ndarray:
+    """The indices of nonzero elements, one row for each: [count, ndim] of int64."""
+    return as_array(onp.argwhere(onp.asarray(plain(as_array(data)))).astype(onp.int64))
