@@ -12,7 +12,7 @@ from .. import errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
-from .primitive import Primitive
+from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer, lower
 
@@ -70,7 +70,8 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
     policy = policies.current()
     why = ""
     for backend in policy.candidates(row, values, params, home):
-        kernel = backend.kernel(row)
+        # Only operators of the table have kernels: a fallback shares its name with one at most.
+        kernel = backend.kernel(row) if TABLE.get(row.name) is row else None
         why = f"{backend.name} has no verified kernel" if kernel is None else backend.supports(row, values, params)
         if not why:
             start = perf_counter()
@@ -79,7 +80,8 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
             except errors.BackendUnsupportedError as refusal:
                 why = str(refusal)
                 continue
-            report.record(row.name, backend.name, perf_counter() - start, values, "")
+            ran = "numpy" if kernel is row.numpy else backend.name
+            report.record(row.name, ran, perf_counter() - start, values, "")
             return out
     if policy.only and policy.backend is not None:
         raise errors.FallbackError(

@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import backends
 from .primitive import Primitive
+from .report import show_op_stat as show_op_stat  # MinPy writes np.policy.show_op_stat()
 from .state import state
 
 

@@ -120,8 +120,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if definition is None:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
-    else:
-        e.calls += 1
+    else:  # its rows count themselves
         result = as_handles(definition(*args, **kwargs))
     if out is None or out is ... or (type(out) is tuple and all(o is None for o in out)):
         return result

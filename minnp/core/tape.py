@@ -73,7 +73,11 @@ class GradTrace:
                 raw.append(v)
                 if type(v) is Buffer:
                     plain = False
-        y = row.numpy(*raw, **params) if plain else bind(row, raw, params)
+        if plain:
+            row.calls += 1
+            y = row.numpy(*raw, **params)
+        else:
+            y = bind(row, raw, params)
         nodes = self.nodes
         if type(y) is not Host:
             if type(y) in (tuple, list):
@@ -115,6 +119,7 @@ class GradTrace:
         dtype = y.dtype
         if dtype.kind not in INEXACT:
             return self.process(row, (x,), NO_PARAMS)
+        row.calls += 1
         nodes = self.nodes
         saves = row.saves
         if y.size <= SMALL or saves == "both":
@@ -151,6 +156,7 @@ class GradTrace:
         nodes = self.nodes
         if dtype.kind not in INEXACT:
             return self.process(row, (a, b), NO_PARAMS)
+        row.calls += 1
         if z.size <= SMALL or row.saves == "both":
             nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
         else:

@@ -1,0 +1,134 @@
+"""numpy.random on our arrays: NumPy's own streams, bit for bit, with our arrays as results.
+
+Gradients flow through what a draw does to its arguments: the parameters of location-scale families (normal, uniform,
+laplace, ...), and the elements that choice, permutation and shuffle select.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as _onp
+
+from ..core.array import ndarray, read
+from ..core.dispatch import DEFINITIONS
+from ..core.namespace import lazy as _lazy
+from ..core.public import WRITERS, entry, invoke
+from ..core.public import function as _function
+from ..core.writing import write
+
+_SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
+
+# Families whose draw is loc + scale * (the draw at 0, 1), and those that are scale * (the draw at 1).
+_LOCATED = ("normal", "laplace", "logistic", "gumbel")
+_SCALED = ("exponential", "rayleigh")
+
+
+# ------------------------------------------------------------------ definitions, where an argument is traced
+def _shape(size: Any, *parameters: Any) -> Any:
+    return size if size is not None else _onp.broadcast_shapes(*map(_onp.shape, parameters))
+
+
+def _definitions(draw: Callable) -> dict[str, Callable]:
+    """The definitions over one source of draws: draw(name, ...) is NumPy's own method or function of that name."""
+
+    def located(name: str) -> Callable:
+        def definition(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+            return loc + scale * draw(name, 0.0, 1.0, _shape(size, loc, scale))
+
+        return definition
+
+    def scaled(name: str) -> Callable:
+        return lambda scale=1.0, size=None: scale * draw(name, 1.0, _shape(size, scale))
+
+    def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))
+
+    def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(a, ndarray) or a.ndim == 0:
+            return draw("choice", int(a), size, *args, **kwargs)
+        axis = kwargs.pop("axis", 0)
+        return a.take(draw("choice", a.shape[axis], size, *args, **kwargs), axis)
+
+    def permutation(x: Any, axis: int = 0) -> Any:
+        if not isinstance(x, ndarray) or x.ndim == 0:
+            return draw("permutation", int(x))
+        return x.take(draw("permutation", x.shape[axis]), axis)
+
+    def shuffle(x: Any, axis: int = 0) -> None:
+        write(x, ..., read(permutation(x, axis)))
+
+    families = {name: located(name) for name in _LOCATED} | {name: scaled(name) for name in _SCALED}
+    return {**families, "uniform": uniform, "choice": choice, "permutation": permutation, "shuffle": shuffle}
+
+
+for _name, _definition in _definitions(
+    lambda name, *args, **kwargs: getattr(_onp.random, name)(*args, **kwargs)
+).items():
+    DEFINITIONS[getattr(_onp.random, _name)] = _definition
+WRITERS[_onp.random.shuffle] = (0,)
+
+
+# ------------------------------------------------------------------ the two classes of generators
+def _method(base: type, name: str) -> Callable:
+    """A method of NumPy's generator class whose arrays are ours."""
+    host = getattr(base, name)
+    made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
+
+    def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _definitions(lambda n, *a, **k: getattr(base, n)(self, *a, **k))[name](*args, **kwargs)
+
+    if name in _definitions(lambda *args: None):
+        made.definition = definition
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return invoke(made, (self, *args), kwargs)
+
+    method.__name__, method.__doc__ = name, host.__doc__
+    method.__qualname__ = f"{base.__name__}.{name}"
+    return method
+
+
+def _methods(base: type) -> dict[str, Callable]:
+    names = (n for n in dir(base) if not n.startswith("_") and n not in _SETTINGS)
+    return {n: _method(base, n) for n in names if callable(getattr(base, n))}
+
+
+class Generator(_onp.random.Generator):
+    """numpy.random.Generator whose draws are minnp arrays."""
+
+    locals().update(_methods(_onp.random.Generator))
+
+    def __reduce__(self) -> tuple:
+        return Generator, (self.bit_generator,)
+
+
+class RandomState(_onp.random.RandomState):
+    """numpy.random.RandomState whose draws are minnp arrays."""
+
+    locals().update(_methods(_onp.random.RandomState))
+
+    def __reduce__(self) -> tuple:
+        return _restored, (self.get_state(legacy=False),)
+
+
+def _restored(state: dict) -> RandomState:
+    new = RandomState()
+    new.set_state(state)
+    return new
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """A Generator with NumPy's stream for this seed; a Generator of ours is returned as it is."""
+    if isinstance(seed, Generator):
+        return seed
+    return Generator(_onp.random.default_rng(seed.asnumpy() if isinstance(seed, ndarray) else seed).bit_generator)
+
+
+_EXTRA: dict[str, Any] = {"Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}
+for _name in _onp.random.__all__:
+    _x = getattr(_onp.random, _name)
+    if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):
+        _EXTRA[_name] = _x if _name in _SETTINGS else _function(f"random.{_name}", _x)
+__getattr__, __dir__, __all__ = _lazy(__name__, _onp.random, "random", _EXTRA)

@@ -1,0 +1,118 @@
+"""numpy.random's streams, bit for bit, as our arrays; gradients through what a draw does to its arguments."""
+
+import pickle
+
+import numpy
+import pytest
+
+import minnp.numpy as np
+from minnp import grad
+
+DRAWS = {
+    "normal": (1.0, 2.0, (2, 3)),
+    "uniform": (1.0, 2.0, 4),
+    "laplace": (1.0, 2.0, 4),
+    "logistic": (1.0, 2.0, 4),
+    "gumbel": (1.0, 2.0, 4),
+    "exponential": (2.0, 4),
+    "rayleigh": (2.0, 4),
+    "permutation": (7,),
+    "choice": (5, 3),
+    "standard_normal": (4,),
+    "multinomial": (10, [0.2, 0.8], 3),
+    "dirichlet": ([1.0, 2.0], 3),
+}
+# (ours, NumPy's), from the same seed
+SOURCES = {
+    "functions": lambda seed: (np.random.seed(seed), np.random)[1],
+    "RandomState": lambda seed: np.random.RandomState(seed),
+    "Generator": lambda seed: np.random.default_rng(seed),
+}
+REAL = {
+    "functions": lambda seed: numpy.random.RandomState(seed),
+    "RandomState": lambda seed: numpy.random.RandomState(seed),
+    "Generator": lambda seed: numpy.random.default_rng(seed),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_same_seed_gives_numpys_stream(source, name):
+    ours = getattr(SOURCES[source](3), name)(*DRAWS[name])
+    theirs = getattr(REAL[source](3), name)(*DRAWS[name])
+    assert type(ours) is np.ndarray
+    assert ours.dtype == theirs.dtype
+    assert numpy.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["normal", "laplace", "logistic", "gumbel", "uniform"])
+def test_draws_are_differentiable_in_their_parameters(source, name):
+    a, b = np.array([1.0, 2.0, 3.0]), 5.0
+
+    def draw(a, b, real=False):
+        return getattr((REAL if real else SOURCES)[source](3), name)(a, b)
+
+    seen = []
+    da, db = grad(lambda a, b: np.sum(seen.append(draw(a, b)) or seen[-1]), argnum=[0, 1])(a, b)
+    real = lambda da, db: draw(a.asnumpy() + da, b + db, real=True).sum()
+    assert numpy.allclose(seen[-1], draw(a.asnumpy(), b, real=True))
+    eps = 1e-6
+    assert numpy.isclose(float(da.sum()), (real(eps, 0) - real(-eps, 0)) / (2 * eps))
+    assert numpy.isclose(float(db), (real(0, eps) - real(0, -eps)) / (2 * eps))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["exponential", "rayleigh"])
+def test_draws_are_differentiable_in_their_scale(source, name):
+    gradient = grad(lambda s: np.sum(getattr(SOURCES[source](3), name)(s, 4)))(2.0)
+    assert numpy.isclose(float(gradient), getattr(REAL[source](3), name)(1.0, 4).sum())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("shape", [(5,), (5, 2)])
+def test_gradients_follow_the_elements_a_draw_selects(source, shape):
+    x = np.arange(float(numpy.prod(shape))).reshape(shape)
+    weights = np.arange(1.0, 1 + x.size).reshape(shape)
+
+    def shuffled(x):
+        x = 1 * x
+        SOURCES[source](3).shuffle(x)
+        return x
+
+    for select in (lambda x: SOURCES[source](3).permutation(x), shuffled):
+        order = numpy.asarray(select(x)).reshape(5, -1)[:, 0].astype(int) // (x.size // 5)
+        expected = numpy.zeros(shape)
+        expected[order] = weights
+        assert numpy.array_equal(grad(lambda x, select=select: np.sum(weights * select(x)))(x), expected)
+
+
+def test_choice_of_a_traced_array_is_numpys_choice():
+    x = np.arange(6.0)
+    p = numpy.arange(1, 7) / 21
+    picked = grad(lambda x: np.sum(np.random.default_rng(0).choice(x, 3, replace=False, p=p)))(x)
+    assert numpy.array_equal(numpy.flatnonzero(picked), sorted(numpy.random.default_rng(0).choice(6, 3, False, p)))
+
+
+def test_shuffle_writes_in_place_and_through_views():
+    x = np.arange(10)
+    np.random.RandomState(0).shuffle(x[::2])
+    y = numpy.arange(10)
+    numpy.random.RandomState(0).shuffle(y[::2])
+    assert numpy.array_equal(x, y)
+
+
+def test_generators_are_numpys_own_kind_and_survive_pickling():
+    for ours, real in ((np.random.default_rng(1), numpy.random.default_rng(1)),) + (
+        (np.random.RandomState(1), numpy.random.RandomState(1)),
+    ):
+        assert isinstance(ours, type(real))
+        copy = pickle.loads(pickle.dumps(ours))
+        assert type(copy) is type(ours)
+        assert numpy.array_equal(copy.normal(size=3), real.normal(size=3))
+    rng = np.random.default_rng(np.array([1, 2]))
+    assert np.random.default_rng(rng) is rng
+    state = np.random.get_state()
+    first = np.random.rand()
+    np.random.set_state(state)
+    assert np.random.rand() == first
