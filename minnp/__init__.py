@@ -6,11 +6,23 @@ from minnp import grad
 
 import os
 
+from .core.batching import vmap
 from .core.context import Context, cpu, current_context, gpu, set_context
+from .core.forward import jvp
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.report import report, reset_report
+from .core.transforms import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    elementwise_grad,
+    hessian,
+    hvp,
+    jacobian,
+    make_ggnvp,
+)
 from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
 
 __version__ = "0.1.0"
@@ -19,12 +31,21 @@ __all__ = [
     "OnlyMXNetPolicy",
     "OnlyNumPyPolicy",
     "PreferMXNetPolicy",
+    "checkpoint",
     "cpu",
     "current_context",
+    "custom_jvp",
+    "custom_vjp",
+    "elementwise_grad",
     "get_global_policy",
     "gpu",
     "grad",
     "grad_and_loss",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "make_ggnvp",
     "memory_reuse",
     "num_threads",
     "policy",
@@ -37,6 +58,7 @@ __all__ = [
     "stop_gradient",
     "value_and_grad",
     "vjp",
+    "vmap",
     "wrap_policy",
 ]
 

@@ -17,7 +17,8 @@ from . import primitive as _primitive
 from .dispatch import bind
 from .primitive import TABLE, Primitive
 from .state import state
-from .value import Buffer, Host, Tracer, concrete, owner
+from .trace import NO_PARAMS
+from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
 
@@ -113,7 +114,10 @@ def path_of(h: ndarray) -> tuple:
     """The (row, params) steps that lead from a view's root to the view; () for a root."""
     if h._root is None:
         return ()
-    return _window(concrete(read(h._root)), h._host) if h._host is not None else h._path
+    if h._host is None:
+        return h._path
+    root = h._root  # written under a trace, it keeps the array it was, of which h is a view, in `_seen`
+    return _window(root._host if root._host is not None else root._seen, h._host)
 
 
 def _address(a: onp.ndarray) -> int:
@@ -265,9 +269,6 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
         h._host, h._root, h._value = None, None, out
         return h
     return wrap(out)
-
-
-NO_PARAMS: dict = {}
 
 
 def stack_nested(x: Any) -> Any:

@@ -132,7 +132,7 @@ for _name, _special in {
 def _fact(name: str) -> property:
     def get(self: ndarray) -> Any:
         a = self._host
-        return getattr(a if a is not None else concrete(read(self)), name)
+        return getattr(a if a is not None else read(self), name)
 
     return property(get, doc=getattr(onp.ndarray, name).__doc__)
 

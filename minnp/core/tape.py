@@ -7,7 +7,6 @@ Un-broadcasting, dtype restore and accumulation are done here, once, for every r
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as onp
@@ -16,40 +15,33 @@ from .cotangents import INEXACT, accumulate, no_rule, private, restore, split_wr
 from .dispatch import bind
 from .primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from .state import state
+from .trace import NO_PARAMS, Trace
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
 
 new = object.__new__
-LEVELS = itertools.count(1)
-NO_PARAMS: dict = {}
 SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
 OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
 
 
-class GradTrace:
+class GradTrace(Trace):
     """One reverse-mode transformation.
 
-    lent    memory of the caller's arguments, by id: writes copy it first
     saved   for `release`: which nodes hold which memory, by id of its owner, for the first `indexed` nodes
     """
 
-    differentiable = True
-    __slots__ = ("__weakref__", "alive", "busy", "indexed", "lent", "level", "nodes", "saved")
+    __slots__ = ("indexed", "nodes", "saved")
 
     def __init__(self) -> None:
-        self.level, self.alive, self.busy = next(LEVELS), True, False
+        super().__init__()
         self.nodes: list = []
-        self.lent: dict[int, Any] = {}
         self.saved: dict[int, list[int]] = {}
         self.indexed = 0
 
     # -------------------------------------------------------------- forward
     def start(self, value: Any) -> Tracer:
         """The tracer of an input."""
-        base = concrete(value)
-        if isinstance(base, Host):
-            memory = owner(base)
-            self.lent[id(memory)] = memory
+        self.lend(value)
         self.nodes.append((None, None, (), None, None, value.shape, value.dtype))
         return Tracer(self, value, len(self.nodes) - 1)
 
@@ -191,7 +183,7 @@ class GradTrace:
             out.append(Tracer(self, y, len(nodes) - 1))
         return type(ys)(out)
 
-    # -------------------------------------------------------------- what writes and conversions ask
+    # -------------------------------------------------------------- what writes ask
     def release(self, memory: Any) -> None:
         """Copy whatever this tape saved of `memory`, which is about to be written."""
         nodes, saved = self.nodes, self.saved
@@ -212,22 +204,6 @@ class GradTrace:
                 else private(y, memory, copies)
             )
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
-
-    def keep_busy(self) -> None:
-        """A host array was written under this trace: until it ends, views must look at their root."""
-        if not self.busy and self.alive:
-            self.busy = True
-            state.busy += 1
-
-    def finish(self) -> None:
-        """End the forward pass: tracers decay to the values they wrap."""
-        self.alive = False
-        if self.busy:
-            self.busy = False
-            state.busy -= 1
-
-    def concretize(self, value: Tracer, kind: type) -> Any:
-        return value.value
 
     # -------------------------------------------------------------- backward
     def backward(self, seeds: list[tuple[int, Any]], inputs: int) -> list:

@@ -109,7 +109,8 @@ class Tracer(Value):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return concrete(self).shape
+        shape = self.value.shape
+        return shape[1:] if self.trace.batched else shape
 
     @property
     def dtype(self) -> onp.dtype:

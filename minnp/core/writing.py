@@ -146,6 +146,7 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     result = bind(WRITE_VIEW, (old, value), params)
     if root._host is not None:  # views of a host array must look at their root until the trace ends
         _watch(result)
+        root._seen = root._host
     root._host, root._value = None, result
 
 

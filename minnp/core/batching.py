@@ -1,0 +1,262 @@
+"""vmap: a function of one example becomes a function of a batch.
+
+A tracer's value holds the batch along its first axis, which the tracer does not show. A row runs once on the whole
+batch where it is elementwise or has a rule in BATCH; any other row runs example by example and is stacked: slower, and
+always right. A function that asks a batched value for a bool, an int or a float has another path for each example: it
+is run example by example, whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from .array import handle, ndarray, read
+from .dispatch import bind
+from .primitive import CONSTANT, TABLE, Primitive
+from .trace import Trace
+from .tree import tree_flatten, tree_leaves, tree_map
+from .value import Host, Tracer
+
+
+class PerExampleError(Exception):
+    """The function branches on a batched value: vmap starts again, example by example."""
+
+
+class BatchTrace(Trace):
+    """One vmap over `size` examples."""
+
+    batched = True
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def concretize(self, value: Tracer, kind: type) -> Any:
+        raise PerExampleError
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        params = {k: v for k, v in params.items() if k != "donate"}
+        mine = [type(v) is Tracer and v.trace is self for v in values]
+        raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
+        rule = BATCH.get(row.name)
+        if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
+            rule = elementwise
+        y = NotImplemented if rule is None else rule(row, raw, mine, params)
+        if y is NotImplemented:
+            y = self._loop(row, raw, mine, params)
+        if type(y) in (tuple, list):
+            return type(y)(Tracer(self, o, None) for o in y)
+        return Tracer(self, y, None)
+
+    def _loop(self, row: Primitive, raw: list, mine: list, params: dict) -> Any:
+        outs = [
+            bind(row, [example(v, i) if m else v for v, m in zip(raw, mine, strict=True)], params)
+            for i in range(self.size)
+        ]
+        if type(outs[0]) in (tuple, list):
+            return type(outs[0])(stacked(part) for part in zip(*outs, strict=True))
+        return stacked(outs)
+
+
+def example(batch: Any, i: int) -> Any:
+    return bind(TABLE["getitem"], (batch,), {"index": i})
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    return bind(TABLE["stack"], list(parts), {"axis": 0})
+
+
+# ------------------------------------------------------------------ rules: (row, raw, mine, params) -> batched result
+def elementwise(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """The examples' axes lined up from the right, the batch axis leftmost."""
+    ndim = max(len(v.shape) - m for v, m in zip(raw, mine, strict=True) if hasattr(v, "shape"))
+    lined = [
+        bind(TABLE["reshape"], (v,), {"shape": (v.shape[0], *(1,) * (ndim + 1 - len(v.shape)), *v.shape[1:])})
+        if m and len(v.shape) < ndim + 1
+        else v
+        for v, m in zip(raw, mine, strict=True)
+    ]
+    return bind(row, lined, params)
+
+
+def _reduction(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    x, axis = raw[0], params.get("axis")
+    ndim = len(x.shape) - 1
+    if axis is None:
+        axes: Any = tuple(range(1, ndim + 1))
+        if row.name in ("argmax", "argmin", "cumsum", "cumprod"):
+            return NotImplemented
+    elif isinstance(axis, tuple):
+        axes = tuple(a % ndim + 1 for a in axis)
+    else:
+        axes = axis % ndim + 1 if ndim else axis
+    return bind(row, raw, {**params, "axis": axes})
+
+
+def _matmul(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    (a, b), (ma, mb) = raw, mine
+    if len(a.shape) - ma < 2 or len(b.shape) - mb < 2:
+        return NotImplemented
+    return elementwise(row, raw, mine, params)
+
+
+def _reshape(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    if params.get("order", "C") != "C":
+        return NotImplemented
+    x, shape = raw[0], params["shape"]
+    shape = (shape,) if isinstance(shape, (int, onp.integer)) else tuple(shape)
+    if -1 in shape:
+        size = 1
+        for n in x.shape[1:]:
+            size *= n
+        known = 1
+        for n in shape:
+            known *= n if n != -1 else 1
+        shape = tuple(size // max(known, 1) if n == -1 else n for n in shape)
+    return bind(row, raw, {**params, "shape": (x.shape[0], *shape)})
+
+
+def _transpose(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    ndim = len(raw[0].shape) - 1
+    axes = params.get("axes")
+    axes = range(ndim)[::-1] if axes is None else [a % ndim for a in axes]
+    return bind(row, raw, {**params, "axes": (0, *(a + 1 for a in axes))})
+
+
+def _shaped(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """broadcast_to and sum_to: the target shape gains the batch axis."""
+    x, shape = raw[0], params["shape"]
+    if len(x.shape) - 1 < len(shape):
+        x = bind(TABLE["reshape"], (x,), {"shape": (x.shape[0], *(1,) * (len(shape) + 1 - len(x.shape)), *x.shape[1:])})
+    elif len(x.shape) - 1 > len(shape):  # sum_to drops leading axes: sum them first
+        extra = len(x.shape) - 1 - len(shape)
+        x = bind(TABLE["sum"], (x,), {"axis": tuple(range(1, extra + 1))})
+    return bind(row, (x,), {**params, "shape": (x.shape[0], *shape)})
+
+
+def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    index = params["index"]
+    parts = index if type(index) is tuple else (index,)
+    if len(raw) > 1 or not all(
+        p is None or p is ... or isinstance(p, slice) or (isinstance(p, (int, onp.integer)) and type(p) is not bool)
+        for p in parts
+    ):
+        return NotImplemented
+    return bind(row, raw, {"index": (slice(None), *parts)})
+
+
+def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    return bind(row, raw, params)
+
+
+ELEMENTWISE = {
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "signbit"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"),
+    *("floor", "ceil", "trunc", "rint", "floor_divide", "sign"),
+}
+BATCH: dict[str, Callable] = {
+    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"), _reduction),
+    **dict.fromkeys(("broadcast_to", "sum_to"), _shaped),
+    **dict.fromkeys(("copy", "astype", "zeros_like", "ones_like", "stop_gradient", "real", "imag"), _alike),
+    "where": elementwise,
+    "clip": elementwise,
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "getitem": _getitem,
+}
+
+
+# ------------------------------------------------------------------ public
+def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+    """f mapped over a batch axis of its arguments.
+
+    in_axes    the batch axis of each positional argument: an int, None (not batched), or a tuple of them, one per
+               argument; an argument that is a tree has the same axis in every leaf
+    out_axes   where the batch axis goes in the results
+    Keyword arguments are not batched. Raises ValueError where batch sizes differ or nothing is batched.
+    """
+
+    @functools.wraps(f, updated=())
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        if len(axes) != len(args):
+            raise ValueError(f"vmap has in_axes for {len(axes)} arguments, and was called with {len(args)}")
+        sizes = {
+            onp.shape(leaf)[axis] if not isinstance(leaf, ndarray) else leaf.shape[axis]
+            for a, axis in zip(args, axes, strict=True)
+            if axis is not None
+            for leaf in tree_leaves(a)
+        }
+        if len(sizes) != 1:
+            raise ValueError(f"vmap wants one batch size, got {sorted(sizes) or 'no batched argument'}")
+        (size,) = sizes
+        first = [
+            a if axis is None else tree_map(functools.partial(_first, axis=axis), a)
+            for a, axis in zip(args, axes, strict=True)
+        ]
+        trace = BatchTrace(size)
+        boxed = [
+            a if axis is None else tree_map(functools.partial(_box, trace=trace), a)
+            for a, axis in zip(first, axes, strict=True)
+        ]
+        try:
+            out = f(*boxed, **kwargs)
+            leaves, rebuild = tree_flatten(out)
+            values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in leaves]
+        except PerExampleError:
+            trace.finish()
+            return _one_by_one(f, first, axes, kwargs, size, out_axes)
+        finally:
+            trace.finish()
+        return rebuild(
+            [
+                _last(v.value, out_axes)
+                if type(v) is Tracer and v.trace is trace
+                else _last(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), out_axes)
+                for v in values
+            ]
+        )
+
+    return batched
+
+
+def _first(x: Any, axis: int) -> ndarray:
+    h = x if type(x) is ndarray else handle(onp.asarray(x))
+    return h if axis == 0 else handle(read(_move(h, axis, 0)))
+
+
+def _move(h: ndarray, source: int, to: int) -> ndarray:
+    order = [i for i in range(h.ndim) if i != source % h.ndim]
+    order.insert(to % h.ndim, source % h.ndim)
+    return TABLE["transpose"](h, axes=tuple(order))
+
+
+def _box(h: ndarray, trace: BatchTrace) -> ndarray:
+    value = read(h)
+    trace.lend(value)
+    return handle(Tracer(trace, value, None))
+
+
+def _last(value: Any, axis: int) -> ndarray:
+    h = handle(onp.array(value) if type(value) is Host and value.base is not None else value)
+    return h if axis == 0 else _move(h, 0, axis)
+
+
+def _one_by_one(f: Callable, args: list, axes: Any, kwargs: dict, size: int, out_axes: int) -> Any:
+    outs = []
+    for i in range(size):
+        each = [
+            a if axis is None else tree_map(lambda h: h[i], a)  # noqa: B023
+            for a, axis in zip(args, axes, strict=True)
+        ]
+        outs.append(tree_flatten(f(*each, **kwargs)))
+    rebuild = outs[0][1]
+    columns = zip(*[leaves for leaves, _ in outs], strict=True)
+    as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))
+    return rebuild([_last(read(TABLE["stack"](*map(as_handle, c), axis=0)), out_axes) for c in columns])

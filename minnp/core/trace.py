@@ -1,0 +1,63 @@
+"""What every transformation is: a Trace, and the tracers it wraps around values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from .primitive import Primitive
+from .state import state
+from .value import Host, Tracer, concrete, owner
+
+LEVELS = itertools.count(1)
+NO_PARAMS: dict = {}
+
+
+class Trace:
+    """One live transformation. `process(row, values, params)` is the whole of its meaning; `bind` calls the highest.
+
+    level   later transformations are higher
+    alive   False once the transformed function has returned: its tracers then decay to the values they wrap
+    lent    memory of the caller's arguments, by id of its owner: writes copy it first
+    """
+
+    batched = False  # whether its values have a batch axis, first, that its tracers do not show
+    differentiable = True  # whether its tracers carry derivatives, which a plain NumPy array would lose
+    __slots__ = ("__weakref__", "alive", "busy", "lent", "level")
+
+    def __init__(self) -> None:
+        self.level, self.alive, self.busy = next(LEVELS), True, False
+        self.lent: dict[int, Any] = {}
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        raise NotImplementedError
+
+    def unary(self, row: Primitive, x: Tracer) -> Any:
+        return self.process(row, (x,), NO_PARAMS)
+
+    def binary(self, row: Primitive, x: Any, y: Any) -> Any:
+        return self.process(row, (x, y), NO_PARAMS)
+
+    def lend(self, value: Any) -> None:
+        """Note that this value's memory belongs to the caller."""
+        base = concrete(value)
+        if isinstance(base, Host):
+            memory = owner(base)
+            self.lent[id(memory)] = memory
+
+    def keep_busy(self) -> None:
+        """A host array was written under this trace: until it ends, views must look at their root."""
+        if not self.busy and self.alive:
+            self.busy = True
+            state.busy += 1
+
+    def finish(self) -> None:
+        """End the transformed function: tracers decay to the values they wrap."""
+        self.alive = False
+        if self.busy:
+            self.busy = False
+            state.busy -= 1
+
+    def concretize(self, value: Tracer, kind: type) -> Any:
+        """The value below, when Python asks a tracer for a bool, an int or a float."""
+        return value.value

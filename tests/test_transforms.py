@@ -1,0 +1,229 @@
+"""Transformations against each other and against finite differences, in every order of composition."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    elementwise_grad,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    make_ggnvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from minnp.errors import NotDifferentiableError
+from minnp.testing import check_grads
+
+RNG = onp.random.default_rng(0)
+X, V, A = RNG.uniform(0.3, 1, 3), RNG.standard_normal(3), RNG.standard_normal((4, 3))
+BATCH = RNG.uniform(0.3, 1, (5, 3))
+
+
+def vector(x: Any) -> Any:
+    return np.tanh(A @ x) * x.sum()
+
+
+def scalar(x: Any) -> Any:
+    b = np.zeros(4)
+    view = b[1:]
+    b[0] = x[0] ** 2
+    view[...] = vector(x)[1:]
+    b *= np.exp(-b)
+    return np.linalg.norm(b) + np.max(x) + np.sort(x)[1] * x.mean()
+
+
+def close(a: Any, b: Any, tol: float = 1e-9) -> None:
+    onp.testing.assert_allclose(onp.asarray(a), onp.asarray(b), rtol=tol, atol=tol)
+
+
+def test_jacobians_of_both_modes_agree() -> None:
+    both = jacobian(vector)(X), jacobian(vector, mode="forward")(X)
+    assert both[0].shape == (4, 3)
+    close(*both)
+    check_grads(vector, (X,), order=3)
+    check_grads(scalar, (X,), order=2)
+
+
+def test_second_derivatives_agree_in_every_composition() -> None:
+    h = hessian(scalar)(X)
+    close(h, jacobian(grad(scalar))(X))
+    close(h, jacobian(jacobian(scalar, mode="forward"))(X))
+    close(h @ V, hvp(scalar)(X, V))
+    close(h @ V, grad(lambda x: (grad(scalar)(x) * V).sum())(X))
+    close(h @ V, grad(lambda x: jvp(scalar, (x,), (V,))[1])(X))
+    close(V @ onp.asarray(h) @ V, jvp(lambda x: jvp(scalar, (x,), (V,))[1], (X,), (V,))[1])
+
+
+def test_vmap_is_a_loop() -> None:
+    for f in (vector, scalar, grad(scalar), hessian(scalar), lambda x: x if x.sum() > 2 else 2 * x, jacobian(vector)):
+        close(vmap(f)(BATCH), onp.array([onp.asarray(f(x)) for x in BATCH]))
+    close(vmap(lambda x, y: x * y, in_axes=(0, None), out_axes=1)(BATCH, V), (BATCH * V).T)
+    close(vmap(lambda x: x.sum(), in_axes=1)(BATCH), BATCH.sum(0))
+    close(grad(lambda b: vmap(scalar)(b).sum())(BATCH), vmap(grad(scalar))(BATCH))
+    with pytest.raises(ValueError, match="batch size"):
+        vmap(lambda x, y: x + y)(BATCH, V)
+
+
+def test_checkpoint_changes_memory_only() -> None:
+    runs = []
+
+    def layer(x: Any) -> Any:
+        runs.append(1)
+        return {"a": np.exp(x) * np.sin(x)}
+
+    def wrapped(x: Any) -> Any:
+        return np.sum(checkpoint(layer)(x)["a"] ** 2)
+
+    def plain(x: Any) -> Any:
+        return np.sum((np.exp(x) * np.sin(x)) ** 2)
+
+    close(grad(wrapped)(X), grad(plain)(X))
+    assert len(runs) == 2
+    close(hessian(wrapped)(X), hessian(plain)(X))
+    close(jvp(wrapped, (X,), (V,))[1], jvp(plain, (X,), (V,))[1])
+
+
+def test_custom_rules() -> None:
+    @custom_vjp
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    with pytest.raises(TypeError, match="no rule yet"):
+        product(X, X)
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda saved, g: (10 * g * saved[1], g * saved[0]))
+    close(product(X, V), X * V)
+    close(grad(lambda x: product(x, x).sum())(X), 11 * X)
+    close(jacobian(grad(lambda x: product(x, x).sum()))(X), 11 * onp.eye(3))
+
+    @custom_jvp
+    def sine(x: Any) -> Any:
+        return np.sin(x)
+
+    sine.defjvp(lambda primals, tangents: (sine(*primals), 5 * np.cos(primals[0]) * tangents[0]))
+    close(grad(lambda x: sine(x).sum())(X), 5 * onp.cos(X))
+    close(jvp(sine, (X,), (V,))[1], 5 * onp.cos(X) * V)
+
+
+def test_trees_names_and_aux() -> None:
+    Pair = namedtuple("Pair", "w b")
+
+    @dataclass
+    class Model:
+        w: Any
+        parts: Any
+
+    def loss(p: Any, scale: Any = 1.0) -> Any:
+        return (p.w @ X).sum() * scale + (p.b**2).sum()
+
+    g = grad(loss)(Pair(A, onp.array([2.0])))
+    assert type(g) is Pair
+    close(g.w, onp.broadcast_to(X, (4, 3)))
+    close(g.b, [4.0])
+    gm = grad(lambda m: (m.w * 2).sum() + m.parts["k"][0] * 3)(Model(X, {"k": [1.0, 5.0]}))
+    close(gm.w, onp.full(3, 2.0))
+    assert float(gm.parts["k"][0]) == 3 and float(gm.parts["k"][1]) == 0
+    by_name = grad(loss, argnums="scale")(Pair(A, onp.array([2.0])), scale=2.0)
+    close(by_name, (A @ X).sum())
+    (value, aux), g = value_and_grad(lambda x: (x.sum(), {"n": x * 2}), has_aux=True)(X)
+    close(value, X.sum())
+    close(aux["n"], 2 * X)
+    grads = grad(lambda x, y: (x * y).sum(), [0, 1])(X, V)
+    assert type(grads) is list
+    close(grads[0], V)
+
+
+def test_gradients_have_their_arguments_shape_and_dtype() -> None:
+    for dtype in (onp.float16, onp.float32, onp.float64, onp.complex64, onp.complex128):
+        x = onp.ones((2, 1), dtype)
+        g = grad(lambda x: np.real(x * onp.ones((3, 2, 4))).sum())(x)
+        assert g.shape == x.shape and g.dtype == dtype
+    unused = grad(lambda x, n: x.sum(), 1)(X, onp.arange(3))
+    assert unused.dtype == onp.arange(3).dtype and not onp.asarray(unused).any()
+
+
+def test_no_silent_zero() -> None:
+    with pytest.raises(NotDifferentiableError, match="float"):
+        grad(lambda n: (n * 1.5).sum())(onp.arange(3))
+    with pytest.raises(TypeError, match="float or complex"):
+        grad(lambda n: (n**2).sum())(onp.arange(3))
+    with pytest.raises(NotDifferentiableError, match="no gradient"):
+        grad(lambda x: np.unwrap(np.lib.scimath.arccos(x)).sum() + np.nextafter(x, 1.0).sum())(X)
+
+
+def test_ggnvp_and_elementwise() -> None:
+    j = onp.asarray(jacobian(vector)(X))
+    close(make_ggnvp(vector)(X)(V), j.T @ (j @ V))
+    g = lambda y: np.sum(np.exp(y))
+    close(make_ggnvp(vector, g)(X)(V), j.T @ (onp.exp(onp.asarray(vector(X))) * (j @ V)))
+    close(elementwise_grad(np.tanh)(X), 1 - onp.tanh(X) ** 2)
+
+
+def test_a_tape_does_not_survive_an_exception() -> None:
+    from minnp.core.state import state
+
+    before = len(state.tapes), state.busy
+
+    def fails(x: Any) -> Any:
+        b = np.zeros(3)
+        b[0] = x[0]
+        raise KeyError("stop")
+
+    for transform in (grad, lambda f: lambda x: vjp(f, x), lambda f: lambda x: jvp(f, (x,), (V,)), vmap):
+        with pytest.raises(KeyError):
+            transform(fails)(BATCH if transform is vmap else X)
+    assert (len(state.tapes), state.busy) == before
+    x = np.array(X)
+    x[0] = 3.0
+    assert float(x[0]) == 3.0
+
+
+def test_check_grads_finds_planted_errors() -> None:
+    from minnp.core.primitive import TABLE
+
+    for name in ("exp", "tanh", "multiply", "matmul", "sum", "linalg.inv"):
+        row = TABLE[name]
+        rules = list(row.vjp)
+        f = {"multiply": lambda x: np.multiply(x, x), "matmul": lambda x: x @ A.T, "linalg.inv": np.linalg.inv}.get(
+            name, getattr(np, name.rpartition(".")[2], None)
+        )
+        x = X if name != "linalg.inv" else RNG.uniform(0, 1, (3, 3)) + 2 * onp.eye(3)
+        check_grads(f, (x,), order=1, modes=("rev",))
+        row.vjp = [lambda *a, rule=rules[0], **k: rule(*a, **k) * (1 + 1e-4), *rules[1:]]
+        try:
+            with pytest.raises(AssertionError, match="gradient"):
+                check_grads(f, (x,), order=1, modes=("rev",))
+        finally:
+            row.vjp = rules
+
+
+def test_threads_do_not_see_each_others_tapes() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    shared = np.array(X)
+
+    def work(k: int) -> float:
+        g = grad(lambda x: scalar(x) * k + (shared * 1.0).sum())(X)
+        return float(onp.abs(onp.asarray(g) / k - onp.asarray(grad(scalar)(X))).max())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(work, range(1, 41))) < 1e-9
+
+
+def test_stop_gradient_cuts() -> None:
+    close(grad(lambda x: (x * np.stop_gradient(x)).sum())(X), X)
+    assert minnp.stop_gradient is np.stop_gradient
