@@ -152,14 +152,14 @@ def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use
 def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
     """The softmax over the places where mask is true, and 0 elsewhere; 0 everywhere if the mask is false everywhere."""
     x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
-    lowest = float(onp.finfo(x.dtype).min)  # not -inf: a row without places must not become NaN
+    lowest = onp.finfo(x.dtype).min  # not -inf: a row without places must not become NaN
     return where(mask, rows.softmax(where(mask, x, lowest), axis=axis), 0.0)
 
 
 def masked_log_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
     """log(masked_softmax(...)): -inf where mask is false."""
     x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
-    lowest = float(onp.finfo(x.dtype).min)
+    lowest = onp.finfo(x.dtype).min
     return where(mask, rows.log_softmax(where(mask, x, lowest), axis=axis), -onp.inf)
 
 
