@@ -215,7 +215,7 @@ def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any
     return elementwise(clip_kernel, (a, least, most), None, PLAIN, "clip")
 
 
-clip_kernel = (onp._core if hasattr(onp, "_core") else onp.core).umath.clip
+clip_kernel = (onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core).umath.clip
 
 
 def power(a: Any, b: Any) -> Any:
