@@ -1,0 +1,38 @@
+"""Neural networks in a few hundred readable lines: layers, losses, optimisers, a training loop, data, checkpoints.
+
+    import minnp.nn as nn
+
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 100), nn.ReLU(), nn.Linear(100, 10))
+    data = nn.io.digits()
+    net.fit(data.x_train, data.y_train, epochs=20)
+    net.evaluate(data.x_test, data.y_test)
+
+Everything is written on minnp.numpy and minnp.npx only, so each file can be read as a lesson: `layers` (functions),
+`losses`, `init`, `optim`, `model` (the parameter tree), `modules` and `recurrent` (layers as objects), `io`, `augment`,
+`datasets`, `solver`, `callbacks`, `checkpoint`.
+"""
+
+from . import augment, callbacks, checkpoint, datasets, init, io, layers, losses, metrics, model, optim, solver
+from .model import Layer, ModelBase
+from .modules import (
+    GELU,
+    AvgPool2D,
+    BatchNorm,
+    Conv2D,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAvgPool2D,
+    Lambda,
+    LayerNorm,
+    Linear,
+    MaxPool2D,
+    ReLU,
+    Residual,
+    Sequential,
+    Sigmoid,
+    Symbolic,
+    Tanh,
+)
+from .recurrent import GRU, LSTM, RNN, MultiHeadAttention, TransformerBlock
+from .solver import Solver

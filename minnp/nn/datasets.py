@@ -1,0 +1,215 @@
+"""Data sets: scikit-learn's bundled digits, and readers for the real files of CIFAR-10, MNIST and Fashion-MNIST.
+
+Each reader takes the folder the files are in and returns a Dataset: images [N, C, H, W] float32 in [0, 1], labels [N]
+int64. Nothing is downloaded: where a file is missing, the error says what to download and from where.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import zlib
+from typing import Any, NamedTuple
+
+import minnp.numpy as np
+
+PathLike = str | os.PathLike
+
+
+class Dataset(NamedTuple):
+    """Images [N, C, H, W], labels [N], and the classes' names, for training and for testing."""
+
+    x_train: Any
+    y_train: Any
+    x_test: Any
+    y_test: Any
+    classes: tuple[str, ...]
+
+
+class DataFileError(ValueError):
+    """A data file that is not what its name says: too short, too long, or with the wrong numbers in it."""
+
+
+def digits(test: float = 0.2, seed: int = 0) -> Dataset:
+    """1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn; a fraction `test` is kept for testing."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise ImportError("the digits come with scikit-learn: pip install scikit-learn (or minnp[nn])") from error
+    bunch = load_digits()
+    images = np.asarray(bunch.images).astype(np.float32)[:, None] / np.float32(16)
+    labels = np.asarray(bunch.target).astype(np.int64)
+    order = np.random.default_rng(seed).permutation(labels.shape[0])
+    cut = round(labels.shape[0] * test)
+    held, kept = order[:cut], order[cut:]
+    return Dataset(images[kept], labels[kept], images[held], labels[held], tuple("0123456789"))
+
+
+# ------------------------------------------------------------------ CIFAR-10
+CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR_HELP = (
+    "download cifar-10-python.tar.gz or cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, "
+    "unpack it, and give the folder"
+)
+
+
+def cifar10(path: PathLike) -> Dataset:
+    """CIFAR-10 from the folder of its python or binary version (or the folder above): 3 x 32 x 32, 10 classes.
+
+    The training batches that are there are read, in order; at least one, and the test batch, must be.
+    """
+    for folder in (path, os.path.join(path, "cifar-10-batches-py"), os.path.join(path, "cifar-10-batches-bin")):
+        for suffix, read in (("", read_cifar_python), (".bin", read_cifar_binary)):
+            names = [f"data_batch_{i}{suffix}" for i in range(1, 6)]
+            found = [os.path.join(folder, name) for name in names if os.path.isfile(os.path.join(folder, name))]
+            test = os.path.join(folder, f"test_batch{suffix}")
+            if found and os.path.isfile(test):
+                train = [read(name) for name in found]
+                images, labels = (np.concatenate(parts) for parts in zip(*train))
+                return Dataset(images, labels, *read(test), CIFAR_CLASSES)
+    raise FileNotFoundError(f"no CIFAR-10 batches (data_batch_1 .. 5, test_batch) in {os.fspath(path)}: {CIFAR_HELP}")
+
+
+def read_cifar_binary(path: PathLike) -> tuple[Any, Any]:
+    """(images, labels) of one .bin file: records of 1 label byte and 3072 pixel bytes."""
+    content = read_bytes(path)
+    if not content or len(content) % 3073:
+        raise DataFileError(f"{path} has {len(content)} bytes, not a multiple of the 3,073 of a CIFAR-10 record")
+    records = np.frombuffer(content, np.uint8).reshape(-1, 3073)
+    return cifar_images(path, records[:, 1:], records[:, 0])
+
+
+def read_cifar_python(path: PathLike) -> tuple[Any, Any]:
+    """(images, labels) of one pickled batch, which may hold numbers, strings, lists and arrays, but can run nothing."""
+    with open(path, "rb") as file:
+        try:
+            batch = ArraysOnly(file, encoding="bytes").load()
+        except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+            raise DataFileError(f"{path} is not a CIFAR-10 python batch: {error}") from error
+    if not isinstance(batch, dict):
+        raise DataFileError(f"{path} holds a {type(batch).__name__}, not the dict of a CIFAR-10 python batch")
+    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
+    missing = [key for key in ("data", "labels") if key not in batch]
+    if missing:
+        raise DataFileError(f"{path} has no {' and no '.join(missing)}; a CIFAR-10 python batch has data and labels")
+    data, labels = np.asarray(batch["data"]), np.asarray(batch["labels"])
+    if data.ndim != 2 or data.shape[1] != 3072 or data.dtype != np.uint8 or labels.shape != (data.shape[0],):
+        raise DataFileError(
+            f"{path} has data {data.dtype}{list(data.shape)} and labels {list(labels.shape)}; "
+            "expected uint8[N, 3072] and [N]"
+        )
+    return cifar_images(path, data, labels)
+
+
+def cifar_images(path: PathLike, pixels: Any, labels: Any) -> tuple[Any, Any]:
+    check_labels(path, labels)
+    return pixels.reshape(-1, 3, 32, 32).astype(np.float32) / np.float32(255), labels.astype(np.int64)
+
+
+class ArraysOnly(pickle.Unpickler):
+    """An unpickler that can build NumPy arrays and refuses every other class and function."""
+
+    # NumPy 1 writes numpy.core, which NumPy 2 calls numpy._core.
+    ALLOWED = frozenset({("numpy", "ndarray"), ("numpy", "dtype"), ("numpy._core.multiarray", "_reconstruct")})
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("_codecs", "encode"):
+            return latin1  # how Python 3 writes bytes in the old protocols
+        module = module.replace("numpy.core.", "numpy._core.")
+        if (module, name) == ("numpy._core.numeric", "_frombuffer"):
+            return array_of_buffer
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a file of arrays has no use for")
+        return super().find_class(module, name)
+
+
+def latin1(text: str, encoding: Any) -> bytes:
+    if encoding not in ("latin1", b"latin1"):
+        raise pickle.UnpicklingError(f"it encodes bytes as {encoding!r}")
+    return text.encode("latin1")
+
+
+def array_of_buffer(buffer: Any, dtype: Any, shape: tuple, order: str) -> Any:
+    """How pickle protocol 5 gives an array."""
+    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+
+
+# ------------------------------------------------------------------ MNIST and Fashion-MNIST
+FASHION_CLASSES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def mnist(path: PathLike) -> Dataset:
+    """MNIST from the folder of its four idx files, gzipped or not: 1 x 28 x 28, 10 digits."""
+    return idx_dataset(path, "MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/", tuple("0123456789"))
+
+
+def fashion_mnist(path: PathLike) -> Dataset:
+    """Fashion-MNIST, in the same files as MNIST: 1 x 28 x 28, 10 kinds of clothes."""
+    return idx_dataset(path, "Fashion-MNIST", "https://github.com/zalandoresearch/fashion-mnist", FASHION_CLASSES)
+
+
+def idx_dataset(path: PathLike, name: str, source: str, classes: tuple[str, ...]) -> Dataset:
+    files = [find_idx(path, file) for file in IDX_FILES]
+    if None in files:
+        missing = [file for file, found in zip(IDX_FILES, files) if found is None]
+        raise FileNotFoundError(
+            f"{name} is not complete in {os.fspath(path)}: {', '.join(missing)} (or .gz) missing; "
+            f"download them from {source}"
+        )
+    parts = []
+    for images_file, labels_file in (files[:2], files[2:]):
+        images, labels = read_idx(images_file), read_idx(labels_file)
+        if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
+            raise DataFileError(
+                f"{images_file} holds {list(images.shape)} and {labels_file} {list(labels.shape)}; "
+                "expected [N, H, W] and [N]"
+            )
+        check_labels(labels_file, labels)
+        parts += [images[:, None].astype(np.float32) / np.float32(255), labels.astype(np.int64)]
+    return Dataset(*parts, classes)
+
+
+def find_idx(path: PathLike, file: str) -> str | None:
+    # Some mirrors write train-images.idx3-ubyte.
+    for name in (file, f"{file}.gz", file.replace("-idx", ".idx"), file.replace("-idx", ".idx") + ".gz"):
+        if os.path.isfile(os.path.join(path, name)):
+            return os.path.join(path, name)
+    return None
+
+
+IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+
+def read_idx(path: PathLike) -> Any:
+    """The array in an idx file: two zero bytes, type, number of axes, big-endian int32 sizes, elements."""
+    content = read_bytes(path)
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX_TYPES:
+        raise DataFileError(f"{path} is not an idx file: it starts with {content[:4]!r}")
+    dtype, ndim = np.dtype(IDX_TYPES[content[2]]), content[3]
+    start = 4 + 4 * ndim
+    shape = tuple(int.from_bytes(content[i : i + 4], "big") for i in range(4, start, 4))
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    if len(content) != start + size:
+        raise DataFileError(f"{path} says it holds {dtype}{list(shape)}, {start + size} bytes; it has {len(content)}")
+    return np.frombuffer(content[start:], dtype).reshape(shape)
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """The file's bytes, unpacked if its name ends in .gz."""
+    if not os.fspath(path).endswith(".gz"):
+        with open(path, "rb") as file:
+            return file.read()
+    try:
+        with gzip.open(path, "rb") as file:
+            return file.read()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataFileError(f"{path} is not a whole gzip file: {error}") from error
+
+
+def check_labels(path: PathLike, labels: Any) -> None:
+    if labels.shape[0] and not 0 <= int(np.min(labels)) <= int(np.max(labels)) < 10:
+        raise DataFileError(f"{path} has labels from {np.min(labels)} to {np.max(labels)}; expected 0 to 9")

@@ -1,0 +1,298 @@
+"""Iterators over batches: NDArrayIter (MinPy's and MXNet's), Prefetch, and the DataBatch they give.
+
+    for batch in NDArrayIter(x, y, batch_size=128, shuffle=True):
+        batch.data[0], batch.label[0], batch.pad
+
+An iterator can tell where it is, `state()`, and go back there, `restore(state)`: a resumed training sees the batches it
+would have seen. Its randomness is its own, from `seed`, so a background thread does not change the order of anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import minnp.numpy as np
+
+from . import checkpoint
+from .augment import Compose, Crop, Cutout, Flip, Normalise, Rotate, Scale
+from .datasets import Dataset, cifar10, digits, fashion_mnist, mnist
+
+__all__ = [
+    "Compose",
+    "Crop",
+    "Cutout",
+    "DataBatch",
+    "DataIter",
+    "Dataset",
+    "Flip",
+    "NDArrayIter",
+    "Normalise",
+    "Prefetch",
+    "Rotate",
+    "Scale",
+    "cifar10",
+    "digits",
+    "fashion_mnist",
+    "load_data_labels",
+    "mnist",
+    "save_data_labels",
+]
+
+LAST_BATCH = ("pad", "discard", "roll_over", "keep")
+
+
+class DataBatch:
+    """One minibatch: data and label are lists of arrays; the last `pad` examples are repeats that should not count."""
+
+    def __init__(self, data: list, label: list, pad: int = 0, index: Any = None) -> None:
+        self.data, self.label, self.pad, self.index = data, label, pad, index
+
+
+class DataIter:
+    """Base of iterators: define `next`, raising StopIteration at the end of the epoch, and `reset`."""
+
+    batch_size = 0
+
+    def __iter__(self) -> DataIter:
+        return self
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def next(self) -> DataBatch:
+        raise NotImplementedError(f"{type(self).__name__} must define next()")
+
+    def reset(self) -> None:
+        """Back to the first batch of the next epoch."""
+
+
+class NDArrayIter(DataIter):
+    """Batches of arrays held in memory.
+
+    data, label: an array, a list of arrays, or a dict of them, all of N examples
+    shuffle: a new order at every epoch, from `seed`
+    last_batch_handle, for N that batch_size does not divide: "pad" repeats examples from the start, "discard" leaves
+        the last ones out, "roll_over" repeats from the start and begins the next epoch after those, "keep" gives a
+        short batch
+    transform: (list of data arrays, rng) -> list, or (array, rng) -> array for one data array: see minnp.nn.augment
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        last_batch_handle: str = "pad",
+        seed: int | None = None,
+        transform: Callable | None = None,
+    ) -> None:
+        if last_batch_handle not in LAST_BATCH:
+            raise ValueError(f"last_batch_handle must be one of {', '.join(LAST_BATCH)}; got {last_batch_handle!r}")
+        self.data, self.label = named(data, "data"), named(label, "softmax_label")
+        self.num_data = self.data[0][1].shape[0]
+        for name, array in self.data + self.label:
+            if array.shape[0] != self.num_data:
+                raise ValueError(
+                    f"all arrays of an iterator have the same number of examples; {self.data[0][0]!r} has "
+                    f"{self.num_data} and {name!r} has {array.shape[0]}"
+                )
+        if not 1 <= batch_size <= self.num_data and not (last_batch_handle == "keep" and batch_size >= 1):
+            raise ValueError(f"batch_size must be between 1 and the {self.num_data} examples; got {batch_size}")
+        self.batch_size, self.shuffle, self.last_batch_handle = batch_size, shuffle, last_batch_handle
+        self.transform = transform
+        self.rng = np.random.default_rng(seed if seed is not None else int(np.random.randint(2**31)))
+        self.rolled = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.epoch_rng = self.rng.bit_generator.state
+        self.order = self.rng.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
+        self.cursor = self.rolled
+
+    # -------------------------------------------------------------- MXNet's interface
+    @property
+    def provide_data(self) -> list[tuple[str, tuple]]:
+        """(name, shape of a batch) of each data array."""
+        return [(name, (self.batch_size, *array.shape[1:])) for name, array in self.data]
+
+    @property
+    def provide_label(self) -> list[tuple[str, tuple]]:
+        """(name, shape of a batch) of each label array."""
+        return [(name, (self.batch_size, *array.shape[1:])) for name, array in self.label]
+
+    def getnumiterations(self) -> int:
+        """How many batches an epoch has."""
+        rest = self.num_data - self.rolled
+        return rest // self.batch_size if self.last_batch_handle == "discard" else -(-rest // self.batch_size)
+
+    def __len__(self) -> int:
+        return self.getnumiterations()
+
+    def reset(self) -> None:
+        past = self.cursor - self.num_data
+        self.rolled = past if self.last_batch_handle == "roll_over" and past > 0 else 0
+        self._begin()
+
+    def hard_reset(self) -> None:
+        """reset, forgetting what was rolled over."""
+        self.rolled = 0
+        self._begin()
+
+    def next(self) -> DataBatch:
+        start, stop = self.cursor, self.cursor + self.batch_size
+        if start >= self.num_data or (self.last_batch_handle == "discard" and stop > self.num_data):
+            raise StopIteration
+        index = self.order[start:stop]
+        missing = self.batch_size - index.shape[0]
+        if missing and self.last_batch_handle in ("pad", "roll_over"):
+            index = np.concatenate([index, self.order[:missing]])
+        self.cursor = stop
+        data, label = [array[index] for _, array in self.data], [array[index] for _, array in self.label]
+        if self.transform is not None:
+            data = [self.transform(data[0], self.rng)] if len(data) == 1 else self.transform(data, self.rng)
+        pad = missing if self.last_batch_handle == "pad" else 0
+        return DataBatch(data, label, pad, index)
+
+    def getsubiter(self, num_samples: int) -> NDArrayIter:
+        """An iterator over num_samples examples picked at random, without the transform."""
+        # A generator of its own: looking at the accuracy must not change what training draws next.
+        chosen = np.random.default_rng(self.num_data).permutation(self.num_data)[:num_samples]
+        data, label = {k: v[chosen] for k, v in self.data}, {k: v[chosen] for k, v in self.label}
+        return NDArrayIter(data, label or None, min(self.batch_size, num_samples), seed=0)
+
+    # -------------------------------------------------------------- resuming
+    def state(self) -> dict:
+        """Where the iterator is, as JSON facts."""
+        now = self.rng.bit_generator.state
+        return {"epoch_rng": self.epoch_rng, "rng": now, "cursor": int(self.cursor), "rolled": int(self.rolled)}
+
+    def restore(self, state: dict) -> None:
+        """Go to where `state` was taken."""
+        self.rng.bit_generator.state = state["epoch_rng"]
+        self.rolled = state["rolled"]
+        self._begin()
+        self.rng.bit_generator.state = state["rng"]
+        self.cursor = state["cursor"]
+
+
+class Prefetch(DataIter):
+    """The batches of `source`, prepared up to `depth` ahead by a background thread.
+
+    What the source raises is raised here, at the batch where it happened. `close()` stops the thread; so does the end
+    of a with block.
+    """
+
+    def __init__(self, source: DataIter, depth: int = 2) -> None:
+        if depth < 1:
+            raise ValueError(f"Prefetch keeps at least one batch ready; got depth={depth}")
+        self.source, self.depth = source, depth
+        self.batch_size = source.batch_size
+        self._state = source.state() if hasattr(source, "state") else None
+        self._start()
+
+    def __getattr__(self, name: str) -> Any:
+        # num_data, getsubiter, provide_data, ...: read-only facts of the source
+        if name.startswith("_") or name == "source":
+            raise AttributeError(name)
+        return getattr(self.source, name)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def _start(self) -> None:
+        self._ended: Exception | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="minnp-prefetch")
+        self._ready = deque(self._pool.submit(advance, self.source) for _ in range(self.depth))
+
+    def next(self) -> DataBatch:
+        if self._ended is not None:
+            raise self._ended
+        try:
+            batch, self._state = self._ready.popleft().result()
+        except Exception as error:
+            self._ended = error
+            raise
+        self._ready.append(self._pool.submit(advance, self.source))
+        return batch
+
+    def reset(self) -> None:
+        ended = isinstance(self._ended, StopIteration)
+        self.close()
+        if not ended and self._state is not None:
+            # The thread had run ahead: the source goes back to where the consumer is before it begins the next epoch.
+            self.source.restore(self._state)
+        self.source.reset()
+        self._state = self.source.state() if hasattr(self.source, "state") else None
+        self._start()
+
+    def state(self) -> dict:
+        if self._state is None:
+            raise TypeError(f"{type(self.source).__name__} has no state(): a training over it cannot be resumed")
+        return self._state
+
+    def restore(self, state: dict) -> None:
+        self.close()
+        self.source.restore(state)
+        self._state = state
+        self._start()
+
+    def close(self) -> None:
+        """Stop the thread and wait for it."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Prefetch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def advance(source: DataIter) -> tuple[DataBatch, dict | None]:
+    """The next batch and where the source is after it, in the background thread of Prefetch."""
+    batch = source.next()
+    return batch, source.state() if hasattr(source, "state") else None
+
+
+def named(arrays: Any, default: str) -> list[tuple[str, Any]]:
+    """[(name, array)] from None, an array, a list of arrays, or a dict of them."""
+    if arrays is None:
+        return []
+    if isinstance(arrays, dict):
+        pairs = list(arrays.items())
+    elif isinstance(arrays, list | tuple) and len(arrays) and hasattr(arrays[0], "shape"):
+        pairs = [(default if len(arrays) == 1 else f"_{i}_{default}", a) for i, a in enumerate(arrays)]
+    else:
+        pairs = [(default, arrays)]
+    return [(name, as_array(array)) for name, array in pairs]
+
+
+def as_array(value: Any) -> Any:
+    """Our array of an array of NumPy's, ours, MXNet's, or nested numbers."""
+    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") and not isinstance(value, np.ndarray) else value)
+
+
+def each_batch(source: Any) -> Iterator[DataBatch]:
+    """The batches of an iterator of ours, of MXNet's, or of anything that yields (x, y) pairs, as DataBatch."""
+    for item in source:
+        if hasattr(item, "data") and hasattr(item, "label"):
+            data, label = [as_array(a) for a in item.data], [as_array(a) for a in item.label or []]
+            yield DataBatch(data, label, item.pad or 0, item.index)
+        else:
+            x, y = item
+            yield DataBatch([as_array(x)], [as_array(y)])
+
+
+def save_data_labels(x: Any, y: Any, file_name: str | os.PathLike) -> None:
+    """Write examples and labels to one file, for load_data_labels."""
+    checkpoint.save(file_name, {"data": x, "labels": y}, keep_previous=False)
+
+
+def load_data_labels(file_name: str | os.PathLike) -> tuple[Any, Any]:
+    """(x, y) that save_data_labels wrote."""
+    arrays, _ = checkpoint.load(file_name)
+    return arrays["data"], arrays["labels"]

@@ -1,0 +1,296 @@
+"""Layers as plain functions: arrays in, arrays out, parameters passed by hand.
+
+Each docstring is the layer's formula with shapes: N examples, D inputs, M outputs, C channels, H x W pixels, T time
+steps. Names and argument orders are MinPy's (which took them from CS231n). `mode` is "train" or "test".
+Losses live in minnp.nn.losses and can be used from here too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import minnp.numpy as np
+from minnp import npx
+
+from .losses import (
+    binary_cross_entropy,
+    huber_loss,
+    l1_loss,
+    l2_loss,
+    one_hot,
+    softmax_cross_entropy,
+    softmax_loss,
+    svm_loss,
+    temporal_softmax_loss,
+)
+
+__all__ = [
+    "affine",
+    "attention",
+    "avg_pool",
+    "batchnorm",
+    "binary_cross_entropy",
+    "conv2d",
+    "dropout",
+    "flatten",
+    "gelu",
+    "gru_step",
+    "gru_temporal",
+    "huber_loss",
+    "l1_loss",
+    "l2_loss",
+    "layernorm",
+    "leaky_relu",
+    "log_softmax",
+    "lstm_step",
+    "lstm_temporal",
+    "max_pool",
+    "one_hot",
+    "relu",
+    "rnn_step",
+    "rnn_temporal",
+    "sigmoid",
+    "softmax",
+    "softmax_cross_entropy",
+    "softmax_loss",
+    "svm_loss",
+    "tanh",
+    "temporal_affine",
+    "temporal_softmax_loss",
+    "word_embedding",
+]
+
+
+# ------------------------------------------------------------------ affine and activations
+def flatten(x: Any) -> Any:
+    """x [N, d1, ..., dk] as [N, d1 * ... * dk]."""
+    return x if x.ndim == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M]."""
+    return np.dot(flatten(x), w) + b
+
+
+def relu(x: Any) -> Any:
+    """y = max(x, 0), any shape; the gradient at 0 is 0."""
+    return npx.relu(x)
+
+
+def leaky_relu(x: Any, slope: float = 0.01) -> Any:
+    """y = x where x > 0, slope * x elsewhere."""
+    return np.where(x > 0, x, slope * x)
+
+
+def sigmoid(x: Any) -> Any:
+    """y = 1 / (1 + exp(-x)), without overflow at either end."""
+    return npx.sigmoid(x)
+
+
+def tanh(x: Any) -> Any:
+    """y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))."""
+    return np.tanh(x)
+
+
+def gelu(x: Any) -> Any:
+    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2."""
+    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """y_i = exp(x_i) / sum_j exp(x_j) along `axis`."""
+    return npx.softmax(x, axis=axis)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Any:
+    """y_i = x_i - log sum_j exp(x_j) along `axis`, without overflow."""
+    return npx.log_softmax(x, axis=axis)
+
+
+# ------------------------------------------------------------------ images, always [N, C, H, W]
+def conv2d(x: Any, w: Any, b: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, groups: int = 1) -> Any:
+    """y[n, f, i, j] = b[f] + sum_{c, u, v} w[f, c, u, v] x[n, c, i s + u d - p, j s + v d - p], zero outside x.
+
+    x [N, C, H, W], w [F, C / groups, K, K], b [F] or None -> y [N, F, H', W'], H' = (H + 2 p - d (K - 1) - 1) // s + 1.
+    stride, pad and dilate are one int for both directions or a pair.
+    """
+    options = {"kernel": w.shape[2:], "stride": pair(stride), "pad": pair(pad), "dilate": pair(dilate)}
+    return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
+
+
+def max_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
+    """y[n, c, i, j] = max of x[n, c] over the size x size window at (i s - p, j s - p); stride is `size` by default."""
+    return pool(x, size, stride, pad, "max")
+
+
+def avg_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
+    """y[n, c, i, j] = mean of x[n, c] over the window at (i s - p, j s - p), zeros of the padding counted."""
+    return pool(x, size, stride, pad, "avg")
+
+
+def pool(x: Any, size: Any, stride: Any, pad: Any, kind: str) -> Any:
+    size = pair(size)
+    stride = size if stride is None else pair(stride)
+    return npx.pooling(x, kernel=size, stride=stride, pad=pair(pad), pool_type=kind)
+
+
+def pair(value: Any) -> tuple[int, int]:
+    return (int(value), int(value)) if isinstance(value, int) else tuple(int(v) for v in value)
+
+
+# ------------------------------------------------------------------ normalisation and noise
+def batchnorm(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    mode: str = "train",
+    eps: float = 1e-5,
+    momentum: float = 0.9,
+    running_mean: Any = None,
+    running_var: Any = None,
+) -> tuple[Any, Any, Any]:
+    """y = gamma (x - mean) / sqrt(var + eps) + beta; returns (y, running_mean, running_var).
+
+    x [N, C] or [N, C, H, W]; gamma, beta, running_* [C]. In "train", mean and var (biased, as in Ioffe and Szegedy
+    2015) are the batch's over all axes but C, and running = momentum * running + (1 - momentum) * batch; in "test" they
+    are the running ones.
+    """
+    axes = (0, *range(2, x.ndim))
+    per_channel = (1, -1) + (1,) * (x.ndim - 2)
+    if running_mean is None:
+        running_mean = np.zeros(x.shape[1], x.dtype)
+    if running_var is None:
+        running_var = np.zeros(x.shape[1], x.dtype)
+    if check_mode(mode, "batchnorm") == "train":
+        mean = np.mean(x, axis=axes)
+        centred = x - mean.reshape(per_channel)
+        var = np.mean(centred * centred, axis=axes)
+        running_mean = momentum * running_mean + (1.0 - momentum) * np.stop_gradient(mean)
+        running_var = momentum * running_var + (1.0 - momentum) * np.stop_gradient(var)
+    else:
+        centred, var = x - running_mean.reshape(per_channel), running_var
+    scale = gamma / np.sqrt(var + eps)
+    return centred * scale.reshape(per_channel) + beta.reshape(per_channel), running_mean, running_var
+
+
+def layernorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D]."""
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    var = np.mean(centred * centred, axis=-1, keepdims=True)
+    return gamma * (centred / np.sqrt(var + eps)) + beta
+
+
+def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -> Any:
+    """y = x m / (1 - prob), m = 1 with probability 1 - prob, else 0 ("train"); y = x ("test").
+
+    Scaling in training keeps the mean of y equal to x, so testing changes nothing. The mask comes from np.random;
+    `seed` seeds it first, for a gradient check.
+    """
+    if not 0.0 <= prob < 1.0:
+        raise ValueError(f"dropout drops each element with probability prob in [0, 1), got prob={prob}")
+    if check_mode(mode, "dropout") == "test" or prob == 0.0:
+        return x
+    if seed is not None:
+        np.random.seed(seed)
+    keep = 1.0 - prob
+    mask = (np.random.random(x.shape) < keep) / keep
+    return x * mask.astype(x.dtype)
+
+
+def check_mode(mode: str | None, who: str) -> str:
+    if mode not in ("train", "test"):
+        raise ValueError(f"{who} differs between training and testing: mode must be 'train' or 'test', got {mode!r}")
+    return mode
+
+
+# ------------------------------------------------------------------ sequences, always [N, T, D]
+def temporal_affine(x: Any, w: Any, b: Any) -> Any:
+    """y[n, t] = x[n, t] w + b; x [N, T, D], w [D, M], b [M] -> y [N, T, M]."""
+    n, t, d = x.shape
+    return np.dot(x.reshape(n * t, d), w).reshape(n, t, w.shape[1]) + b
+
+
+def word_embedding(x: Any, w: Any) -> Any:
+    """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D]."""
+    return w[x]
+
+
+def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
+    """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H]."""
+    return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
+
+
+def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
+    """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
+    inputs, h, hs = temporal_affine(x, Wx, b), h0, []
+    for t in range(x.shape[1]):
+        h = np.tanh(inputs[:, t] + np.dot(h, Wh))
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any]:
+    """a = x Wx + h Wh + b, split in four [N, H] gates: i, f, o = sigmoid(a1, a2, a3), g = tanh(a4);
+    c' = f c + i g, h' = o tanh(c'); x [N, D], h, c [N, H], Wx [D, 4H], Wh [H, 4H], b [4H] -> (h', c').
+
+    Hochreiter and Schmidhuber 1997, with the forget gate of Gers 2000; the order of gates is CS231n's.
+    """
+    return lstm_gates(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
+
+
+def lstm_gates(a: Any, c: Any) -> tuple[Any, Any]:
+    """(h', c') from the four gates' inputs a [N, 4H] and the cells c [N, H]."""
+    size = c.shape[1]
+    gates = npx.sigmoid(a[:, : 3 * size])
+    i, f, o = gates[:, :size], gates[:, size : 2 * size], gates[:, 2 * size :]
+    c = f * c + i * np.tanh(a[:, 3 * size :])
+    return o * np.tanh(c), c
+
+
+def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
+    """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
+    inputs, h, c, hs = temporal_affine(x, Wx, b), h0, np.zeros(h0.shape, h0.dtype), []
+    for t in range(x.shape[1]):
+        h, c = lstm_gates(inputs[:, t] + np.dot(h, Wh), c)
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
+    """r, z = sigmoid(x Wx + h Wh + b) split in two; m = tanh(x Wxh + (r h) Whh + bh); h' = z h + (1 - z) m.
+
+    x [N, D], h [N, H], Wx [D, 2H], Wh [H, 2H], b [2H], Wxh [D, H], Whh [H, H], bh [H] -> h' [N, H].
+    Cho et al. 2014, as written in Jozefowicz, Zaremba and Sutskever 2015.
+    """
+    return gru_gates(np.dot(x, Wx) + b, np.dot(x, Wxh) + bh, prev_h, Wh, Whh)
+
+
+def gru_gates(gates: Any, candidate: Any, h: Any, Wh: Any, Whh: Any) -> Any:
+    """h' from the inputs' share of the gates [N, 2H] and of the candidate [N, H]."""
+    size = h.shape[1]
+    rz = npx.sigmoid(gates + np.dot(h, Wh))
+    r, z = rz[:, :size], rz[:, size:]
+    m = np.tanh(candidate + np.dot(r * h, Whh))
+    return m + z * (h - m)
+
+
+def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
+    """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
+    gates, candidates, h, hs = temporal_affine(x, Wx, b), temporal_affine(x, Wxh, bh), h0, []
+    for t in range(x.shape[1]):
+        h = gru_gates(gates[:, t], candidates[:, t], h, Wh, Whh)
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """y = softmax(q k^T / sqrt(D)) v; q [..., T, D], k [..., S, D], v [..., S, E] -> y [..., T, E].
+
+    mask, broadcast to [..., T, S]: True where attention is allowed. Vaswani et al. 2017, equation 1.
+    """
+    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (1.0 / math.sqrt(q.shape[-1]))
+    if mask is not None:
+        # A large finite number, not -inf: a row with no allowed key gives a uniform softmax instead of NaN.
+        scores = np.where(mask, scores, -1e9)
+    return np.matmul(npx.softmax(scores, axis=-1), v)

@@ -1,0 +1,47 @@
+"""Metrics: `metric(outputs, labels) -> number`, the mean over a batch; looked up by name in RULES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import minnp.numpy as np
+
+
+def accuracy(predict: Any, y: Any) -> float:
+    """The fraction that is right.
+
+    predict [..., C] scores with y [...] classes or y [..., C] one-hot: by the largest score. predict of one score per
+    example: positive means the class 1.
+    """
+    predict, y = np.asarray(predict), np.asarray(y)
+    if predict.shape[-1] == 1 and y.ndim == predict.ndim - 1:
+        predict = predict[..., 0]
+    if predict.ndim == y.ndim + 1:
+        return float(np.mean(np.argmax(predict, axis=-1) == y))
+    if y.ndim > 1 and y.shape[-1] > 1:
+        return float(np.mean(np.argmax(predict, axis=-1) == np.argmax(y, axis=-1)))
+    return float(np.mean((predict > 0) == (y > 0.5)))
+
+
+def mse(predict: Any, y: Any) -> float:
+    """Mean of (predict - y)^2 over all elements."""
+    return float(np.mean((np.asarray(predict) - np.asarray(y).reshape(predict.shape)) ** 2))
+
+
+def mae(predict: Any, y: Any) -> float:
+    """Mean of |predict - y| over all elements."""
+    return float(np.mean(np.abs(np.asarray(predict) - np.asarray(y).reshape(predict.shape))))
+
+
+RULES: dict[str, Callable] = {"accuracy": accuracy, "mse": mse, "mae": mae}
+
+
+def named(metrics: Any) -> dict[str, Callable]:
+    """{name: function} from names and functions."""
+    chosen = {}
+    for metric in metrics:
+        if not callable(metric) and metric not in RULES:
+            raise ValueError(f"unknown metric {metric!r}; known: {', '.join(RULES)}, or any function (outputs, labels)")
+        chosen[metric if isinstance(metric, str) else metric.__name__] = metric if callable(metric) else RULES[metric]
+    return chosen

@@ -1,0 +1,245 @@
+"""Layer and ModelBase: things with parameters, over one tree.
+
+A layer owns `params` (trained) and `aux_params` (kept, not trained: running averages); layers kept as attributes, or in
+attributes that are lists, tuples or dicts, are its children. `tree()` is every parameter below a layer under one dotted
+name, {"encoder.w": ..., "0.b": ...}: what gradients, optimisers and checkpoints work on.
+
+A MinPy model is a ModelBase with parameters of its own and no children; its tree is its `params`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import minnp.numpy as np
+
+from . import checkpoint, init
+
+Tree = dict[str, Any]
+
+
+class Params(dict):
+    """A layer's own values by name; reading one that has no value yet says what to do."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def __missing__(self, name: str) -> Any:
+        known = f"it has {', '.join(self)}" if self else "it has no values yet: call .init() on the model, or train it"
+        raise KeyError(f"{self.owner} has no parameter {name!r}; {known}")
+
+
+class Layer:
+    """Base of everything with parameters: declare with `add_param` in __init__, use `self.params[name]` in forward."""
+
+    def __init__(self) -> None:
+        self.params, self.aux_params = Params(type(self).__name__), Params(type(self).__name__)
+        self.param_configs: dict[str, dict] = {}
+        self.aux_param_configs: dict[str, Any] = {}
+
+    def add_param(self, name: str, shape: Sequence[int], **config: Any) -> Layer:
+        """Declare a trained parameter; returns self.
+
+        config: init_rule and init_config (minnp.nn.init), and settings of the optimiser for this parameter alone
+        (learning_rate, weight_decay, ...).
+        """
+        self._check_new(name)
+        self.param_configs[name] = {"shape": tuple(shape), **config}
+        return self
+
+    def add_params(self, configs: dict[str, dict]) -> Layer:
+        """Declare several: {name: {"shape": ..., ...}}, such as Function.get_params() gives; returns self."""
+        for name, config in configs.items():
+            self.add_param(name, **config)
+        return self
+
+    def add_aux_param(self, name: str, value: Any) -> Layer:
+        """Declare a value that is kept and saved but not trained; returns self."""
+        self._check_new(name)
+        self.aux_param_configs[name] = value
+        return self
+
+    def _check_new(self, name: str) -> None:
+        if name in self.param_configs or name in self.aux_param_configs:
+            raise ValueError(f"{type(self).__name__} already has a parameter {name!r}")
+
+    # -------------------------------------------------------------- the tree
+    def children(self) -> Iterator[tuple[str, Layer]]:
+        """(name, layer) for each layer directly below this one."""
+        for attribute, value in vars(self).items():
+            if isinstance(value, Layer):
+                yield attribute, value
+            elif isinstance(value, list | tuple):
+                yield from ((f"{attribute}.{i}", item) for i, item in enumerate(value) if isinstance(item, Layer))
+            elif isinstance(value, dict):
+                yield from ((f"{attribute}.{key}", item) for key, item in value.items() if isinstance(item, Layer))
+
+    def walk(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Layer]]:
+        """(dotted prefix, layer) for this layer and every layer below; a layer used twice comes once: it is shared."""
+        seen = set() if seen is None else seen
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, child in self.children():
+            yield from child.walk(f"{prefix}{name}.", seen)
+
+    def tree(self) -> Tree:
+        """Every parameter, by dotted name."""
+        return {prefix + name: value for prefix, layer in self.walk() for name, value in layer.params.items()}
+
+    def aux_tree(self) -> Tree:
+        """Every auxiliary value, by dotted name."""
+        return {prefix + name: value for prefix, layer in self.walk() for name, value in layer.aux_params.items()}
+
+    def configs(self) -> dict[str, dict]:
+        """What add_param was told about every parameter, by dotted name."""
+        return {prefix + name: config for prefix, layer in self.walk() for name, config in layer.param_configs.items()}
+
+    def set_tree(self, tree: Tree) -> None:
+        """Put these values into the layers; names that no layer has raise."""
+        self._put(tree, "params")
+
+    def set_aux_tree(self, tree: Tree) -> None:
+        self._put(tree, "aux_params")
+
+    def _put(self, tree: Tree, kind: str) -> None:
+        places = {}
+        for prefix, layer in self.walk():
+            values = getattr(layer, kind)
+            declared = layer.param_configs if kind == "params" else layer.aux_param_configs
+            places.update({prefix + name: (values, name) for name in {**declared, **values}})
+        unknown = [name for name in tree if name not in places]
+        if unknown:
+            raise KeyError(f"{type(self).__name__} has no {kind} {unknown}; it has {sorted(places)}")
+        for name, value in tree.items():
+            values, key = places[name]
+            values[key] = value
+
+    @contextlib.contextmanager
+    def holding(self, tree: Tree, aux: Tree | None = None) -> Iterator[None]:
+        """The layers hold `tree` (and `aux`) inside the with block, and their own values again after it."""
+        before, aux_before = self.tree(), self.aux_tree()
+        self.set_tree(tree)
+        self.set_aux_tree(aux or {})
+        try:
+            yield
+        finally:
+            self.set_tree(before)
+            if aux is not None:
+                self.set_aux_tree(aux_before)
+
+    def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Layer:
+        """Give every parameter its initial value; returns self.
+
+        Each parameter draws from a stream of its own, named by the seed and its dotted name: adding a layer does not
+        change the others. `rule` and `config` serve parameters that declared no init_rule.
+        """
+        for prefix, layer in self.walk():
+            for name, declared in layer.param_configs.items():
+                chosen = init.rule_named(declared.get("init_rule", rule))
+                options = dict(declared.get("init_config", {}) if "init_rule" in declared else config or {})
+                options.setdefault("rng", np.random.default_rng([seed, zlib.crc32((prefix + name).encode())]))
+                layer.params[name] = chosen(declared["shape"], options)
+            for name, value in layer.aux_param_configs.items():
+                layer.aux_params[name] = np.array(value) if hasattr(value, "shape") else value
+        return self
+
+    @property
+    def initialised(self) -> bool:
+        return all(name in layer.params for _, layer in self.walk() for name in layer.param_configs)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are trained."""
+        return sum(int(value.size) for value in self.tree().values())
+
+    # -------------------------------------------------------------- use
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.forward(*inputs, **options)
+
+
+class ModelBase(Layer):
+    """A layer that can be trained: define `forward(self, X, mode)` and `loss(self, predict, y)`.
+
+    With several inputs or labels, define `forward_batch(batch, mode)` and `loss_batch(batch, predict)` instead.
+    """
+
+    def loss(self, predict: Any, y: Any) -> Any:
+        """One number, to be made small."""
+        raise NotImplementedError(f"{type(self).__name__} must define loss(predict, y)")
+
+    def forward_batch(self, batch: Any, mode: str) -> Any:
+        # MinPy's early models have forward(self, X).
+        return self.forward(batch.data[0], mode) if takes_mode(type(self).forward) else self.forward(batch.data[0])
+
+    def loss_batch(self, batch: Any, predict: Any) -> Any:
+        return self.loss(predict, batch.label[0])
+
+    # -------------------------------------------------------------- files
+    def save(self, prefix: str | os.PathLike) -> str:
+        """Write every parameter and auxiliary value to `<prefix>.params`, atomically; returns that path."""
+        arrays = {f"param:{name}": value for name, value in self.tree().items()}
+        arrays |= {f"aux:{name}": value for name, value in self.aux_tree().items() if value is not None}
+        path = f"{os.fspath(prefix)}.params"
+        checkpoint.save(path, arrays, {"model": type(self).__name__}, keep_previous=False)
+        return path
+
+    def load(self, prefix: str | os.PathLike) -> ModelBase:
+        """Read what `save` wrote; the names and shapes must be this model's. Returns self."""
+        arrays, _ = checkpoint.load(f"{os.fspath(prefix)}.params")
+        tree = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("param:")}
+        for name, config in self.configs().items():
+            if name not in tree:
+                raise KeyError(
+                    f"{prefix}.params has no {name!r}, which {type(self).__name__} needs; it has {sorted(tree)}"
+                )
+            if tree[name].shape != config["shape"]:
+                raise ValueError(
+                    f"{prefix}.params holds {name!r} as {tree[name].shape}, the model has {config['shape']}"
+                )
+        self.set_tree(tree)
+        self.set_aux_tree({name[4:]: np.array(value) for name, value in arrays.items() if name.startswith("aux:")})
+        return self
+
+    # -------------------------------------------------------------- the Keras-like face of Solver
+    def fit(self, x: Any, y: Any = None, **options: Any) -> dict[str, list[float]]:
+        """Train on arrays x, y, or on an iterator x; returns the history {"loss": [...], "val_accuracy": [...], ...}.
+
+        epochs, batch_size, shuffle, transform, validation_data (arrays or an iterator), validation_split, optimizer,
+        learning_rate, and every keyword of Solver (callbacks, early_stopping, checkpoint, resume, jit, seed, ...).
+        """
+        from .training import fit
+
+        return fit(self, x, y, **options)
+
+    def evaluate(
+        self, x: Any, y: Any = None, batch_size: int = 128, metrics: Sequence = ("accuracy",)
+    ) -> dict[str, float]:
+        """{"loss": ..., "accuracy": ...} over all examples, in "test" mode."""
+        from .training import evaluate
+
+        return evaluate(self, x, y, batch_size, metrics)
+
+    def predict(self, x: Any, batch_size: int = 128) -> Any:
+        """The outputs of forward in "test" mode for all examples, [N, ...]."""
+        from .training import predict
+
+        return predict(self, x, batch_size)
+
+
+@functools.cache
+def takes_mode(forward: Callable) -> bool:
+    """Does `forward(self, X, mode)` have a place for the mode?"""
+    parameters = list(inspect.signature(forward).parameters.values())
+    return len(parameters) > 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)

@@ -1,0 +1,205 @@
+"""Optimisers: `w, config = rule(w, dw, config)`, MinPy's signature; w is updated in place and returned.
+
+config holds one parameter's settings, and the rule keeps its state in it (velocity, cache, m, v, t), so a checkpoint of
+the configs is a checkpoint of the optimiser. Every rule reads "learning_rate" and "weight_decay" (0): L2, added to the
+gradient; except adamw and lion, where it shrinks the weights themselves (Loshchilov and Hutter 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import minnp.numpy as np
+
+Config = dict[str, Any]
+
+
+def sgd(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """w -= lr dw."""
+    config = settings(config, learning_rate=1e-2, weight_decay=0.0)
+    w -= config["learning_rate"] * decayed(w, dw, config)
+    return w, config
+
+
+def sgd_momentum(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """v = momentum v - lr dw;  w += v (Polyak 1964)."""
+    config = settings(config, learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
+    v = state(config, "velocity", w)
+    v *= config["momentum"]
+    v -= config["learning_rate"] * decayed(w, dw, config)
+    w += v
+    return w, config
+
+
+def nesterov(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """v' = momentum v - lr dw;  w += momentum v' - lr dw (Sutskever et al. 2013, in the variables of Bengio 2012)."""
+    config = settings(config, learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
+    step = config["learning_rate"] * decayed(w, dw, config)
+    v = state(config, "velocity", w)
+    v *= config["momentum"]
+    v -= step
+    w += config["momentum"] * v
+    w -= step
+    return w, config
+
+
+def adagrad(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """s += dw^2;  w -= lr dw / (sqrt(s) + eps) (Duchi et al. 2011)."""
+    config = settings(config, learning_rate=1e-2, weight_decay=0.0, epsilon=1e-8)
+    dw = decayed(w, dw, config)
+    s = state(config, "cache", w)
+    s += dw * dw
+    w -= config["learning_rate"] * dw / (np.sqrt(s) + config["epsilon"])
+    return w, config
+
+
+def rmsprop(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """s = rho s + (1 - rho) dw^2;  w -= lr dw / (sqrt(s) + eps); rho is "decay_rate" (Tieleman and Hinton 2012)."""
+    config = settings(config, learning_rate=1e-2, weight_decay=0.0, decay_rate=0.99, epsilon=1e-8)
+    dw = decayed(w, dw, config)
+    s = state(config, "cache", w)
+    average(s, dw * dw, config["decay_rate"])
+    w -= config["learning_rate"] * dw / (np.sqrt(s) + config["epsilon"])
+    return w, config
+
+
+def adam(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """m = b1 m + (1 - b1) dw;  v = b2 v + (1 - b2) dw^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
+
+    Kingma and Ba 2015, algorithm 1.
+    """
+    config = settings(config, **ADAM, weight_decay=0.0)
+    w -= adam_step(w, decayed(w, dw, config), config)
+    return w, config
+
+
+def adamw(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """w -= lr weight_decay w, then Adam's step (Loshchilov and Hutter 2019); weight_decay is 0.01 by default."""
+    config = settings(config, **ADAM, weight_decay=1e-2)
+    step = adam_step(w, dw, config)
+    w *= 1.0 - config["learning_rate"] * config["weight_decay"]
+    w -= step
+    return w, config
+
+
+def lion(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+    """w -= lr (sign(b1 m + (1 - b1) dw) + weight_decay w);  m = b2 m + (1 - b2) dw (Chen et al. 2023)."""
+    config = settings(config, learning_rate=1e-4, weight_decay=0.0, beta1=0.9, beta2=0.99)
+    m, b1 = state(config, "m", w), config["beta1"]
+    direction = np.sign(b1 * m + (1.0 - b1) * dw)
+    if config["weight_decay"]:
+        direction = direction + config["weight_decay"] * w
+    w -= config["learning_rate"] * direction
+    average(m, dw, config["beta2"])
+    return w, config
+
+
+ADAM = {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+
+
+def adam_step(w: Any, dw: Any, config: Config) -> Any:
+    """Advance m, v and t, and return what Adam takes from w."""
+    m, v = state(config, "m", w), state(config, "v", w)
+    config["t"] = t = config.get("t", 0) + 1
+    average(m, dw, config["beta1"])
+    average(v, dw * dw, config["beta2"])
+    # Both bias corrections as two numbers, which cost nothing per element (Kingma and Ba 2015, end of section 2).
+    correction = math.sqrt(1.0 - config["beta2"] ** t)
+    root = np.sqrt(v)
+    root += config["epsilon"] * correction
+    np.divide(m, root, out=root)
+    root *= config["learning_rate"] * correction / (1.0 - config["beta1"] ** t)
+    return root
+
+
+def average(kept: Any, new: Any, rate: float) -> None:
+    """kept = rate kept + (1 - rate) new, in place."""
+    kept *= rate
+    kept += (1.0 - rate) * new
+
+
+def decayed(w: Any, dw: Any, config: Config) -> Any:
+    """The gradient with weight_decay / 2 |w|^2 added to the loss."""
+    return dw + config["weight_decay"] * w if config["weight_decay"] else dw
+
+
+def settings(config: Config | None, **defaults: float) -> Config:
+    config = {} if config is None else config
+    for name, value in defaults.items():
+        config.setdefault(name, value)
+    return config
+
+
+def state(config: Config, name: str, w: Any) -> Any:
+    if name not in config:
+        config[name] = np.zeros_like(w)
+    return config[name]
+
+
+RULES: dict[str, Callable] = {
+    "sgd": sgd,
+    "sgd_momentum": sgd_momentum,
+    "nesterov": nesterov,
+    "adagrad": adagrad,
+    "rmsprop": rmsprop,
+    "adam": adam,
+    "adamw": adamw,
+    "lion": lion,
+}
+
+
+def rule_named(rule: str | Callable) -> Callable:
+    """The optimiser called `rule`, or `rule` itself when it is a function (w, dw, config) -> (w, config)."""
+    if callable(rule):
+        return rule
+    if rule not in RULES:
+        raise ValueError(f"unknown update_rule {rule!r}; known: {', '.join(RULES)}, or any function (w, dw, config)")
+    return RULES[rule]
+
+
+# ------------------------------------------------------------------ clipping
+def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], float]:
+    """(grads scaled so that their joint 2-norm is at most limit, the norm before): Pascanu et al. 2013, algorithm 1."""
+    norm = math.sqrt(sum(float(np.sum(g * g)) for g in grads.values()))
+    if not norm > limit:
+        return grads, norm
+    return {name: g * (limit / norm) for name, g in grads.items()}, norm
+
+
+def clip_value(grads: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Every element of every gradient limited to [-limit, limit]."""
+    return {name: np.clip(g, -limit, limit) for name, g in grads.items()}
+
+
+# ------------------------------------------------------------------ learning-rate schedules: step -> factor of the rate
+def step_decay(every: int, factor: float = 0.1) -> Callable[[int], float]:
+    """factor^(step // every)."""
+    return lambda step: factor ** (step // every)
+
+
+def exponential(rate: float) -> Callable[[int], float]:
+    """exp(-rate step)."""
+    return lambda step: math.exp(-rate * step)
+
+
+def cosine(steps: int, floor: float = 0.0) -> Callable[[int], float]:
+    """From 1 down to floor along half a cosine over `steps`, floor after (Loshchilov and Hutter 2017, one cycle)."""
+    return lambda step: floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
+
+
+def linear(steps: int, floor: float = 0.0) -> Callable[[int], float]:
+    """From 1 down to floor along a line over `steps`, floor after."""
+    return lambda step: 1.0 - (1.0 - floor) * min(step / steps, 1.0)
+
+
+def warmup(steps: int, then: Callable[[int], float] | None = None) -> Callable[[int], float]:
+    """(step + 1) / steps for the first `steps`, then the schedule `then`, counted from there (1 without one)."""
+
+    def factor(step: int) -> float:
+        if step < steps:
+            return (step + 1) / steps
+        return 1.0 if then is None else then(step - steps)
+
+    return factor

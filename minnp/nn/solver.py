@@ -1,0 +1,333 @@
+"""Solver: the training loop. MinPy's constructor and methods; models' `fit` (minnp.nn.training) runs on it too.
+
+One step is: loss and gradients of the parameter tree, clipping, the optimiser on each parameter in place. One epoch is
+the steps, the measurements, and the callbacks. Everything the next step depends on (parameters, optimiser, iterator,
+random streams, history) is in a checkpoint, so a resumed training goes on bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minnp
+import minnp.numpy as np
+
+from . import checkpoint as files
+from . import init, optim
+from . import metrics as measures
+from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_better, latest
+from .io import DataBatch, each_batch
+from .training import measure
+
+
+class Solver:
+    """Trains `model` on the batches of `train_dataiter`, and measures it on those of `test_dataiter` after each epoch.
+
+    MinPy's options:
+        update_rule, optim_config   the optimiser (minnp.nn.optim) and its settings, {"learning_rate": 1e-3, ...}
+        init_rule, init_config      initial values (minnp.nn.init) of parameters that did not declare their own
+        lr_decay                    the learning rate is multiplied by this after each epoch
+        num_epochs, train_acc_num_samples, print_every, verbose
+    More:
+        seed                        of the initial values and of np.random; a run is a function of it
+        metrics                     names in minnp.nn.metrics, or functions (outputs, labels) -> number
+        monitor, restore_best       after training the model holds the parameters that were best by `monitor`
+        lr_schedule                 step -> factor of the learning rate (minnp.nn.optim.cosine, ...)
+        clip_norm, clip_value       limits on the gradients
+        early_stopping              epochs without improvement of `monitor` before stopping
+        callbacks                   minnp.nn.callbacks; tensorboard=folder and curves=picture are short for two of them
+        checkpoint                  path of the checkpoint, written every epoch, and every `checkpoint_every` steps
+        resume                      go on from the checkpoint if there is one
+        jit                         compile the step with minnp.jit
+        progress                    a tqdm bar; by default where tqdm is installed and stderr is a terminal
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        train_dataiter: Any,
+        test_dataiter: Any = None,
+        *,
+        init_rule: str | Callable = "xavier",
+        init_config: dict | None = None,
+        update_rule: str | Callable = "sgd",
+        optim_config: dict | None = None,
+        lr_decay: float = 1.0,
+        num_epochs: int = 10,
+        train_acc_num_samples: int | None = 1000,
+        print_every: int = 10,
+        verbose: bool = True,
+        seed: int | None = None,
+        metrics: Sequence = ("accuracy",),
+        monitor: str | None = None,
+        restore_best: bool = True,
+        lr_schedule: Callable[[int], float] | None = None,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+        early_stopping: int | None = None,
+        callbacks: Sequence[Callback] = (),
+        tensorboard: Any = None,
+        curves: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: int | None = None,
+        resume: bool = False,
+        jit: bool = False,
+        progress: bool | None = None,
+    ) -> None:
+        self.model, self.train_dataiter, self.test_dataiter = model, train_dataiter, test_dataiter
+        self.init_rule, self.init_config = init.rule_named(init_rule), dict(init_config or {})
+        self.update_rule, self.optim_config = optim.rule_named(update_rule), dict(optim_config or {})
+        self.lr_decay, self.lr_schedule = lr_decay, lr_schedule
+        self.clip_norm, self.clip_value = clip_norm, clip_value
+        self.num_epochs, self.train_acc_num_samples = num_epochs, train_acc_num_samples
+        self.print_every, self.verbose = print_every, verbose
+        self.metrics = measures.named(metrics)
+        prefix = "" if test_dataiter is None else "val_"
+        self.monitor = monitor or prefix + ("accuracy" if "accuracy" in self.metrics else "loss")
+        self.restore_best = restore_best and test_dataiter is not None
+        self.callbacks = list(callbacks)
+        if early_stopping is not None:
+            self.callbacks.append(EarlyStopping(early_stopping, self.monitor))
+        if tensorboard is not None:
+            self.callbacks.append(TensorBoard(tensorboard))
+        if curves is not None:
+            self.callbacks.append(Curves(curves))
+        self.checkpoint, self.checkpoint_every, self.resume = checkpoint, checkpoint_every, resume
+        self.progress = can_show_bar() if progress is None else progress
+        if seed is not None:
+            np.random.seed(seed)
+        self.seed = int(np.random.randint(2**31)) if seed is None else seed
+        compute = minnp.value_and_grad(self._loss, has_aux=True)
+        self._compute = minnp.jit(compute) if jit else compute
+        self._reset()
+
+    def _reset(self) -> None:
+        self.epoch = self.step = self.epoch_start = 0
+        self.stopped = False
+        self.loss_history: list[float] = []
+        self.history: dict[str, list[float]] = {}
+        self.best_value, self.best_params = -math.inf, {}
+        self.optim_configs = {}
+        for name, declared in self.model.configs().items():
+            own = {k: v for k, v in declared.items() if k not in ("shape", "init_rule", "init_config")}
+            self.optim_configs[name] = {**self.optim_config, **own}
+        self.base_rates = {name: learning_rate(self.update_rule, c) for name, c in self.optim_configs.items()}
+
+    # MinPy's names for two lines of the history
+    @property
+    def train_acc_history(self) -> list[float]:
+        return self.history.get("accuracy", [])
+
+    @property
+    def val_acc_history(self) -> list[float]:
+        return self.history.get("val_accuracy", [])
+
+    @property
+    def best_val_acc(self) -> float:
+        return max(self.val_acc_history, default=0.0)
+
+    def init(self) -> None:
+        """Give the parameters their initial values."""
+        self.model.init(self.seed, self.init_rule, self.init_config)
+
+    # -------------------------------------------------------------- one step
+    def _loss(self, tree: dict, aux: dict, data: list, label: list) -> tuple[Any, dict]:
+        """(loss, auxiliary values after it) as a function of the tree: what is differentiated and compiled."""
+        batch = DataBatch(data, label)
+        with self.model.holding(tree, aux):
+            loss = self.model.loss_batch(batch, self.model.forward_batch(batch, "train"))
+            return loss, self.model.aux_tree()
+
+    def _step(self, batch: DataBatch) -> None:
+        tree = self.model.tree()
+        (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
+        loss = float(loss)
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"the loss is {loss} at step {self.step} (epoch {self.epoch + 1}): lower the learning rate, or clip "
+                "the gradients with clip_norm"
+            )
+        self.model.set_aux_tree(aux)
+        if self.clip_value is not None:
+            grads = optim.clip_value(grads, self.clip_value)
+        if self.clip_norm is not None:
+            grads, _ = optim.clip_norm(grads, self.clip_norm)
+        factor = self.lr_decay**self.epoch * (1.0 if self.lr_schedule is None else self.lr_schedule(self.step))
+        for name, w in tree.items():
+            config = self.optim_configs[name]
+            if self.base_rates[name] is not None:
+                config["learning_rate"] = self.base_rates[name] * factor
+            tree[name], self.optim_configs[name] = self.update_rule(w, grads[name], config)
+        self.model.set_tree(tree)
+        self.loss_history.append(loss)
+        self.step += 1
+
+    # -------------------------------------------------------------- the loop
+    def train(self) -> dict[str, list[float]]:
+        """Train until num_epochs epochs are done (or a callback stops it); returns the history."""
+        if not self.model.initialised:
+            self.init()
+        if self.resume and self.checkpoint is not None and files.exists(self.checkpoint):
+            self.restore_checkpoint()
+        for callback in self.callbacks:
+            callback.on_train_begin(self)
+        while self.epoch < self.num_epochs and not self.stopped:
+            self._epoch()
+        for callback in self.callbacks:
+            callback.on_train_end(self)
+        if self.restore_best and self.best_params:
+            self.model.set_tree({name: np.array(value) for name, value in self.best_params.items()})
+        return self.history
+
+    def _epoch(self) -> None:
+        start, bar = time.perf_counter(), self._bar()
+        for batch in each_batch(self.train_dataiter):
+            self._step(batch)
+            if bar is not None:
+                bar.update()
+                bar.set_postfix(loss=f"{self.loss_history[-1]:.4f}", refresh=False)
+            elif self.verbose and (self.step - 1) % self.print_every == 0:
+                print(f"(Iteration {self.step}{self._of_total()}) loss: {self.loss_history[-1]:f}")
+            for callback in self.callbacks:
+                callback.on_batch_end(self)
+            if self.checkpoint is not None and self.checkpoint_every and self.step % self.checkpoint_every == 0:
+                self.save_checkpoint()
+        if len(self.loss_history) == self.epoch_start:
+            raise ValueError("the training iterator gave no batch: reset it, or give it more examples than a batch has")
+        self._measure()
+        self.epoch += 1
+        for callback in self.callbacks:
+            callback.on_epoch_end(self)
+        self._report(bar, time.perf_counter() - start)
+        self.epoch_start = len(self.loss_history)
+        self.train_dataiter.reset()
+        if self.checkpoint is not None:
+            self.save_checkpoint()
+
+    def _measure(self) -> None:
+        """Add this epoch to the history, and keep the parameters if they are the best so far."""
+        losses = self.loss_history[self.epoch_start :]
+        measured = {"loss": math.fsum(losses) / len(losses)}
+        if self.train_acc_num_samples and self.metrics:
+            of_training = measure(self.model, self.train_dataiter, self.metrics, self.train_acc_num_samples)
+            measured |= {name: value for name, value in of_training.items() if name != "loss"}
+        if self.test_dataiter is not None:
+            of_test = measure(self.model, self.test_dataiter, self.metrics)
+            measured |= {f"val_{name}": value for name, value in of_test.items()}
+        for name, value in measured.items():
+            self.history.setdefault(name, []).append(value)
+        if self.restore_best:
+            value = latest(self.history, self.monitor) * (1 if higher_is_better(self.monitor) else -1)
+            if value > self.best_value:
+                self.best_value = value
+                self.best_params = {name: np.array(value) for name, value in self.model.tree().items()}
+
+    def check_accuracy(self, dataiter: Any, num_samples: int | None = None) -> float:
+        """The fraction of (num_samples of) the iterator's examples that the model gets right."""
+        return measure(self.model, dataiter, {"accuracy": measures.accuracy}, num_samples)["accuracy"]
+
+    # -------------------------------------------------------------- what is seen
+    def _bar(self) -> Any:
+        if not (self.verbose and self.progress):
+            return None
+        from tqdm import tqdm
+
+        done = len(self.loss_history) - self.epoch_start
+        return tqdm(total=batches(self.train_dataiter), initial=done, desc=f"epoch {self.epoch + 1}/{self.num_epochs}")
+
+    def _report(self, bar: Any, seconds: float) -> None:
+        shown = {name: f"{values[-1]:.4f}" for name, values in self.history.items()}
+        if bar is not None:
+            bar.set_postfix(shown)
+            bar.close()
+        elif self.verbose:
+            text = ", ".join(f"{name}: {value}" for name, value in shown.items())
+            print(f"(Epoch {self.epoch} / {self.num_epochs}) {text}, time: {seconds:.2f} s")
+
+    def _of_total(self) -> str:
+        per_epoch = batches(self.train_dataiter)
+        return "" if per_epoch is None else f" / {per_epoch * self.num_epochs}"
+
+    # -------------------------------------------------------------- checkpoints
+    def save_checkpoint(self) -> None:
+        """Write everything the next step depends on to `self.checkpoint`."""
+        if not hasattr(self.train_dataiter, "state"):
+            raise TypeError(
+                f"{type(self.train_dataiter).__name__} cannot say where it is, so its training cannot be resumed: "
+                "use minnp.nn.io.NDArrayIter, or give it state() and restore(state)"
+            )
+        arrays = {f"param:{name}": value for name, value in self.model.tree().items()}
+        arrays |= {f"aux:{name}": value for name, value in self.model.aux_tree().items() if value is not None}
+        arrays |= {f"best:{name}": value for name, value in self.best_params.items()}
+        numbers: dict[str, dict] = {}
+        for name, config in self.optim_configs.items():
+            numbers[name] = {key: value for key, value in config.items() if not hasattr(value, "shape")}
+            arrays |= {f"optim:{name}:{key}": value for key, value in config.items() if hasattr(value, "shape")}
+        kind, keys, *rest = np.random.get_state()
+        arrays |= {"random": keys, "losses": np.asarray(self.loss_history, np.float64)}
+        facts = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "epoch_start": self.epoch_start,
+            "seed": self.seed,
+            "stopped": self.stopped,
+            "history": self.history,
+            "best_value": self.best_value,
+            "optim": numbers,
+            "random": [str(kind), *map(float, rest)],
+            "iterator": self.train_dataiter.state(),
+            "callbacks": [callback.state() for callback in self.callbacks],
+        }
+        files.save(self.checkpoint, arrays, facts)
+
+    def restore_checkpoint(self) -> None:
+        """Go to where the newest whole checkpoint was written."""
+        arrays, facts = files.load_latest(self.checkpoint)
+        parts: dict[str, dict] = {"param": {}, "aux": {}, "best": {}, "optim": {}}
+        for label, value in arrays.items():
+            kind, _, name = label.partition(":")
+            if kind in parts:
+                parts[kind][name] = value
+        if set(parts["param"]) != set(self.optim_configs):
+            raise ValueError(
+                f"{self.checkpoint} holds the parameters {sorted(parts['param'])}; "
+                f"this model has {sorted(self.optim_configs)}"
+            )
+        self.model.set_tree(parts["param"])
+        self.model.set_aux_tree(parts["aux"])
+        self.best_params = parts["best"]
+        self.optim_configs = {name: dict(config) for name, config in facts["optim"].items()}
+        for label, value in parts["optim"].items():
+            name, _, key = label.rpartition(":")
+            self.optim_configs[name][key] = value
+        for fact in ("epoch", "step", "epoch_start", "seed", "stopped", "history", "best_value"):
+            setattr(self, fact, facts[fact])
+        self.loss_history = arrays["losses"].tolist()
+        kind, position, has_gauss, gauss = facts["random"]
+        np.random.set_state((kind, arrays["random"], int(position), int(has_gauss), gauss))
+        self.train_dataiter.restore(facts["iterator"])
+        for callback, state in zip(self.callbacks, facts["callbacks"]):
+            callback.restore(state)
+
+
+def learning_rate(rule: Callable, config: dict) -> float | None:
+    """The rate this rule would use: the configured one, or its own default; None for a rule without one."""
+    _, settled = rule(np.zeros(1, np.float32), np.zeros(1, np.float32), dict(config))
+    return settled.get("learning_rate")
+
+
+def batches(dataiter: Any) -> int | None:
+    """How many batches an epoch has, where the iterator knows."""
+    return len(dataiter) if hasattr(dataiter, "__len__") else None
+
+
+def can_show_bar() -> bool:
+    if not sys.stderr.isatty():
+        return False
+    import importlib.util
+
+    return importlib.util.find_spec("tqdm") is not None

@@ -1,0 +1,110 @@
+"""fit, evaluate and predict on arrays or iterators, and measuring a model over an iterator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minnp.numpy as np
+
+from . import metrics
+from .io import DataBatch, NDArrayIter, each_batch
+
+
+def fit(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    epochs: int = 10,
+    batch_size: int = 32,
+    validation_data: Any = None,
+    validation_split: float = 0.0,
+    optimizer: str | Callable = "adam",
+    learning_rate: float | None = None,
+    shuffle: bool = True,
+    transform: Callable | None = None,
+    seed: int | None = 0,
+    optim_config: dict | None = None,
+    train_acc_num_samples: int | None = None,
+    **options: Any,
+) -> dict[str, list[float]]:
+    """Train `model`; see ModelBase.fit."""
+    if validation_split:
+        if y is None or validation_data is not None:
+            raise ValueError("validation_split splits arrays x, y: not an iterator, and not with validation_data")
+        cut = len(y) - round(len(y) * validation_split)
+        x, validation_data, y = x[:cut], (x[cut:], y[cut:]), y[:cut]
+    train = iterator(x, y, batch_size, shuffle=shuffle, seed=seed, transform=transform)
+    config = dict(optim_config or {})
+    if learning_rate is not None:
+        config["learning_rate"] = learning_rate
+    from .solver import Solver
+
+    solver = Solver(
+        model,
+        train,
+        None if validation_data is None else iterator(*unpacked(validation_data), max(batch_size, 128)),
+        update_rule=optimizer,
+        optim_config=config,
+        num_epochs=epochs,
+        train_acc_num_samples=train_acc_num_samples,
+        seed=seed,
+        **options,
+    )
+    return solver.train()
+
+
+def evaluate(model: Any, x: Any, y: Any, batch_size: int, chosen: Sequence) -> dict[str, float]:
+    """Measure `model`; see ModelBase.evaluate."""
+    return measure(model, iterator(x, y, batch_size), metrics.named(chosen))
+
+
+def predict(model: Any, x: Any, batch_size: int) -> Any:
+    """The outputs of `model`; see ModelBase.predict."""
+    outputs = []
+    for batch in each_batch(iterator(x, None, batch_size)):
+        y = model.forward_batch(batch, "test")
+        outputs.append(trimmed(y, batch.data[0].shape[0] - batch.pad))
+    return np.concatenate(outputs)
+
+
+def iterator(x: Any, y: Any, batch_size: int, **options: Any) -> Any:
+    """x itself when it is an iterator of batches, else one over the arrays x, y with a short last batch."""
+    if y is None and hasattr(x, "reset"):
+        return x
+    return NDArrayIter(x, y, batch_size, last_batch_handle="keep", **options)
+
+
+def unpacked(data: Any) -> tuple[Any, Any]:
+    return data if isinstance(data, tuple) else (data, None)
+
+
+def measure(model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples: int | None = None) -> dict[str, float]:
+    """{"loss": ..., name: ...}: means over the iterator's examples (num_samples of them at most) in "test" mode."""
+    if num_samples is not None and hasattr(dataiter, "getsubiter"):
+        dataiter = dataiter.getsubiter(min(num_samples, dataiter.num_data))
+    elif hasattr(dataiter, "reset"):
+        dataiter.reset()
+    totals, seen = dict.fromkeys(("loss", *chosen), 0.0), 0
+    for batch in each_batch(dataiter):
+        predict = model.forward_batch(batch, "test")
+        count = batch.data[0].shape[0] - batch.pad
+        if batch.pad:
+            predict, batch = trimmed(predict, count), DataBatch(trimmed(batch.data, count), trimmed(batch.label, count))
+        totals["loss"] += count * float(model.loss_batch(batch, predict))
+        for name, metric in chosen.items():
+            totals[name] += count * float(metric(predict, batch.label[0]))
+        seen += count
+        if num_samples is not None and seen >= num_samples:
+            break
+    return {name: total / max(seen, 1) for name, total in totals.items()}
+
+
+def trimmed(values: Any, count: int) -> Any:
+    """The first `count` examples of an array, or of each in a list, tuple or dict of them."""
+    if isinstance(values, list | tuple):
+        return type(values)(trimmed(v, count) for v in values)
+    if isinstance(values, dict):
+        return {key: trimmed(v, count) for key, v in values.items()}
+    return values[:count]
