@@ -110,7 +110,7 @@ class Solver:
         self.stopped = False
         self.loss_history: list[float] = []
         self.history: dict[str, list[float]] = {}
-        self.best_value, self.best_params = -math.inf, {}
+        self.best_value, self.best_params, self.best_aux = -math.inf, {}, {}
         self.optim_configs = {}
         for name, declared in self.model.configs().items():
             own = {k: v for k, v in declared.items() if k not in ("shape", "init_rule", "init_config")}
@@ -180,7 +180,8 @@ class Solver:
         for callback in self.callbacks:
             callback.on_train_end(self)
         if self.restore_best and self.best_params:
-            self.model.set_tree({name: np.array(value) for name, value in self.best_params.items()})
+            self.model.set_tree(copied(self.best_params))
+            self.model.set_aux_tree(copied(self.best_aux))
         return self.history
 
     def _epoch(self) -> None:
@@ -224,7 +225,7 @@ class Solver:
             value = latest(self.history, self.monitor) * (1 if higher_is_better(self.monitor) else -1)
             if value > self.best_value:
                 self.best_value = value
-                self.best_params = {name: np.array(value) for name, value in self.model.tree().items()}
+                self.best_params, self.best_aux = copied(self.model.tree()), copied(self.model.aux_tree())
 
     def check_accuracy(self, dataiter: Any, num_samples: int | None = None) -> float:
         """The fraction of (num_samples of) the iterator's examples that the model gets right."""
@@ -260,9 +261,13 @@ class Solver:
                 f"{type(self.train_dataiter).__name__} cannot say where it is, so its training cannot be resumed: "
                 "use minnp.nn.io.NDArrayIter, or give it state() and restore(state)"
             )
-        arrays = {f"param:{name}": value for name, value in self.model.tree().items()}
-        arrays |= {f"aux:{name}": value for name, value in self.model.aux_tree().items() if value is not None}
-        arrays |= {f"best:{name}": value for name, value in self.best_params.items()}
+        trees = {
+            "param": self.model.tree(),
+            "aux": self.model.aux_tree(),
+            "best": self.best_params,
+            "best aux": self.best_aux,
+        }
+        arrays = {f"{kind}:{name}": v for kind, tree in trees.items() for name, v in tree.items() if v is not None}
         numbers: dict[str, dict] = {}
         for name, config in self.optim_configs.items():
             numbers[name] = {key: value for key, value in config.items() if not hasattr(value, "shape")}
@@ -287,7 +292,7 @@ class Solver:
     def restore_checkpoint(self) -> None:
         """Go to where the newest whole checkpoint was written."""
         arrays, facts = files.load_latest(self.checkpoint)
-        parts: dict[str, dict] = {"param": {}, "aux": {}, "best": {}, "optim": {}}
+        parts: dict[str, dict] = {"param": {}, "aux": {}, "best": {}, "best aux": {}, "optim": {}}
         for label, value in arrays.items():
             kind, _, name = label.partition(":")
             if kind in parts:
@@ -299,7 +304,7 @@ class Solver:
             )
         self.model.set_tree(parts["param"])
         self.model.set_aux_tree(parts["aux"])
-        self.best_params = parts["best"]
+        self.best_params, self.best_aux = parts["best"], parts["best aux"]
         self.optim_configs = {name: dict(config) for name, config in facts["optim"].items()}
         for label, value in parts["optim"].items():
             name, _, key = label.rpartition(":")
@@ -331,3 +336,8 @@ def can_show_bar() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("tqdm") is not None
+
+
+def copied(tree: dict) -> dict:
+    """The tree with arrays of its own: training goes on writing to the others."""
+    return {name: np.array(value) if hasattr(value, "shape") else value for name, value in tree.items()}

@@ -1,4 +1,4 @@
-"""Optimisers against torch's, schedules and clipping against their formulas, initial values against their statistics."""
+"""Optimisers against torch's, schedules and clipping against formulas, initial values against their statistics."""
 
 import math
 
