@@ -99,7 +99,7 @@ def previous(path: str | os.PathLike) -> str:
 def write(file: BinaryIO, arrays: dict[str, Any], facts: Any) -> None:
     buffers, entries = [], []
     for name, value in arrays.items():
-        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        array = np.asarray(value)
         if array.dtype.kind not in KINDS:
             raise TypeError(f"a checkpoint holds numbers; {name!r} has dtype {array.dtype}")
         buffers.append(array.tobytes())

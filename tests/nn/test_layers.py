@@ -202,8 +202,8 @@ def test_gru():
             hs.append(h)
         return torch.stack(hs, 1)
 
-    arrays = (normal(N, T, D), normal(N, H), normal(D, 2 * H), normal(H, 2 * H), normal(2 * H), normal(D, H), normal(H, H),
-              normal(H))  # fmt: skip
+    shapes = (N, T, D), (N, H), (D, 2 * H), (H, 2 * H), (2 * H,), (D, H), (H, H), (H,)
+    arrays = [normal(*shape) for shape in shapes]
     check(layers.gru_temporal, theirs, *arrays)
     step = layers.gru_step(arrays[0][:, 0], *arrays[1:])
     onp.testing.assert_allclose(numbers(step), numbers(layers.gru_temporal(*arrays))[:, 0])
