@@ -89,7 +89,7 @@ def test_save_and_load(tmp_path):
     other = Net().init(1).load(tmp_path / "net")
     x = normal(4, 3)
     assert onp.array_equal(onp.asarray(net(x)), onp.asarray(other(x)))
-    with pytest.raises(KeyError, match=r"has no '0.w', which this model needs"):
+    with pytest.raises(KeyError, match=r"has no '0.w', which Sequential needs"):
         nn.Sequential(nn.Linear(3, 4)).load(tmp_path / "net")
     nn.Sequential(nn.Linear(3, 4)).init(0).save(tmp_path / "small")
     with pytest.raises(ValueError, match=r"has '0.w' \(3, 4\), the model \(3, 5\)"):
