@@ -52,7 +52,12 @@ def main(n=60, picture=None):
     rng = np.random.default_rng(0)
     x, y = make_data(n, rng)
     f = value_and_grad(lambda p: -log_likelihood(p, x, y))
-    found = minimize(lambda p: [np.asarray(v) for v in f(p)], np.log(np.array([1.0, 1.0, 0.5])), jac=True)
+
+    def for_scipy(settings):
+        value, gradient = f(settings)
+        return float(value), gradient.asnumpy()  # SciPy's Fortran takes NumPy's own arrays only
+
+    found = minimize(for_scipy, [0.0, 0.0, math.log(0.5)], jac=True, method="L-BFGS-B", options={"ftol": 1e-14})
     settings = np.asarray(found.x)
 
     form = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.25)

@@ -39,7 +39,8 @@ def sample(log_density, x, rng, rounds, step, steps):
     kept, accepted = np.zeros((rounds, *x.shape)), 0.0
     for i in range(rounds):
         momentum = rng.standard_normal(x.shape)
-        new, pushed = leapfrog(force, x, momentum, step, steps)
+        # Some direction may return to its start after exactly this time; a random step length breaks that (Neal, 3.2).
+        new, pushed = leapfrog(force, x, momentum, step * rng.uniform(0.7, 1.3), steps)
         before = log_density(x) - 0.5 * np.sum(momentum**2, axis=1)
         after = log_density(new) - 0.5 * np.sum(pushed**2, axis=1)
         accept = np.log(rng.random(len(x))) < after - before

@@ -36,10 +36,14 @@ def loss(params, x, y, strength):
 def fit(x, y, strength):
     """The parameters at the minimum."""
     f = value_and_grad(loss)
-    start = np.zeros(x.shape[1] + 1)
-    found = minimize(lambda p: [np.asarray(v) for v in f(p, x, y, strength)], start, jac=True, method="L-BFGS-B",
-                     options={"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9})  # fmt: skip
-    return np.asarray(found.x)
+
+    def for_scipy(params):
+        value, gradient = f(params, x, y, strength)
+        return float(value), gradient.asnumpy()  # SciPy's Fortran takes NumPy's own arrays only
+
+    start = [0.0] * (x.shape[1] + 1)
+    options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
+    return np.asarray(minimize(for_scipy, start, jac=True, method="L-BFGS-B", options=options).x)
 
 
 def main(strength=0.1):
