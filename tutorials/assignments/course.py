@@ -41,10 +41,14 @@ def check(name: str, yours: Any, expected: Any, hint: str = "", tolerance: float
     if yours is None:
         raise Wrong(f"{name}: your function returned None; does it end with a return?{advice}")
     yours, expected = onp.asarray(yours), onp.asarray(expected)
+    if expected.dtype == bool:
+        expected = expected.astype(int)
     if yours.shape != expected.shape:
         raise Wrong(f"{name}: your answer has shape {yours.shape}, expected {expected.shape}{advice}")
     if not onp.all(onp.isfinite(yours)):
         raise Wrong(f"{name}: {int((~onp.isfinite(yours)).sum())} of your {yours.size} numbers are inf or nan{advice}")
+    if yours.dtype == bool:
+        yours = yours.astype(int)
     error = abs(yours - expected)
     bad = error > tolerance * (1 + abs(expected))
     if bad.any():
