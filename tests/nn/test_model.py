@@ -92,7 +92,7 @@ def test_save_and_load(tmp_path):
     with pytest.raises(KeyError, match=r"has no '0.w', which Sequential needs"):
         nn.Sequential(nn.Linear(3, 4)).load(tmp_path / "net")
     nn.Sequential(nn.Linear(3, 4)).init(0).save(tmp_path / "small")
-    with pytest.raises(ValueError, match=r"has '0.w' \(3, 4\), the model \(3, 5\)"):
+    with pytest.raises(ValueError, match=r"holds '0.w' as \(3, 4\), the model has \(3, 5\)"):
         nn.Sequential(nn.Linear(3, 5)).load(tmp_path / "small")
 
 

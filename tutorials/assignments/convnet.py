@@ -32,7 +32,12 @@ def convolve(x, w, b, stride=1, pad=0):
 # %%
 hint = "np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad))); then four loops, or two with np.tensordot"
 for stride, pad in ((1, 0), (1, 1), (2, 1)):
-    check(f"convolve with stride {stride}, pad {pad}", convolve(x, w, b, stride, pad), layers.conv2d(x, w, b, stride, pad), hint)
+    check(
+        f"convolve with stride {stride}, pad {pad}",
+        convolve(x, w, b, stride, pad),
+        layers.conv2d(x, w, b, stride, pad),
+        hint,
+    )
 check_gradient("gradient through your loops",
                np.sum(np.ones((2, 4, 4, 3))[:, :, :, :], axis=(0, 2, 3)),
                lambda b: np.sum(convolve(x, w, b)), b, "each b[f] is added to every pixel of every image")  # fmt: skip
@@ -75,7 +80,9 @@ size = data.x_train.shape[2]
 net = build(data.x_train.shape[1], size)
 epochs = int(os.environ.get("EPOCHS", 3 if QUICK else 12))
 moves = nn.io.Compose(nn.io.Crop(4), nn.io.Flip()) if folder else nn.io.Crop(1)
-batches = nn.io.NDArrayIter(data.x_train, data.y_train, min(64, len(data.y_train)), shuffle=True, seed=0, transform=moves)
+batches = nn.io.NDArrayIter(
+    data.x_train, data.y_train, min(64, len(data.y_train)), shuffle=True, seed=0, transform=moves
+)
 with nn.io.Prefetch(batches) as ahead:
     history = net.fit(ahead, epochs=epochs, learning_rate=3e-3, verbose=False,
                       lr_schedule=nn.optim.cosine(epochs * len(batches), 0.02))  # fmt: skip

@@ -1,7 +1,7 @@
 """What the assignments share: blanks, checks that explain, and filling in the solutions.
 
-    python course.py run NOTEBOOK [--solved]
-    python course.py solve NOTEBOOK
+python course.py run NOTEBOOK [--solved]
+python course.py solve NOTEBOOK
 """
 
 from __future__ import annotations

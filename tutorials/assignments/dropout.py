@@ -59,5 +59,7 @@ for p in (0.0, 0.5):
     model.fit(x, y, epochs=30 if QUICK else 100, batch_size=25, verbose=False, learning_rate=2e-3)
     train, test = model.evaluate(x, y), model.evaluate(data.x_test, data.y_test)
     gaps[p] = test["loss"] - train["loss"]
-    print(f"p = {p}: accuracy {train['accuracy']:.3f} in training, {test['accuracy']:.3f} in testing, loss gap {gaps[p]:.3f}")
+    print(
+        f"p = {p}: accuracy {train['accuracy']:.3f} in training, {test['accuracy']:.3f} in testing, loss gap {gaps[p]:.3f}"
+    )
 check_at_least("how much smaller the gap of the losses is", gaps[0.0] - gaps[0.5], 0.01)

@@ -50,7 +50,9 @@ def histograms(images, bins=8):
 # %%
 features = histograms(images)
 check("shape of the features", features.shape, (len(images), 72))
-check("length of the features", np.sum(features**2, axis=1), np.ones(len(images)), "divide by the norm of each row", 1e-4)
+check(
+    "length of the features", np.sum(features**2, axis=1), np.ones(len(images)), "divide by the norm of each row", 1e-4
+)
 stroke = np.zeros((1, 8, 8))
 stroke[0, :, 4:] = 1.0
 check("a vertical edge", np.round(histograms(stroke)[0].reshape(9, 8)[4] > 0.05), [0, 0, 0, 0, 1, 0, 0, 0],

@@ -114,7 +114,11 @@ def train(rule, epochs, rate):
 
 
 epochs = 3 if QUICK else 15
-reached = {"sgd": train("sgd", epochs, 0.02), "momentum": train("momentum", epochs, 0.02), "adam": train("adam", epochs, 0.002)}
+reached = {
+    "sgd": train("sgd", epochs, 0.02),
+    "momentum": train("momentum", epochs, 0.02),
+    "adam": train("adam", epochs, 0.002),
+}
 for rule, accuracy in reached.items():
     print(f"{rule:9} {accuracy:.4f}")
 check_at_least("gain of Adam over plain steps", reached["adam"] - reached["sgd"], 0.02)

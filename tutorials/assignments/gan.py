@@ -41,7 +41,9 @@ def generator_loss(fake):
 zeros = np.zeros(4)
 check("discriminator_loss, undecided", discriminator_loss(zeros, zeros), 2 * math.log(2))
 check("discriminator_loss, right", discriminator_loss(zeros + 50, zeros - 50), 0.0)
-check("generator_loss, losing", generator_loss(zeros - 50), 50.0, "its slope must not vanish when fake is very negative")
+check(
+    "generator_loss, losing", generator_loss(zeros - 50), 50.0, "its slope must not vanish when fake is very negative"
+)
 
 # %% [markdown]
 # ## Exercise: one round
@@ -50,7 +52,9 @@ check("generator_loss, losing", generator_loss(zeros - 50), 50.0, "its slope mus
 
 # %%
 generator = nn.Sequential(nn.Linear(NOISE, 64), nn.BatchNorm(64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh()).init(0)
-discriminator = nn.Sequential(nn.Linear(64, 64), layers.leaky_relu, nn.Linear(64, 32), layers.leaky_relu, nn.Linear(32, 1))
+discriminator = nn.Sequential(
+    nn.Linear(64, 64), layers.leaky_relu, nn.Linear(64, 32), layers.leaky_relu, nn.Linear(32, 1)
+)
 discriminator.init(1)
 
 
@@ -102,4 +106,6 @@ mean_error = float(np.sqrt(np.mean((made.mean(axis=0) - images.mean(axis=0)) ** 
 spread = float(made.std(axis=0).mean() / images.std(axis=0).mean())
 print(f"error of the mean image {mean_error:.3f}; spread {spread:.2f} of the real one's")
 check_at_least("nearness of the mean image", 0.35 - mean_error, 0.0)
-check_at_least("spread", spread, 0.4, "a spread near 0 means that all noise gives the same image: the mode has collapsed")
+check_at_least(
+    "spread", spread, 0.4, "a spread near 0 means that all noise gives the same image: the mode has collapsed"
+)

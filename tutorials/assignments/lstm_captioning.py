@@ -91,7 +91,11 @@ model = Captioner(8).init(0)
 check("shape of the scores", scores(model, pictures[:5], words[:5, :-1]).shape, (5, 7, len(captions.WORDS)))
 moved = np.array(words[:5, :-1])
 moved[:, 4:] = 3
-check("no look into the future", scores(model, pictures[:5], moved)[:, :4], scores(model, pictures[:5], words[:5, :-1])[:, :4])
+check(
+    "no look into the future",
+    scores(model, pictures[:5], moved)[:, :4],
+    scores(model, pictures[:5], words[:5, :-1])[:, :4],
+)
 
 # %% [markdown]
 # ## Exercise: sampling

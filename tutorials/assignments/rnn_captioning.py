@@ -73,7 +73,13 @@ def loss(p, pictures, words):
 # %%
 def initial(hidden, vector=16, seed=0):
     v, config = len(captions.WORDS), {"rng": np.random.default_rng(seed)}
-    shapes = {"wp": (128, hidden), "embedding": (v, vector), "wx": (vector, hidden), "wh": (hidden, hidden), "ws": (hidden, v)}
+    shapes = {
+        "wp": (128, hidden),
+        "embedding": (v, vector),
+        "wx": (vector, hidden),
+        "wh": (hidden, hidden),
+        "ws": (hidden, v),
+    }
     p = {name: init.xavier(shape, config) for name, shape in shapes.items()}
     return p | {"bp": np.zeros(hidden, "f"), "b": np.zeros(hidden, "f"), "bs": np.zeros(v, "f")}
 

@@ -63,7 +63,9 @@ target = (int(y[0]) + 3) % 10
 fooled = fool(x[:1], target)
 check("what the net sees now", net(fooled).argmax(axis=1), [target], "stop as soon as argmax is the target")
 moved = float(np.linalg.norm(fooled - x[:1]))
-print(f"a {int(y[0])} became a {target} by moving {moved:.2f}, where the image's own length is {float(np.linalg.norm(x[0])):.2f}")
+print(
+    f"a {int(y[0])} became a {target} by moving {moved:.2f}, where the image's own length is {float(np.linalg.norm(x[0])):.2f}"
+)
 check_at_least("how near the image stayed", 5.0 - moved, 0.0, "one step at a time, from x itself")
 
 # %% [markdown]

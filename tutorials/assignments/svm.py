@@ -50,7 +50,9 @@ def svm_loss(w, x, y, reg):
 
 # %%
 hint = "scores[np.arange(N), y][:, None] are the right classes' scores; their own margin of 1 must not count"
-check("svm_loss", svm_loss(w, x_train[:30], y_train[:30], 0.1), loss_with_loops(w, x_train[:30], y_train[:30], 0.1), hint)
+check(
+    "svm_loss", svm_loss(w, x_train[:30], y_train[:30], 0.1), loss_with_loops(w, x_train[:30], y_train[:30], 0.1), hint
+)
 
 # %% [markdown]
 # ## Exercise: the gradient, by hand
@@ -64,7 +66,9 @@ def svm_gradient(w, x, y, reg):
 
 
 # %%
-hint = "make a matrix [N, C] of 1 where the margin is positive; at y it is minus the sum of its row; then x.T @ that / N"
+hint = (
+    "make a matrix [N, C] of 1 where the margin is positive; at y it is minus the sum of its row; then x.T @ that / N"
+)
 check_gradient("svm_gradient", svm_gradient(w, x_train[:30], y_train[:30], 0.1),
                lambda w: svm_loss(w, x_train[:30], y_train[:30], 0.1), w, hint)  # fmt: skip
 

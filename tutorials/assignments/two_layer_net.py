@@ -79,4 +79,6 @@ def train(params, x, y, epochs, rng, rate=0.5, decay=0.97):
 params = initial(100, np.random.default_rng(0))
 train(params, x_train, y_train, 10 if QUICK else 60, np.random.default_rng(1))
 accuracy = float(np.mean(scores(params, x_test).argmax(axis=1) == y_test))
-check_at_least("test accuracy", accuracy, 0.95 if QUICK else 0.97, "does every epoch visit all examples in a new order?")
+check_at_least(
+    "test accuracy", accuracy, 0.95 if QUICK else 0.97, "does every epoch visit all examples in a new order?"
+)

@@ -2,8 +2,8 @@
 
     python tutorials/autodiff/gaussian_mixture.py
 
-EM needs two derivations on paper. Here the log-likelihood is written once, in parameters that cannot leave their domain:
-weights are a softmax, and each precision matrix is P P^T with P lower triangular and a positive diagonal, so that
+EM needs two derivations on paper. Here the log-likelihood is written once, in parameters that cannot leave their
+domain: weights are a softmax, and each precision matrix is P P^T with P lower triangular and a positive diagonal, so that
 log det is a sum of logarithms. Checked against scikit-learn's GaussianMixture on the same data.
 """
 
@@ -20,7 +20,11 @@ from minnp.nn import optim
 def make_data(n, seed=0):
     """n points in the plane from three Gaussians, each stretched and turned."""
     rng = np.random.default_rng(seed)
-    shapes = [([[1.0, 0.9], [0.0, 0.4]], [-3, 0]), ([[0.5, 0.0], [0.0, 1.5]], [3, 1]), ([[1.2, -0.8], [0.0, 0.5]], [0, 5])]
+    shapes = [
+        ([[1.0, 0.9], [0.0, 0.4]], [-3, 0]),
+        ([[0.5, 0.0], [0.0, 1.5]], [3, 1]),
+        ([[1.2, -0.8], [0.0, 0.5]], [0, 5]),
+    ]
     return np.concatenate([rng.standard_normal((n // 3, 2)) @ np.array(a) + np.array(b) for a, b in shapes])
 
 

@@ -4,7 +4,7 @@
 
 log p(y) of a Gaussian process needs a Cholesky factor, a solve and a log-determinant (Rasmussen and Williams 2006,
 algorithm 2.1); its gradient with respect to amplitude, length scale and noise goes through all three. Checked against
-scikit-learn's GaussianProcessRegressor: the same likelihood at the same settings, the same optimum, the same predictions.
+scikit-learn's GaussianProcessRegressor: the same likelihood at the same settings, the same optimum and predictions.
 """
 
 import argparse
@@ -74,7 +74,9 @@ def main(n=60, picture=None):
         "mean_error": float(np.max(np.abs(mean - their_mean))),
         "deviation_error": float(np.max(np.abs(deviation - their_deviation))),
     }
-    print(f"amplitude, length scale, noise: {np.round(np.exp(settings), 4)}, scikit-learn's {np.round(np.exp(theirs), 4)}")
+    print(
+        f"amplitude, length scale, noise: {np.round(np.exp(settings), 4)}, scikit-learn's {np.round(np.exp(theirs), 4)}"
+    )
     print(f"log-likelihood {result['likelihood']:.6f}, scikit-learn's {result['their_likelihood']:.6f}")
     print(f"largest difference of the predictions {result['mean_error']:.1e}")
     if picture:

@@ -2,8 +2,8 @@
 
     python tutorials/autodiff/hamiltonian_monte_carlo.py
 
-A sample is a particle; its energy is -log density. Give it a random push, follow its motion for a while with the leapfrog
-method (the gradient of log density is the force), and accept where it lands (Duane et al. 1987; Neal 2011). Many chains
+A sample is a particle; its energy is -log density. Give it a random push, follow its motion for a while with the
+leapfrog method (the gradient of log density is the force), and accept where it lands (Duane et al. 1987; Neal 2011). Many chains
 run side by side as the rows of one array: the gradient of the sum of log densities is each chain's own force.
 Checked on a strongly correlated Gaussian, whose mean and covariance are known.
 """
@@ -25,7 +25,7 @@ def log_density(x):
 
 
 def leapfrog(force, x, momentum, step, steps):
-    """(position, momentum) after `steps` steps: reversible, and it keeps volumes, which the acceptance test relies on."""
+    """(position, momentum) after `steps` steps: reversible, and volumes are kept, which accepting relies on."""
     momentum = momentum + 0.5 * step * force(x)
     for i in range(steps):
         x = x + step * momentum

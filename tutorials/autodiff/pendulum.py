@@ -3,8 +3,8 @@
     python tutorials/autodiff/pendulum.py --picture swing.png
 
 A motor too weak to lift the pendulum must swing it up. The torque at every step is a parameter; the simulation is a
-plain loop that fills an array with states, `path[t + 1] = ...`, and the gradient of the cost at its end flows back through
-all steps and all those writes. Checked: the gradient against finite differences, and the found torque by SciPy's
+plain loop that fills an array with states, `path[t + 1] = ...`, and the gradient of the cost at its end flows back
+through all steps and all those writes. Checked: the gradient against finite differences, and the found torque by SciPy's
 Runge-Kutta solver, which knows nothing of our simulation.
 """
 
@@ -77,7 +77,13 @@ def main(steps=100, iterations=300, picture=None):
     print(f"angle at the end: {angles[0]:.2f} degrees by our simulation, {angles[1]:.2f} by SciPy's; 180 is upright")
     if picture:
         draw(path, torques, picture)
-    return {"slope": slope, "difference": difference, "angle": angles[0], "checked": angles[1], "speed": float(path[-1, 1])}
+    return {
+        "slope": slope,
+        "difference": difference,
+        "angle": angles[0],
+        "checked": angles[1],
+        "speed": float(path[-1, 1]),
+    }
 
 
 def draw(path, torques, picture):
