@@ -3,8 +3,8 @@
     python tutorials/autodiff/gaussian_mixture.py
 
 EM needs two derivations on paper. Here the log-likelihood is written once, in parameters that cannot leave their
-domain: weights are a softmax, and each precision matrix is P P^T with P lower triangular and a positive diagonal, so that
-log det is a sum of logarithms. Checked against scikit-learn's GaussianMixture on the same data.
+domain: weights are a softmax, and each precision matrix is P P^T with P lower triangular and a positive diagonal, so
+that log det is a sum of logarithms. Checked against scikit-learn's GaussianMixture on the same data.
 """
 
 import argparse

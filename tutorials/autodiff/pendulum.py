@@ -4,7 +4,7 @@
 
 A motor too weak to lift the pendulum must swing it up. The torque at every step is a parameter; the simulation is a
 plain loop that fills an array with states, `path[t + 1] = ...`, and the gradient of the cost at its end flows back
-through all steps and all those writes. Checked: the gradient against finite differences, and the found torque by SciPy's
+through all steps and all those writes. Checked: the gradient against finite differences, and the torque by SciPy's
 Runge-Kutta solver, which knows nothing of our simulation.
 """
 

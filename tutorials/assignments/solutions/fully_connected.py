@@ -1,7 +1,7 @@
 # %% exercise: initial
 def initial(sizes, rng):
     """[(w1, b1), (w2, b2), ...] for layers of these sizes."""
-    return [(rng.standard_normal((n, m)) * (2 / n) ** 0.5, np.zeros(m)) for n, m in zip(sizes, sizes[1:])]
+    return [(rng.standard_normal((n, m)) * (2 / n) ** 0.5, np.zeros(m)) for n, m in zip(sizes[:-1], sizes[1:])]
 
 
 # %% exercise: scores
