@@ -23,6 +23,12 @@ class Backend:
     name = ""
     shares_host = True
     device = ("cpu", 0)
+    slots: dict
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Backend:
+        self = super().__new__(cls)
+        self.slots = {}  # row -> [kernel or None, number of calls]: what core.dispatch looks at first on a place
+        return self
 
     def kernel(self, row: Any) -> Callable | None:
         """The verified kernel for a row, kernel(*data, **params), or None."""
@@ -35,6 +41,10 @@ class Backend:
     def place(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:
         """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
         return None, f"it has no memory on {device_type}({device_id})"
+
+    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
+        """Whether NumPy's result of a view row would be a view of its argument, given this place's own two."""
+        return False
 
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""

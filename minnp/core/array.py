@@ -13,6 +13,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
+from . import placed
 from . import primitive as _primitive
 from .dispatch import bind
 from .primitive import TABLE, Primitive
@@ -182,9 +183,9 @@ def wrap(out: Any, sources: Any = ()) -> Any:
 def _wrap_value(out: Any, sources: Any) -> ndarray:
     h = new(ndarray)
     h._host, h._root, h._value = None, None, out
-    if type(out) is Tracer and out.view is not None:
+    if out.view is not None:
         steps, at = [], out
-        while type(at) is Tracer and at.view is not None:
+        while type(at) is type(out) and at.view is not None:
             source, row, params = at.view
             steps.append((row, params))
             at = source
@@ -234,9 +235,11 @@ def on_value(row: Primitive, a: ndarray) -> Any:
         x = read(a)
     if type(x) is Tracer and row.elementwise:
         out = x.trace.unary(row, x)
+    elif type(x) is Buffer:
+        out = _on_buffers(row, (x,))
     else:
         out = bind(row, (x,), NO_PARAMS)
-    if type(out) is Tracer:
+    if type(out) is Tracer or (type(out) is Buffer and out.view is None):
         h = new(ndarray)
         h._host, h._root, h._value = None, None, out
         return h
@@ -262,13 +265,38 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
         out = x.trace.binary(row, x, y)
     elif row.elementwise and type(y) is Tracer and type(x) is not Tracer:
         out = y.trace.binary(row, x, y)
+    elif type(x) is not Tracer and type(y) is not Tracer:
+        out = _on_buffers(row, (x, y))
     else:
         out = bind(row, (x, y), NO_PARAMS)
-    if type(out) is Tracer:
+    if type(out) is Tracer or (type(out) is Buffer and out.view is None):
         h = new(ndarray)
         h._host, h._root, h._value = None, None, out
         return h
     return wrap(out)
+
+
+def _on_buffers(row: Primitive, values: tuple) -> Any:
+    """A row on one or two values of which at least one is a buffer."""
+    try:
+        return placed.unary(row, *values) if len(values) == 1 else placed.binary(row, *values)
+    except errors.BackendUnsupportedError:
+        return bind(row, values, NO_PARAMS)  # which falls back, and says why
+
+
+def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
+    """A row that may look at its argument's memory (getitem, transpose, reshape) on a placed handle: the short path."""
+    x = h._value if h._root is None else read(h)
+    if type(x) is not Buffer or (state.busy and not placed.free()):
+        return None
+    row = TABLE[name]
+    try:
+        return wrap(placed.on_place(x.backend, row, (x,), params), (h,))
+    except errors.BackendUnsupportedError:
+        return None
+
+
+NO_PARAMS: dict = {}
 
 
 def stack_nested(x: Any) -> Any:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-import numpy as onp
-
 from .. import errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
+from .placed import arrived, hosted, on_place, settled
 from .primitive import TABLE, Primitive
 from .state import capture, state
-from .value import Buffer, Host, Tracer, lower
+from .value import Buffer, Tracer, lower
 
 # How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
 # a backend. A definition works on handles and has NumPy's signature, less `out`.
@@ -38,8 +37,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
     values    NumPy arrays, scalars, Buffers, tracers
     returns   a value, or a tuple of them for rows with several outputs
     """
-    top = None
-    placed = False
+    top = home = None
     for v in values:
         t = type(v)
         if t is Tracer:
@@ -49,16 +47,21 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             if top is None or trace.level > top.level:
                 top = trace
         elif t is Buffer:
-            placed = True
+            home = v.backend
     if state.busy:
         watching = capture.get()
         if watching is not None and (top is None or top.level < watching.level):
             top = watching
-        if top is None:
+        if top is None and (home is None or policies.current() is not policies.AUTO):
             return _choose(row, values, params)
     if top is not None:
         return top.process(row, values, params)
-    if placed or row.worth is not None:
+    if home is not None and not home.shares_host:
+        try:
+            return on_place(home, row, values, params)
+        except errors.BackendUnsupportedError as refusal:
+            return fall_back(row, values, params, home, str(refusal))
+    if row.worth is not None:
         return _choose(row, values, params)
     row.calls += 1
     return row.numpy(*values, **params)
@@ -76,7 +79,7 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
         if not why:
             start = perf_counter()
             try:
-                out = run_on(backend, kernel, values, params, home)
+                out = run_on(backend, row, kernel, values, params, home)
             except errors.BackendUnsupportedError as refusal:
                 why = str(refusal)
                 continue
@@ -88,29 +91,31 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
             f"np.{row.name}({', '.join(map(describe, values))}) under policy {policy.name!r}: {why or 'no backend'}; "
             f"use 'prefer_{policy.backend}' to let NumPy run it"
         )
+    return fall_back(row, values, params, home, why)
+
+
+def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) -> Any:
+    """Run a row's NumPy kernel on host copies of the values, and record why; the result goes back `home`."""
     start = perf_counter()
-    out = row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **params)
-    moved = sum(v.size * v.dtype.itemsize for v in values if type(v) is Buffer)
-    if home is not None:
-        out = _place(out, home)
+    if home is None:
+        out = row.numpy(*values, **params)
+    else:
+        out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), home)
+    moved = sum(v.nbytes for v in values if type(v) is Buffer)
     report.record(row.name, "numpy", perf_counter() - start, values, why, moved)
     return out
 
 
-def run_on(backend: Any, kernel: Callable, values: Any, params: dict, home: Any) -> Any:
+def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: dict, home: Any) -> Any:
     """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
     if backend.shares_host:
-        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **params)
-    data = [v.data if type(v) is Buffer else backend.from_host(v) if type(v) is Host and v.ndim else v for v in values]
+        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if home else params))
+    if home is backend:
+        return on_place(home, row, values, params)
+    data = [v.data if type(v) is Buffer else arrived(v, backend) for v in values]
     out = kernel(*data, **params)
     wrap = (lambda d: Buffer(d, backend)) if home is not None else backend.to_host
     return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)
-
-
-def _place(out: Any, home: Any) -> Any:
-    if isinstance(out, tuple):
-        return tuple(_place(o, home) for o in out)
-    return Buffer(home.from_host(onp.asarray(out)), home) if isinstance(out, (Host, onp.generic)) else out
 
 
 def describe(value: Any) -> str:

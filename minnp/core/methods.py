@@ -8,8 +8,8 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import public
-from .array import concretize, ndarray, read, unwrap, wrap
+from . import placed, public
+from .array import concretize, handle, ndarray, on_view, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
 from .primitive import TABLE
@@ -37,12 +37,24 @@ def _method(name: str, writes: tuple = ()) -> Callable:
                 e.calls += 1
                 out = host(a, *args)
                 return wrap(out, (self,)) if type(out) is Host else out
+        if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
+            return out
         return invoke(e, (self, *args), kwargs)
 
     call.__name__ = name
     call.__qualname__ = f"ndarray.{name}"
     call.__doc__ = host.__doc__
     return call
+
+
+def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
+    """The short way for the methods whose rows take NumPy's own arguments."""
+    if name in placed.REDUCTIONS:
+        out = placed.reduction(name, read(self), args, kwargs)
+        return None if out is None else handle(out)
+    if name == "reshape" and args and not kwargs:
+        return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
+    return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
 
 
 def _method_definition(name: str, host: Any) -> Callable:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as onp
 
-from . import public
-from .array import handle, ndarray, new, on_value, on_values, read, unwrap, wrap
+from . import placed, public
+from .array import handle, ndarray, new, on_value, on_values, on_view, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import call as call_large
 from .host import run as run_host
@@ -61,10 +61,19 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def slow(self: ndarray, other: Any) -> Any:
         if _gives_way(other):
             return NotImplemented
+        if state.busy and on_places(self, other) and placed.free():
+            return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
         return invoke(e, (self, other), {})
 
     call.__name__ = method
     return call
+
+
+def on_places(a: ndarray, b: Any) -> bool:
+    """Whether one of two operands is a handle on a place, and the other one too, or a number."""
+    if type(b) is not ndarray:
+        return type(b) in NUMBERS and a._host is None and type(a._value) is Buffer
+    return all(x._host is not None or type(x._value) is Buffer for x in (a, b)) and (a._host is None or b._host is None)
 
 
 def _gives_way(other: Any) -> bool:
@@ -87,7 +96,7 @@ def _unary(op: str, name: str) -> Callable:
 
     def call(self: ndarray) -> Any:
         a = self._host
-        if state.busy:
+        if state.busy and not (a is None and type(self._value) is Buffer and placed.free()):
             return invoke(e, (self,), {})
         if a is None:
             return on_value(TABLE[name], self)
@@ -162,7 +171,17 @@ def _getitem(self: ndarray, index: Any) -> Any:
         h._host = out
         h._root = None if out.base is None else self if self._root is None else self._root
         return h
+    if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
+        return out
     return invoke(_GETITEM, (self, index), {})
+
+
+_STATIC = {int, slice, type(None), type(...)}
+
+
+def _static(index: Any) -> bool:
+    """Whether no array can hide in an index."""
+    return type(index) in _STATIC or (type(index) is tuple and all([type(i) in _STATIC for i in index]))
 
 
 def _getitem_definition(a: Any, index: Any) -> Any:

@@ -18,8 +18,8 @@ import numpy as onp
 
 from .. import errors
 from . import array as _array
-from . import context, policy, report
-from .array import bind, ndarray, new, read, unwrap, wrap
+from . import context, placed, policy, report
+from .array import bind, handle, ndarray, new, read, unwrap, wrap
 from .dispatch import DEFINITIONS
 from .host import LARGE
 from .host import run as run_host
@@ -71,8 +71,16 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
 
 
 # ------------------------------------------------------------------ the general path
+def _on_place(a: Any) -> bool:
+    """Whether an argument is known to live on a place, and nothing watches."""
+    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and (not state.busy or placed.free())
+
+
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
+    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs:
+        if e.nin is None or len(args) <= e.nin:
+            return as_handles(e.definition(*args, **kwargs))
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
@@ -249,7 +257,7 @@ def fill(x: Any, leaves: Any) -> Any:
 def function(name: str, host: Callable) -> Callable:
     """The public function for a NumPy callable."""
     e = entry(name, host)
-    simple = not e.writes
+    simple, reduces = not e.writes, name in placed.REDUCTIONS
 
     def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not state.busy and simple and not kwargs:
@@ -259,6 +267,8 @@ def function(name: str, host: Callable) -> Callable:
                 if t is ndarray:
                     a = a._host
                     if a is None:
+                        if reduces:
+                            break
                         if e.definition is not None:
                             return as_handles(e.definition(*args))
                         break
@@ -279,6 +289,10 @@ def function(name: str, host: Callable) -> Callable:
                         h._host, h._root = out, None
                         return h
                     return wrap(out, [a for a in args if type(a) is ndarray])
+        if reduces and args and type(args[0]) is ndarray and args[0]._host is None:
+            x = args[0]._value if args[0]._root is None else read(args[0])
+            if type(x) is Buffer and (out := placed.reduction(name, x, args[1:], kwargs)) is not None:
+                return handle(out)
         return invoke(e, args, kwargs)
 
     return finish(call, name, host)

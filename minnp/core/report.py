@@ -11,6 +11,7 @@ from .primitive import TABLE
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
+PLACES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
 FIELDS = ("function", "backend", "calls", "seconds", "bytes", "moved", "why", "where")
 
 
@@ -23,6 +24,11 @@ def record(name: str, backend: str, seconds: float, values: Any, why: str, moved
     row[1] += seconds
     row[2] += sum(v.nbytes for v in values if hasattr(v, "nbytes"))
     row[3] += moved
+
+
+def copied(name: str, backend: str, nbytes: int) -> None:
+    """Count a copy between the host and a device: what makes one wait for the other."""
+    record(name, backend, 0.0, (), "", nbytes)
 
 
 def _user_line() -> str:
@@ -63,6 +69,10 @@ def report(reset: bool = False) -> Report:
         dict(zip(FIELDS, (name, backend, *counts[:4], why, counts[4]), strict=True))
         for (name, backend, why), counts in _COUNTS.items()
     ]
+    for backend in PLACES:
+        for row, (_, calls) in backend.slots.items():
+            if calls:
+                rows.append(dict(zip(FIELDS, (row.name, backend.name, calls, 0.0, 0, 0, "", ""), strict=True)))
     counted: dict[str, int] = {}
     for source in (*TABLE.values(), *HOST_CALLS.values()):
         if source.calls:
@@ -77,6 +87,9 @@ def report(reset: bool = False) -> Report:
 def reset_report() -> None:
     """Forget every count."""
     _COUNTS.clear()
+    for backend in PLACES:
+        for slot in backend.slots.values():
+            slot[1] = 0
     for source in (*TABLE.values(), *HOST_CALLS.values()):
         source.calls = 0
 

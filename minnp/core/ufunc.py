@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as onp
 
-from . import public
+from . import placed, public
 from .array import ndarray, new, on_value, on_values, unwrap, wrap
 from .primitive import TABLE
 from .public import MISSING, NUMBERS, Entry, entry, fallback, finish, function, invoke
 from .state import state
-from .value import Host
+from .value import Buffer, Host
+
+
+def _on_place(a: Any) -> bool:
+    """Whether a call on this argument may go the short way, busy or not: it lives on a place and nothing watches."""
+    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and placed.free()
 
 
 def unary(name: str, ufunc: onp.ufunc) -> Callable:
@@ -21,7 +26,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
     row = TABLE.get(ufunc.__name__)
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if type(a) is not ndarray or args or kwargs or state.busy:
+        if type(a) is not ndarray or args or kwargs or (state.busy and not _on_place(a)):
             return invoke(e, args if a is MISSING else (a, *args), kwargs)
         x = a._host
         if x is None:
@@ -45,7 +50,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
     row = TABLE.get(ufunc.__name__)
 
     def call(home: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or state.busy:
+        if args or kwargs or (state.busy and not (_on_place(a) or _on_place(b))):
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
         x = a._host if type(a) is ndarray else a if type(a) in NUMBERS else MISSING
         y = b._host if type(b) is ndarray else b if type(b) in NUMBERS else MISSING

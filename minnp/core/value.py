@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as onp
 
+from . import report
 from .primitive import TABLE
 
 Host = onp.ndarray
@@ -121,21 +122,38 @@ class Tracer(Value):
 
 
 class Buffer(Value):
-    """An array that lives in a backend's own memory: `data` is the backend's object."""
+    """An array that lives in a backend's own memory.
 
-    __slots__ = ("_host", "backend", "data", "dtype", "shape")
+    data      the backend's object
+    view      (source buffer, row, params) if NumPy's result would be a view of another buffer's memory, else None
+    shape, dtype, nbytes    asked of the backend when first read
+    """
 
-    def __init__(self, data: Any, backend: Any) -> None:
-        self.data, self.backend, self._host = data, backend, None
-        self.shape, self.dtype = backend.meta(data)
+    __slots__ = ("_host", "backend", "data", "dtype", "shape", "view")
+
+    def __init__(self, data: Any, backend: Any, view: Any = None) -> None:
+        self.data, self.backend, self.view = data, backend, view
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "shape" or name == "dtype":
+            self.shape, self.dtype = self.backend.meta(self.data)
+            return self.shape if name == "shape" else self.dtype
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
 
     def host(self) -> onp.ndarray:
         """Read-only NumPy copy of the data, made once: a value is immutable, so the two cannot disagree."""
-        if self._host is None:
+        try:
+            return self._host
+        except AttributeError:
             array = onp.asarray(self.backend.to_host(self.data)).view()
             array.flags.writeable = False
+            report.copied("copy to host", self.backend.name, array.nbytes)
             self._host = array
-        return self._host
+            return array
 
     def __repr__(self) -> str:
         return f"Buffer({self.backend.name}, {self.dtype}{list(self.shape)})"
@@ -169,5 +187,7 @@ def owner(array: onp.ndarray) -> Any:
 
 
 def overlapping(a: Any, b: Any) -> bool:
-    """Whether two host arrays show the same owner's memory."""
+    """Whether two host arrays show the same owner's memory, or buffer a was made as a view of buffer b."""
+    if type(a) is Buffer:
+        return a.view is not None and a.view[0] is b
     return isinstance(a, Host) and isinstance(b, Host) and owner(a) is owner(b)

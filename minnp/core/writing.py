@@ -56,7 +56,7 @@ def _write_vjp(
 def repeats(index: Any) -> bool:
     """Whether an index may name an element twice (the last write wins, and only it receives a gradient)."""
     parts = index if type(index) is tuple else (index,)
-    return any(isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool for p in parts)
+    return any((isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool) or type(p) is Buffer for p in parts)
 
 
 def _last_write(x: Any, index: Any) -> Any:

@@ -75,6 +75,13 @@ class TorchBackend(Backend):
         """Row name -> the operand dtypes for which its kernel was found to agree with NumPy."""
         return self._verified
 
+    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
+        if row.name == "getitem":
+            return result.ndim > 0 and is_basic(params["index"])
+        if row.name == "flip":
+            return True  # torch copies where NumPy steps backwards
+        return result is source or (row.name != "sum_to" and result._is_view())
+
     # -------------------------------------------------------------- devices
     def place(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
         """(the place on that device, ""), or (None, why there is none)."""
@@ -114,6 +121,12 @@ class TorchBackend(Backend):
 
     def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
         return tuple(data.shape), self._dtypes.TO_NUMPY[data.dtype]
+
+
+def is_basic(index: Any) -> bool:
+    """Whether NumPy answers x[index] with a view: no array among the indices."""
+    parts = index if type(index) is tuple else (index,)
+    return all(p is None or p is Ellipsis or type(p) in (slice, int) or isinstance(p, onp.integer) for p in parts)
 
 
 def accelerator(torch: Any) -> str | None:

@@ -82,9 +82,9 @@ def scalar(v: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     """v as a 0-d tensor. Small ints and floats are kept: a tensor operand costs torch half of a Python one."""
     if type(v) is onp.ndarray:
         v = v[()]
-    key = (type(v), v, dtype, device)
+    key = (type(v), v, dtype, device) if v else (type(v), str(v), dtype, device)  # 0.0 == -0.0
     found = _scalars.get(key)
-    if found is None or v == 0 or v != v:  # 0.0 == -0.0 must not share an entry, and nan never finds its own
+    if found is None:
         if dtype in SIGNED or dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
             check_range(v, dtype)
         # through NumPy, whose rounding and wrapping is the reference

@@ -1,0 +1,127 @@
+"""Rows on buffers: run where the arguments live, and the short way there for operators and the commonest functions.
+
+The functions named `quick_` take handles and return None when a call needs the long way: a trace, a capture, a policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from . import policy, report
+from .primitive import TABLE, Primitive
+from .state import capture, state
+from .value import Buffer, Host
+
+NO_PARAMS: dict = {}
+NUMBERS = (int, float, complex, bool)
+
+
+def free() -> bool:
+    """Whether nothing watches or redirects calls here, although something, somewhere, keeps minnp busy."""
+    return capture.get() is None and policy.current() is policy.AUTO
+
+
+def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
+    """A row on values of which at least one is a buffer of the place `home`: its kernel there, if it takes them.
+
+    Raises BackendUnsupportedError, before anything is written, if it does not.
+    """
+    slots = home.slots
+    slot = slots[row] if row in slots else slot_of(home, row)
+    kernel = slot[0]
+    if kernel is None:
+        raise errors.BackendUnsupportedError(f"{home.name} has no verified kernel")
+    out = kernel(*[v.data if type(v) is Buffer else arrived(v, home) for v in values], **params)
+    slot[1] += 1
+    if type(out) is tuple or type(out) is list:
+        return tuple([Buffer(o, home) for o in out])
+    if row.view and type(values[0]) is Buffer and home.is_view(row, values[0].data, out, params):
+        return Buffer(out, home, (values[0], row, params))
+    return Buffer(out, home)
+
+
+def slot_of(home: Any, row: Primitive) -> list:
+    """[the verified kernel of a place for a row or None, how often it ran]; made on first use."""
+    if home not in report.PLACES:
+        report.PLACES.append(home)
+    return home.slots.setdefault(row, [home.kernel(row), 0])
+
+
+def arrived(v: Any, home: Any) -> Any:
+    """A host array as a place's own data; numbers, 0-d arrays among them, stay as they are."""
+    if type(v) is not Host or not v.ndim:
+        return v
+    report.copied("copy to device", home.name, v.nbytes)
+    return home.from_host(v)
+
+
+def hosted(x: Any) -> Any:
+    """Params for NumPy: buffers among them (index arrays) as host arrays."""
+    if type(x) is Buffer:
+        return x.host()
+    if type(x) in (tuple, list):
+        return type(x)([hosted(v) for v in x])
+    return {k: hosted(v) for k, v in x.items()} if type(x) is dict else x
+
+
+def settled(out: Any, home: Any) -> Any:
+    """NumPy's result brought to the place its arguments came from; a dtype the place has not stays on the host."""
+    if isinstance(out, (tuple, list)):
+        return tuple([settled(o, home) for o in out])
+    if not isinstance(out, (Host, onp.generic)):
+        return out
+    try:
+        return Buffer(home.from_host(onp.asarray(out)), home)
+    except errors.BackendUnsupportedError:
+        return out
+
+
+# ------------------------------------------------------------------ the short way
+def unary(row: Primitive, x: Any) -> Any:
+    """A one-argument row on a buffer."""
+    home = x.backend
+    slot = home.slots.get(row)
+    if slot is None or slot[0] is None or row.view:
+        return on_place(home, row, (x,), NO_PARAMS)
+    out = slot[0](x.data)
+    slot[1] += 1
+    return Buffer(out, home) if type(out) is not tuple else tuple([Buffer(o, home) for o in out])
+
+
+def binary(row: Primitive, x: Any, y: Any) -> Any:
+    """A two-argument row on two buffers, or on one and a number or host array."""
+    home = x.backend if type(x) is Buffer else y.backend
+    slot = home.slots.get(row)
+    if slot is None or slot[0] is None:
+        return on_place(home, row, (x, y), NO_PARAMS)
+    out = slot[0](
+        x.data if type(x) is Buffer else x if type(x) in NUMBERS else arrived(x, home),
+        y.data if type(y) is Buffer else y if type(y) in NUMBERS else arrived(y, home),
+    )
+    slot[1] += 1
+    return Buffer(out, home) if type(out) is not tuple else tuple([Buffer(o, home) for o in out])
+
+
+# functions whose row takes NumPy's own arguments: (array, axis) and these keywords
+REDUCTIONS = {
+    name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
+} | {"cumsum": {"axis"}, "cumprod": {"axis"}}
+
+
+def reduction(name: str, x: Buffer, args: tuple, kwargs: dict) -> Buffer | None:
+    """A reduction or scan of a buffer, called with NumPy's arguments; None: not this simply."""
+    if len(args) > 1 or (kwargs and not kwargs.keys() <= REDUCTIONS[name]) or (state.busy and not free()):
+        return None
+    home = x.backend
+    slot = home.slots.get(TABLE[name])
+    if slot is None or slot[0] is None:
+        return None
+    try:
+        out = slot[0](x.data, *args, **kwargs)
+    except errors.BackendUnsupportedError:
+        return None
+    slot[1] += 1
+    return Buffer(out, home)
