@@ -181,7 +181,7 @@ _STATIC = {int, slice, type(None), type(...)}
 
 def _static(index: Any) -> bool:
     """Whether no array can hide in an index."""
-    return type(index) in _STATIC or (type(index) is tuple and all([type(i) in _STATIC for i in index]))
+    return type(index) in _STATIC or (type(index) is tuple and all(type(i) in _STATIC for i in index))
 
 
 def _getitem_definition(a: Any, index: Any) -> Any:

@@ -78,9 +78,8 @@ def _on_place(a: Any) -> bool:
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
-    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs:
-        if e.nin is None or len(args) <= e.nin:
-            return as_handles(e.definition(*args, **kwargs))
+    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and len(args) <= (e.nin or 99):
+        return as_handles(e.definition(*args, **kwargs))
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs

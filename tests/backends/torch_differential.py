@@ -19,7 +19,7 @@ import numpy as onp
 
 words = str.split
 DTYPES = "?bhilBHILefdFD"
-FAMILIES = words("ufuncs shape indexing products reductions selection systems factors transforms")
+NAMESPACES = words("numpy numpy.linalg numpy.fft npx")
 
 
 # ------------------------------------------------------------------ values
@@ -497,8 +497,8 @@ def survey(device: str, only: Any = None) -> Iterator[tuple[str, str, str]]:
 
 
 def load_rows() -> None:
-    for family in FAMILIES:
-        importlib.import_module(f"minnp.numpy.{family}")
+    for name in NAMESPACES:
+        importlib.import_module(f"minnp.{name}")
 
 
 def main() -> None:
