@@ -296,9 +296,6 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
         return None
 
 
-NO_PARAMS: dict = {}
-
-
 def stack_nested(x: Any) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
     if type(x) in (list, tuple):
