@@ -16,12 +16,14 @@ import warnings
 from _thread import allocate_lock
 from collections.abc import Callable
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any
 
 import numpy as onp
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 # what numpy calls each kind, in the order in which it reports them
+PATIENCE = 3e-4  # seconds
 KINDS = {
     "divide by zero": ("divide", 1),
     "overflow": ("over", 2),
@@ -49,6 +51,7 @@ class Team:
         self.started = 0
         self.queue: SimpleQueue[Job] = SimpleQueue()
         self.busy = allocate_lock()  # one operation at a time: a second caller works alone
+        self.rest = self.patience = 0  # operations to do alone before the helpers are asked again
 
     def start(self) -> None:
         while self.started < self.size - 1:
@@ -59,7 +62,7 @@ class Team:
 class Job:
     """One operation: the work, the indices left, and a ticket (a locked lock) per helper that may join."""
 
-    __slots__ = ("failures", "flags", "indices", "tickets", "work")
+    __slots__ = ("failures", "flags", "indices", "tickets", "waited", "work", "worked")
 
     def __init__(self, work: Callable[[int], Any], n: int, helpers: int) -> None:
         self.work = work
@@ -135,11 +138,19 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
     if helpers <= 0 or not mine.busy.acquire(False):
         return finish(Job(work, n, 0))
     try:
+        if mine.rest:
+            mine.rest -= 1
+            return finish(Job(work, n, 0))
         mine.start()
         job = Job(work, n, helpers)
         for _ in range(helpers):
             mine.queue.put(job)
-        return finish(job)
+        flags = finish(job)
+        # Waiting for a helper longer than for a piece means that it is not given a core: others need the machine.
+        late = job.waited > PATIENCE and job.waited > 0.5 * job.worked
+        mine.patience = min(2 * mine.patience + 1, 63) if late else mine.patience // 2
+        mine.rest = mine.patience if late else 0
+        return flags
     finally:
         mine.busy.release()
 
@@ -147,10 +158,12 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
 def finish(job: Job) -> set[str]:
     """Take part in the job, and wait for the helpers that have started."""
     tickets = tuple(job.tickets)
+    begin = perf_counter()
     with noting(job.flags):
         try:
             job.drain(helping=False)
         finally:
+            end = perf_counter()
             withdrawn = set()
             while job.tickets:
                 try:
@@ -160,6 +173,7 @@ def finish(job: Job) -> set[str]:
             for ticket in tickets:
                 if ticket not in withdrawn:
                     ticket.acquire()
+            job.worked, job.waited = end - begin, perf_counter() - end
             job.work = None  # the queue may hold the job for a while yet, but not the arrays
             if job.failures:
                 raise min(job.failures, key=lambda failure: failure[0])[1] from None

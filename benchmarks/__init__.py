@@ -1,0 +1,1 @@
+"""Benchmarks: each file is a program that says what it measures."""
