@@ -29,7 +29,8 @@ from . import (  # rows and definitions
     transforms,
     ufuncs,
 )
+from .classes import CLASSES as _CLASSES
 from .minpy import EXTRA as _MINPY
 
-_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient, **_MINPY}
+_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient, **_MINPY, **_CLASSES}
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)

@@ -22,15 +22,16 @@ from .shaping import reshape, transpose
 from .ufuncs import isnan, maximum
 
 REBOUND = """
-    angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d atleast_3d
-    average block column_stack corrcoef cov cross delete diagflat dsplit dstack ediff1d extract fliplr flipud
-    geomspace gradient hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal kron linspace
-    logspace median meshgrid moveaxis nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin
-    nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile piecewise poly polyadd polyder
-    polydiv polyfit polyint polysub polyval quantile real_if_close resize rollaxis roots rot90 row_stack select
-    setdiff1d setxor1d sort_complex split tile trapezoid trapz trim_zeros union1d unwrap vander vsplit vstack
-    cumulative_sum cumulative_prod matrix_transpose unstack unique_all unique_counts unique_inverse
-    unique_values
+    alltrue angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d
+    atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
+    diagflat dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
+    histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal
+    kron linspace logspace matrix_transpose median meshgrid moveaxis msort nanargmax nanargmin nancumprod
+    nancumsum nanmax nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile
+    piecewise poly polyadd polyder polydiv polyfit polyint polysub polyval product quantile real_if_close
+    require resize rollaxis roots rot90 round_ row_stack select setdiff1d setxor1d sometrue sort_complex split
+    tile trapezoid trapz trim_zeros union1d unique_all unique_counts unique_inverse unique_values unstack unwrap
+    vander vsplit vstack
 """
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2

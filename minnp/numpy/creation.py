@@ -56,6 +56,15 @@ def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
     return copy_(broadcast_to(value, shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))), order="C")
 
 
+@defines(onp.arange)
+def _arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, **_: Any) -> Any:
+    """The values move with start and step; how many there are is a constant."""
+    n = onp.arange(*map(plain, (start, stop, step)), dtype).size
+    start, step = (0 if stop is None else start), (1 if step is None else step)
+    out = as_array(start) + as_array(step) * onp.arange(n)
+    return out if dtype is None else astype(out, dtype=onp.dtype(dtype))
+
+
 # ------------------------------------------------------------------ arrays from array-likes
 def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     a = as_array(x)

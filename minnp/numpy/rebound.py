@@ -18,6 +18,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray
+from ..core.dispatch import DEFINITIONS, defines
 from ..core.namespace import wrapped
 from .arguments import as_array
 from .facts import NUMPY_2
@@ -28,13 +29,43 @@ _FUNCTIONS: dict[FunctionType, FunctionType] = {}
 
 def rebound(function: Callable) -> Callable:
     """A definition of a NumPy function written in Python: its own code on our arrays. Made when first called."""
+    made: list[FunctionType] = []
 
     def definition(*args: Any, **kwargs: Any) -> Any:
-        return _rebind(inspect.unwrap(function))(*args, **kwargs)
+        if not made:
+            made.append(_rebind(inspect.unwrap(function)))
+        return made[0](*args, **kwargs)
 
     definition.__name__ = function.__name__
-    definition.__doc__ = f"NumPy's own `{function.__name__}`, on our functions."
+    definition.__doc__ = function.__doc__
     return definition
+
+
+def rebound_class(cls: type, module: str = "minnp.numpy") -> type:
+    """A subclass of a NumPy class written in Python, whose methods are NumPy's own on our functions."""
+    members: dict[str, Any] = {"__module__": module, "__doc__": cls.__doc__}
+    for base in reversed(cls.__mro__):
+        if base.__module__.partition(".")[0] == "numpy":
+            members |= {
+                k: _member(v) for k, v in vars(base).items() if k not in ("__dict__", "__weakref__", "__module__")
+            }
+    return type(cls)(cls.__name__, (cls,), members)
+
+
+def _member(x: Any) -> Any:
+    if isinstance(x, (staticmethod, classmethod)):
+        return type(x)(_member(x.__func__))
+    if isinstance(x, property):
+        return property(*(f and rebound(f) for f in (x.fget, x.fset, x.fdel)), x.__doc__)
+    return rebound(x) if isinstance(x, FunctionType) else _ours(x)
+
+
+def rebound_module(module: ModuleType) -> None:
+    """Make NumPy's own code the definition of every function of this module that has none."""
+    for name in module.__all__:
+        function = getattr(module, name)
+        if isinstance(inspect.unwrap(function), FunctionType) and function not in DEFINITIONS:
+            defines(function)(rebound(function))
 
 
 def _rebind(function: FunctionType) -> FunctionType:

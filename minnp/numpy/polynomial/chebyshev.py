@@ -1,7 +1,11 @@
-"""numpy.polynomial.chebyshev on our arrays."""
+"""numpy.polynomial.chebyshev on our arrays: NumPy's own code, on our functions."""
 
-import numpy as _onp
+from numpy.polynomial import chebyshev as _source
 
 from ...core.namespace import lazy as _lazy
+from ..rebound import rebound_class as _rebound_class
+from ..rebound import rebound_module as _rebound_module
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.chebyshev, "polynomial.chebyshev", {})
+_rebound_module(_source)
+Chebyshev = _rebound_class(_source.Chebyshev, __name__)
+__getattr__, __dir__, __all__ = _lazy(__name__, _source, "polynomial.chebyshev", {"Chebyshev": Chebyshev})

@@ -1,7 +1,11 @@
-"""numpy.polynomial.hermite on our arrays."""
+"""numpy.polynomial.hermite on our arrays: NumPy's own code, on our functions."""
 
-import numpy as _onp
+from numpy.polynomial import hermite as _source
 
 from ...core.namespace import lazy as _lazy
+from ..rebound import rebound_class as _rebound_class
+from ..rebound import rebound_module as _rebound_module
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.hermite, "polynomial.hermite", {})
+_rebound_module(_source)
+Hermite = _rebound_class(_source.Hermite, __name__)
+__getattr__, __dir__, __all__ = _lazy(__name__, _source, "polynomial.hermite", {"Hermite": Hermite})

@@ -1,7 +1,11 @@
-"""numpy.polynomial.laguerre on our arrays."""
+"""numpy.polynomial.laguerre on our arrays: NumPy's own code, on our functions."""
 
-import numpy as _onp
+from numpy.polynomial import laguerre as _source
 
 from ...core.namespace import lazy as _lazy
+from ..rebound import rebound_class as _rebound_class
+from ..rebound import rebound_module as _rebound_module
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.laguerre, "polynomial.laguerre", {})
+_rebound_module(_source)
+Laguerre = _rebound_class(_source.Laguerre, __name__)
+__getattr__, __dir__, __all__ = _lazy(__name__, _source, "polynomial.laguerre", {"Laguerre": Laguerre})

@@ -1,7 +1,11 @@
-"""numpy.polynomial.legendre on our arrays."""
+"""numpy.polynomial.legendre on our arrays: NumPy's own code, on our functions."""
 
-import numpy as _onp
+from numpy.polynomial import legendre as _source
 
 from ...core.namespace import lazy as _lazy
+from ..rebound import rebound_class as _rebound_class
+from ..rebound import rebound_module as _rebound_module
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.legendre, "polynomial.legendre", {})
+_rebound_module(_source)
+Legendre = _rebound_class(_source.Legendre, __name__)
+__getattr__, __dir__, __all__ = _lazy(__name__, _source, "polynomial.legendre", {"Legendre": Legendre})

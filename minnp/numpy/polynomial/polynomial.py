@@ -1,7 +1,11 @@
-"""numpy.polynomial.polynomial on our arrays."""
+"""numpy.polynomial.polynomial on our arrays: NumPy's own code, on our functions."""
 
-import numpy as _onp
+from numpy.polynomial import polynomial as _source
 
 from ...core.namespace import lazy as _lazy
+from ..rebound import rebound_class as _rebound_class
+from ..rebound import rebound_module as _rebound_module
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _onp.polynomial.polynomial, "polynomial.polynomial", {})
+_rebound_module(_source)
+Polynomial = _rebound_class(_source.Polynomial, __name__)
+__getattr__, __dir__, __all__ = _lazy(__name__, _source, "polynomial.polynomial", {"Polynomial": Polynomial})

@@ -1,0 +1,57 @@
+"""NumPy's classes that make arrays: r_, c_, mgrid, ogrid, ndenumerate, poly1d on our functions; vectorize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import ndarray, read, wrap
+from ..core.value import Host
+from .arguments import as_array
+from .rebound import rebound_class
+from .shaping import broadcast_to, reshape, stack
+
+poly1d = rebound_class(onp.poly1d)
+r_, c_, mgrid, ogrid = (rebound_class(type(x))() for x in (onp.r_, onp.c_, onp.mgrid, onp.ogrid))
+
+
+class ndenumerate(onp.ndenumerate):
+    __doc__ = onp.ndenumerate.__doc__
+
+    def __init__(self, arr: Any) -> None:
+        a = as_array(arr)
+        self.iter = zip(onp.ndindex(a.shape), a.reshape(-1))
+
+    def __next__(self) -> tuple:
+        return next(self.iter)
+
+
+class vectorize(onp.vectorize):
+    __doc__ = onp.vectorize.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's loop over host values; over traced ones a loop that stacks what the function returns."""
+        traced = any(type(a) is ndarray and type(read(a)) is not Host for a in (*args, *kwargs.values()))
+        if not traced or self.signature is not None or self.excluded or kwargs:
+            return wrap(super().__call__(*args, **kwargs))
+        arrays = list(map(as_array, args))
+        shape = onp.broadcast_shapes(*(a.shape for a in arrays))
+        arrays = [reshape(broadcast_to(a, shape=shape), shape=(-1,)) for a in arrays]
+        results = [self.pyfunc(*(a[i] for a in arrays)) for i in range(arrays[0].size)]
+        several = isinstance(results[0], tuple)
+        columns = zip(*results) if several else [results]
+        out = tuple(reshape(stack(*map(as_array, c)), shape=shape) for c in columns)
+        return out if several else out[0]
+
+
+ndenumerate.__module__ = vectorize.__module__ = "minnp.numpy"
+CLASSES: dict[str, Any] = {
+    "r_": r_,
+    "c_": c_,
+    "mgrid": mgrid,
+    "ogrid": ogrid,
+    "ndenumerate": ndenumerate,
+    "poly1d": poly1d,
+    "vectorize": vectorize,
+}
