@@ -270,6 +270,43 @@ CASES = {
     "geomspace": (lambda np, x: np.geomspace(x[0], x[1], 4), onp.array([1.5, 7.0])),
     "meshgrid": (lambda np, x, y: np.multiply(*np.meshgrid(x, y)), V, W),
     "buffer": (lambda np, x: _filled(np, x), V),
+    "arange": (lambda np, x: np.arange(x[0], 9.0, x[1]), onp.array([1.05, 2.1])),
+    "r_": (lambda np, x: np.r_[x, 1.0, x[::-1]] * np.r_["0,1", x[:1], x, x], V),
+    "c_": (lambda np, x: np.c_[x, x**2, x], V),
+    "vectorize": (lambda np, x, y: np.vectorize(lambda a, b: a * b if a > 0 else b)(x, y), A, B[0]),
+    "ndenumerate": (lambda np, x: sum(i * j * v for (i, j), v in np.ndenumerate(x)), A),
+    # ---------------------------------------------------------------- methods, and `out` among the positions
+    "methods": (
+        lambda np, x: (
+            x.max(1).sum() * x.min()
+            + x.prod(0).sum()
+            + x.var(1).sum() * x.std()
+            + x.conj().round(1).real.sum() * x.mean()
+        ),
+        A,
+    ),
+    "out.positional": (lambda np, x: _outs(np, x), A),
+    "compress.method": (lambda np, x: x.compress([False, True, True], 0), A),
+    "choose.method": (lambda np, x: np.array([0, 1, 0]).choose([x[0, :3], x[1, :3]]), A),
+    "setattr.shape": (lambda np, x: _shaped(x), A),
+    "imag.setter": (lambda np, x: _with_imag(np, x), A),
+    "iteration": (lambda np, x: sum(row * i for i, row in enumerate(x)), A),
+    "flat": (lambda np, x: _flat_written(np, x), A),
+    # ---------------------------------------------------------------- polynomial modules and emath
+    "polyfit": (lambda np, x, y: np.polyfit(x, y, 2), V, W),
+    "roots": (lambda np, p: np.sort(np.roots(p).real), onp.array([1.0, -6.0, 11.0, -6.0])),
+    "poly1d": (lambda np, p, x: (np.poly1d(p) * np.poly1d([1.0, 2.0]))(x), V, A),
+    "chebval": (lambda np, c, x: np.polynomial.chebyshev.chebval(x, c), V, A),
+    "legval2d": (lambda np, c: np.polynomial.legendre.legval2d(V, W, c), A),
+    "polyvander": (lambda np, x: np.polynomial.polynomial.polyvander(x, 3), V),
+    "polyfromroots": (lambda np, r: np.polynomial.polynomial.polyfromroots(r), V),
+    "Polynomial": (lambda np, c, x: np.polynomial.Polynomial(c).deriv()(x), V, A),
+    "Hermite": (lambda np, c, x: np.polynomial.Hermite(c).integ()(x), V, A),
+    "emath.sqrt": (lambda np, x: np.emath.sqrt(x), P),
+    "emath.log": (lambda np, x: np.abs(np.emath.log(-x)), P),
+    "histogram.weights": (lambda np, w: np.histogram(V, bins=3, weights=w)[0], W),
+    "histogram.density": (lambda np, w: np.histogram(V, bins=3, weights=w, density=True)[0], W + 3),
+    "bincount": (lambda np, w: np.bincount([0, 2, 2, 1, 0], weights=w, minlength=4), V),
 }
 
 
@@ -291,6 +328,34 @@ def _filled(np, x):
         out[2 * i] = x[i] ** 2
         out[2 * i + 1] += out[2 * i] * x[0]
     return out
+
+
+def _outs(np, x):
+    a, b, c, d = (np.zeros(shape, x.dtype) for shape in (4, 4, (1, 4), (3, 3)))
+    np.sum(x, 0, None, a)
+    x.std(0, None, b, 1)
+    np.add.reduce(x, 0, None, c, True)
+    np.dot(x, x.T, d)
+    return a * b * c + d.sum() + x.max(0, None, True)
+
+
+def _shaped(x):
+    y = x * 2.0
+    y.shape = (2, 6)
+    return y[0] * y[1]
+
+
+def _with_imag(np, x):
+    z = np.zeros(x.shape, complex)
+    z.real = x
+    z.imag = x**2
+    return np.abs(z)
+
+
+def _flat_written(np, x):
+    y = x * 1.0
+    y.flat[2:4] = x.flat[0] ** 2
+    return y
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -315,3 +380,139 @@ def test_function_has_numpys_value_and_the_right_derivatives(name):
     ss = [random_like(x, 20 + i) for i, x in enumerate(xs)]
     wanted = paired([1.0], slope(lambda *v: onp.asarray(first(*v)), xs, ss))
     assert paired(second, ss) == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_float32_stays_float32_where_it_does_in_numpy(name):
+    f, *xs = CASES[name]
+    small = [x.astype("c8" if x.dtype.kind == "c" else "f4") for x in xs]
+    wanted = onp.asarray(f(onp, *(x.copy() for x in small)))
+    out, pullback = vjp(lambda *a: f(mnp, *a), *small)
+    assert out.dtype == wanted.dtype
+    for x, c in zip(small, pullback(onp.ones_like(wanted))):
+        assert (c.dtype, c.shape) == (x.dtype, x.shape)
+
+
+# What answers with positions, truths or counts: NumPy's answer for a traced array, and no gradient.
+ANSWERS = {
+    "argmax": lambda np, x: np.argmax(x, axis=1),
+    "argmin": lambda np, x: x.argmin(),
+    "nanargmax": lambda np, x: np.nanargmax(x, axis=0),
+    "argsort": lambda np, x: np.argsort(x, axis=0),
+    "argpartition": lambda np, x: np.sort(np.argpartition(x, 1)[:, :2]),
+    "lexsort": lambda np, x: np.lexsort((x[0], x[1])),
+    "searchsorted": lambda np, x: np.searchsorted(X, x),
+    "digitize": lambda np, x: np.digitize(x, X),
+    "nonzero": lambda np, x: np.nonzero(x > 0)[1],
+    "where": lambda np, x: np.where(x > 0)[0],
+    "argwhere": lambda np, x: np.argwhere(x > 0),
+    "flatnonzero": lambda np, x: np.flatnonzero(x > 0),
+    "count_nonzero": lambda np, x: np.count_nonzero(x, axis=1),
+    "any": lambda np, x: np.any(x > 1, axis=0),
+    "all": lambda np, x: (x > -9).all(),
+    "isclose": lambda np, x: np.isclose(x, x + 1e-9),
+    "allclose": lambda np, x: np.allclose(x, x),
+    "array_equal": lambda np, x: np.array_equal(x, x),
+    "array_equiv": lambda np, x: np.array_equiv(x, x[0]),
+    "isin": lambda np, x: np.isin(x, x[0]),
+    "isreal": lambda np, x: np.isreal(x),
+    "isneginf": lambda np, x: np.isneginf(x),
+    "histogram": lambda np, x: np.histogram(x, bins=4)[0],
+    "bincount": lambda np, x: np.bincount(np.argmax(x, axis=0)),
+    "unique.counts": lambda np, x: np.unique(np.round(x), return_counts=True)[1],
+    "unravel_index": lambda np, x: np.unravel_index(np.argmax(x), x.shape),
+    "shape": lambda np, x: np.shape(x) + (np.ndim(x), np.size(x), np.size(x, 1)),
+    "dtypes": lambda np, x: np.result_type(x, 1j).kind == "c" and np.can_cast(x.dtype, "c16") and np.isrealobj(x),
+    "comparisons": lambda np, x: (x < 0) | ~(x >= 1) & np.logical_xor(x > 0, x != 0.5),
+    "rounding": lambda np, x: np.floor(x) + np.ceil(x) + np.trunc(x) + np.rint(x) + np.fix(x) + np.round(x, 1) + x // 1,
+    "sign": lambda np, x: np.sign(x) + np.signbit(x),
+    "astype.int": lambda np, x: x.astype(int),
+    "str": lambda np, x: np.array2string(x, precision=2) + np.array_repr(x) + str(x),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_are_numpys_and_constant(name):
+    f = ANSWERS[name]
+    seen = []
+
+    def program(x):
+        seen.append(f(mnp, x))
+        return (x * 2).sum()
+
+    onp.testing.assert_array_equal(grad(program)(A), onp.full(A.shape, 2.0))
+    wanted = f(onp, A.copy())
+    if isinstance(wanted, str):
+        assert seen[0] == wanted
+    else:
+        onp.testing.assert_array_equal(onp.asarray(seen[0]), wanted)
+
+
+# Where the derivative does not exist, or a formula would meet 0 * inf: (function, point, gradient).
+INF, NAN = onp.inf, onp.nan
+EDGES = {
+    "square at 0": (lambda np, x: x**2, 0.0, 0.0),
+    "power 0 at 0": (lambda np, x: x**0, 0.0, 0.0),
+    "power 1 at 0": (lambda np, x: x**1.0, 0.0, 1.0),
+    "power by an array at 0": (lambda np, x: x ** onp.array(2.0), 0.0, 0.0),
+    "exponent of 0": (lambda np, p: onp.float64(0.0) ** p, 2.0, 0.0),
+    "abs at 0": (lambda np, x: np.abs(x), 0.0, 0.0),
+    "complex abs at 0": (lambda np, x: np.abs(x + 0j), 0.0, 0.0),
+    "hypot at 0": (lambda np, x: np.hypot(x, 0.0), 0.0, 0.0),
+    "arctan2 at 0": (lambda np, x: np.arctan2(x, 0.0), 0.0, 0.0),
+    "arctan2 of large numbers": (lambda np, x: np.arctan2(x, 1e200), 1e200, 0.5e-200),
+    "std of equal elements": (lambda np, x: np.std(x * onp.ones(3)), 2.0, 0.0),
+    "sinc at 0": (lambda np, x: np.sinc(x), 0.0, 0.0),
+    "maximum of equals": (lambda np, x: np.maximum(x, 1.0), 1.0, 0.5),
+    "max of equals": (lambda np, x: np.max(np.stack([x, x * 2, x + 1.0])), 1.0, 1.5),
+    "fmax ignores NaN": (lambda np, x: np.fmax(x, NAN), 1.0, 1.0),
+    "logaddexp of nothing": (lambda np, x: np.logaddexp(-INF, np.where(x > 0, -INF, x)), 1.0, 0.0),
+    "logaddexp of a large number": (lambda np, x: np.logaddexp(x, 0.0), 800.0, 1.0),
+    "prod with a zero": (lambda np, x: np.prod(np.stack([x, x + 2, x + 3])), 0.0, 6.0),
+    "cumprod with zeros": (lambda np, x: np.cumprod(np.stack([x, x + 2, x, x + 3])).sum(), 0.0, 3.0),
+    "a guarded log": (lambda np, x: np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), 0.0), 0.0, 0.0),
+    "log with where=": (lambda np, x: np.log(x, out=np.zeros(()), where=x > 0), 0.0, 0.0),
+    "divide with where=": (lambda np, x: np.divide(1.0, x, out=np.zeros(()), where=x != 0), 0.0, 0.0),
+    "clip on a bound": (lambda np, x: np.clip(x, 0.0, 1.0), 1.0, 1.0),
+    "nan_to_num of NaN": (lambda np, x: np.nan_to_num(x), NAN, 0.0),
+    "tanh far out": (lambda np, x: np.tanh(x), 400.0, 0.0),
+    "log1p close to 0": (lambda np, x: np.log1p(x), 1e-18, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_gradient_is_finite_where_a_formula_would_not_be(name):
+    f, x, wanted = EDGES[name]
+    assert float(grad(lambda x: f(mnp, x))(x)) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+
+
+HOLOMORPHIC = [
+    "exp",
+    "log",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "square",
+    "reciprocal",
+    "arctan",
+    "arcsinh",
+]
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_complex_gradients_follow_autograds_convention(name):
+    anp = pytest.importorskip("autograd.numpy")
+    autograd = pytest.importorskip("autograd")
+    loss = lambda np, z: np.sum(np.real(getattr(np, name)(z)) ** 2 + np.abs(z) * np.imag(z) - np.angle(z) * 2)
+    wanted = autograd.grad(lambda z: loss(anp, z))(C)
+    onp.testing.assert_allclose(onp.asarray(grad(lambda z: loss(mnp, z))(C)), wanted, rtol=1e-10)
+    # of a holomorphic function, the gradient (of the real part) is the complex derivative
+    f = getattr(onp, name)
+    slope_ = (f(C + 1e-6) - f(C - 1e-6)) / 2e-6
+    onp.testing.assert_allclose(
+        onp.asarray(grad(lambda z: getattr(mnp, name)(z).real)(C)), slope_, rtol=1e-5, atol=1e-8
+    )

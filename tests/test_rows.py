@@ -110,3 +110,47 @@ def test_gradient_keeps_float32(name):
             if isinstance(small[i], onp.ndarray) and small[i].ndim and g.ndim:
                 # of a complex cotangent for a real argument the tape keeps the real part
                 assert rule(g, y, *small, **params).dtype in (onp.float32, onp.complex64), (i, params)
+
+
+def forward(row, y, arrays, tangents, params):
+    """The tangent of the result by the row's forward rule; None where the row has none."""
+    zero = [onp.zeros_like(onp.asarray(a)) if t is None else t for a, t in zip(arrays, tangents)]
+    if row.jvp == "linear":
+        return row.numpy(*zero, **params)
+    if row.jvp is None:
+        return None
+    total = 0.0
+    for i, t in enumerate(tangents):
+        if t is None:
+            continue
+        if row.jvp == "multilinear":
+            part = row.numpy(*replaced(arrays, [i], [t]), **params)
+        else:
+            part = (row.rule(i) if row.jvp == "elementwise" else row.jvp[i])(t, y, *arrays, **params)
+        total = (
+            tuple(a + b for a, b in zip(total, part))
+            if isinstance(total, tuple)
+            else part + total
+            if not isinstance(part, tuple)
+            else part
+        )
+    return total
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].jvp is not None and TABLE[n].vjp is not CONSTANT])
+def test_forward_rule_is_the_derivative(name):
+    row, samples = cases(name)
+    for arrays, params in samples:
+        places = differentiable(row, arrays)
+        if not places:
+            continue
+        tangents = [random_like(a, i) if i in places else None for i, a in enumerate(arrays)]
+        y = row.numpy(*arrays, **params)
+        kernel = lambda *values, arrays=arrays, places=places, params=params: row.numpy(
+            *replaced(arrays, places, values), **params
+        )
+        wanted = slope(kernel, [onp.asarray(arrays[i]) for i in places], [tangents[i] for i in places])
+        got = leaves(forward(row, y, arrays, tangents, params))
+        for a, b in zip(got, wanted, strict=True):
+            if inexact(b):
+                onp.testing.assert_allclose(onp.broadcast_to(a, b.shape), b, rtol=1e-6, atol=1e-6)

@@ -197,12 +197,17 @@ def _part(name: str) -> property:
         return TABLE[name](self)
 
     def set_(self: ndarray, value: Any) -> None:
-        a = read(self)
-        if type(a) is Host:
+        a, given = read(self), unwrap(value, [])
+        if type(a) is Host and not isinstance(given, (Tracer, Buffer)):
             public.release(a)
-            setattr(a, name, unwrap(value, []))
+            setattr(a, name, given)
+        elif _complex(a):
+            value = value if type(value) is ndarray else onp.asarray(given)
+            write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
+        elif name == "real":
+            write(self, ..., value)
         else:
-            write(self, ..., value if name == "real" and not _complex(a) else self * 0 + value)
+            raise TypeError("array does not have imaginary part to set")
 
     return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
 

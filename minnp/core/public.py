@@ -8,6 +8,7 @@ it raises.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import types
@@ -121,6 +122,11 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         out = kwargs.pop("out")
     elif e.nin is not None and len(args) > e.nin:
         args, out = args[: e.nin], args[e.nin :]
+    else:
+        place, after = _out_place(e.name)
+        if len(args) > place:
+            out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
+            args = args[:place]
     definition = e.definition
     if definition is None:
         definition = e.definition = DEFINITIONS.get(e.host)
@@ -135,6 +141,31 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if where is not True and e.nin is not None:
         result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
     return write_out(e.name, out, result)
+
+
+# Where `out` stands among the positional arguments, and what follows it, of functions without a signature.
+_OUT_PLACES: dict[str, tuple[int, tuple]] = {
+    "dot": (2, ()),
+    "concatenate": (2, ("dtype", "casting")),
+    "reduce": (3, ("keepdims", "initial", "where")),
+    "accumulate": (3, ()),
+    "reduceat": (4, ()),
+}
+
+
+@functools.cache
+def _out_place(name: str) -> tuple[int, tuple]:
+    """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
+    last = name.removeprefix("ndarray.").rpartition(".")[2]
+    if last in _OUT_PLACES:
+        return _OUT_PLACES[last]
+    try:
+        parameters = inspect.signature(getattr(onp, last)).parameters.values()
+    except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature
+        return 64, ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    place = names.index("out") if "out" in names else 64
+    return place, tuple(names[place + 1 :])
 
 
 def write_out(name: str, out: Any, result: Any) -> Any:
@@ -268,7 +299,7 @@ def function(name: str, host: Callable) -> Callable:
                     if a is None:
                         if reduces:
                             break
-                        if e.definition is not None:
+                        if e.definition is not None and (len(args) < 3 or len(args) <= _out_place(e.name)[0]):
                             return as_handles(e.definition(*args))
                         break
                     if a.size >= LARGE:

@@ -372,6 +372,9 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     return take(a, chosen, axis=axis)
 
 
+defines(onp.ndarray.compress)(lambda a, condition, axis=None: _compress(condition, a, axis))
+
+
 @defines(onp.choose)
 def _choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     choices = [as_array(c) for c in choices]

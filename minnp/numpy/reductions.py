@@ -188,7 +188,10 @@ def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
         a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True
     ) -> Any:
         out = row(_among(a, where, neutral), axis=axis, dtype=dtype, keepdims=bool(option(keepdims, False)))
-        return out if initial is NOT_GIVEN or initial is None else join(out, initial)
+        if initial is NOT_GIVEN or initial is None:
+            return out
+        joined = join(out, initial)
+        return joined if joined.dtype == out.dtype else astype(joined, dtype=out.dtype)
 
     return definition
 
