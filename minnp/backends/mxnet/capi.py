@@ -64,6 +64,8 @@ SIGNATURES = {
     "MXNDArrayFree": (c_void_p,),
     "MXNDArrayWaitToRead": (c_void_p,),
     "MXNDArrayGetData": (c_void_p, c_void_p),
+    "MXNDArraySyncCopyFromCPU": (c_void_p, c_void_p, ctypes.c_size_t),
+    "MXNDArraySyncCopyToCPU": (c_void_p, c_void_p, ctypes.c_size_t),
     "MXNDArrayGetShapeEx": (c_void_p, c_void_p, c_void_p),
     "MXNDArrayGetDType": (c_void_p, c_void_p),
     "MXAutogradSetIsTraining": (c_int, c_void_p),
