@@ -38,6 +38,10 @@ class Backend:
         """Empty if the kernel can take these arguments, else the reason in words."""
         return ""
 
+    def program(self, symbol: Any) -> Any:
+        """A symbol of this backend's library as a program of arrays (see minnp.core.function)."""
+        raise NotImplementedError
+
     def place(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:
         """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
         return None, f"it has no memory on {device_type}({device_id})"
@@ -97,6 +101,15 @@ def get(name: str) -> Backend:
         raise errors.BackendMissingError(f"the {name} backend needs {library}, which is not installed: {how}")
     _LOADED[name] = backend = getattr(importlib.import_module(module), cls)()
     return backend
+
+
+def of_library(thing: Any) -> Backend:
+    """The backend of the library that a symbol comes from. Raises TypeError where it is of none."""
+    library = type(thing).__module__.partition(".")[0]
+    for name, (_, _, known, _) in _REGISTRY.items():
+        if library == known:
+            return get(name)
+    raise TypeError(f"expected a symbol of one of {', '.join(_REGISTRY)}, got a {type(thing).__name__}: {thing!r:.60}")
 
 
 # Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any

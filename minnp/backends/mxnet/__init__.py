@@ -36,7 +36,7 @@ class MXNetBackend(Backend):
         self._verified = json.loads(VERIFIED.read_text()) if VERIFIED.exists() else {}
         self._table = {**elementwise.TABLE, **shapes.TABLE, **algebra.TABLE, **neural.TABLE}
         self._make = kernels.HostKernel if self.shares_host else self._placed_kernel
-        self._buffer = kernels.Placed
+        self._buffer, self._kernel_type = kernels.Placed, kernels.Kernel
         self._places: dict[str, MXNetBackend] = {}
         self.device = (self.context.device_type, self.context.device_id, *(() if self.shares_host else (self.name,)))
 
@@ -46,6 +46,8 @@ class MXNetBackend(Backend):
     # -------------------------------------------------------------- kernels
     def kernel(self, row: Any) -> Any:
         name = row.kernels.get(self.name, row.name)
+        if callable(name):  # the row brings its own: a symbol
+            return name(self)
         try:
             return self._kernels[name]
         except KeyError:
@@ -67,7 +69,7 @@ class MXNetBackend(Backend):
         kernel = self.kernel(row)
         if kernel is None:
             return f"{row.name} is not on the list of kernels that agree with NumPy"
-        return "" if kernel is row.numpy else kernel.supports(values, params)
+        return kernel.supports(values, params) if isinstance(kernel, self._kernel_type) else ""
 
     def lowerings(self) -> dict[str, Any]:
         """Row name -> lowering, of every row MXNet has an operator for, verified or not."""
@@ -80,6 +82,13 @@ class MXNetBackend(Backend):
     def verified(self) -> dict[str, list[str]]:
         """Row name -> dtypes for which its kernel was found to agree with NumPy."""
         return self._verified
+
+    def program(self, symbol: Any) -> Any:
+        from .executor import Program
+
+        if not self.shares_host:
+            return Program(symbol, self.context, self._buffer)
+        return Program(symbol, self.context)
 
     # -------------------------------------------------------------- memory
     def place(self, device_type: str, device_id: int) -> tuple[Any, str]:
@@ -95,6 +104,8 @@ class MXNetBackend(Backend):
         self.mx.nd.waitall()
 
     def to_host(self, data: Any) -> onp.ndarray:
+        if isinstance(data, onp.ndarray):  # what a program hands on from its forward to its backward
+            return data
         if not isinstance(data, self._buffer):  # an NDArray
             return data.asnumpy()
         if data.array is None:

@@ -64,7 +64,6 @@ SIGNATURES = {
     "MXNDArrayFree": (c_void_p,),
     "MXNDArrayWaitToRead": (c_void_p,),
     "MXNDArrayGetData": (c_void_p, c_void_p),
-    "MXNDArraySyncCopyFromCPU": (c_void_p, c_void_p, ctypes.c_size_t),
     "MXNDArraySyncCopyToCPU": (c_void_p, c_void_p, ctypes.c_size_t),
     "MXNDArrayGetShapeEx": (c_void_p, c_void_p, c_void_p),
     "MXNDArrayGetDType": (c_void_p, c_void_p),
@@ -287,3 +286,21 @@ class Derivative(Call):
             )
         finally:
             rt.MXNDArrayFree(value)
+
+
+def copy_in(target: c_void_p, array: onp.ndarray) -> None:
+    """Copy a C-contiguous array into an NDArray (a handle) of its shape and dtype, by an operator."""
+    rt = runtime()
+    scratch = Scratch([(array.shape or (1,), array.dtype.name)], 0)
+    scratch.tensors[0].data = address(array)
+    source = ctypes.addressof(scratch.handles)
+    rt.must("MXNDArrayFromDLPackEx", scratch.pointers[0], True, source)
+    try:
+        results, count = c_void_p(ctypes.addressof(target)), c_int(1)
+        rt.must(
+            "MXImperativeInvokeEx", rt.operator("_copyto"), 1, source, ctypes.byref(count), ctypes.byref(results),
+            0, None, None, ctypes.byref(c_void_p()),
+        )  # fmt: skip
+        rt.must("MXNDArrayWaitToRead", target)  # the source may change as soon as this returns
+    finally:
+        rt.MXNDArrayFree(scratch.handles[0])

@@ -7,17 +7,18 @@ copied into the executor's own arrays: MXNet re-lays them as it likes (in infere
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import itertools
+import os
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as onp
 
-from ...errors import NotDifferentiableError, SymbolError
-from .capi import address, runtime
+from ...errors import SymbolError
+from .capi import address, copy_in, runtime
 
 Shapes = dict[str, tuple[int, ...]]
 MOST_IDLE = 16  # combinations of shapes whose executors are kept for the next call
@@ -29,11 +30,12 @@ class Program:
     arguments   names of its inputs and parameters, in order
     auxiliary   names of its states, which training updates (BatchNorm's moving averages)
     outputs     names of its results
+
+    Arrays are NumPy's, or, on a place, `placed(NDArray, shape, dtype)`.
     """
 
-    def __init__(self, symbol: Any, context: Any = None) -> None:
-        self.symbol = symbol
-        self.context = context or runtime().mx.cpu()
+    def __init__(self, symbol: Any, context: Any, placed: Any = None) -> None:
+        self.symbol, self.context, self.placed = symbol, context, placed
         self.arguments: list[str] = symbol.list_arguments()
         self.auxiliary: list[str] = symbol.list_auxiliary_states()
         self.outputs: list[str] = symbol.list_outputs()
@@ -47,9 +49,8 @@ class Program:
         Raises SymbolError with MXNet's own reason.
         """
         mx = runtime().mx
-        infer = self.symbol.infer_shape_partial if partial else self.symbol.infer_shape
         try:
-            found = infer(**given)
+            found = self.symbol._infer_shape_impl(partial, **given)  # infer_shape prints before it raises
         except mx.MXNetError as error:
             raise SymbolError(reason(error)) from None
         if found[0] is None:
@@ -59,14 +60,15 @@ class Program:
 
     # -------------------------------------------------------------- running
     def forward(
-        self, arrays: Sequence[onp.ndarray], states: Sequence[onp.ndarray], training: bool, wanted: Sequence[bool]
-    ) -> tuple[onp.ndarray, ...]:
+        self, arrays: Sequence[Any], dtype: Any, states: Sequence[onp.ndarray], training: bool, wanted: Sequence[bool]
+    ) -> tuple[Any, ...]:
         """The results, and a ticket: while it lives, `backward` can compute the gradients of this call.
 
-        arrays   one for each argument, of one floating dtype
+        arrays   one for each argument
+        dtype    to compute in
         wanted   the arguments whose gradients `backward` will be asked for
         """
-        key = (tuple(a.shape for a in arrays), arrays[0].dtype.name, training, tuple(wanted))
+        key = (tuple(a.shape for a in arrays), dtype, training, tuple(wanted))
         try:
             executor = self.idle[key].pop()
         except (KeyError, IndexError):
@@ -82,8 +84,8 @@ class Program:
         return (*results, ticket)
 
     def backward(
-        self, ticket: onp.ndarray, heads: Sequence[onp.ndarray | None], states: list[onp.ndarray]
-    ) -> list[onp.ndarray | None]:
+        self, ticket: onp.ndarray, heads: Sequence[Any], states: list[onp.ndarray]
+    ) -> list[Any]:
         """Gradients of the arguments (None where they were not wanted), given the cotangents of the results.
 
         states   the current ones; on the first backward of a call they are updated in place, as MXNet does there
@@ -108,9 +110,8 @@ class Executor:
     def __init__(self, program: Program, arrays: Sequence[onp.ndarray], states: Sequence[onp.ndarray], key: Any) -> None:
         mx, names, context = runtime().mx, program.arguments, program.context
         self.key, self.program = key, weakref.proxy(program)
-        _, _, self.training, self.wanted = key
+        _, dtype, self.training, self.wanted = key
         program.shapes({n: a.shape for n, a in zip(names, arrays, strict=True)})  # says what is wrong in MXNet's words
-        dtype = arrays[0].dtype
         self.arguments = [mx.nd.empty(a.shape, context, dtype) for a in arrays]
         self.states = [mx.nd.empty(a.shape, context, a.dtype) for a in states]
         self.gradients = {
@@ -118,33 +119,30 @@ class Executor:
             for name, a, w in zip(names, arrays, self.wanted, strict=True)
             if w and self.training
         }
+        requests = {n: "write" if n in self.gradients else "null" for n in names}
         try:
-            self.bound = program.symbol.bind(
-                context,
-                self.arguments,
-                args_grad=self.gradients or None,
-                grad_req={n: "write" if n in self.gradients else "null" for n in names},
-                aux_states=self.states,
-            )
+            with no_fused_operators():
+                self.bound = program.symbol.bind(
+                    context, self.arguments, self.gradients or None, requests, self.states
+                )
         except mx.MXNetError as error:
             raise SymbolError(reason(error)) from None
         self.heads: list[Any] | None = None
         self.fresh = False
 
-    def forward(self, arrays: Sequence[onp.ndarray], states: Sequence[onp.ndarray]) -> list[onp.ndarray]:
+    def forward(self, arrays: Sequence[Any], states: Sequence[onp.ndarray]) -> list[Any]:
         for target, array in zip(self.arguments, arrays, strict=True):
             fill(target, array)
         for target, array in zip(self.states, states, strict=True):
             fill(target, array)
         self.fresh = True
-        return [taken(result) for result in self.bound.forward(is_train=self.training)]
+        return [self.take(result) for result in self.bound.forward(is_train=self.training)]
 
-    def backward(self, heads: Sequence[onp.ndarray | None], states: list[onp.ndarray]) -> list[onp.ndarray | None]:
-        if not self.training:
-            raise NotDifferentiableError(
-                "a gradient flowed into a symbol that was called with is_train=False: MXNet kept nothing for it; "
-                "call it with is_train=True"
-            )
+    def take(self, source: Any) -> Any:
+        placed = self.program.placed
+        return taken(source) if placed is None else placed(source.copy(), source.shape, onp.dtype(source.dtype))
+
+    def backward(self, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
         if self.heads is None:
             self.heads = [nothing(result) for result in self.bound.outputs]
         for target, head in zip(self.heads, heads, strict=True):
@@ -155,7 +153,9 @@ class Executor:
         for target, array in zip(self.states, states, strict=True):
             fill(target, array)  # other calls may have moved them since
         self.bound.backward(self.heads)
-        gradients = [taken(self.gradients[name]) if name in self.gradients else None for name in self.program.arguments]
+        gradients = [
+            self.take(self.gradients[name]) if name in self.gradients else None for name in self.program.arguments
+        ]
         if self.fresh:
             self.fresh = False
             for array, state in zip(states, self.states, strict=True):
@@ -163,15 +163,35 @@ class Executor:
         return gradients
 
 
+@contextlib.contextmanager
+def no_fused_operators() -> Iterator[None]:
+    """Bind without MXNet's fusion for inference: a fused convolution keeps the first weight it is given for ever."""
+    before = os.environ.get("MXNET_SUBGRAPH_BACKEND")
+    os.environ["MXNET_SUBGRAPH_BACKEND"] = "default"  # the one that fuses nothing; "NONE" prints a line
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["MXNET_SUBGRAPH_BACKEND"]
+        else:
+            os.environ["MXNET_SUBGRAPH_BACKEND"] = before
+
+
 def nothing(result: Any) -> Any:
     return runtime().mx.nd.empty(result.shape, result.context, result.dtype)
 
 
-def fill(target: Any, array: onp.ndarray) -> None:
-    """Copy NumPy's elements into an NDArray, after whatever still reads it."""
-    if array.dtype != target.dtype or not (array.flags.c_contiguous and array.flags.aligned):
-        array = onp.require(array, target.dtype, "CA")
-    runtime().must("MXNDArraySyncCopyFromCPU", target.handle, address(array), array.size)
+def fill(target: Any, array: Any) -> None:
+    """Copy elements into an NDArray, after whatever still reads it.
+
+    By an operator: copying from outside does not notice that a convolution has re-laid its weight in place.
+    """
+    if isinstance(array, onp.ndarray):
+        if array.dtype != target.dtype or not (array.flags.c_contiguous and array.flags.aligned):
+            array = onp.require(array, target.dtype, "CA")
+        copy_in(target.handle, array)
+    else:  # of a place
+        array.array.reshape(target.shape).astype(target.dtype, copy=False).copyto(target)
 
 
 def taken(source: Any) -> onp.ndarray:

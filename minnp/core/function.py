@@ -1,0 +1,229 @@
+"""Function: a symbol of a backend (an `mx.sym`) as one differentiable operator inside a NumPy program."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from .. import backends, errors
+from .array import handle, ndarray, read
+from .primitive import Joint, Meta, Primitive
+from .value import Tracer
+
+Shape = tuple[int, ...]
+Shapes = dict[str, Shape]
+COUNT = itertools.count()
+
+
+class Function:
+    """A symbol, called with its inputs and parameters by keyword.
+
+        net = mx.sym.Convolution(mx.sym.Variable("x"), name="conv", kernel=(3, 3), num_filter=32)
+        conv = Function(net, input_shapes={"x": (8, 3, 10, 10)})
+        y = conv(x=x, conv_weight=w, conv_bias=b)
+
+    symbol        bound once for each combination of shapes, and reused
+    input_shapes  of the inputs: what follows for the parameters and results is known before the first call. Later calls
+                  may have other shapes (another batch size) as long as they fit the symbol
+    name          in error messages and in the dispatch report
+
+    It computes in the floating dtype NumPy would choose for its arguments. It is differentiable, once: MXNet has no
+    second derivatives of symbols. A symbol that ends in a loss layer (SoftmaxOutput, ...) has its gradient built in and
+    ignores the cotangent of its result.
+    """
+
+    def __init__(self, symbol: Any, input_shapes: Shapes | None = None, name: str | None = None) -> None:
+        self.symbol = symbol
+        self.name = name or f"symbol{next(COUNT)}"
+        self._backend = backends.of_library(symbol)
+        self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
+        self._program = self._program_on(self._backend)
+        self._inputs = {n: tuple(s) for n, s in (input_shapes or {}).items()}
+        self._states: list[onp.ndarray] | None = None
+        self._known: tuple[Shapes, Shapes, Shapes] | None = None
+        if input_shapes is not None:
+            self._check_names(self._inputs, complete=False)
+            self._learn(self._inputs)
+        facts = {"saves": "out", "shape": self._metas, "worth": lambda backend, *_: backend == self._backend.name}
+        self._row = Primitive(
+            self.name, self._kernel(self._backend), vjp=Joint(self._rule), kernels=self._kernels(self._kernel), **facts
+        )
+        self._back = Primitive(
+            f"{self.name} (backward)",
+            self._backward_kernel(self._backend),
+            vjp=Joint(self._no_second),
+            kernels=self._kernels(self._backward_kernel),
+            worth=facts["worth"],
+        )
+
+    def __repr__(self) -> str:
+        return f"Function({self.name!r}: {', '.join(self._program.arguments)} -> {', '.join(self._program.outputs)})"
+
+    def __call__(self, *, is_train: bool | None = None, **inputs: Any) -> Any:
+        """The result, or a tuple of several, in the symbol's order.
+
+        is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
+                    taken. Auxiliary states are updated when the gradients of a training call are computed
+        inputs      every argument of the symbol by name: arrays, numbers, or what np.asarray takes
+
+        Raises SymbolError for wrong names and shapes, saying what the symbol expects.
+        """
+        self._check_names(inputs, complete=True)
+        values = [read(x) if type(x) is ndarray else onp.asarray(x) for x in map(inputs.get, self._program.arguments)]
+        given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
+        if self._known is None or self._known[0] != given:
+            self._check_shapes(given)
+        traced = tuple(type(v) is Tracer and v.dtype.kind == "f" for v in values)
+        training = any(map(differentiated, values)) if is_train is None else bool(is_train)
+        arrays = [handle(v) for v in values]
+        *results, _ = self._row(*arrays, training=training, wanted=traced)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # -------------------------------------------------------------- what the symbol knows
+    def get_params(self) -> dict[str, dict[str, Shape]]:
+        """name -> {"shape": shape} of every argument that is not in input_shapes: the parameters to make and train."""
+        return {n: {"shape": s} for n, s in self._shapes()[0].items() if n not in self._inputs}
+
+    def get_output_shapes(self) -> Shapes:
+        """name -> shape of every result."""
+        return dict(self._shapes()[1])
+
+    def get_one_output_shape(self) -> Shape:
+        """The shape of the only result. Raises SymbolError where there are several."""
+        shapes = self._shapes()[1]
+        if len(shapes) != 1:
+            raise errors.SymbolError(f"{self.name} has {len(shapes)} results ({', '.join(shapes)}), not one")
+        return next(iter(shapes.values()))
+
+    def get_aux_states(self) -> dict[str, ndarray]:
+        """name -> array of every auxiliary state: the arrays in use, so writing to them sets the state."""
+        shapes = self._shapes()[2]
+        return dict(zip(shapes, map(handle, self._states_of(shapes)), strict=True))
+
+    def _shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        if self._known is None:
+            raise errors.SymbolError(
+                f"{self.name} knows no shapes yet: pass input_shapes=, for example "
+                f"input_shapes={{{self._program.arguments[0]!r}: (8, 3, 10, 10)}}, or call it first"
+            )
+        return self._known
+
+    # -------------------------------------------------------------- checks
+    def _check_names(self, given: dict, complete: bool) -> None:
+        expected = self._program.arguments
+        unknown = [n for n in given if n not in expected]
+        missing = [n for n in expected if n not in given] if complete else []
+        if unknown or missing:
+            parts = [f"has no argument {', '.join(map(repr, unknown))}"] if unknown else []
+            parts += [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+            raise errors.SymbolError(f"{self.name} {' and '.join(parts)}; it expects {self._expected(given)}")
+
+    def _check_shapes(self, given: Shapes) -> None:
+        try:
+            arguments, *others = self._program.shapes(given)
+        except errors.SymbolError as reason:
+            shown = ", ".join(f"{n} {s}" for n, s in given.items())
+            raise errors.SymbolError(
+                f"{self.name} cannot run on {shown} ({reason}); it expects {self._expected(given)}"
+            ) from None
+        if self._known is None:
+            self._known = arguments, *others
+
+    def _expected(self, given: dict) -> str:
+        """What the symbol expects, with the shapes that follow from the inputs alone."""
+        shapes = self._known[0] if self._known else {}
+        if not shapes:
+            first = self._program.arguments[0]
+            size = given.get(first)
+            try:
+                size = tuple(size) if isinstance(size, tuple) else onp.shape(size) if size is not None else ()
+                shapes = self._program.shapes({first: size}, partial=True)[0] if size else {}
+            except (errors.SymbolError, TypeError):
+                shapes = {}
+        return ", ".join(f"{n} {shapes[n]}" if shapes.get(n) else n for n in self._program.arguments)
+
+    def _learn(self, given: Shapes) -> None:
+        try:
+            self._known = self._program.shapes(given)
+        except errors.SymbolError as reason:
+            shown = ", ".join(f"{n} {s}" for n, s in given.items())
+            raise errors.SymbolError(
+                f"{self.name}: input_shapes {shown} do not fit the symbol ({reason}); it expects {self._expected({})}"
+            ) from None
+
+    # -------------------------------------------------------------- rows
+    def _program_on(self, backend: Any) -> Any:
+        if id(backend) not in self._programs:
+            self._programs[id(backend)] = backend.program(self.symbol)
+        return self._programs[id(backend)]
+
+    def _kernels(self, kernel: Callable) -> dict[str, Callable]:
+        return {self._backend.name: kernel}
+
+    def _kernel(self, backend: Any) -> Callable:
+        """(*arrays, training, wanted) -> (*results, ticket of this call for the backward)."""
+        program = self._program_on(backend)
+
+        def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
+            dtypes = [a.dtype for a in arrays if a.dtype.kind == "f"]
+            dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
+            states = self._states_of(self._shapes()[2], dtype)
+            return program.forward(arrays, dtype, states, training, wanted if training else (False,) * len(wanted))
+
+        return run
+
+    def _backward_kernel(self, backend: Any) -> Callable:
+        """(*cotangents, ticket, flows) -> a gradient for each argument, or None."""
+        program = self._program_on(backend)
+
+        def run(*values: Any, flows: tuple[bool, ...]) -> tuple:
+            *given, ticket = values
+            cotangents = iter(given)
+            heads = [next(cotangents) if flow else None for flow in flows]
+            return tuple(program.backward(ticket, heads, self._states or []))
+
+        return run
+
+    def _states_of(self, shapes: Shapes, dtype: Any = None) -> list[onp.ndarray]:
+        """The states: variances begin as ones, all else as zeros, as MXNet's own modules have it."""
+        if self._states is None:
+            self._states = [
+                (onp.ones if name.endswith("var") else onp.zeros)(shape, dtype or onp.float32)
+                for name, shape in shapes.items()
+            ]
+        return self._states
+
+    def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:
+        if not training:
+            raise errors.NotDifferentiableError(
+                f"a gradient flowed into {self.name}, which was called with is_train=False: MXNet kept nothing for the "
+                "backward; call it with is_train=True"
+            )
+        given = [cotangent for cotangent in g[:-1] if cotangent is not None]
+        flows = tuple(cotangent is not None for cotangent in g[:-1])
+        return self._back(*given, y[-1], flows=flows)
+
+    def _no_second(self, *_: Any, **__: Any) -> Any:
+        raise errors.NotDifferentiableError(
+            f"{self.name} has no second derivative: MXNet differentiates a symbol once. Write that part with "
+            "minnp.numpy and minnp.npx, which differentiate to any order, or stop the gradient with np.stop_gradient"
+        )
+
+    def _metas(self, metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+        given = {n: m.shape for n, m in zip(self._program.arguments, metas, strict=True)}
+        dtypes = [m.dtype for m in metas if m.dtype.kind == "f"]
+        dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
+        results = self._program.shapes(given)[1]
+        return (*(Meta(s, dtype) for s in results.values()), Meta((), onp.dtype(onp.int64)))
+
+
+def differentiated(value: Any) -> bool:
+    """Whether a reverse- or forward-mode trace watches the value."""
+    while type(value) is Tracer:
+        if getattr(value.trace, "differentiable", False):
+            return True
+        value = value.value
+    return False
