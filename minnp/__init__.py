@@ -9,6 +9,7 @@ import os
 from .core.batching import vmap
 from .core.context import Context, cpu, current_context, gpu, set_context
 from .core.forward import jvp
+from .core.function import Function
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
@@ -28,6 +29,7 @@ from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
 __version__ = "0.1.0"
 __all__ = [
     "Context",
+    "Function",
     "OnlyMXNetPolicy",
     "OnlyNumPyPolicy",
     "PreferMXNetPolicy",

@@ -4,6 +4,7 @@ The names here are MinPy's: `from minnp.core import grad, grad_and_loss, Functio
 """
 
 from .convert import convert_args, minpy_to_numpy, numpy_to_minpy, return_numpy
+from .function import Function
 from .gradients import grad, grad_and_loss
 
-__all__ = ["convert_args", "grad", "grad_and_loss", "minpy_to_numpy", "numpy_to_minpy", "return_numpy"]
+__all__ = ["Function", "convert_args", "grad", "grad_and_loss", "minpy_to_numpy", "numpy_to_minpy", "return_numpy"]

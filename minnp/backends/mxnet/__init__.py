@@ -117,7 +117,7 @@ class MXNetBackend(Backend):
 
         Raises BackendUnsupportedError for a dtype MXNet has not: it never downcasts.
         """
-        from .capi import DLPACK
+        from .capi import DLPACK, copy_in
         from .lowering import refuse
 
         array = onp.asarray(array)
@@ -125,7 +125,8 @@ class MXNetBackend(Backend):
             raise refuse(f"MXNet has no {array.dtype}")
         data = None
         if array.size:  # MXNet's arrays have at least one axis and one element
-            data = self.mx.nd.array(onp.ascontiguousarray(array).reshape(array.shape or 1), self.context, array.dtype)
+            data = self.mx.nd.empty(array.shape or (1,), self.context, array.dtype)
+            copy_in(data.handle, onp.require(array, array.dtype.newbyteorder("="), "CA"))
         return data if self.shares_host else self._buffer(data, array.shape, array.dtype)
 
     def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:

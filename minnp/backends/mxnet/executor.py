@@ -83,9 +83,7 @@ class Program:
         weakref.finalize(ticket, self.release, number)
         return (*results, ticket)
 
-    def backward(
-        self, ticket: onp.ndarray, heads: Sequence[Any], states: list[onp.ndarray]
-    ) -> list[Any]:
+    def backward(self, ticket: onp.ndarray, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
         """Gradients of the arguments (None where they were not wanted), given the cotangents of the results.
 
         states   the current ones; on the first backward of a call they are updated in place, as MXNet does there
@@ -107,7 +105,9 @@ class Program:
 class Executor:
     """One bound executor and the arrays it works on."""
 
-    def __init__(self, program: Program, arrays: Sequence[onp.ndarray], states: Sequence[onp.ndarray], key: Any) -> None:
+    def __init__(
+        self, program: Program, arrays: Sequence[onp.ndarray], states: Sequence[onp.ndarray], key: Any
+    ) -> None:
         mx, names, context = runtime().mx, program.arguments, program.context
         self.key, self.program = key, weakref.proxy(program)
         _, dtype, self.training, self.wanted = key
@@ -122,9 +122,7 @@ class Executor:
         requests = {n: "write" if n in self.gradients else "null" for n in names}
         try:
             with no_fused_operators():
-                self.bound = program.symbol.bind(
-                    context, self.arguments, self.gradients or None, requests, self.states
-                )
+                self.bound = program.symbol.bind(context, self.arguments, self.gradients or None, requests, self.states)
         except mx.MXNetError as error:
             raise SymbolError(reason(error)) from None
         self.heads: list[Any] | None = None

@@ -215,7 +215,7 @@ class PlacePlan:
                 arrays.append(array if array.shape == shape else array.reshape(shape))
             else:
                 value = number(onp.asarray(value)[()], onp.dtype(dtype), self.arrays)
-                arrays.append(nd.array(value, self.context, dtype))
+                arrays.append(nd.full((1,), value[0].item(), self.context, dtype))
         keys, texts = list(self.lowered.attributes), list(self.lowered.attributes.values())
         with autograd._RecordingStateScope(False, self.lowered.training):
             out = _imperative_invoke(self.handle, arrays, keys, texts, None, False, False)
