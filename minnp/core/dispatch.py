@@ -73,8 +73,9 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
     policy = policies.current()
     why = ""
     for backend in policy.candidates(row, values, params, home):
-        # Only operators of the table have kernels: a fallback shares its name with one at most.
-        kernel = backend.kernel(row) if TABLE.get(row.name) is row else None
+        # Only operators of the table have kernels, and those that bring one: a fallback shares its name at most.
+        listed = TABLE.get(row.name) is row or backend.name in row.kernels
+        kernel = backend.kernel(row) if listed else None
         why = f"{backend.name} has no verified kernel" if kernel is None else backend.supports(row, values, params)
         if not why:
             start = perf_counter()
@@ -86,7 +87,7 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
             ran = "numpy" if kernel is row.numpy else backend.name
             report.record(row.name, ran, perf_counter() - start, values, "")
             return out
-    if policy.only and policy.backend is not None:
+    if policy.only and policy.backend is not None and (values or not row.view):  # making an array is no fallback
         raise errors.FallbackError(
             f"np.{row.name}({', '.join(map(describe, values))}) under policy {policy.name!r}: {why or 'no backend'}; "
             f"use 'prefer_{policy.backend}' to let NumPy run it"

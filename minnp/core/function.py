@@ -47,7 +47,8 @@ class Function:
         if input_shapes is not None:
             self._check_names(self._inputs, complete=False)
             self._learn(self._inputs)
-        facts = {"saves": "out", "shape": self._metas, "worth": lambda backend, *_: backend == self._backend.name}
+        # The rule reads only the ticket, but the gradient depends on the arguments: a second derivative must see them.
+        facts = {"saves": "both", "shape": self._metas, "worth": lambda backend, *_: backend == self._backend.name}
         self._row = Primitive(
             self.name, self._kernel(self._backend), vjp=Joint(self._rule), kernels=self._kernels(self._kernel), **facts
         )
@@ -170,30 +171,30 @@ class Function:
         def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
             dtypes = [a.dtype for a in arrays if a.dtype.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
-            states = self._states_of(self._shapes()[2], dtype)
+            states = self._states_of(self._shapes()[2])
             return program.forward(arrays, dtype, states, training, wanted if training else (False,) * len(wanted))
 
         return run
 
     def _backward_kernel(self, backend: Any) -> Callable:
-        """(*cotangents, ticket, flows) -> a gradient for each argument, or None."""
+        """(*cotangents, ticket, *arguments, flows) -> a gradient for each argument, or None."""
         program = self._program_on(backend)
 
         def run(*values: Any, flows: tuple[bool, ...]) -> tuple:
-            *given, ticket = values
-            cotangents = iter(given)
+            cotangents = iter(values)
             heads = [next(cotangents) if flow else None for flow in flows]
+            ticket = next(cotangents)
             return tuple(program.backward(ticket, heads, self._states or []))
 
         return run
 
-    def _states_of(self, shapes: Shapes, dtype: Any = None) -> list[onp.ndarray]:
-        """The states: variances begin as ones, all else as zeros, as MXNet's own modules have it."""
+    def _states_of(self, shapes: Shapes) -> list[onp.ndarray]:
+        """The states: variances begin as ones, all else as zeros, as MXNet's own modules have it.
+
+        In float64, so that nothing is lost whichever dtype a call computes in.
+        """
         if self._states is None:
-            self._states = [
-                (onp.ones if name.endswith("var") else onp.zeros)(shape, dtype or onp.float32)
-                for name, shape in shapes.items()
-            ]
+            self._states = [(onp.ones if n.endswith("var") else onp.zeros)(shape) for n, shape in shapes.items()]
         return self._states
 
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:
@@ -204,7 +205,7 @@ class Function:
             )
         given = [cotangent for cotangent in g[:-1] if cotangent is not None]
         flows = tuple(cotangent is not None for cotangent in g[:-1])
-        return self._back(*given, y[-1], flows=flows)
+        return self._back(*given, y[-1], *arrays, flows=flows)
 
     def _no_second(self, *_: Any, **__: Any) -> Any:
         raise errors.NotDifferentiableError(

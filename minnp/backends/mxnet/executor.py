@@ -113,7 +113,8 @@ class Executor:
         _, dtype, self.training, self.wanted = key
         program.shapes({n: a.shape for n, a in zip(names, arrays, strict=True)})  # says what is wrong in MXNet's words
         self.arguments = [mx.nd.empty(a.shape, context, dtype) for a in arrays]
-        self.states = [mx.nd.empty(a.shape, context, a.dtype) for a in states]
+        _, _, types = program.symbol.infer_type(**dict.fromkeys(names, dtype))
+        self.states = [mx.nd.empty(a.shape, context, t) for a, t in zip(states, types, strict=True)]
         self.gradients = {
             name: mx.nd.zeros(a.shape, context, dtype)
             for name, a, w in zip(names, arrays, self.wanted, strict=True)
