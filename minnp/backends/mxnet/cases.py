@@ -67,6 +67,10 @@ def unary(dtype: str) -> Iterator[Case]:
         yield (x,), {}
 
 
+def activation(dtype: str) -> Iterator[Case]:
+    yield from ((values, params) for values, params in unary(dtype) if values[0].ndim)
+
+
 def binary(dtype: str) -> Iterator[Case]:
     kind = onp.dtype(dtype).kind
     e = edges(dtype)
@@ -236,6 +240,7 @@ def convolutions(name: str, dtype: str) -> Iterator[Case]:
 
 FAMILIES = {
     **dict.fromkeys(elementwise.UNARY, unary),
+    **{name: activation for name in elementwise.UNARY if name.startswith("npx.")},
     **dict.fromkeys(elementwise.BINARY, binary),
     **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all"), reductions),
     **dict.fromkeys(("argmax", "argmin"), lambda dtype: reductions(dtype, several=False)),

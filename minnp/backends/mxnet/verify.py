@@ -16,9 +16,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.npx
-import minnp.numpy
-import minnp.numpy.factors
-import minnp.numpy.systems  # noqa: F401  (they fill the table)
+import minnp.numpy  # noqa: F401  (both fill the table)
 
 from ...core.primitive import TABLE
 from ...errors import BackendUnsupportedError
