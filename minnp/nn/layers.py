@@ -223,11 +223,8 @@ def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
 
 def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
-    inputs, h, hs = temporal_affine(x, Wx, b), h0, []
-    for t in range(x.shape[1]):
-        h = np.tanh(inputs[:, t] + np.dot(h, Wh))
-        hs.append(h)
-    return np.stack(hs, axis=1)
+    hs, _ = npx.simple_rnn(np.swapaxes(x, 0, 1), h0, Wx.T, Wh.T, b)  # one kernel for the whole sequence, time first
+    return np.swapaxes(hs, 0, 1)
 
 
 def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any]:
@@ -250,11 +247,11 @@ def lstm_gates(a: Any, c: Any) -> tuple[Any, Any]:
 
 def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
-    inputs, h, c, hs = temporal_affine(x, Wx, b), h0, np.zeros(h0.shape, h0.dtype), []
-    for t in range(x.shape[1]):
-        h, c = lstm_gates(inputs[:, t] + np.dot(h, Wh), c)
-        hs.append(h)
-    return np.stack(hs, axis=1)
+    n = h0.shape[1]
+    # One kernel for the whole sequence, with time first, weights transposed, and the gates in the order i, f, g, o.
+    wx, wh, bias = (np.concatenate([a[..., : 2 * n], a[..., 3 * n :], a[..., 2 * n : 3 * n]], axis=-1) for a in (Wx, Wh, b))
+    hs, _, _ = npx.lstm(np.swapaxes(x, 0, 1), h0, np.zeros(h0.shape, h0.dtype), wx.T, wh.T, bias)
+    return np.swapaxes(hs, 0, 1)
 
 
 def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
