@@ -12,7 +12,7 @@ import minnp.numpy as np
 from minnp import grad, nn
 from minnp.nn import layers
 
-(pictures, words), (test_pictures, test_words) = captions.load(1000 if QUICK else 3000)
+(pictures, words), (test_pictures, test_words) = captions.load(2000 if QUICK else 3000)
 rng = np.random.default_rng(0)
 N, T, D, H = 2, 5, 3, 4
 x, h0, c0 = rng.standard_normal((N, T, D)), rng.standard_normal((N, H)), rng.standard_normal((N, H))
@@ -111,9 +111,9 @@ def sample(model, pictures, rng, temperature=1.0):
 
 # %%
 model = Captioner()
-epochs = 20 if QUICK else 30
+epochs = 16 if QUICK else 25
 batches = nn.io.NDArrayIter([pictures, words[:, :-1]], words[:, 1:], 50, shuffle=True, seed=0)
-model.fit(batches, epochs=epochs, learning_rate=5e-3, clip_norm=5.0, verbose=False, metrics=(),
+model.fit(batches, epochs=epochs, learning_rate=1e-2, clip_norm=5.0, verbose=False, metrics=(),
           lr_schedule=nn.optim.linear(epochs * len(batches)))  # fmt: skip
 true = [captions.decode(s[1:]) for s in test_words]
 accuracy = {}
