@@ -1,0 +1,72 @@
+"""`python -m minnp table` and `info`: every public name has one line, and the lines tell the truth."""
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import backends, table
+from minnp.__main__ import main
+from minnp.core.primitive import TABLE
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return {line.name: line for line in table.table()}
+
+
+def test_every_public_name_of_numpy_has_a_line(lines):
+    for prefix, module in [("", numpy), ("linalg.", numpy.linalg), ("fft.", numpy.fft), ("random.", numpy.random)]:
+        missing = [n for n in module.__all__ if not n.startswith("__") and prefix + n not in lines]
+        assert missing == []
+    assert {n for n in np.__all__ if not n.startswith("__")} <= lines.keys()
+
+
+def test_a_line_says_what_a_function_is_made_of(lines):
+    assert lines["exp"][:3] == ("exp", "row", "yes")
+    assert lines["floor"].gradient == "constant"
+    assert lines["where"].gradient == "arguments 1, 2"
+    assert lines["average"].made == "composition"
+    assert lines["random.beta"][1:3] == ("fallback", "no: raises")
+    assert lines["float64"].made == "class"
+    assert lines["pi"].made == "value"
+    assert lines["linalg"].made == "module"
+    assert lines["npx.softmax"].made in ("row", "composition")
+
+
+def test_a_fallback_raises_as_its_line_says(lines):
+    for name in ("unwrap", "packbits"):
+        if lines[name].made == "fallback":
+            with pytest.raises((minnp.errors.NotDifferentiableError, TypeError)):
+                minnp.grad(lambda x, name=name: np.sum(getattr(np, name)(x)))(np.ones(3))
+
+
+def test_rows_in_the_namespace_carry_the_facts_of_the_table(lines):
+    rows = [line for line in lines.values() if line.made == "row" and line.name in TABLE]
+    assert len(rows) > 100
+    for line in rows:
+        row = TABLE[line.name]
+        assert line.shape == (row.shape is not None)
+        assert line.flops == (row.flops is not None)
+
+
+def test_table_as_text_and_markdown(capsys):
+    assert main(["table", "exp", "linalg.i*"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[2].split()[:3] == ["exp", "row", "yes"]
+    assert "linalg.inv" in text
+    assert "tanh" not in text
+    for backend in backends.installed():
+        assert backend in text.splitlines()[2]
+    assert main(["table", "--markdown", "exp"]) == 0
+    assert "| exp | row | yes | numpy" in capsys.readouterr().out
+    assert main(["table", "no_such_function"]) == 1
+
+
+def test_info_says_what_runs_here(capsys):
+    assert main(["info"]) == 0
+    facts = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
+    assert facts["numpy"] == numpy.__version__
+    assert facts["minnp"] == minnp.__version__
+    assert facts["backends"].split(", ") == ["numpy", *backends.installed()]
+    assert facts["policy"] == minnp.get_global_policy().name
