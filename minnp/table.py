@@ -18,8 +18,8 @@ class Line(NamedTuple):
     """One public name.
 
     name      as users write it after np.: "exp", "linalg.svd"; "npx.conv" for what NumPy lacks
-    made      "row" (an operator of its own), "composition" (said with other functions), "fallback" (NumPy alone),
-              or what it is if it is no array function: "class", "module", "value"
+    made      "row" (an operator of its own), "composition" (said with other functions), "fallback" (NumPy alone), or,
+              if it is no function of arrays, "numpy's own" (a setting, say), "class", "module", "value"
     gradient  "yes", "arguments 0, 2", "constant" (no gradient flows), "through its parts", or "no: raises"
     kernels   for each backend, whether it has a verified kernel for the row
     shape     whether the shape of the result is known without running it
@@ -46,7 +46,8 @@ def table(kernels: bool = False) -> list[Line]:
 
 
 def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:
-    for name in (n for n in module.__all__ if not n.startswith("__")):
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if callable(getattr(module, n))]
+    for name in (n for n in names if not n.startswith("_")):
         x = getattr(module, name)
         yield prefix + name, x
         if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and hasattr(x, "__all__"):
@@ -62,18 +63,24 @@ def _line(name: str, x: Any, loaded: list) -> Line:
         return Line(name, "value")
     row, made = made_of(name, x)
     if row is None:
-        return Line(name, made, "through its parts" if made == "composition" else "no: raises")
+        return Line(name, made, {"composition": "through its parts", "fallback": "no: raises"}.get(made, ""))
     found = {backend.name: backend.kernel(row) is not None for backend in loaded}
     return Line(name, made, gradient_of(row), found, row.shape is not None, row.flops is not None)
 
 
 def made_of(name: str, function: Any) -> tuple[Primitive | None, str]:
-    """(its row or None, "row", "composition" or "fallback") of a public function."""
+    """(its row or None, what it is made of) of a public function."""
     host = getattr(function, "__wrapped__", None)
     definition = function if isinstance(function, Primitive) else DEFINITIONS.get(host)
-    row = definition if isinstance(definition, Primitive) else TABLE.get(name)
+    if isinstance(definition, Primitive):
+        return definition, "row"
+    module, _, _ = name.removeprefix("npx.").rpartition(".")
+    alias = ".".join(filter(None, [module, getattr(host, "__name__", "")]))  # true_divide is divide
+    row = TABLE.get(name) or TABLE.get(alias)
     if row is not None:
         return row, "row"
+    if host is None and (getattr(function, "__module__", None) or "numpy").startswith("numpy"):
+        return None, "numpy's own"
     return None, "fallback" if definition is None and host is not None else "composition"
 
 
