@@ -13,6 +13,7 @@ from .core.function import Function
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
+from .core.public import LATE
 from .core.report import report, reset_report
 from .core.transforms import (
     checkpoint,
@@ -25,6 +26,8 @@ from .core.transforms import (
     make_ggnvp,
 )
 from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
+
+LATE["scipy.special"] = "minnp.scipy.special"
 
 __version__ = "0.1.0"
 __all__ = [

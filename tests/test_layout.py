@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "minnp.core": {"minnp.core", "minnp.errors", "minnp.backends"},
     "minnp.numpy": {"minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.npx": {"minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},  # its rules are written in NumPy's rows
+    "minnp.scipy": {"minnp.scipy", "minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx"},
 }
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.

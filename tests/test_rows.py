@@ -1,5 +1,7 @@
 """Every row of the table, by its own samples: kernel, shape, cost, dtype, and gradients to second order."""
 
+from importlib.util import find_spec
+
 import numpy as onp
 import pytest
 from derivatives import inexact, leaves, paired, random_like, slope
@@ -8,6 +10,9 @@ import minnp.npx
 import minnp.numpy  # noqa: F401  (fills the table)
 from minnp import grad, vjp
 from minnp.core.primitive import CONSTANT, TABLE, Meta
+
+if find_spec("scipy"):
+    import minnp.scipy.special
 
 ROWS = sorted(TABLE)
 

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,7 @@ class Entry:
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
+LATE: dict[str, str] = {}  # a library that may not be there: our module that defines its functions in rows
 ENTRIES: dict[Any, Entry] = {}  # by NumPy's callable: what NEP 13 and NEP 18 look up
 PUBLIC: dict[Any, Callable] = {}  # by NumPy's callable: our public function
 WRITERS: dict[Any, tuple] = {
@@ -129,7 +131,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             args = args[:place]
     definition = e.definition
     if definition is None:
-        definition = e.definition = DEFINITIONS.get(e.host)
+        definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
     if definition is None:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
@@ -166,6 +168,13 @@ def _out_place(name: str) -> tuple[int, tuple]:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     place = names.index("out") if "out" in names else 64
     return place, tuple(names[place + 1 :])
+
+
+def late_definition(host: Callable) -> Callable | None:
+    """The definition in a module of ours that waits for a library to be loaded."""
+    for library in [name for name in LATE if name in sys.modules]:
+        importlib.import_module(LATE.pop(library))
+    return DEFINITIONS.get(host)
 
 
 def write_out(name: str, out: Any, result: Any) -> Any:

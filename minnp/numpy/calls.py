@@ -19,7 +19,7 @@ from .ufuncs import absolute, equal, where
 
 
 # ------------------------------------------------------------------ calls
-def _called(row: Primitive, kernel: onp.ufunc) -> Callable:
+def called(row: Primitive, kernel: onp.ufunc) -> Callable:
     """The definition of a ufunc: its row on the arguments as operands."""
 
     def definition(*args: Any, where: Any = True, dtype: Any = None, signature: Any = None, **options: Any) -> Any:
@@ -53,7 +53,7 @@ def _cast(kernel: onp.ufunc, operands: list, dtype: onp.dtype, casting: str) -> 
 
 for _name, _kernel in vars(onp).items():
     if isinstance(_kernel, onp.ufunc) and _kernel.signature is None and _name == _kernel.__name__:
-        defines(_kernel)(_called(TABLE[_name], _kernel))
+        defines(_kernel)(called(TABLE[_name], _kernel))
 
 
 if NUMPY_2:

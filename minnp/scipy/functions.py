@@ -1,0 +1,50 @@
+"""Functions of scipy.special that SciPy writes in Python, said in rows."""
+
+from __future__ import annotations
+
+from math import log, pi
+from typing import Any
+
+import numpy as onp
+from scipy import special
+
+from ..core.dispatch import defines
+from ..core.gradients import stop_gradient
+from ..npx import activations
+from ..numpy import reductions, ufuncs
+from ..numpy.arguments import as_array, plain, spelled
+from ..numpy.facts import reduced_shape
+from ..numpy.shaping import expand_dims, reshape
+from .rows import gammaln
+
+defines(special.softmax)(spelled(activations.softmax, "x | axis"))
+defines(special.log_softmax)(spelled(activations.log_softmax, "x | axis"))
+if hasattr(special, "softplus"):  # SciPy 1.17
+    defines(special.softplus)(spelled(activations.softplus, "x |"))
+
+
+@defines(special.logsumexp)
+def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    a = as_array(a)
+    if b is None and not return_sign and a.dtype.kind != "c":
+        return reductions.logsumexp(a, axis=axis, keepdims=keepdims)
+    # shifted by the largest finite element, a constant: the result does not depend on it
+    top = onp.max(plain(stop_gradient(ufuncs.real(a))), axis=axis, keepdims=True)
+    top = onp.where(onp.isfinite(top), top, onp.zeros_like(top))
+    terms = ufuncs.exp(a - top)
+    total = reductions.sum_(terms if b is None else terms * as_array(b), axis=axis, keepdims=True)
+    size = ufuncs.absolute(total)
+    out = ufuncs.log(size if return_sign or total.dtype.kind != "c" else total) + top
+    shape = out.shape if keepdims else reduced_shape(a.shape, axis)
+    if not return_sign:
+        if b is not None and total.dtype.kind != "c":  # the logarithm of a negative number
+            out = ufuncs.where(total < 0, onp.nan, out)
+        return reshape(out, shape=shape)
+    return reshape(out, shape=shape), reshape(total / ufuncs.where(size == 0, 1, size), shape=shape)
+
+
+@defines(special.multigammaln)
+def _multigammaln(a: Any, d: int) -> Any:
+    half = 0.5 * onp.arange(d)
+    terms = gammaln(expand_dims(as_array(a), axis=-1) - half)
+    return reductions.sum_(terms, axis=-1) + d * (d - 1) / 4 * log(pi)

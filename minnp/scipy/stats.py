@@ -1,0 +1,54 @@
+"""scipy.stats on our arrays: distributions with gradients (minnp.scipy.distributions), all else with SciPy's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scipy import stats as _scipy
+
+from ..core.namespace import lazy as _lazy
+from ..core.public import function as _function
+from . import distributions as _distributions  # noqa: F401  (definitions)
+
+
+class Distribution:
+    """One of scipy.stats' distributions; its methods take our arrays. Calling it freezes parameters, as in SciPy."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._scipy = name, getattr(_scipy, name)
+        self.__doc__ = self._scipy.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._scipy, name)
+        if callable(value) and not name.startswith("_"):
+            value = _function(f"scipy.stats.{self._name}.{name}", value)
+        self.__dict__[name] = value
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        return Frozen(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<minnp.scipy.stats.{self._name}>"
+
+
+class Frozen:
+    """A distribution with its parameters."""
+
+    def __init__(self, distribution: Distribution, args: tuple, kwargs: dict) -> None:
+        self.dist, self.args, self.kwds = distribution, args, kwargs
+
+    def __getattr__(self, name: str) -> Callable:
+        method = getattr(self.dist, name)
+        if name == "rvs":
+            return lambda size=1, random_state=None: method(
+                *self.args, **self.kwds, size=size, random_state=random_state
+            )
+        # what a method asks for besides the parameters comes before them: x, q, an order, a confidence
+        return lambda *args, **kwargs: method(*args, *self.args, **self.kwds, **kwargs)
+
+
+_KINDS = (_scipy.rv_continuous, _scipy.rv_discrete, type(_scipy.multivariate_normal), type(_scipy.dirichlet))
+_EXTRA = {name: Distribution(name) for name, x in vars(_scipy).items() if isinstance(x, _KINDS)}
+__getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.stats", _EXTRA)

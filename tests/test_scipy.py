@@ -1,0 +1,146 @@
+"""minnp.scipy: SciPy's values, gradients against differences, and SciPy's own ufuncs on our arrays."""
+
+from functools import partial
+
+import numpy as onp
+import pytest
+
+pytest.importorskip("scipy")
+import scipy.special
+import scipy.stats
+
+import minnp.numpy as np
+from minnp import grad, vjp
+from minnp.errors import NotDifferentiableError
+from minnp.scipy import special, stats
+from minnp.testing import check_grads
+
+A, B = onp.array([0.7, 1.4, 2.6]), onp.array([1.3, 0.6, 2.1])
+CONTINUOUS = {
+    "norm": (), "halfnorm": (), "lognorm": (A,), "uniform": (), "expon": (), "laplace": (), "logistic": (),
+    "cauchy": (), "gumbel_r": (), "t": (A + 1,), "gamma": (A,), "invgamma": (A,), "chi2": (A * 2,), "beta": (A, B),
+    "weibull_min": (B,), "pareto": (A,),
+}  # fmt: skip
+LOC, SCALE = onp.array([0.3, -0.2, 0.1]), onp.array([1.1, 0.8, 1.7])
+DISCRETE = {"poisson": (A,), "bernoulli": (onp.array([0.2, 0.5, 0.9]),), "geom": (onp.array([0.2, 0.5, 0.9]),),
+            "binom": (onp.array([5.0, 3.0, 4.0]), onp.array([0.2, 0.5, 0.9])), "nbinom": (A, B / 3)}  # fmt: skip
+SHAPES_WITHOUT_RULE = {"t", "gamma", "invgamma", "chi2", "beta"}  # in their distribution functions
+
+
+def traced(f, *args):
+    """f's value as computed under a trace: by our definitions, not by SciPy."""
+    return onp.asarray(vjp(f, *args)[0])
+
+
+def with_shapes(f, shapes, x):
+    return f(x, *shapes)
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distribution(name, method):
+    shapes = CONTINUOUS[name]
+    f = getattr(getattr(stats, name), method)
+    z = onp.array([1.2, 1.7, 1.4]) if name == "pareto" else onp.array([0.2, 0.7, 0.4])
+    x = LOC + SCALE * z
+    expected = getattr(getattr(scipy.stats, name), method)(x, *shapes, LOC, SCALE)
+    onp.testing.assert_array_equal(onp.asarray(f(np.array(x), *shapes, LOC, SCALE)), expected)
+    if name in SHAPES_WITHOUT_RULE and "pdf" not in method:
+        run = lambda x, loc, scale: f(x, *shapes, loc, scale)
+        arguments = (x, LOC, SCALE)
+        with pytest.raises(NotDifferentiableError, match="no gradient for argument"):
+            grad(lambda a: np.sum(f(x, a, *shapes[1:])))(np.array(shapes[0]))
+    else:
+        run, arguments = f, (x, *shapes, LOC, SCALE)
+    check_grads(run, arguments)
+    onp.testing.assert_allclose(traced(run, *arguments), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distribution_outside_its_support(name):
+    shapes, x = CONTINUOUS[name], onp.array([-3.0, -0.5, 40.0])
+    for method in ["logpdf", "pdf", "cdf", "sf", "logcdf"]:
+        run, theirs = (partial(with_shapes, getattr(getattr(m, name), method), shapes) for m in (stats, scipy.stats))
+        onp.testing.assert_allclose(traced(run, x), theirs(x), rtol=1e-9, atol=1e-14)
+        assert not onp.isnan(onp.asarray(vjp(run, x)[1](onp.ones(3))[0])).any()
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_distribution(name):
+    *fixed, p = DISCRETE[name]
+    k, odd = onp.array([1, 0, 1]) + (name == "geom"), onp.array([-1, 0, 1.5])
+    for method in ["logpmf", "pmf"]:
+        ours, theirs = (getattr(getattr(m, name), method) for m in (stats, scipy.stats))
+        onp.testing.assert_array_equal(onp.asarray(ours(np.array(k), *fixed, p)), theirs(k, *fixed, p))
+        check_grads(partial(ours, k, *fixed), (p,))
+        for at in (k, odd):
+            expected = theirs(at, *fixed, p)
+            onp.testing.assert_allclose(traced(partial(ours, at, *fixed), p), expected, rtol=1e-9, atol=1e-14)
+
+
+def test_frozen_distribution_is_differentiable_in_its_parameters():
+    x = onp.array([0.3, 1.2])
+    f = lambda mu, s: np.sum(stats.norm(mu, scale=s).logpdf(x))
+    assert float(f(0.5, 2.0)) == scipy.stats.norm(0.5, scale=2.0).logpdf(x).sum()
+    check_grads(f, (onp.array(0.5), onp.array(2.0)))
+    onp.random.seed(1)
+    expected = scipy.stats.norm(1.0, 2.0).rvs(3)
+    onp.random.seed(1)
+    onp.testing.assert_array_equal(onp.asarray(stats.norm(1.0, 2.0).rvs(3)), expected)
+
+
+def test_multivariate_normal_and_dirichlet():
+    draw = onp.random.RandomState(0).standard_normal
+    root = draw((3, 3))
+    x, mean, cov = draw((4, 3)), draw(3), root @ root.T + onp.eye(3)
+    f, theirs = stats.multivariate_normal, scipy.stats.multivariate_normal
+    onp.testing.assert_array_equal(onp.asarray(f.logpdf(np.array(x), mean, cov)), theirs.logpdf(x, mean, cov))
+    check_grads(lambda x, mean, root: f.logpdf(x, mean, root @ np.transpose(root) + onp.eye(3)), (x, mean, root))
+    check_grads(lambda x, mean: f.pdf(x, mean, cov), (x[0], mean))
+    check_grads(lambda x, s: f.logpdf(x, 0.5, s), (x[:, 0], onp.array(1.3)))
+    check_grads(lambda x, s: f.logpdf(x, mean, s), (x, onp.array([1.3, 0.4, 0.9])))
+    diagonal = [1.3, 0.4, 0.9]
+    for at, *rest in [
+        (x, mean, cov),
+        (x[0], mean, cov),
+        (x[:, 0], 0.5, 1.3),
+        (x, mean, diagonal),
+        (x, mean),
+        (x[0, 0],),
+    ]:
+        value = traced(partial(with_shapes, f.logpdf, rest), at)
+        onp.testing.assert_allclose(value, theirs.logpdf(at, *rest), rtol=1e-12)
+    p, alpha = onp.array([0.2, 0.3, 0.5]), onp.array([1.3, 2.0, 0.7])
+    onp.testing.assert_allclose(
+        onp.asarray(stats.dirichlet.logpdf(np.array(p), alpha)), scipy.stats.dirichlet.logpdf(p, alpha)
+    )
+    check_grads(lambda a: stats.dirichlet.logpdf(p, a), (alpha,))
+    check_grads(lambda a: stats.dirichlet.pdf(onp.stack([p, p[::-1]], 1), a), (alpha,))
+
+
+def test_logsumexp_in_all_its_forms():
+    a, b = onp.random.RandomState(0).standard_normal((3, 4)), onp.random.RandomState(1).uniform(0.2, 1, (3, 4))
+    b[0, 0] = -0.1
+    for options in [{}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}]:
+        f = partial(special.logsumexp, **options)
+        check_grads(f, (a,))
+        check_grads(lambda a, b, f=f: f(a, b=b), (a, b))
+        check_grads(lambda a, f=f: f(a, b=b, return_sign=True)[0], (a,))
+        value = traced(partial(f, b=b), a)
+        onp.testing.assert_allclose(value, scipy.special.logsumexp(a, b=b, **options), rtol=1e-12)
+    check_grads(lambda a: special.softmax(a, axis=0), (a,))
+    check_grads(lambda a: special.log_softmax(a, axis=-1), (a,))
+    check_grads(lambda a: special.multigammaln(a, 3), (onp.array([1.7, 2.9]),))
+
+
+def test_scipys_own_ufuncs_find_our_rules():
+    x = onp.array([0.4, 1.3])
+    check_grads(lambda x: scipy.special.expit(x) * scipy.special.gammaln(x) + scipy.special.jv(2, x), (x,))
+    with pytest.raises(NotDifferentiableError, match="ellipk"):
+        grad(lambda x: np.sum(scipy.special.ellipk(x)))(np.array([0.3]))
+
+
+def test_every_public_name_of_scipy_special_is_here():
+    for name in scipy.special.__all__:
+        assert hasattr(special, name), name
+    onp.testing.assert_array_equal(onp.asarray(special.zeta(np.array([2.0, 3.0]))), scipy.special.zeta([2.0, 3.0]))
