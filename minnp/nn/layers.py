@@ -249,7 +249,8 @@ def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
     n = h0.shape[1]
     # One kernel for the whole sequence, with time first, weights transposed, and the gates in the order i, f, g, o.
-    wx, wh, bias = (np.concatenate([a[..., : 2 * n], a[..., 3 * n :], a[..., 2 * n : 3 * n]], axis=-1) for a in (Wx, Wh, b))
+    order = slice(0, 2 * n), slice(3 * n, 4 * n), slice(2 * n, 3 * n)
+    wx, wh, bias = (np.concatenate([a[..., part] for part in order], axis=-1) for a in (Wx, Wh, b))
     hs, _, _ = npx.lstm(np.swapaxes(x, 0, 1), h0, np.zeros(h0.shape, h0.dtype), wx.T, wh.T, bias)
     return np.swapaxes(hs, 0, 1)
 

@@ -27,7 +27,7 @@ def test_logistic_regression():
 
 
 def test_gaussian_mixture():
-    result = program("gaussian_mixture").main(n=300, steps=200)
+    result = program("gaussian_mixture").main(n=300, steps=300)
     assert result["ours"] == pytest.approx(result["theirs"], abs=0.01)
 
 

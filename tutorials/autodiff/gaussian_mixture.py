@@ -63,12 +63,12 @@ def fit(x, k, steps):
         "precision": np.zeros((k, x.shape[1], x.shape[1])),
     }
     ascend = value_and_grad(lambda p: -log_likelihood(p, x))
-    states = {name: {"learning_rate": 0.05} for name in params}
+    states = {name: {"learning_rate": 0.2} for name in params}
     rate = optim.cosine(steps, floor=0.02)
     for step in range(steps):
         _, gradients = ascend(params)
         for name, config in states.items():
-            config["learning_rate"] = 0.05 * rate(step)
+            config["learning_rate"] = 0.2 * rate(step)
             optim.adam(params[name], gradients[name], config)
     return params
 

@@ -3,8 +3,8 @@
     python tutorials/autodiff/hamiltonian_monte_carlo.py
 
 A sample is a particle; its energy is -log density. Give it a random push, follow its motion for a while with the
-leapfrog method (the gradient of log density is the force), and accept where it lands (Duane et al. 1987; Neal 2011). Many
-chains run side by side as the rows of one array: the gradient of the sum of log densities is each chain's own force.
+leapfrog method (the gradient of log density is the force), and accept where it lands (Duane et al. 1987; Neal 2011).
+Many chains run side by side as rows of one array: the gradient of the sum of log densities is each chain's own force.
 Checked on a strongly correlated Gaussian, whose mean and covariance are known.
 """
 
