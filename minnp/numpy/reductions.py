@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, option, spelled
@@ -41,9 +42,15 @@ def reduced(kernel: Callable) -> Callable:
     return shape
 
 
-def reduction(name: str, rule: Callable | str, **facts: Any) -> Primitive:
+def reducing(ufunc: onp.ufunc) -> Callable:
+    """The kernel that NumPy's own function comes to, without its way there."""
+    reduce = ufunc.reduce
+    return lambda x, axis=None, dtype=None, keepdims=False: reduce(x, axis, dtype, None, keepdims)
+
+
+def reduction(name: str, rule: Callable | str, kernel: Callable | None = None, **facts: Any) -> Primitive:
     """A row of a reduction over `axis` (None, one or several) with `keepdims`."""
-    kernel = getattr(onp, name)
+    kernel = kernel or getattr(onp, name)
     cases = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
     facts = {"samples": sampled(*(((spread(2, 3, 4),), case) for case in cases)), **facts}
     vjp = CONSTANT if rule is CONSTANT else [rule]
@@ -92,7 +99,7 @@ def _std_forward(t: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keep
     return _var_forward(t, y, x, axis, ddof, keepdims) / (2 * where(equal(y, 0), 1, y))
 
 
-sum_ = reduction("sum", _sum, jvp="linear", saves="")
+sum_ = reduction("sum", _sum, reducing(onp.add), jvp="linear", saves="")
 mean = reduction("mean", _mean, jvp="linear", saves="")
 var = reduction("var", _var, jvp=[_var_forward], saves="in")
 std = reduction("std", _std, jvp=[_std_forward], saves="both")
@@ -120,8 +127,8 @@ def _extreme(beaten: Callable) -> Callable:
 
 
 _max, _min = _extreme(less), _extreme(greater)
-max_ = reduction("max", _max[0], jvp=[_max[1]])
-min_ = reduction("min", _min[0], jvp=[_min[1]])
+max_ = reduction("max", _max[0], reducing(onp.maximum), jvp=[_max[1]])
+min_ = reduction("min", _min[0], reducing(onp.minimum), jvp=[_min[1]])
 
 # ------------------------------------------------------------------ constants
 any_ = reduction("any", CONSTANT, saves="")
@@ -187,6 +194,8 @@ def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
     def definition(
         a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True
     ) -> Any:
+        if where is True and initial is NOT_GIVEN and type(a) is ndarray:  # the usual call
+            return row(a, axis=axis, dtype=dtype, keepdims=keepdims is not NOT_GIVEN and bool(keepdims))
         out = row(_among(a, where, neutral), axis=axis, dtype=dtype, keepdims=bool(option(keepdims, False)))
         if initial is NOT_GIVEN or initial is None:
             return out

@@ -11,7 +11,7 @@ from ..core.dispatch import defines
 from ..core.primitive import Meta, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, spelled
 from .facts import axis_of, kept_shape, sampled, spread
-from .reductions import keep, reduction, total
+from .reductions import keep, reducing, reduction, total
 from .shaping import broadcast_to, concatenate, flip, reshape, transpose
 from .ufuncs import multiply
 
@@ -101,6 +101,7 @@ cumprod = primitive(
 prod = reduction(
     "prod",
     _prod,
+    reducing(onp.multiply),
     saves="in",
     samples=sampled(
         ((spread(2, 3),), {}),

@@ -77,7 +77,7 @@ def full_shape(shape: int | Sequence[int], size: int) -> tuple[int, ...]:
 
 reshape = primitive(
     "reshape",
-    numpy=lambda x, shape, order="C": onp.reshape(x, shape, order=order),
+    numpy=lambda x, shape, order="C": x.reshape(shape, order=order),
     vjp=[lambda g, y, x, shape, order="C": reshape(g, shape=x.shape, order=order)],
     jvp="linear",
     saves="",
@@ -100,7 +100,7 @@ def _transpose_back(g: Any, y: Any, x: Any, axes: Sequence[int] | None = None) -
 
 transpose = primitive(
     "transpose",
-    numpy=onp.transpose,
+    numpy=lambda x, axes=None: x.transpose(axes),
     vjp=[_transpose_back],
     jvp="linear",
     saves="",
@@ -252,7 +252,11 @@ defines(onp.expand_dims)(spelled(expand_dims, "a | axis"))
 defines(onp.squeeze)(spelled(squeeze, "a | axis"))
 defines(onp.flip)(spelled(flip, "m | axis"))
 defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
-defines(onp.transpose)(spelled(transpose, "a | axes"))
+
+
+@defines(onp.transpose)
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return transpose(as_array(a), axes=axes) if axes is not None else transpose(as_array(a))
 
 
 @defines(onp.broadcast_to)
@@ -274,6 +278,8 @@ def _memory_order(a: ndarray, order: str) -> str:
 
 @defines(onp.reshape)
 def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: bool | None = None) -> Any:
+    if order == "C" and type(a) is ndarray and not copy and type(shape) in (int, tuple):  # the usual call
+        return reshape(a, shape=shape)
     a, shape = as_array(a), plain(newshape if shape is None else shape)
     out = reshape(a, shape=full_shape(shape, a.size), order=_memory_order(a, order))
     return copy_(out) if copy else out
