@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.array import handle, ndarray, read
 from ..core.value import Buffer, Tracer
+from ..numpy.shaping import astype
 
 
 @cache
@@ -24,14 +25,19 @@ def _maker(module: str, name: str) -> Callable:
     return primitive_vjps[getattr(import_module(module), name)]
 
 
+def single(x: Any, dtype: Any) -> Any:
+    """x in a dtype: SciPy's functions of an order and a float32 array answer in float64."""
+    return x if x.dtype == dtype else astype(x, dtype=dtype)
+
+
 def borrowed(module: str, name: str, argnum: int = 0) -> Callable:
     """The rule of argument `argnum` of autograd's `module.name`."""
 
     def rule(g: Any, y: Any, *arrays: Any, **params: Any) -> Any:
-        values = (g, y, *arrays)
+        values, dtype = (g, y, *arrays), arrays[argnum].dtype
         if any(isinstance(v, (Tracer, Buffer)) for v in values):
             g, y, *arrays = (handle(v) if hasattr(v, "dtype") else v for v in values)
         (out,) = _maker(module, name)((argnum,), y, tuple(arrays), params)(g)
-        return read(out) if type(out) is ndarray else out
+        return single(read(out) if type(out) is ndarray else out, dtype)
 
     return rule

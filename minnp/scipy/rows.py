@@ -14,9 +14,10 @@ from ..numpy.arguments import operand
 from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread
 from ..numpy.ufuncs import absolute, equal, exp, less, log, power, sign, sin, square, where
-from .borrowed import borrowed
+from .borrowed import borrowed, single
 
-ROOT_PI, ROOT_2PI, LN2, LN10 = 1.7724538509055159, 2.5066282746310002, 0.6931471805599453, 2.302585092994046
+PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
+LN2, LN10 = 0.6931471805599453, 2.302585092994046
 POSITIVE, UNIT, ORDER = (0.3, 3.0), (0.1, 0.9), (1, 2, 3)
 
 
@@ -97,7 +98,7 @@ gammaln = _row("gammaln", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="
 loggamma = _row("loggamma", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
 rgamma = _row("rgamma", lambda g, y, x: -g * (y * psi(x)), domain=[POSITIVE])
 gammasgn = _row("gammasgn", CONSTANT, domain=[POSITIVE])
-psi = _row("psi", lambda g, y, x: g * polygamma(1, x), domain=[POSITIVE], saves="in")
+psi = _row("psi", lambda g, y, x: g * single(polygamma(1, x), x.dtype), domain=[POSITIVE], saves="in")
 polygamma = _row(
     "polygamma", CONSTANT, lambda g, y, n, x: g * polygamma(n + 1, x), domain=[ORDER, POSITIVE], saves="in"
 )
@@ -132,10 +133,17 @@ if hasattr(special, "betaincc"):  # SciPy 1.11
     betaincc = _row(
         "betaincc", None, None, lambda g, y, a, b, x: -g * _beta_density(a, b, x), domain=[POSITIVE] * 2 + [UNIT]
     )
+
+
+def _t_density(df: Any, t: Any) -> Any:
+    scale = exp(gammaln(df * 0.5 + 0.5) - gammaln(df * 0.5)) / (df * PI) ** 0.5
+    return power(1 + square(t) / df, (df + 1) * -0.5) * scale
+
+
 stdtr = _row(
     "stdtr",
     None,
-    lambda g, y, df, t: g * (power(1 + square(t) / df, (df + 1) * -0.5) / (df**0.5 * beta(0.5, df / 2))),
+    lambda g, y, df, t: g * _t_density(df, t),
     domain=[POSITIVE, (-2, 2)],
 )
 
