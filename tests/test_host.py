@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -436,3 +437,21 @@ def test_large_arrays_of_users_go_here(pool, rng):
     assert y.base is None and y[::2].base is y
     check(np.asarray(mnp.where(x > 0, x, 0)), np.where(a > 0, a, 0))
     assert y.sum() == expected.sum() and y.mean() == expected.mean()
+
+
+def test_the_caller_waits_for_a_helper_that_was_quicker_than_itself(monkeypatch):
+    class Handover:
+        """Gives a helper time to begin before the caller goes on."""
+
+        def __init__(self, queue):
+            self.queue, self.get = queue, queue.get
+
+        def put(self, job):
+            self.queue.put(job)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(threads.team, "queue", Handover(threads.team.queue))
+    threads.team.rest = 0
+    done = []
+    threads.run(lambda i: (time.sleep(0.2 if i == 0 else 0), done.append(i)), 2, "sleep")
+    assert sorted(done) == [0, 1]

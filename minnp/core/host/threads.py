@@ -62,7 +62,7 @@ class Team:
 class Job:
     """One operation: the work, the indices left, and a ticket (a locked lock) per helper that may join."""
 
-    __slots__ = ("failures", "flags", "indices", "tickets", "waited", "work", "worked")
+    __slots__ = ("failures", "flags", "indices", "issued", "tickets", "waited", "work", "worked")
 
     def __init__(self, work: Callable[[int], Any], n: int, helpers: int) -> None:
         self.work = work
@@ -72,6 +72,7 @@ class Job:
         self.tickets = [allocate_lock() for _ in range(helpers)]
         for ticket in self.tickets:
             ticket.acquire()
+        self.issued = tuple(self.tickets)  # before any helper can take one: the caller waits for all that were taken
 
     def drain(self, helping: bool) -> None:
         """Work on the indices nobody has taken. A failure is noted, raised in the caller, and ends the job."""
@@ -157,7 +158,6 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
 
 def finish(job: Job) -> set[str]:
     """Take part in the job, and wait for the helpers that have started."""
-    tickets = tuple(job.tickets)
     begin = perf_counter()
     with noting(job.flags):
         try:
@@ -170,7 +170,7 @@ def finish(job: Job) -> set[str]:
                     withdrawn.add(job.tickets.pop())
                 except IndexError:  # a helper took it since the test
                     break
-            for ticket in tickets:
+            for ticket in job.issued:
                 if ticket not in withdrawn:
                     ticket.acquire()
             job.worked, job.waited = end - begin, perf_counter() - end
