@@ -220,9 +220,15 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
     """A row called on handles returns handles; on values, values."""
     for a in args:
         if type(a) is ndarray:
-            sources = [a for a in args if type(a) is ndarray]
-            return wrap(bind(row, [read(a) if type(a) is ndarray else a for a in args], params), sources)
-    return bind(row, args, params)
+            break
+    else:
+        return bind(row, args, params)
+    out = bind(row, [read(a) if type(a) is ndarray else a for a in args], params)
+    if type(out) is Tracer and out.view is None:
+        h = new(ndarray)
+        h._host, h._root, h._value = None, None, out
+        return h
+    return wrap(out, [a for a in args if type(a) is ndarray])
 
 
 _primitive.call = _call

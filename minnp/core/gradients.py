@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from .array import handle, ndarray, read
+from .array import handle, ndarray, new, read
 from .dispatch import bind, describe
 from .primitive import TABLE
 from .state import state
@@ -51,9 +51,7 @@ class Pullback:
             rebuild_args,
         )
         # The tape must see writes to what it saved for as long as it may be walked.
-        key = id(trace)
-        state.tapes[key] = trace
-        weakref.finalize(self, state.tapes.pop, key, None)
+        weakref.finalize(self, state.tapes.pop, id(trace), None)
 
     def __call__(self, cotangent: Any) -> Any:
         gs = tree_leaves(cotangent)
@@ -86,7 +84,11 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
             if g.base is not None or id(g) in seen or not g.flags.writeable:
                 g = g.copy()
             seen.add(id(g))
-        out.append(handle(g))
+            h = new(ndarray)
+            h._host, h._root = g, None
+            out.append(h)
+        else:
+            out.append(handle(g))
     return out
 
 
@@ -111,7 +113,7 @@ class Run:
                     f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
                     f"positional arguments and {sorted(kwargs)}"
                 ) from None
-            if isinstance(x, LEAVES):
+            if type(x) is ndarray or isinstance(x, LEAVES):
                 value = argument_value(x)
                 self.starts.append(value)
                 where[k] = handle(trace.start(value))
@@ -122,14 +124,19 @@ class Run:
                 self.starts += values
                 where[k] = rebuild([handle(trace.start(v)) for v in values])
                 self.rebuilds.append((len(leaves), rebuild))
-        key = id(trace)
-        state.tapes[key] = trace
+        state.tapes[id(trace)] = trace
         try:
             self.out = f(*boxed, **kwargs)
             self.values = _values(self.out) if type(self.out) is not ndarray else [read(self.out)]
+        except BaseException:
+            self.forget()
+            raise
         finally:
             trace.finish()
-            del state.tapes[key]
+
+    def forget(self) -> None:
+        """The tape will not be walked again: writes need not ask it any more."""
+        del state.tapes[id(self.trace)]
 
     def rebuild_args(self, grads: list) -> Any:
         """Gradients in the structure of the arguments: bare for one argnum, else a list."""
@@ -154,7 +161,7 @@ def _values(out: Any) -> list:
 
 
 def _ones(value: Any) -> Any:
-    if value.shape == () and type(value) is not Buffer:
+    if type(value) is not Buffer and value.shape == ():
         return value.dtype.type(1)
     return (
         onp.ones(value.shape, value.dtype)
@@ -178,20 +185,20 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
         aux = tree_map(_decay, box[0])
     else:
         run = Run(f, argnums, args, kwargs)
-    seeds = []
-    for v in run.values:
-        n = run.node(v)
-        if v.dtype.kind not in INEXACT:
-            if n is not None or not all(s.dtype.kind in INEXACT for s in run.starts):
-                raise TypeError(f"the function returned {describe(v)}: only a float or complex result has a gradient")
-        elif n is not None:
-            seeds.append((n, _ones(v.value)))
-    key = id(run.trace)
-    state.tapes[key] = run.trace
+    trace, seeds = run.trace, []
     try:
-        grads = run.trace.backward(seeds, len(run.starts))
+        for v in run.values:
+            traced = type(v) is Tracer and v.trace is trace
+            if v.dtype.kind not in INEXACT:
+                if traced or not all(s.dtype.kind in INEXACT for s in run.starts):
+                    raise TypeError(
+                        f"the function returned {describe(v)}: only a float or complex result has a gradient"
+                    )
+            elif traced:
+                seeds.append((v.node, _ones(v.value)))
+        grads = trace.backward(seeds, len(run.starts))
     finally:
-        del state.tapes[key]
+        run.forget()
     grads = run.rebuild_args(collect(grads, run.starts))
     if type(run.out) is not ndarray:
         tree_map(_decay, run.out)

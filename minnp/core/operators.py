@@ -11,6 +11,7 @@ import numpy as onp
 from . import placed, public
 from .array import handle, ndarray, new, on_value, on_values, on_view, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
+from .host import LARGE
 from .host import call as call_large
 from .host import run as run_host
 from .primitive import TABLE
@@ -37,26 +38,25 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     public.report.HOST_CALLS[method] = e
 
     def call(self: ndarray, other: Any) -> Any:
-        a = self._host
         if type(other) is ndarray:
-            b = other._host
+            a, b = self._host, other._host
         elif type(other) in NUMBERS:
-            b = other
+            a, b = self._host, other
         else:
             return slow(self, other)
         if state.busy:
             return slow(self, other)
-        if a is not None and b is not None:
-            if a.size >= public.LARGE:
-                return slow(self, other)
-            e.calls += 1
-            out = kernel(b, a) if reflected else kernel(a, b)
-            if type(out) is Host:
-                h = new(ndarray)
-                h._host, h._root = out, None
-                return h
-            return wrap(out) if type(out) is tuple else out
-        return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+        if a is None or b is None:
+            return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+        if a.size >= LARGE:
+            return slow(self, other)
+        e.calls += 1
+        out = kernel(b, a) if reflected else kernel(a, b)
+        if type(out) is Host:
+            h = new(ndarray)
+            h._host, h._root = out, None
+            return h
+        return wrap(out) if type(out) is tuple else out
 
     def slow(self: ndarray, other: Any) -> Any:
         if _gives_way(other):
@@ -100,7 +100,7 @@ def _unary(op: str, name: str) -> Callable:
             return invoke(e, (self,), {})
         if a is None:
             return on_value(TABLE[name], self)
-        if a.size >= public.LARGE:
+        if a.size >= LARGE:
             return invoke(e, (self,), {})
         e.calls += 1
         out = kernel(a)
@@ -120,7 +120,7 @@ def _inplace(op: str, name: str) -> Callable:
     def call(self: ndarray, other: Any) -> Any:
         a = self._host
         b = other._host if type(other) is ndarray else other if type(other) in NUMBERS or type(other) is Host else None
-        if a is not None and b is not None and not state.busy and not state.tapes and a.size < public.LARGE:
+        if a is not None and b is not None and not state.busy and not state.tapes and a.size < LARGE:
             kernel(a, b)
             return self
         return _inplace_slow(self, other, kernel, name)
@@ -163,7 +163,7 @@ for _op, _name in UNARY.items():
 def _getitem(self: ndarray, index: Any) -> Any:
     a = self._host
     i = index._host if type(index) is ndarray else index
-    if a is not None and i is not None and not state.busy and (type(i) is not Host or i.size < public.LARGE):
+    if a is not None and i is not None and not state.busy and (type(i) is not Host or i.size < LARGE):
         out = a[i]
         if type(out) is not Host:
             return out
@@ -196,7 +196,7 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if a is not None and not state.busy and not state.tapes:
         i = index._host if type(index) is ndarray else index
         v = value._host if type(value) is ndarray else value if type(value) in PLAIN else None
-        if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < public.LARGE):
+        if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
             a[i] = v
             return
     write(self, index, value)

@@ -306,7 +306,7 @@ def function(name: str, host: Callable) -> Callable:
                 if t is ndarray:
                     a = a._host
                     if a is None:
-                        if reduces:
+                        if reduces and type(args[0]._value) is Buffer:
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= _out_place(e.name)[0]):
                             return as_handles(e.definition(*args))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as onp
 
-from . import placed, public
+from . import placed
 from .array import ndarray, new, on_value, on_values, unwrap, wrap
+from .host import LARGE
 from .primitive import TABLE
 from .public import MISSING, NUMBERS, Entry, entry, fallback, finish, function, invoke
 from .state import state
@@ -31,7 +32,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
         x = a._host
         if x is None:
             return on_value(row, a) if row is not None else invoke(e, (a,), kwargs)
-        if x.size >= public.LARGE:
+        if x.size >= LARGE:
             return invoke(e, (a,), kwargs)
         e.calls += 1
         out = ufunc(x)
@@ -52,15 +53,17 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
     def call(home: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs or (state.busy and not (_on_place(a) or _on_place(b))):
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
-        x = a._host if type(a) is ndarray else a if type(a) in NUMBERS else MISSING
-        y = b._host if type(b) is ndarray else b if type(b) in NUMBERS else MISSING
-        if x is MISSING or y is MISSING:
+        if type(a) is ndarray and type(b) is ndarray:
+            x, y = a._host, b._host
+        elif type(a) is ndarray and type(b) in NUMBERS:
+            x, y = a._host, b
+        elif type(a) in NUMBERS and type(b) is ndarray:
+            x, y = a, b._host
+        else:
             return invoke(e, tuple(x for x in (a, b) if x is not MISSING), kwargs)
         if x is None or y is None:
-            if row is None:
-                return invoke(e, (a, b), kwargs)
-            return on_values(row, a, b)
-        if (type(a) is ndarray and x.size >= public.LARGE) or (type(b) is ndarray and y.size >= public.LARGE):
+            return on_values(row, a, b) if row is not None else invoke(e, (a, b), kwargs)
+        if (x if x is not a else y).size >= LARGE:
             return invoke(e, (a, b), kwargs)
         e.calls += 1
         out = ufunc(x, y)
