@@ -43,3 +43,23 @@ def test_a_function_without_a_kernel_falls_back(policy):
     assert (entry["backend"], entry["calls"]) == ("numpy", 1)
     if policy == "prefer_mxnet":
         assert "mxnet" in entry["why"]
+
+
+def test_a_symbol_in_a_numpy_program():
+    from minnp.backends import installed
+
+    if "mxnet" not in installed():
+        pytest.skip("mxnet is not installed: pip install 'minnp[mxnet]'")
+    import mxnet as mx
+
+    from minnp.core import Function
+
+    net = mx.sym.Variable("x")
+    net = mx.sym.Convolution(net, name="conv", kernel=(3, 3), num_filter=32, no_bias=True)
+    conv = Function(net, input_shapes={"x": (8, 3, 10, 10)})
+
+    y = np.exp(conv(x=np.zeros((8, 3, 10, 10)), conv_weight=np.ones((32, 3, 3, 3))))
+    assert y.shape == (8, 32, 8, 8)
+    assert np.array_equal(y, np.ones(y.shape))
+    weight_gradient = grad(lambda w: np.sum(conv(x=np.ones((8, 3, 10, 10)), conv_weight=w)))(np.ones((32, 3, 3, 3)))
+    assert np.array_equal(weight_gradient, np.full((32, 3, 3, 3), 8.0 * 64))

@@ -95,10 +95,10 @@ def draw(losses, accuracies, path):
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(losses, linewidth=0.6)
-    left.set(title="Loss", xlabel="step", yscale="log")
+    left.set(title="Loss: cross-entropy and weight decay", xlabel="step", yscale="log")
     for curve, name in zip(zip(*accuracies, strict=True), ("training", "validation"), strict=True):
         right.plot(range(1, len(curve) + 1), curve, label=name)
-    right.set(title="Accuracy", xlabel="epoch", ylim=(0.8, 1.005))
+    right.set(title="Accuracy", xlabel="epoch", ylim=(0.88, 1.005))
     right.legend(loc="lower right")
     figure.savefig(path, dpi=120)
 
