@@ -8,7 +8,7 @@ import pytest
 from derivatives import leaves, paired, random_like, slope
 
 import minnp.numpy as mnp
-from minnp import grad, vjp
+from minnp import grad, jvp, vjp, vmap
 
 
 def draw(*shape, low=-2.0, high=2.0, seed=0):
@@ -380,6 +380,31 @@ def test_function_has_numpys_value_and_the_right_derivatives(name):
     ss = [random_like(x, 20 + i) for i, x in enumerate(xs)]
     wanted = paired([1.0], slope(lambda *v: onp.asarray(first(*v)), xs, ss))
     assert paired(second, ss) == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forward_mode_agrees_with_reverse_mode(name):
+    f, *xs = CASES[name]
+    program = lambda *a: f(mnp, *a)
+    ts = [random_like(onp.where(onp.isnan(x), 0, x), 2 + i) for i, x in enumerate(xs)]
+    out, slope_ = jvp(program, tuple(xs), tuple(ts))
+    g = random_like(onp.asarray(out), 1)
+    _, pullback = vjp(program, *xs)
+    assert (slope_.shape, slope_.dtype) == (out.shape, out.dtype)
+    assert paired(g, slope_) == pytest.approx(paired(pullback(g), ts), rel=1e-9, abs=1e-9)
+
+
+# Under vmap an array's memory order is that of the batch.
+IN_MEMORY_ORDER = {"ravel.K"}
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in IN_MEMORY_ORDER])
+def test_vmap_is_a_loop(name):
+    f, *xs = CASES[name]
+    program = lambda *a: f(mnp, *a)
+    batches = [onp.stack([x, x]) for x in xs]
+    one = onp.asarray(program(*map(mnp.array, xs)))
+    onp.testing.assert_allclose(onp.asarray(vmap(program)(*batches)), onp.stack([one, one]), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)

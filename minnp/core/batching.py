@@ -19,7 +19,7 @@ from .dispatch import bind
 from .primitive import CONSTANT, TABLE, Primitive
 from .trace import Trace
 from .tree import tree_flatten, tree_leaves, tree_map
-from .value import Host, Tracer
+from .value import Host, Tracer, concrete, overlapping
 
 
 class PerExampleError(Exception):
@@ -41,26 +41,42 @@ class BatchTrace(Trace):
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         params = {k: v for k, v in params.items() if k != "donate"}
+        if "index" in params and _batched(params["index"]):
+            raise PerExampleError
         mine = [type(v) is Tracer and v.trace is self for v in values]
         raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
         rule = BATCH.get(row.name)
         if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
             rule = elementwise
         y = NotImplemented if rule is None else rule(row, raw, mine, params)
+        first = y
         if y is NotImplemented:
-            y = self._loop(row, raw, mine, params)
+            y, first = self._loop(row, raw, mine, params)
         if type(y) in (tuple, list):
             return type(y)(Tracer(self, o, None) for o in y)
-        return Tracer(self, y, None)
+        view = None
+        if row.view and mine[0]:
+            # what is a view for an example is one for the batch, also where stacking made a copy; a number is none
+            if first is y and len(y.shape) == 1:
+                first = bind(row, [example(v, 0) if m else v for v, m in zip(raw, mine, strict=True)], params)
+            if overlapping(concrete(first), concrete(raw[0])):
+                view = (values[0], row, params)
+        return Tracer(self, y, None, view)
 
-    def _loop(self, row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    def _loop(self, row: Primitive, raw: list, mine: list, params: dict) -> tuple[Any, Any]:
+        """(the results of all examples, the result of the first)."""
         outs = [
             bind(row, [example(v, i) if m else v for v, m in zip(raw, mine, strict=True)], params)
             for i in range(self.size)
         ]
         if type(outs[0]) in (tuple, list):
-            return type(outs[0])(stacked(part) for part in zip(*outs, strict=True))
-        return stacked(outs)
+            return type(outs[0])(stacked(part) for part in zip(*outs, strict=True)), outs[0]
+        return stacked(outs), outs[0]
+
+
+def _batched(index: Any) -> bool:
+    """Whether an index differs between examples."""
+    return type(index) is Tracer or (type(index) in (tuple, list) and any(map(_batched, index)))
 
 
 def example(batch: Any, i: int) -> Any:
@@ -151,6 +167,8 @@ def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
 
 
 def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    if params.get("shape") is not None:  # zeros_like(x, shape=...)
+        params = {**params, "shape": (raw[0].shape[0], *params["shape"])}
     return bind(row, raw, params)
 
 
@@ -162,7 +180,9 @@ ELEMENTWISE = {
 BATCH: dict[str, Callable] = {
     **dict.fromkeys(("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"), _reduction),
     **dict.fromkeys(("broadcast_to", "sum_to"), _shaped),
-    **dict.fromkeys(("copy", "astype", "zeros_like", "ones_like", "stop_gradient", "real", "imag"), _alike),
+    **dict.fromkeys(
+        ("copy", "astype", "zeros_like", "ones_like", "empty_like", "stop_gradient", "real", "imag"), _alike
+    ),
     "where": elementwise,
     "clip": elementwise,
     "matmul": _matmul,

@@ -24,7 +24,7 @@ from .ufuncs import isnan, maximum
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
-    diagflat dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
+    dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
     histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal
     kron linspace logspace matrix_transpose median meshgrid moveaxis msort nanargmax nanargmin nancumprod
     nancumsum nanmax nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile

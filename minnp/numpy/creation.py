@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray, read
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
+from ..core.value import concrete
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -26,7 +28,8 @@ def _constant_like(name: str) -> Primitive:
     )
 
     def definition(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
-        return row(as_array(a), dtype=dtype, shape=plain(shape))
+        shape = plain(shape)
+        return row(as_array(a), dtype=dtype, shape=(shape,) if isinstance(shape, int) else shape)
 
     defines(getattr(onp, name))(definition)
     return row
@@ -106,15 +109,38 @@ def _asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> A
 # ------------------------------------------------------------------ questions about shapes, dtypes and memory
 def _asked(question: Callable) -> Callable:
     """A definition that puts the question to NumPy about the arrays under the traces."""
+    return lambda *args, **kwargs: question(*map(_beneath, args), **{k: _beneath(v) for k, v in kwargs.items()})
+
+
+def _beneath(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)([_beneath(e) for e in x])
+    if type(x) is not ndarray:
+        return x
+    value = concrete(read(x))
+    if type(value) is not onp.ndarray or value.ndim != x.ndim:  # on a device, or one example of a batch
+        return onp.zeros(x.shape, x.dtype)
+    return value
+
+
+# what the answer depends on is known without looking at the numbers
+for _name in (
+    "result_type", "can_cast", "common_type", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "may_share_memory",
+    "shares_memory", "broadcast_shapes", "mintypecode", "typename",
+):  # fmt: skip
+    defines(getattr(onp, _name))(_asked(getattr(onp, _name)))
+
+
+def _told(question: Callable) -> Callable:
+    """A definition that asks NumPy about the numbers themselves."""
     return lambda *args, **kwargs: question(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
 
+
+for _name in (
+    "array2string", "array_repr", "array_str", "format_float_positional", "format_float_scientific", "min_scalar_type",
+):  # fmt: skip
+    defines(getattr(onp, _name))(_told(getattr(onp, _name)))
 
 defines(onp.shape)(lambda a: as_array(a).shape)
 defines(onp.ndim)(lambda a: as_array(a).ndim)
 defines(onp.size)(lambda a, axis=None: as_array(a).size if axis is None else as_array(a).shape[axis])
-for _name in (
-    "result_type", "can_cast", "common_type", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "may_share_memory",
-    "shares_memory", "min_scalar_type", "broadcast_shapes", "array2string", "array_repr", "array_str",
-    "format_float_positional", "format_float_scientific", "mintypecode", "typename",
-):  # fmt: skip
-    defines(getattr(onp, _name))(_asked(getattr(onp, _name)))

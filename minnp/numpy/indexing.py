@@ -366,6 +366,12 @@ def _diag(v: Any, k: int = 0) -> Any:
     return diagonal(v, offset=k)
 
 
+@defines(onp.diagflat)
+def _diagflat(v: Any, k: int = 0) -> Any:
+    v = as_array(v)
+    return _diag(reshape(v, shape=(v.size,)), k)
+
+
 @defines(onp.compress)
 def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     a, chosen = as_array(a), onp.flatnonzero(plain(condition))
