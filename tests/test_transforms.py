@@ -162,7 +162,7 @@ def test_no_silent_zero() -> None:
     with pytest.raises(TypeError, match="float or complex"):
         grad(lambda n: (n**2).sum())(onp.arange(3))
     with pytest.raises(NotDifferentiableError, match="no gradient"):
-        grad(lambda x: np.unwrap(np.lib.scimath.arccos(x)).sum() + np.nextafter(x, 1.0).sum())(X)
+        grad(lambda x: np.random.gamma(np.abs(x) + 1).sum())(X)
 
 
 def test_ggnvp_and_elementwise() -> None:
