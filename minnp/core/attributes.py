@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -53,12 +54,6 @@ def _contains(self: ndarray, x: Any) -> bool:
     return bool((self == x).any())
 
 
-def _hash(self: ndarray) -> int:
-    if self.ndim:
-        raise TypeError("unhashable type: 'numpy.ndarray'")
-    return hash(shown(self)[()])
-
-
 def _format(self: ndarray, spec: str) -> str:
     return format(shown(self), spec) if self.ndim else format(shown(self)[()], spec)
 
@@ -96,7 +91,8 @@ def _rebuild(a: onp.ndarray) -> ndarray:
 
 
 def _deepcopy(self: ndarray, memo: dict) -> ndarray:
-    return self.copy()
+    a = read(self)
+    return handle(a.__deepcopy__(memo)) if type(a) is Host else self.copy()
 
 
 def _dlpack(self: ndarray, **options: Any) -> Any:
@@ -110,7 +106,7 @@ def _dlpack_device(self: ndarray) -> tuple[int, int]:
 for _name, _special in {
     "len": _len,
     "contains": _contains,
-    "hash": _hash,
+    "hash": None,
     "format": _format,
     "repr": lambda self: repr(shown(self)),
     "str": lambda self: str(shown(self)),
@@ -216,40 +212,88 @@ def _complex(value: Any) -> bool:
     return value.dtype.kind == "c"
 
 
-def _flat(self: ndarray) -> Any:
-    a = read(self)
-    return FlatIterator(self) if type(a) is not Host or state.tapes else a.flat
-
-
 def _set_flat(self: ndarray, value: Any) -> None:
-    value = onp.ravel(unwrap(value, [])) if not isinstance(value, ndarray) else value.reshape(-1)
-    FlatIterator(self)[:] = value[onp.arange(self.size) % len(value)]
+    a, v = read(self), unwrap(value, [])
+    if type(a) is Host and not isinstance(v, (Tracer, Buffer)) and not state.busy:
+        public.release(a)
+        a.flat = v
+        return
+    v = onp.ravel(v) if not isinstance(value, ndarray) else value.reshape(-1)
+    FlatIterator(self)[:] = v[onp.arange(self.size) % len(v)]
 
 
-class FlatIterator:
-    """x.flat of a traced array: indexing and iteration in C order."""
+class _FlatType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return super().__instancecheck__(x) or isinstance(x, onp.flatiter)
+
+
+class FlatIterator(metaclass=_FlatType):
+    """x.flat: indexing and iteration in C order; traced, of the flattened array."""
+
+    __slots__ = ("_flat", "base")
+    __hash__ = None
 
     def __init__(self, base: ndarray) -> None:
-        self.base = base
+        a = read(base)
+        self.base, self._flat = base, a.flat if type(a) is Host else None
+
+    def _host(self) -> Any:
+        return self._flat if type(read(self.base)) is Host else None
 
     def __getitem__(self, index: Any) -> Any:
-        return self.base.reshape(-1)[index]
+        flat, i = self._host(), unwrap(index, [])
+        return wrap(flat[i]) if flat is not None and not state.busy else self.base.reshape(-1)[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        positions = onp.arange(self.base.size)[index]
+        flat, i, v = self._host(), unwrap(index, []), unwrap(value, [])
+        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not state.busy:
+            public.release(read(self.base))
+            flat[i] = v
+            return
+        positions = onp.arange(self.base.size)[i]
         write(self.base, onp.unravel_index(positions, self.base.shape), value)
 
     def __len__(self) -> int:
         return self.base.size
 
     def __iter__(self) -> Iterator:
-        return iter(self.base.reshape(-1))
+        flat = self._host()
+        return self if flat is not None else iter(self.base.reshape(-1))
+
+    def __next__(self) -> Any:
+        return next(self._flat)
+
+    @property
+    def index(self) -> int:
+        return self._flat.index
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        return self._flat.coords
+
+    def copy(self) -> ndarray:
+        return self.base.flatten()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> onp.ndarray:
+        return onp.asarray(self.base.reshape(-1)).__array__(*args, **kwargs)
+
+
+FlatIterator.__name__ = FlatIterator.__qualname__ = "flatiter"
+FlatIterator.__module__ = "minnp.numpy"
+
+
+def _flat_comparison(compare: Callable) -> Callable:
+    return lambda self, other: compare(self.copy(), other)
+
+
+for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(FlatIterator, f"__{_name}__", _flat_comparison(getattr(operator, _name)))
 
 
 ndarray.base = property(_base)
 ndarray.real = _part("real")
 ndarray.imag = _part("imag")
-ndarray.flat = property(_flat, _set_flat)
+ndarray.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
 ndarray.T = property(lambda self: self.transpose(), doc=onp.ndarray.T.__doc__)
 if hasattr(onp.ndarray, "mT"):
     ndarray.mT = property(

@@ -177,8 +177,8 @@ def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
     base = array.base
     while base is not None:
-        if not isinstance(base, Host):  # memory exporters in between: as_strided's, memoryviews
-            inner = getattr(base, "base", None)
+        if not isinstance(base, Host):  # memory exporters in between: handles, as_strided's, memoryviews
+            inner = getattr(base, "_host", None) if hasattr(base, "_host") else getattr(base, "base", None)
             base = inner if isinstance(inner, Host) else getattr(base, "obj", None)
             if not isinstance(base, Host):
                 return array.base

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import attributes, methods, operators
+from ..core import attributes, interop, methods, operators
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
@@ -32,5 +32,12 @@ from . import (  # rows and definitions
 from .classes import CLASSES as _CLASSES
 from .minpy import EXTRA as _MINPY
 
-_EXTRA: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufunc, "stop_gradient": stop_gradient, **_MINPY, **_CLASSES}
+_EXTRA: dict[str, Any] = {
+    "ndarray": ndarray,
+    "ufunc": ufunc,
+    "flatiter": attributes.FlatIterator,
+    "stop_gradient": stop_gradient,
+    **_MINPY,
+    **_CLASSES,
+}
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)
