@@ -15,6 +15,7 @@ import numpy as onp
 from .. import errors
 from . import placed
 from . import primitive as _primitive
+from .buffer import exporter
 from .dispatch import bind
 from .primitive import TABLE, Primitive
 from .state import state
@@ -51,7 +52,14 @@ class _ArrayType(type):
         return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, Host))
 
 
-class ndarray(metaclass=_ArrayType):
+def _memory(h: ndarray) -> onp.ndarray:
+    value = read(h)
+    if type(value) is Tracer:
+        raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
+    return value.host() if type(value) is Buffer else value
+
+
+class ndarray(exporter(_memory), metaclass=_ArrayType):
     """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
 
     Its operators and methods are installed from tables in minnp.core.public.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import methods, public  # methods first: resize replaces its own
+from . import public
 from .array import ndarray, read
 from .attributes import shown
 from .value import Buffer, Host, Tracer, concrete
@@ -41,8 +41,6 @@ def _interface(name: str) -> property:
 
 
 ndarray.__array_interface__ = _interface("__array_interface__")
-if sys.version_info >= (3, 12):
-    ndarray.__buffer__ = lambda self, flags: _memory(self, "the buffer protocol").__buffer__(flags)
 ndarray.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
 ndarray.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
 

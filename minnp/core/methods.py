@@ -69,8 +69,9 @@ def _method_definition(name: str, host: Any) -> Callable:
     return found
 
 
-METHODS = [n for n in dir(onp.ndarray) if not n.startswith("_") and callable(getattr(onp.ndarray, n))]
-WRITING = ("fill", "itemset", "partition", "put", "resize", "setfield", "sort", "setflags", "byteswap")
+_ALL = [n for n in dir(onp.ndarray) if not n.startswith("_") and callable(getattr(onp.ndarray, n))]
+METHODS = [n for n in _ALL if n not in vars(ndarray)]  # the rest is in attributes and interop
+WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "setflags", "byteswap")
 for _name in METHODS:
     setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
 
