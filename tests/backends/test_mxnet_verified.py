@@ -11,6 +11,7 @@ if "mxnet" not in backends.installed():
     pytest.skip("mxnet is not installed", allow_module_level=True)
 
 from minnp.backends.mxnet import VERIFIED, cases, verify
+from minnp.backends.mxnet.samples import DTYPES
 from minnp.core.primitive import TABLE
 
 
@@ -49,7 +50,7 @@ def test_a_kernel_that_refuses_everything_is_not_listed():
     assert verify.examine("add", refuses, "float32") == ("", 0)
 
 
-@pytest.mark.parametrize("dtype", cases.DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_case_is_one_numpy_takes_or_refuses(dtype):
     for name in json.loads(VERIFIED.read_text()):
         for values, params in cases.cases(name, dtype):

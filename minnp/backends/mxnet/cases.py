@@ -6,56 +6,11 @@ cases(name, dtype) yields (values, params) for a row and the dtype of its arrays
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as onp
 
-from . import elementwise
-
-Case = tuple[tuple, dict[str, Any]]
-DTYPES = ("float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bool")
-EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -7.25, 1e-30, 1e30, onp.inf, -onp.inf, onp.nan)
-
-
-def spread(dtype: str, *shape: int, seed: int = 0) -> onp.ndarray:
-    """Values between -3 and 3 (integers between -9 and 9), none of them 0."""
-    draw = onp.random.default_rng([seed, *shape])
-    kind = onp.dtype(dtype).kind
-    if kind == "f":
-        x = draw.uniform(0.1, 3, shape) * draw.choice((-1, 1), shape)
-    elif kind == "b":
-        x = draw.integers(0, 2, shape)
-    else:
-        x = draw.integers(1, 10, shape) * (draw.choice((-1, 1), shape) if kind == "i" else 1)
-    return onp.asarray(x).astype(dtype)
-
-
-def edges(dtype: str) -> onp.ndarray:
-    """The values at which implementations differ."""
-    kind = onp.dtype(dtype).kind
-    if kind == "f":
-        info = onp.finfo(dtype)
-        with onp.errstate(over="ignore"):
-            return onp.array([*EDGES, info.max, info.min, info.tiny, info.eps]).astype(dtype)
-    if kind == "b":
-        return onp.array([True, False])
-    info = onp.iinfo(dtype)
-    return onp.array(
-        [0, 1, 2, 3, 5, 7, info.max, info.min, info.max - 1, *((-1, -2, -5) if kind == "i" else ())], dtype
-    )
-
-
-def layouts(x: onp.ndarray) -> Iterator[onp.ndarray]:
-    """The same kind of array in other memory: transposed, reversed, strided, read-only, unaligned."""
-    yield x.T
-    yield x[::-1]
-    yield onp.repeat(x, 2, axis=-1)[..., ::2]
-    locked = x.copy()
-    locked.flags.writeable = False
-    yield locked
-    raw = onp.zeros(x.nbytes + 1, "u1")[1:].view(x.dtype).reshape(x.shape)
-    raw[...] = x
-    yield raw
+from . import elementwise, neural_cases
+from .samples import Case, edges, layouts, spread
 
 
 # ------------------------------------------------------------------ families
@@ -208,36 +163,6 @@ def matrices(dtype: str) -> Iterator[Case]:
     yield ((-onp.eye(3)).astype(dtype),), {}  # not positive definite
 
 
-def convolutions(name: str, dtype: str) -> Iterator[Case]:
-    settings = [
-        ((2, 3, 6), (4, 3, 3), {"pad": (1,)}),
-        ((2, 3, 8, 8), (4, 3, 3, 3), {"pad": (1, 1)}),
-        ((1, 4, 6, 7), (6, 2, 3, 2), {"stride": (2, 1), "pad": (1, 0), "dilate": (1, 2), "groups": 2}),
-        ((2, 16, 9, 9), (16, 16, 3, 3), {"stride": (2, 2)}),
-        ((2, 4, 9, 9), (4, 1, 3, 3), {"groups": 4, "pad": (1, 1)}),
-        ((3, 5, 7, 7), (2, 5, 1, 1), {}),
-        ((2, 1, 5, 5), (1, 1, 5, 5), {}),
-        ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), {"stride": (1, 2, 1), "pad": (0, 1, 0)}),
-        ((8, 3, 32, 32), (32, 3, 3, 3), {"pad": (1, 1)}),
-    ]
-    for x, w, given in settings:
-        axes = len(x) - 2
-        params = {"stride": (1,) * axes, "pad": (0,) * axes, "dilate": (1,) * axes, "groups": 1, **given}
-        out = [
-            (n + 2 * p - d * (k - 1) - 1) // s + 1
-            for n, k, s, p, d in zip(x[2:], w[2:], params["stride"], params["pad"], params["dilate"], strict=True)
-        ]
-        data, weight, g = (spread(dtype, *shape, seed=i) for i, shape in enumerate((x, w, (x[0], w[0], *out))))
-        weight.flags.writeable = False
-        if name == "npx.conv":
-            yield (data, weight), params
-            yield (data[::-1], weight.swapaxes(0, 1).copy().swapaxes(0, 1)), params
-        elif name == "npx.conv_transpose":
-            yield (g, weight), {**params, "size": x[2:]}
-        else:
-            yield (data, g), {**params, "kernel": w[2:]}
-
-
 FAMILIES = {
     **dict.fromkeys(elementwise.UNARY, unary),
     **{name: activation for name in elementwise.UNARY if name.startswith("npx.")},
@@ -251,12 +176,13 @@ FAMILIES = {
 }
 NAMED_FAMILIES = {
     **dict.fromkeys(("concatenate", "stack"), joined),
-    **dict.fromkeys(("npx.conv", "npx.conv_transpose", "npx.conv_weight_grad"), convolutions),
 }
 
 
 def cases(name: str, dtype: str) -> Iterator[Case]:
     """Every (values, params) on which the row's kernel must agree with NumPy for arrays of this dtype."""
+    if name in neural_cases.FAMILIES:
+        return neural_cases.FAMILIES[name](name, dtype)
     if name in FAMILIES:
         return FAMILIES[name](dtype)
     return NAMED_FAMILIES.get(name, moved)(name, dtype)

@@ -84,7 +84,10 @@ class Kernel:
         metas = [*metas[: self.own], *(Meta(meta.shape, dtype.name) for meta in together)]
         if any(meta.dtype not in DLPACK for meta in metas):
             raise refuse(f"MXNet has no {metas[0].dtype}")
-        return self.lowering(metas, params)
+        lowered = self.lowering(metas, params)
+        if lowered.before is None and sum(a.value is not None for a in lowered.arguments) != len(values):
+            raise refuse(f"{len(values)} arguments")
+        return lowered
 
     def like(self, value: Any, meta: Meta) -> Any:
         """What stands for the value in NumPy's promotion."""
@@ -135,10 +138,11 @@ class HostKernel(Kernel):
 
 
 class HostPlan:
-    __slots__ = ("arguments", "arrays", "call", "scalar", "shape", "zeros")
+    __slots__ = ("after", "arguments", "arrays", "before", "call", "guard", "scalar", "shape", "zeros")
 
     def __init__(self, lowered: Lowered) -> None:
         self.shape, self.scalar = lowered.shape, lowered.scalar
+        self.guard, self.before, self.after = lowered.guard, lowered.before, lowered.after
         self.arguments = [(argument.value, onp.dtype(argument.dtype)) for argument in lowered.arguments]
         self.arrays = any(argument.shape != (1,) for argument in lowered.arguments)
         self.zeros = next((onp.zeros(a.shape, a.dtype) for a in lowered.arguments if a.value is None), None)
@@ -149,6 +153,22 @@ class HostPlan:
         )
 
     def __call__(self, values: Sequence[Any]) -> Any:
+        if self.guard is not None:
+            self.guard(values)
+        if self.after is not None:
+            return self.after(values, self.call(self.prepared(values)))
+        results = self.call(self.prepared(values))
+        if len(results) == 1:
+            result, shape = results[0], self.shape
+            if shape is None or result.shape == shape:
+                return result
+            return result.reshape(shape)[()] if self.scalar else result.reshape(shape)
+        return tuple(result.reshape(shape) for result, shape in zip(results, self.shape, strict=True))
+
+    def prepared(self, values: Sequence[Any]) -> list[onp.ndarray]:
+        """The values as MXNet must have them: C-contiguous, aligned, in the declared dtypes."""
+        if self.before is not None:
+            values = self.before(values)
         arrays = []
         for i, dtype in self.arguments:
             value = values[i] if i is not None else self.zeros
@@ -159,13 +179,7 @@ class HostPlan:
                     value = number(value[()], dtype, True)
                 value = onp.require(value, dtype, "CA")
             arrays.append(value)
-        results = self.call(arrays)
-        if len(results) == 1:
-            result, shape = results[0], self.shape
-            if shape is None or result.shape == shape:
-                return result
-            return result.reshape(shape)[()] if self.scalar else result.reshape(shape)
-        return tuple(result.reshape(shape) for result, shape in zip(results, self.shape, strict=True))
+        return arrays
 
 
 # ------------------------------------------------------------------ on a place
@@ -197,8 +211,8 @@ class PlaceKernel(Kernel):
 
 class PlacePlan:
     def __init__(self, lowered: Lowered, context: Any) -> None:
-        if lowered.results is not None:
-            raise refuse("an operator whose results have no shape inference")
+        if lowered.derivative or lowered.guard or lowered.before or lowered.after:
+            raise refuse("a kernel for the host's memory only")
         self.lowered, self.context = lowered, context
         self.handle = runtime().operator(lowered.operator)
         self.arrays = any(argument.shape != (1,) for argument in lowered.arguments)

@@ -40,6 +40,9 @@ class Lowered(NamedTuple):
     training    it must run in training mode
     blocked     its results may come in a blocked layout
     results     (shape, dtype) of every result, for operators that cannot infer them
+    guard       (values) -> nothing; refuses data that the operator treats differently
+    before      (values) -> the arrays for the arguments, where they are not the values themselves
+    after       (values, results) -> the row's results, where they are not the operator's
     scalar      a result of shape () is a NumPy scalar, as from a ufunc, and not an array
     derivative  not the operator f(x, w) but its gradient for w; the arguments are x, w and the cotangent
     """
@@ -53,6 +56,9 @@ class Lowered(NamedTuple):
     results: tuple | None = None
     derivative: bool = False
     scalar: bool = True
+    guard: Callable | None = None
+    before: Callable | None = None
+    after: Callable | None = None
 
 
 class Meta(NamedTuple):
@@ -61,6 +67,13 @@ class Meta(NamedTuple):
 
 
 Lowering = Callable[[Sequence[Meta], dict[str, Any]], Lowered]
+
+
+def finite(values: Sequence[Any]) -> None:
+    """A guard: what MXNet makes of infinities and NaN is its own."""
+    flat = onp.ravel(values[0])
+    if not onp.isfinite(onp.dot(flat, flat)):  # one pass; refusing what overflows here is no mistake
+        raise refuse("infinities or NaN, or values so large that their squares are")
 
 
 def refuse(reason: str) -> BackendUnsupportedError:
