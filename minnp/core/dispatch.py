@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from .. import errors
+from .. import backends, errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
@@ -61,7 +61,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             return on_place(home, row, values, params)
         except errors.BackendUnsupportedError as refusal:
             return fall_back(row, values, params, home, str(refusal))
-    if row.worth is not None:
+    if row.worth is not None and any(row.worth(name, values, params) for name in backends.installed()):
         return _choose(row, values, params)
     row.calls += 1
     return row.numpy(*values, **params)

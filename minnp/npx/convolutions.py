@@ -8,14 +8,15 @@ offset: long contiguous runs, and a few columns too many, which are dropped. Dat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as onp
 
-from minnp.core.primitive import Meta, primitive
+from ..core.primitive import Meta, primitive
+from ..numpy.facts import from_cost
 
 Sizes = tuple[int, ...]
 CHUNK_BYTES = 1 << 20  # columns of one chunk: what a level-2 cache holds
@@ -219,6 +220,22 @@ def _weight_samples() -> list:
     ]
 
 
+def _cost(arrays: Sequence, params: dict) -> float:
+    """About how many multiplications, from what is at hand before every call."""
+    x, w = arrays
+    fits = len(x.shape) == len(w.shape) > 2 and x.shape[1]
+    return x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
+
+
+def _transpose_cost(arrays: Sequence, params: dict) -> float:
+    return _cost(arrays, {"stride": ()})
+
+
+def _weight_cost(arrays: Sequence, params: dict) -> float:
+    x, g = arrays
+    return g.size * (x.size // max(x.shape[0] * prod(x.shape[2:]), 1)) * prod(params["kernel"])
+
+
 # ------------------------------------------------------------------ rows
 conv = primitive(
     "npx.conv",
@@ -231,6 +248,7 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
+    worth=from_cost(_cost, mxnet=2e6),
     samples=_samples,
 )
 
@@ -245,6 +263,7 @@ conv_transpose = primitive(
     saves="in",
     shape=_transpose_shape,
     flops=lambda metas, params, out: 2 * metas[0].size * prod(metas[1].shape[1:]),
+    worth=from_cost(_transpose_cost, mxnet=2e6),
     samples=_transpose_samples,
 )
 
@@ -259,5 +278,6 @@ conv_weight_grad = primitive(
     saves="in",
     shape=_weight_shape,
     flops=lambda metas, params, out: 2 * metas[1].size * prod(out.shape[1:]),
+    worth=from_cost(_weight_cost, mxnet=2e7),
     samples=_weight_samples,
 )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
+from ..numpy.facts import from_cost
 
 Sizes = tuple[int, ...]
 
@@ -183,6 +184,8 @@ max_pool = primitive(
     jvp=[lambda t, y, x, **p: window_take(t, max_pool_index(x, y, **p), **p)],
     shape=_pooled,
     flops=_window_flops,
+    # windows that do not overlap are as fast here
+    worth=from_cost(lambda arrays, params: arrays[0].size * (prod(params["kernel"]) > 4), mxnet=1e5),
     samples=_samples("x"),
 )
 max_pool_index = primitive(

@@ -92,3 +92,9 @@ def spread(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0, dty
 def sampled(*cases: tuple) -> Callable:
     """samples fact from ready (arrays, params) pairs."""
     return lambda: list(cases)
+
+
+# ------------------------------------------------------------------ choice of kernel
+def from_cost(cost: Callable, **least: float) -> Callable:
+    """worth fact: leave NumPy for a backend where cost(arrays, params) is at least `least` for it."""
+    return lambda backend, arrays, params: backend in least and cost(arrays, params) >= least[backend]
