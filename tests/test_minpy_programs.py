@@ -1,6 +1,10 @@
 """MinPy user programs, as its documentation and tests write them, with `minpy` read as `minnp`."""
 
+import os
 import re
+import subprocess
+import sys
+import threading
 
 import numpy
 import pytest
@@ -9,6 +13,7 @@ import minnp
 import minnp.dispatch.policy as policy
 import minnp.numpy as np
 import minnp.numpy.random as random
+from minnp.backends import installed
 from minnp.context import Context, cpu, current_context, gpu, set_context
 from minnp.core import convert_args, grad, grad_and_loss, minpy_to_numpy, numpy_to_minpy, return_numpy
 from minnp.errors import BackendMissingError, NotDifferentiableError
@@ -118,6 +123,50 @@ def test_the_global_policy_by_name_or_object():
 def test_an_unknown_policy_or_backend_lists_the_known_ones(ask):
     with pytest.raises(ValueError, match=r"unknown (policy|backend) 'prefer_cafe'.*known: .*mxnet"):
         ask("prefer_cafe")
+
+
+@pytest.mark.parametrize("manager", [minnp.policy("only_numpy"), cpu(3)], ids=repr)
+def test_two_threads_may_be_inside_one_policy_or_context(manager):
+    def force():
+        return np.policy.current(), current_context()
+
+    outside = force()
+    inside, left = threading.Barrier(2, timeout=60), threading.Barrier(2, timeout=60)
+    seen = []
+
+    def first():
+        with manager:
+            inside.wait()
+            left.wait()
+            seen.append(force())
+        seen.append(force())
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    with manager:
+        inside.wait()
+    assert force() == outside
+    left.wait()
+    thread.join()
+    assert seen[1] == outside
+    assert manager in seen[0]
+
+
+def test_the_environment_names_the_backend():
+    def policy_with(backend):
+        environment = {**os.environ, "MINNP_BACKEND": backend}
+        code = "import minnp; print(minnp.get_global_policy().name)"
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+        )
+
+    assert policy_with("numpy").stdout.strip() == "only_numpy"
+    assert "unknown backend 'caffe'" in policy_with("caffe").stderr
+    mxnet = policy_with("mxnet")
+    if "mxnet" in installed():
+        assert mxnet.stdout.strip() == "prefer_mxnet"
+    else:
+        assert "pip install 'minnp[mxnet]'" in mxnet.stderr
 
 
 # ------------------------------------------------------------------ contexts

@@ -46,9 +46,12 @@ class Backend:
         """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
         return None, f"it has no memory on {device_type}({device_id})"
 
-    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
-        """Whether NumPy's result of a view row would be a view of its argument, given this place's own two."""
-        return False
+    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
+        """Whether NumPy's result of a view row would be a view of its argument, given this place's own two.
+
+        None: they do not tell, ask NumPy.
+        """
+        return None
 
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""

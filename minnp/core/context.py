@@ -25,19 +25,19 @@ class Context:
         if device_type not in ("cpu", "gpu"):
             raise ValueError(f"unknown device type {device_type!r}; known: cpu, gpu")
         self.device_type, self.device_id, self.backend = device_type, device_id, backend
-        self._tokens: tuple = ()
 
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Context) and self._key() == other._key()
+        if not isinstance(other, Context) or (self.device_type, self.device_id) != (other.device_type, other.device_id):
+            return False
+        # minnp.gpu(0) is that device whosever memory is used there; minnp.cpu() is NumPy's memory
+        any_backend = self.device_type == "gpu" and None in (self.backend, other.backend)
+        return any_backend or self.backend == other.backend
 
     def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple:
-        return self.device_type, self.device_id, self.backend
+        return hash((self.device_type, self.device_id))
 
     @property
     def home(self) -> Any:
@@ -59,14 +59,13 @@ class Context:
 
     def __enter__(self) -> Context:
         home = self.home  # fails here, rather than at the first array
-        self._tokens = (*self._tokens, (_context.set((self, home)), home))
+        _context.set((self, home, _context.get()))
         state.busy += home is not None
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        *rest, (token, home) = self._tokens
-        self._tokens = tuple(rest)
-        _context.reset(token)
+        _, home, outer = _context.get()
+        _context.set(outer)
         state.busy -= home is not None
 
 
@@ -80,6 +79,7 @@ def gpu(device_id: int = 0) -> Context:
     return Context("gpu", device_id)
 
 
+# (context, its home, what was in force around it)
 _context: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
 _global: tuple = (cpu(), None)
 

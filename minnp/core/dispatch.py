@@ -10,7 +10,7 @@ from .. import backends, errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
-from .placed import arrived, hosted, on_place, settled
+from .placed import arrived, hosted, numpy_views, on_place, settled
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import Buffer, Tracer, lower
@@ -102,6 +102,8 @@ def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) ->
         out = row.numpy(*values, **params)
     else:
         out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), home)
+        if row.view and type(out) is Buffer and type(values[0]) is Buffer and numpy_views(row, values[0], params):
+            out.view = (values[0], row, params)
     moved = sum(v.nbytes for v in values if type(v) is Buffer)
     report.record(row.name, "numpy", perf_counter() - start, values, why, moved)
     return out

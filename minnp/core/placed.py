@@ -38,9 +38,25 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
         return tuple([Buffer(o, home) for o in out])
-    if row.view and type(values[0]) is Buffer and home.is_view(row, values[0].data, out, params):
-        return Buffer(out, home, (values[0], row, params))
+    if row.view and type(values[0]) is Buffer:
+        linked = home.is_view(row, values[0].data, out, params)
+        if numpy_views(row, values[0], params) if linked is None else linked:
+            return Buffer(out, home, (values[0], row, params))
     return Buffer(out, home)
+
+
+def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:
+    """Whether NumPy's result of a view row would share memory with its argument, had NumPy made that too."""
+    like = laid_out(source)
+    return onp.may_share_memory(row.numpy(like, **hosted(params)), like)
+
+
+def laid_out(buffer: Buffer) -> onp.ndarray:
+    """An array without meaningful elements, in the memory order in which NumPy would hold this buffer."""
+    if buffer.view is None:
+        return onp.empty(buffer.shape, buffer.dtype)
+    source, row, params = buffer.view
+    return row.numpy(laid_out(source), **hosted(params))
 
 
 def slot_of(home: Any, row: Primitive) -> list:

@@ -53,13 +53,12 @@ class Policy:
         if self.backend is not None:
             backends.get(self.backend)  # fails here, with how to install it, rather than at the first call
         state.busy += 1
-        self._tokens = (*getattr(self, "_tokens", ()), _context.set(self))
+        _context.set((self, _context.get()))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        *rest, token = self._tokens
-        self._tokens = tuple(rest)
-        _context.reset(token)
+        _, outer = _context.get()
+        _context.set(outer)
         state.busy -= 1
 
     def __call__(self, function: Any) -> Any:
@@ -72,13 +71,15 @@ class Policy:
 
 
 AUTO = Policy("auto")
-_context: ContextVar[Policy | None] = ContextVar("minnp.policy", default=None)
+# (policy, what was in force around it): kept here, not in the policy, which several threads may be inside of
+_context: ContextVar[tuple | None] = ContextVar("minnp.policy", default=None)
 _global = AUTO
 
 
 def current() -> Policy:
     """The policy in force here: the innermost `with`, else the global one."""
-    return _context.get() or _global
+    inner = _context.get()
+    return _global if inner is None else inner[0]
 
 
 def policy(name: str | Policy) -> Policy:
