@@ -44,30 +44,31 @@ class Spinn(nn.ModelBase):
 
     def encode(self, words, moves):
         """(sentence vectors [N, H], the tracker's scores of each move [N, 2T - 1, 2])."""
-        n, steps = moves.shape
-        rows, h = np.arange(n), self.hidden
+        n, h, k = len(words), self.hidden, self.tracking
+        rows = np.arange(n)
         reducing = moves == entailment.REDUCE
-        depth = np.cumsum(np.where(reducing, -1, 1), axis=1)  # of each stack after each step
+        length = 2 * np.sum(words != 0, axis=1) - 1  # how many steps each sentence takes
+        steps = int(length.max())
+        going = np.arange(moves.shape[1]) < length[:, None]
+        depth = np.cumsum(np.where(reducing, -1, 1), axis=1) * going  # of each stack after each step
         taken = np.cumsum(~reducing, axis=1) - ~reducing  # words taken before each step
-        last = 2 * np.sum(words != 0, axis=1) - 2  # the step that completes each sentence
 
         leaves = self.leaf(self.embedding(words))
-        upcoming = leaves[rows[:, None], np.minimum(taken, words.shape[1] - 1)]  # [N, 2T - 1, 2H]: the buffer's front
-        stack = np.zeros((int(depth.max()) + 2, n, 2 * h), leaves.dtype)  # two empty places below, to look at
-        tracker, cell = np.zeros((n, self.tracking), leaves.dtype), np.zeros((n, self.tracking), leaves.dtype)
-        done, scores, top = np.zeros((n, 2 * h), leaves.dtype), [], np.ones(n, int)
+        buffer = leaves[rows, np.minimum(taken.T[:steps], words.shape[1] - 1)]  # [steps, N, 2H]: the word at its front
+        stack = np.zeros((int(depth.max()) + 2, n, 2 * h), leaves.dtype)  # with two empty places below, to look at
+        tracker, cell, trackers = np.zeros((n, k), leaves.dtype), np.zeros((n, k), leaves.dtype), []
+        top = np.ones(n, int)
         for t in range(steps):
-            left, right, word = stack[top - 1, rows], stack[top, rows], upcoming[:, t]
-            seen = np.concatenate([word[:, :h], right[:, :h], left[:, :h], tracker], axis=1)
+            left, right = stack[[top - 1, top], rows]
+            seen = np.concatenate([buffer[t, :, :h], right[:, :h], left[:, :h], tracker], axis=1)
             tracker, cell = layers.lstm_gates(self.track(seen), cell)
-            scores.append(self.move(tracker))
-            phrase = np.where(reducing[:, t, None], self.reduce(left, right, tracker), word)
-            top = depth[:, t] + 1
-            stack[top, rows] = phrase
-            ending = last == t
-            if ending.any():
-                done[ending] = phrase[ending]
-        return done[:, :h], np.stack(scores, axis=1)
+            trackers.append(tracker)
+            top = depth[:, t] + 1  # a finished sentence, of depth 0, goes on reading and writing below its stack
+            for which, reduce in ((np.flatnonzero(~reducing[:, t]), False), (np.flatnonzero(reducing[:, t]), True)):
+                if len(which):
+                    new = self.reduce(left[which], right[which], tracker[which]) if reduce else buffer[t, which]
+                    stack[top[which], which] = new
+        return stack[2, :, :h], self.move(np.stack(trackers, axis=1))
 
     def forward_batch(self, batch, mode):
         first, first_moves, second, second_moves = batch.data
@@ -77,9 +78,11 @@ class Spinn(nn.ModelBase):
 
     def loss_batch(self, batch, predict):
         """Of the label, and a little of the tracker's guesses of the next move."""
-        moves = np.concatenate([batch.data[1], batch.data[3]]).reshape(-1)
-        guesses = predict["moves"].reshape(-1, 2)
-        return layers.softmax_loss(predict["scores"], batch.label[0]) + 0.1 * layers.softmax_loss(guesses, moves)
+        guesses = predict["moves"]
+        moves = np.concatenate([batch.data[1], batch.data[3]])[:, : guesses.shape[1]]
+        return layers.softmax_loss(predict["scores"], batch.label[0]) + 0.1 * layers.softmax_loss(
+            guesses.reshape(-1, 2), moves.reshape(-1)
+        )
 
 
 class BagOfWords(nn.ModelBase):
