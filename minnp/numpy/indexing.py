@@ -34,22 +34,39 @@ def _repeats(index: Any) -> bool:
     return not is_basic(index) and not (isinstance(index, onp.ndarray) and index.dtype == bool)
 
 
-def _add_at(buffer: onp.ndarray, g: Any, index: Any) -> None:
+def _add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> None:
     """buffer[index] += g; elements named twice receive both."""
-    if _repeats(index):
-        onp.add.at(buffer, index, g)
-    else:
+    if not _repeats(index):
         buffer[index] += g
+    elif not _add_rows(buffer, g, index):
+        onp.add.at(buffer, index, g)
+
+
+def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
+    """_add_at for integers that choose whole rows: one sorted sum, far faster than add.at; False for other indices."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not all(isinstance(p, (int, onp.integer, onp.ndarray, list)) for p in parts):
+        return False
+    arrays = [onp.asarray(p) for p in parts]
+    lead, rest = buffer.shape[: len(arrays)], buffer.shape[len(arrays) :]
+    simple = rest and buffer.size and g.size and buffer.flags.c_contiguous
+    if not simple or any(a.dtype.kind not in "iu" for a in arrays):
+        return False
+    rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
+    order = rows.argsort(kind="stable")
+    rows, parts = rows[order], g.reshape(rows.size, -1)[order]
+    starts = onp.flatnonzero(onp.concatenate([[True], rows[1:] != rows[:-1]]))
+    if starts.size < rows.size:
+        parts = onp.add.reduceat(parts, starts, axis=0)
+    buffer.reshape(-1, parts.shape[1])[rows[starts]] += parts
+    return True
 
 
 def _index_add(g: Any, shape: Sequence[int], index: Any) -> onp.ndarray:
     """Zeros of `shape` with g added at `index`."""
     g = onp.asarray(g)
     out = onp.zeros(shape, g.dtype)
-    if _repeats(index):
-        onp.add.at(out, index, g)
-    else:
-        out[index] = g
+    _add_at(out, g, index)
     return out
 
 
