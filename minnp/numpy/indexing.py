@@ -56,9 +56,7 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
     order = rows.argsort(kind="stable")
     rows, parts = rows[order], g.reshape(rows.size, -1)[order]
     starts = onp.flatnonzero(onp.concatenate([[True], rows[1:] != rows[:-1]]))
-    if starts.size < rows.size:
-        parts = onp.add.reduceat(parts, starts, axis=0)
-    buffer.reshape(-1, parts.shape[1])[rows[starts]] += parts
+    buffer.reshape(-1, parts.shape[1])[rows[starts]] += onp.add.reduceat(parts, starts, axis=0)
     return True
 
 
