@@ -12,7 +12,9 @@ from . import placed, public
 from .array import handle, ndarray, new, on_value, on_values, on_view, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import LARGE
+from .host import MEDIUM
 from .host import call as call_large
+from .host import operation as large_operation
 from .host import run as run_host
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, invoke
@@ -30,7 +32,7 @@ def _row(name: str) -> Callable:
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel = _OPERATORS.get(op) or getattr(operator, op)
-    method = f"__{'r' if reflected else ''}{op}__"
+    method, large = f"__{'r' if reflected else ''}{op}__", large_operation(kernel)
     host = (lambda a, b: kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
     if reflected:
@@ -48,10 +50,9 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             return slow(self, other)
         if a is None or b is None:
             return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
-        if a.size >= LARGE:
-            return slow(self, other)
         e.calls += 1
-        out = kernel(b, a) if reflected else kernel(a, b)
+        if a.size < MEDIUM or (out := large(b, a) if reflected else large(a, b)) is NotImplemented:
+            out = kernel(b, a) if reflected else kernel(a, b)
         if type(out) is Host:
             h = new(ndarray)
             h._host, h._root = out, None
@@ -91,7 +92,7 @@ def _gives_way(other: Any) -> bool:
 
 def _unary(op: str, name: str) -> Callable:
     kernel = _OPERATORS.get(op) or getattr(operator, op)
-    e = Entry(name, kernel, _row(name))
+    e, large = Entry(name, kernel, _row(name)), large_operation(kernel)
     public.report.HOST_CALLS[f"__{op}__"] = e
 
     def call(self: ndarray) -> Any:
@@ -100,10 +101,9 @@ def _unary(op: str, name: str) -> Callable:
             return invoke(e, (self,), {})
         if a is None:
             return on_value(TABLE[name], self)
-        if a.size >= LARGE:
-            return invoke(e, (self,), {})
         e.calls += 1
-        out = kernel(a)
+        if a.size < MEDIUM or (out := large(a)) is NotImplemented:
+            out = kernel(a)
         if type(out) is Host:
             h = new(ndarray)
             h._host, h._root = out, None

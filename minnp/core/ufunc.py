@@ -9,7 +9,9 @@ import numpy as onp
 
 from . import placed
 from .array import ndarray, new, on_value, on_values, unwrap, wrap
-from .host import LARGE
+from .host import MEDIUM
+from .host import binary as large_binary
+from .host import unary as large_unary
 from .primitive import TABLE
 from .public import MISSING, NUMBERS, Entry, entry, fallback, finish, function, invoke
 from .state import state
@@ -23,7 +25,7 @@ def _on_place(a: Any) -> bool:
 
 def unary(name: str, ufunc: onp.ufunc) -> Callable:
     """The public function of a one-argument, one-result ufunc."""
-    e = entry(name, ufunc)
+    e, large = entry(name, ufunc), large_unary(ufunc)
     row = TABLE.get(ufunc.__name__)
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
@@ -32,10 +34,9 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
         x = a._host
         if x is None:
             return on_value(row, a) if row is not None else invoke(e, (a,), kwargs)
-        if x.size >= LARGE:
-            return invoke(e, (a,), kwargs)
         e.calls += 1
-        out = ufunc(x)
+        if x.size < MEDIUM or (out := large(x)) is NotImplemented:
+            out = ufunc(x)
         if type(out) is Host:
             h = new(ndarray)
             h._host, h._root = out, None
@@ -47,7 +48,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
 
 def binary(name: str, ufunc: onp.ufunc) -> Callable:
     """The public function of a two-argument, one-result ufunc."""
-    e = entry(name, ufunc)
+    e, large = entry(name, ufunc), large_binary(ufunc)
     row = TABLE.get(ufunc.__name__)
 
     def call(home: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
@@ -63,10 +64,10 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
             return invoke(e, tuple(x for x in (a, b) if x is not MISSING), kwargs)
         if x is None or y is None:
             return on_values(row, a, b) if row is not None else invoke(e, (a, b), kwargs)
-        if (x if x is not a else y).size >= LARGE:
-            return invoke(e, (a, b), kwargs)
         e.calls += 1
-        out = ufunc(x, y)
+        lead = x if type(a) is ndarray else y
+        if type(lead) is not Host or lead.size < MEDIUM or (out := large(x, y)) is NotImplemented:
+            out = ufunc(x, y)
         if type(out) is Host:
             h = new(ndarray)
             h._host, h._root = out, None

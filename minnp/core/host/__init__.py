@@ -2,7 +2,8 @@
 
 Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for whatever is not done better here;
 the caller then calls NumPy. `function` is NumPy's own callable or one of Python's operators (`operator.add`,
-`operator.getitem`, ...). Below LARGE elements nothing here helps: a caller tests the size first.
+`operator.getitem`, ...). Below LARGE elements nothing here helps: a caller tests the size first. Operators and ufuncs
+with one or two operands have a shorter way, `unary` and `binary`, that pays from MEDIUM elements on.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as onp
 
 from minnp.core.host import elementwise, memory, reductions, selection, threads
-from minnp.core.host.elementwise import ufunc
+from minnp.core.host.elementwise import binary, operation, ufunc, unary
 from minnp.core.host.memory import empty, memory_reuse, owned, release
 from minnp.core.host.selection import getitem, setitem
 from minnp.core.host.threads import num_threads, set_num_threads
 
 LARGE = 1 << 17
+MEDIUM = 1 << 15
 
 FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS}
 

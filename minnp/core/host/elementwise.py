@@ -180,6 +180,64 @@ def ranges(length: int, size: int) -> Iterator[slice]:
     return (slice(i, min(i + step, length)) for i in range(0, length, step))
 
 
+# ------------------------------------------------------------------ the short way
+PREDICATES = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite"}
+PREDICATES |= {"signbit", "logical_and", "logical_or", "logical_xor", "logical_not"}
+
+
+def unary(uf: onp.ufunc) -> Callable[[onp.ndarray], Any]:
+    """A function (a) -> uf(a), or NotImplemented where NumPy does as well; quick for float arrays in C order."""
+    least = LEAST.get(uf)
+    if least is None or uf.nin != 1:
+        return lambda a: NotImplemented
+    recycled = uf.__name__ not in PREDICATES
+
+    def call(a: onp.ndarray) -> Any:
+        size = a.nbytes
+        if size < memory.LEAST:
+            return NotImplemented
+        if size >= least:
+            return elementwise(uf, (a,), None, least, uf.__name__)
+        if recycled and a.dtype.char in "fd" and a.flags.c_contiguous:
+            return uf(a, memory.like(a))
+        return NotImplemented
+
+    return call
+
+
+def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
+    """A function (a, b) -> uf(a, b), or NotImplemented where NumPy does as well.
+
+    Quick for two arrays of one float dtype, whose result is in C order, and for an array and a plain number."""
+    least = LEAST.get(uf)
+    if least is None or uf.nin != 2:
+        return lambda a, b: NotImplemented
+    recycled = uf.__name__ not in PREDICATES
+
+    def call(a: Any, b: Any) -> Any:
+        lead, other = (a, b) if type(a) is onp.ndarray else (b, a)
+        kind = type(other)
+        size = max(lead.nbytes, other.nbytes) if kind is onp.ndarray else lead.nbytes
+        if size < memory.LEAST:
+            return NotImplemented
+        if size >= least:
+            return elementwise(uf, (a, b), None, least, uf.__name__)
+        dtype = lead.dtype
+        if not recycled or dtype.char not in "fd":
+            return NotImplemented
+        if kind is onp.ndarray:
+            if other.dtype != dtype or not (rowwise(lead) and rowwise(other)):
+                return NotImplemented
+            shape = lead.shape if lead.shape == other.shape else onp.broadcast(lead, other).shape
+        elif (kind is float or kind is int) and -1e9 < other < 1e9 and rowwise(lead):
+            shape = lead.shape  # NumPy 1.26 takes a wider dtype for numbers that do not fit
+        else:
+            return NotImplemented
+        return uf(a, b, memory.empty(shape, dtype))
+
+    return call
+
+
 # ------------------------------------------------------------------ functions that act element by element
 def astype(a: Any, dtype: Any, *other: Any, **others: Any) -> Any:
     """a.astype(dtype)."""
@@ -218,29 +276,39 @@ def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any
 clip_kernel = (onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core).umath.clip
 
 
-def power(a: Any, b: Any) -> Any:
-    """a ** b, with the operator's short cuts: a ** 2 is a square."""
-    if type(b) not in (int, float) or type(a) is not onp.ndarray:
-        return ufunc(onp.power, (a, b), {})
-    if a.dtype.kind not in "fc":
-        return NotImplemented
-    short = SHORT_POWERS.get(b)
-    return ufunc(onp.power, (a, b), {}) if short is None else ufunc(short, (a,), {})
-
-
-SHORT_POWERS = {2: onp.square, 0.5: onp.sqrt, -1: onp.reciprocal, 1: onp.positive}
-
-
-def operation(uf: onp.ufunc) -> Callable:
-    return lambda *args: ufunc(uf, args, {})
-
-
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
     "mod": "remainder", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
     "rshift": "right_shift", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal", "neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute",
 }  # fmt: skip
+KERNELS = {getattr(operator, op): getattr(onp, name) for op, name in OPERATORS.items()} | {abs: onp.absolute}
+IN_PLACE = {getattr(operator, f"i{op.strip('_')}"): getattr(onp, name) for op, name in list(OPERATORS.items())[:11]}
+SHORT_POWERS = {2: unary(onp.square), 0.5: unary(onp.sqrt), -1: unary(onp.reciprocal), 1: unary(onp.positive)}
+
+
+def operation(kernel: Callable) -> Callable:
+    """What `unary` and `binary` return, for one of Python's operators."""
+    if kernel is operator.pow:
+        return power
+    uf = KERNELS.get(kernel)
+    if uf is None:
+        return lambda *operands: NotImplemented
+    return unary(uf) if uf.nin == 1 else binary(uf)
+
+
+def power(a: Any, b: Any) -> Any:
+    """a ** b, with the operator's short cuts: a ** 2 is a square."""
+    if type(b) in (int, float):
+        if a.dtype.kind not in "fc":
+            return NotImplemented
+        short = SHORT_POWERS.get(b)
+        if short is not None:
+            return short(a)
+    return full_power(a, b)
+
+
+full_power = binary(onp.power)
 
 
 def inplace(uf: onp.ufunc) -> Callable:
@@ -248,12 +316,8 @@ def inplace(uf: onp.ufunc) -> Callable:
 
 
 FUNCTIONS = {
-    **{getattr(operator, op): operation(getattr(onp, name)) for op, name in OPERATORS.items()},
-    **{
-        getattr(operator, f"i{op.strip('_')}"): inplace(getattr(onp, name)) for op, name in list(OPERATORS.items())[:11]
-    },
-    operator.pow: power,
-    abs: operation(onp.absolute),
+    **{kernel: operation(kernel) for kernel in (*KERNELS, operator.pow)},
+    **{kernel: inplace(uf) for kernel, uf in IN_PLACE.items()},
     onp.ndarray.astype: astype,
     onp.copy: copy,
     onp.clip: clip,

@@ -4,39 +4,32 @@ Half the time of `a + b` on 1e7 elements is the system handing out zeroed pages.
 therefore kept, and handed to the next result of about its size. An array made here is an ordinary ndarray whose base is
 a Lease; views and aliases of it hold the lease too, so the block comes back only when nobody can see it any more.
 
-Idle blocks are bounded by `limit` bytes, oldest out first, and all are dropped when the system runs short of memory or
-an allocation fails. Nothing here waits for a lock: `__del__` may run inside any allocation, on any thread.
+Idle blocks are bounded by `limit` bytes, and all are dropped when the system runs short of memory or an allocation
+fails. Nothing here takes a lock: `__del__` may run inside any allocation, on any thread.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock
-from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as onp
 
-LEAST = 1 << 20  # bytes from which a block is worth keeping: malloc itself recycles what is smaller
+LEAST = 1 << 18  # bytes from which a block is kept: malloc gives what is larger back to the system again and again
 
 
 class Block(onp.ndarray):
     """Raw memory. Its own class, for NumPy lets an array skip a base of type ndarray and hold that one's base."""
 
 
-returned: deque[Block] = deque()  # blocks whose lease died; deque.append is all that happens in __del__ if locked
-
-
 class Lease(onp.ndarray):
     """A block in use: the base of the array that was handed out."""
 
-    def __del__(self, returned: deque = returned) -> None:
+    def __del__(self) -> None:
         block = self.base
-        if block is not None:  # a Lease NumPy derived from another one, which never happens to ours
-            returned.append(block)
-            collect()
+        if block is not None:
+            give(block)
 
 
 def system_memory() -> int:
@@ -62,109 +55,116 @@ def available_memory() -> int | None:
 TOTAL = system_memory()
 
 
-class State:
-    """What the pool holds and has done."""
+class Pool:
+    """The idle blocks, and what has been done with them.
+
+    One step of every list and dict is atomic, so no lock is needed: a block is in one list, or in use. Counts may miss
+    a step that two threads take at once; `shrink` counts the bytes anew.
+    """
 
     def __init__(self) -> None:
         self.enabled = os.environ.get("MINNP_POOL", "1").lower() not in ("0", "off", "false", "no")
         self.limit = TOTAL // 4
-        self.idle: dict[int, list[Block]] = {}  # by size, the class used last at the end
+        self.idle: dict[int, list[Block]] = {}  # by size
         self.idle_bytes = 0
-        self.hits = self.misses = self.reused_bytes = self.evicted = 0
+        self.wanted: set[int] = set()  # the sizes asked for since blocks were last dropped
+        self.sizes: dict[int, int] = {}  # the sizes of blocks for the numbers of bytes asked for so far
+        self.reused = self.new = self.reused_bytes = self.dropped = 0
         self.next_look = 0.0  # when to ask the system again how much memory is left
-        self.lock = allocate_lock()
 
 
-state = State()
+pool = Pool()
 
 
-def size_class(n: int) -> int:
+def block_size(n: int) -> int:
     """n rounded up by at most an eighth, so that blocks of nearly the same size replace each other."""
     step = 1 << max(n.bit_length() - 4, 12)
-    return -(-n // step) * step
+    if len(pool.sizes) > 4096:
+        pool.sizes.clear()
+    size = pool.sizes[n] = -(-n // step) * step
+    return size
 
 
-def empty(shape: Sequence[int], dtype: Any, order: str = "C") -> onp.ndarray:
-    """An array [shape] of dtype with any content, as `onp.empty`, on recycled memory where it is large enough."""
-    dtype = onp.dtype(dtype)
-    n = dtype.itemsize
-    for d in shape:
-        n *= d
-    if n < LEAST or not state.enabled or dtype.hasobject or not state.lock.acquire(False):
-        return onp.empty(shape, dtype, order)
-    size = size_class(n)
+def lease(n: int) -> Lease:
+    """At least n bytes, on a block that was used before if there is one."""
+    size = pool.sizes.get(n) or block_size(n)
+    pool.wanted.add(size)
     try:
-        settle()
-        blocks = state.idle.get(size)
-        if blocks:
-            block = blocks.pop()
-            state.idle_bytes -= size
-            state.hits += 1
-            state.reused_bytes += n
-        else:
-            state.misses += 1
-            block = None
-    finally:
-        state.lock.release()
-    if block is None:
-        block = new_block(size)
-    return onp.ndarray(shape, dtype, block.view(Lease), order=order)
+        block = pool.idle[size].pop()
+    except (KeyError, IndexError):
+        pool.new += 1
+        return new_block(size).view(Lease)
+    pool.idle_bytes -= size
+    pool.reused += 1
+    pool.reused_bytes += n
+    return block.view(Lease)
 
 
 def new_block(size: int) -> Block:
     try:
-        return onp.empty(size, onp.uint8).view(Block)
+        return Block(size, onp.uint8)
     except MemoryError:
         release()
-        return onp.empty(size, onp.uint8).view(Block)
+        return Block(size, onp.uint8)
 
 
-def collect() -> None:
-    """Take in the returned blocks, unless somebody is at it: then they do it, or the next call."""
-    if state.lock.acquire(False):
-        try:
-            settle()
-        finally:
-            state.lock.release()
+def give(block: Block) -> None:
+    """Take back a block nobody uses any more."""
+    size = block.nbytes
+    blocks = pool.idle.get(size)
+    if blocks is None:
+        blocks = pool.idle.setdefault(size, [])
+    blocks.append(block)
+    pool.idle_bytes += size
+    if pool.idle_bytes > pool.limit >> 2 or not pool.enabled:
+        shrink()
 
 
-def settle() -> None:
-    """Move the returned blocks to the idle ones and keep those within bounds. Call with the lock held."""
-    while returned:
-        block = returned.popleft()
-        size = block.nbytes
-        blocks = state.idle.pop(size, None)
-        if blocks is None:
-            blocks = []
-        state.idle[size] = blocks  # again at the end: used last
-        blocks.append(block)
-        state.idle_bytes += size
-    limit = state.limit if state.enabled else 0
-    if state.idle_bytes > limit >> 2 and time.monotonic() >= state.next_look:
-        state.next_look = time.monotonic() + 0.5
+def shrink() -> None:
+    """Keep the idle blocks within bounds: first those go whose size nobody has asked for lately."""
+    limit = pool.limit if pool.enabled else 0
+    if time.monotonic() >= pool.next_look:
+        pool.next_look = time.monotonic() + 0.5
         left = available_memory()
         if left is not None and left < TOTAL >> 4:
             limit = 0
-    while state.idle_bytes > limit:
-        size, blocks = next(iter(state.idle.items()))
-        if blocks:
-            blocks.pop(0)
-            state.idle_bytes -= size
-            state.evicted += 1
-        if not blocks:
-            del state.idle[size]
+    if pool.idle_bytes <= limit:
+        return
+    total = sum(size * len(blocks) for size, blocks in list(pool.idle.items()))
+    for size in sorted(pool.idle, key=lambda size: (size in pool.wanted, -size)):
+        blocks = pool.idle[size]
+        while blocks and total > limit:
+            try:
+                blocks.pop()
+            except IndexError:  # another thread took it
+                break
+            total -= size
+            pool.dropped += 1
+    pool.idle_bytes = total
+    pool.wanted.clear()
+
+
+def empty(shape: Sequence[int], dtype: onp.dtype, order: str = "C") -> onp.ndarray:
+    """An array [shape] of dtype with any content, as `onp.empty`, on recycled memory where it is large enough."""
+    n = dtype.itemsize
+    for d in shape:
+        n *= d
+    if n < LEAST or not pool.enabled or dtype.hasobject:
+        return onp.empty(shape, dtype, order)
+    return onp.ndarray(shape, dtype, lease(n), 0, None, order)
+
+
+def like(a: onp.ndarray) -> onp.ndarray:
+    """`empty` with the shape and dtype of `a`, which is in C order."""
+    n = a.nbytes
+    if n < LEAST or not pool.enabled:
+        return onp.empty(a.shape, a.dtype)
+    return onp.ndarray(a.shape, a.dtype, lease(n))
 
 
 def release() -> int:
     """Give every idle block back to the system; the bytes given back."""
-    if not state.lock.acquire(False):
-        return 0
-    try:
-        blocks, state.idle, given = state.idle, {}, state.idle_bytes
-        state.idle_bytes = 0
-    finally:
-        state.lock.release()
-    del blocks
+    given, pool.idle, pool.idle_bytes = pool.idle_bytes, {}, 0
     return given
 
 
@@ -172,26 +172,26 @@ def memory_reuse(enabled: bool | None = None, *, limit: int | None = None) -> bo
     """Switch the reuse of large buffers on or off, and set the most idle bytes it may keep; whether it was on.
 
     Without arguments only asks. Also off with the environment variable MINNP_POOL=0."""
-    before = state.enabled
+    before = pool.enabled
     if limit is not None:
         if limit < 0:
             raise ValueError(f"memory_reuse: limit must not be negative, got {limit}")
-        state.limit = int(limit)
+        pool.limit = int(limit)
     if enabled is not None:
-        state.enabled = bool(enabled)
-    collect()
+        pool.enabled = bool(enabled)
+    shrink()
     return before
 
 
 def statistics() -> dict[str, int]:
     """Counts since the start: results on reused and on new memory, bytes reused, bytes idle now, blocks dropped."""
     return {
-        "reused": state.hits,
-        "new": state.misses,
-        "reused_bytes": state.reused_bytes,
-        "idle_bytes": state.idle_bytes,
-        "limit_bytes": state.limit,
-        "dropped": state.evicted,
+        "reused": pool.reused,
+        "new": pool.new,
+        "reused_bytes": pool.reused_bytes,
+        "idle_bytes": pool.idle_bytes,
+        "limit_bytes": pool.limit,
+        "dropped": pool.dropped,
     }
 
 
@@ -199,11 +199,3 @@ def owned(a: onp.ndarray) -> bool:
     """Whether `a` is a whole result rather than a view of another array: what `a.base is None` says elsewhere."""
     base = a.base
     return base is None or type(base) is Lease
-
-
-def renew_lock() -> None:
-    state.lock = allocate_lock()  # another thread may have held it when the process forked
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=renew_lock)

@@ -60,7 +60,9 @@ class Team:
 
 
 class Job:
-    """One operation: the work, the indices left, and a ticket (a locked lock) per helper that may join."""
+    """One operation: the work, the indices left, and a ticket (a locked lock) for each helper that may join.
+
+    A helper takes a ticket and unlocks it when it is done; the caller withdraws those left and waits for the rest."""
 
     __slots__ = ("failures", "flags", "indices", "issued", "tickets", "waited", "work", "worked")
 
@@ -69,10 +71,10 @@ class Job:
         self.indices = iter(range(n))
         self.failures: list[tuple[int, BaseException]] = []
         self.flags: set[str] = set()
-        self.tickets = [allocate_lock() for _ in range(helpers)]
-        for ticket in self.tickets:
+        self.issued = tuple(allocate_lock() for _ in range(helpers))
+        for ticket in self.issued:
             ticket.acquire()
-        self.issued = tuple(self.tickets)  # before any helper can take one: the caller waits for all that were taken
+        self.tickets = list(self.issued)
 
     def drain(self, helping: bool) -> None:
         """Work on the indices nobody has taken. A failure is noted, raised in the caller, and ends the job."""
