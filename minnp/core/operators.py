@@ -11,8 +11,7 @@ import numpy as onp
 from . import placed, public
 from .array import handle, ndarray, new, on_value, on_values, on_view, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
-from .host import LARGE
-from .host import MEDIUM
+from .host import LARGE, MEDIUM
 from .host import call as call_large
 from .host import operation as large_operation
 from .host import run as run_host

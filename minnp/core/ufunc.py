@@ -65,8 +65,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
         if x is None or y is None:
             return on_values(row, a, b) if row is not None else invoke(e, (a, b), kwargs)
         e.calls += 1
-        lead = x if type(a) is ndarray else y
-        if type(lead) is not Host or lead.size < MEDIUM or (out := large(x, y)) is NotImplemented:
+        if (y if x is a else x).size < MEDIUM or (out := large(x, y)) is NotImplemented:
             out = ufunc(x, y)
         if type(out) is Host:
             h = new(ndarray)
