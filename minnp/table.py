@@ -12,6 +12,7 @@ from . import backends, npx
 from . import numpy as np
 from .core.dispatch import DEFINITIONS
 from .core.primitive import CONSTANT, TABLE, Primitive
+from .numpy.undifferentiated import why_not
 
 
 class Line(NamedTuple):
@@ -20,7 +21,8 @@ class Line(NamedTuple):
     name      as users write it after np.: "exp", "linalg.svd"; "npx.conv" for what NumPy lacks
     made      "row" (an operator of its own), "composition" (said with other functions), "fallback" (NumPy alone), or,
               if it is no function of arrays, "numpy's own" (a setting, say), "class", "module", "value"
-    gradient  "yes", "arguments 0, 2", "constant" (no gradient flows), "through its parts", or "no: raises"
+    gradient  "yes", "arguments 0, 2", "constant" (no gradient flows), "through its parts", or "no: raises"; the
+              last two words with a reason where the function is no row
     kernels   for each backend, whether it has a verified kernel for the row
     shape     whether the shape of the result is known without running it
     flops     whether floating point operations are counted
@@ -63,7 +65,8 @@ def _line(name: str, x: Any, loaded: list) -> Line:
         return Line(name, "value")
     row, made = made_of(name, x)
     if row is None:
-        return Line(name, made, {"composition": "through its parts", "fallback": "no: raises"}.get(made, ""))
+        words = {"composition": "through its parts", "fallback": why_not(name) or "no: raises"}
+        return Line(name, made, words.get(made, ""))
     found = {backend.name: backend.kernel(row) is not None for backend in loaded}
     return Line(name, made, gradient_of(row), found, row.shape is not None, row.flops is not None)
 

@@ -200,6 +200,15 @@ CASES = {
     "place": (lambda np, x, y: _written(np, x, lambda z: np.place(z, MASK, y)), A, V[:2]),
     "putmask": (lambda np, x, y: _written(np, x, lambda z: np.putmask(z, MASK, y)), A, B),
     "copyto": (lambda np, x, y: _written(np, x, lambda z: np.copyto(z, y, where=MASK)), A, B),
+    "sliding_window_view": (
+        lambda np, x: (
+            np.lib.stride_tricks.sliding_window_view(x.T, (2, 2))
+            * np.lib.stride_tricks.sliding_window_view(x, 3, 1)[0, 0, 0]
+        ),
+        A,
+    ),
+    "as_strided": (lambda np, x: np.lib.stride_tricks.as_strided(x, (3, 3), x.strides * 2), V),
+    "kaiser": (lambda np, x: np.kaiser(5, x[0]), V),
     "compress": (lambda np, x: np.compress([True, False, True], x, axis=0), A),
     "extract": (lambda np, x: np.extract(x > 0, x), A),
     "choose": (lambda np, x, y: np.choose([0, 1, 1, 0], [x, y]), A, B),
@@ -395,7 +404,7 @@ def test_forward_mode_agrees_with_reverse_mode(name):
 
 
 # Under vmap an array's memory order is that of the batch.
-IN_MEMORY_ORDER = {"ravel.K"}
+IN_MEMORY_ORDER = {"ravel.K", "as_strided"}
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in IN_MEMORY_ORDER])

@@ -21,6 +21,7 @@ from . import (  # rows and definitions
     indexing,
     interpolation,
     matrices,
+    memory,
     products,
     reductions,
     scans,

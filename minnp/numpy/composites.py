@@ -22,16 +22,16 @@ from .shaping import reshape, transpose
 from .ufuncs import isnan, maximum
 
 REBOUND = """
-    alltrue angle append apply_along_axis apply_over_axes array_equiv array_split atleast_1d atleast_2d
+    alltrue angle append apply_along_axis apply_over_axes array_equiv array_split asfarray atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
-    dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
-    histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal
-    kron linspace logspace matrix_transpose median meshgrid moveaxis msort nanargmax nanargmin nancumprod
-    nancumsum nanmax nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile
-    piecewise poly polyadd polyder polydiv polyfit polyint polysub polyval product quantile real_if_close
-    require resize rollaxis roots rot90 round_ row_stack select setdiff1d setxor1d sometrue sort_complex split
-    tile trapezoid trapz trim_zeros union1d unique_all unique_counts unique_inverse unique_values unstack unwrap
-    vander vsplit vstack
+    dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d histogram_bin_edges
+    histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal kron linspace
+    logspace matrix_transpose median meshgrid moveaxis msort nanargmax nanargmin nancumprod nancumsum nanmax
+    nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile piecewise poly
+    polyadd polyder polydiv polyfit polyint polysub polyval product quantile real_if_close require resize
+    rollaxis roots rot90 round_ row_stack select setdiff1d setxor1d sometrue sort_complex split tile trapezoid
+    trapz trim_zeros union1d unique_all unique_counts unique_inverse unique_values unstack unwrap vander vsplit
+    vstack
 """
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
@@ -66,3 +66,13 @@ def _coefficients(p: Any) -> Any:
 @defines(onp.polymul)
 def _polymul(a1: Any, a2: Any) -> Any:
     return convolve(_coefficients(a1), _coefficients(a2))
+
+
+@defines(onp.kaiser)
+def _kaiser(M: Any, beta: Any) -> Any:
+    """The window moves with beta; its length is a constant (NumPy's code puts both into one array)."""
+    n, i0 = int(plain(M)), DEFINITIONS[onp.i0]
+    if n <= 1:
+        return onp.kaiser(n, plain(beta))
+    middle, beta = (n - 1) / 2.0, as_array(beta)
+    return i0(beta * onp.sqrt(1 - ((onp.arange(n) - middle) / middle) ** 2.0)) / i0(beta)

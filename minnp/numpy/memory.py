@@ -1,0 +1,126 @@
+"""Rows that look at an array's memory through other shapes and strides: what windows and views come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.dispatch import defines
+from ..core.primitive import Meta, per_input, primitive
+from ..errors import TracedValueError
+from .arguments import as_array
+from .facts import axes_of, sampled, spread
+from .shaping import copy_
+
+
+def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    # not as_strided: its result does not show whose memory it is
+    size = x.itemsize
+    return onp.ndarray(shape, x.dtype, onp.ascontiguousarray(x), offset * size, [s * size for s in strides])
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two positions of a strided view may show the same element (never False when they do)."""
+    reach = 0
+    for step, n in sorted((abs(s), n) for s, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (n - 1)
+    return False
+
+
+def _strided_add(g: Any, size: Sequence[int], offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    """Zeros of shape `size` with g added through a strided view."""
+    out = onp.zeros(size, g.dtype)
+    _strided_accumulate(out, g, None, offset, shape, strides)
+    return out
+
+
+def _strided_accumulate(
+    buffer: onp.ndarray, g: Any, x: Any, offset: int, shape: Sequence[int], strides: Sequence[int]
+) -> None:
+    """Add g to what a strided view shows of a buffer; an element seen twice receives both."""
+    if not buffer.flags.c_contiguous:
+        buffer += _strided_add(g, buffer.shape, offset, shape, strides)
+        return
+    if not _overlaps(shape, strides):
+        _strided(buffer, offset, shape, strides)[...] += g
+        return
+    positions = onp.full(shape, offset)
+    for d, (n, step) in enumerate(zip(shape, strides)):
+        positions += (onp.arange(n) * step).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    onp.add.at(buffer.reshape(-1), positions, g)
+
+
+strided_view = primitive(
+    "strided_view",
+    numpy=_strided,
+    vjp=[
+        lambda g, y, x, offset, shape, strides: strided_add(
+            g, size=x.shape, offset=offset, shape=shape, strides=strides
+        )
+    ],
+    jvp="linear",
+    accumulate=_strided_accumulate,
+    saves="",
+    view=True,
+    shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    samples=sampled(
+        ((spread(4, 3),), {"offset": 1, "shape": (2, 2), "strides": (6, -1)}),
+        ((spread(6),), {"offset": 0, "shape": (4, 3), "strides": (1, 1)}),
+    ),
+)
+strided_add = primitive(
+    "strided_add",
+    numpy=_strided_add,
+    vjp=[lambda g, y, x, size, offset, shape, strides: strided_view(g, offset=offset, shape=shape, strides=strides)],
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: Meta(params["size"], metas[0].dtype),
+    flops=per_input(1),
+    samples=sampled(((spread(4, 3),), {"size": (6,), "offset": 0, "shape": (4, 3), "strides": (1, 1)})),
+)
+
+
+# ------------------------------------------------------------------ definitions
+def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of an array of this shape in C order."""
+    steps, step = [], 1
+    for n in reversed(shape):
+        steps.append(step)
+        step *= n
+    return tuple(reversed(steps))
+
+
+@defines(onp.lib.stride_tricks.as_strided)
+def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
+    x = as_array(x)
+    if strides is not None and not x.flags.c_contiguous:
+        raise TracedValueError(
+            f"as_strided counts bytes in the memory of a traced {x.dtype}{list(x.shape)} that is not in C order; "
+            "pass np.ascontiguousarray(x), or use sliding_window_view"
+        )
+    steps = _c_strides(x.shape) if strides is None else tuple(s // x.dtype.itemsize for s in strides)
+    return strided_view(x, offset=0, shape=x.shape if shape is None else tuple(shape), strides=steps)
+
+
+@defines(onp.lib.stride_tricks.sliding_window_view)
+def _sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    x = as_array(x)
+    windows = tuple(window_shape) if onp.iterable(window_shape) else (window_shape,)
+    axes = axes_of(axis, x.ndim) if axis is None else tuple(onp.atleast_1d(axis) % x.ndim)
+    if any(w < 0 for w in windows):
+        raise ValueError("`window_shape` cannot contain negative values")
+    if len(windows) != len(axes):
+        raise ValueError(f"Must provide matching length window_shape and axis; got {len(windows)} and {len(axes)}")
+    shape, steps = list(x.shape), _c_strides(x.shape)
+    for a, w in zip(axes, windows):
+        if shape[a] < w:
+            raise ValueError("window shape cannot be larger than input array shape")
+        shape[a] -= w - 1
+    x = x if x.flags.c_contiguous else copy_(x, order="C")
+    return strided_view(x, offset=0, shape=(*shape, *windows), strides=(*steps, *(steps[a] for a in axes)))
