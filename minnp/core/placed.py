@@ -37,7 +37,7 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     out = kernel(*[v.data if type(v) is Buffer else arrived(v, home) for v in values], **params)
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
-        return tuple([Buffer(o, home) for o in out])
+        return tuple([None if o is None else Buffer(o, home) for o in out])
     if row.view and type(values[0]) is Buffer:
         linked = home.is_view(row, values[0].data, out, params)
         if numpy_views(row, values[0], params) if linked is None else linked:

@@ -47,7 +47,9 @@ class TorchBackend(Backend):
     # -------------------------------------------------------------- kernels
     def kernel(self, row: Any) -> Callable | None:
         try:
-            return self._kernels[row.name] if TABLE.get(row.name) is row else None
+            # a fallback's row is named as the function it calls, and takes it frozen: no kernel of that name serves it
+            own = TABLE.get(row.name) is row or row.name.startswith("npx.")
+            return self._kernels[row.name] if own else None
         except KeyError:
             return self._kernels.setdefault(row.name, self._find(row))
 

@@ -1,6 +1,19 @@
 """Every kernel, by row name."""
 
-from . import choices, elementwise, fft, indexing, linalg, products, reductions, selection, shape  # noqa: F401  (they register)
+from . import (  # noqa: F401  (they register)
+    choices,
+    creation,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    neural,
+    products,
+    recurrent,
+    reductions,
+    selection,
+    shape,
+)
 from .registry import KERNELS
 
 __all__ = ["KERNELS"]

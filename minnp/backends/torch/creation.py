@@ -1,0 +1,113 @@
+"""Kernels of arrays like another, of table look-up, and new arrays made on the device itself."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import cast, device_of, promote, refuse, to_torch
+from .indexing import flat_positions, getitem
+from .registry import kernel
+
+Tensor = torch.Tensor
+
+
+def _like(make: Callable) -> Callable:
+    def run(x: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
+        shape = x.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        return make(shape, dtype=x.dtype if dtype is None else to_torch(dtype), device=x.device)
+
+    return run
+
+
+kernel("zeros_like", "empty_like")(_like(torch.zeros))
+kernel("ones_like")(_like(torch.ones))
+kernel("stop_gradient")(lambda x: x)
+
+
+@kernel("last_write", bits=True)
+def last_write(x: Tensor, index: Any) -> Tensor:
+    """x[index], zero where a later element of the index names the same place."""
+    chosen = getitem(flat_positions(x.shape, x.device), index)
+    if not chosen.ndim:
+        return getitem(x, index)
+    flat = chosen.reshape(-1)
+    # amax, not a write: which of several writes to one place is the last one, a device does not promise
+    order = torch.arange(flat.numel(), device=x.device)
+    last = torch.full((x.numel(),), -1, device=x.device).scatter_reduce_(0, flat, order, "amax")
+    x = getitem(x, index)
+    return torch.where((last[flat] == order).reshape(chosen.shape), x, torch.zeros_like(x))
+
+
+@kernel(
+    "bincount", dtypes_of=lambda x, weights, *rest: (weights.dtype,) if type(weights) is Tensor else (promote(weights),)
+)
+def bincount(x: Any, weights: Any, minlength: int = 0) -> Tensor:
+    device = device_of((x, weights))
+    if type(x) is not Tensor or x.dtype.is_floating_point or x.dtype.is_complex or bool((x < 0).any()):
+        refuse("bincount of these values")
+    return torch.bincount(x.long(), cast(weights, torch.float64, device), minlength)
+
+
+@kernel("interp", dtypes_of=lambda x, xp, fp, *rest: (promote(x, xp, fp),))
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
+    device = device_of((x, xp, fp))
+    if promote(x, xp, fp).is_complex:
+        refuse("interp of complex numbers")
+    x, xp, fp = (cast(v, torch.float64, device) for v in (x, xp, fp))
+    n = xp.shape[0]
+    if n < 2:
+        refuse("interp in a table of one")
+    i = torch.searchsorted(xp.contiguous(), x.contiguous(), right=True).clamp(1, n - 1) - 1
+    slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i])
+    y = slope * (x - xp[i]) + fp[i]
+    y = torch.where(x == xp[n - 1], fp[n - 1], y)
+    y = torch.where(x < xp[0], fp[0] if left is None else float(left), y)
+    return torch.where(x > xp[n - 1], fp[n - 1] if right is None else float(right), y)
+
+
+# ------------------------------------------------------------------ new arrays
+def _shape(shape: Any) -> tuple[int, ...]:
+    return (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(map(operator.index, shape))
+
+
+def _filled(value: Any) -> Callable:
+    def make(device: torch.device, shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
+        return torch.full(_shape(shape), value, dtype=to_torch(dtype or float), device=device)
+
+    return make
+
+
+def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
+    if not isinstance(fill_value, (bool, int, float, complex)):
+        refuse("full of an array")
+    dtype = onp.asarray(fill_value).dtype if dtype is None else dtype
+    return cast(fill_value, to_torch(dtype), device).expand(_shape(shape)).clone()
+
+
+def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = float, order: str = "C") -> Tensor:
+    out = torch.zeros((n, n if m is None else m), dtype=to_torch(dtype), device=device)
+    torch.diagonal(out, k).fill_(1)
+    return out
+
+
+def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
+    if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or dtype not in (None, int, onp.int64):
+        refuse("arange of floats")  # NumPy's rounding of each element is its own
+    return torch.arange(*bounds, device=device)
+
+
+# by NumPy's name: (device, *NumPy's arguments) -> tensor
+CREATORS: dict[str, Callable] = {
+    "zeros": _filled(0),
+    "empty": _filled(0),
+    "ones": _filled(1),
+    "full": _full,
+    "eye": _eye,
+    "identity": lambda device, n, dtype=float: _eye(device, n, dtype=dtype),
+    "arange": _arange,
+}

@@ -1,0 +1,282 @@
+"""Kernels of minnp.npx: convolution, pooling, activations, softmax, normalisation, through oneDNN and cuDNN.
+
+Data is [N, C, *S], with one, two or three spatial axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as onp
+import torch
+from torch.nn import functional
+
+from .dtypes import TO_TORCH, cast, device_of, promote, refuse
+from .reductions import dims
+from .registry import kernel
+
+Tensor = torch.Tensor
+aten = torch.ops.aten
+Sizes = tuple[int, ...]
+CONV = (functional.conv1d, functional.conv2d, functional.conv3d)
+MAX_POOL = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
+
+
+def common(*arrays: Any) -> tuple:
+    """(the dtype all operands are computed in,): what their kernels are verified for."""
+    return (promote(*arrays),)
+
+
+def together(*arrays: Any) -> list[Tensor]:
+    """The operands in their common dtype."""
+    dtype, device = promote(*arrays), device_of(arrays)
+    return [cast(a, dtype, device) for a in arrays]
+
+
+def like(x: Tensor, shape: Any) -> Tensor:
+    """Something of x's dtype and of that shape, whose elements nobody reads."""
+    return x.new_empty(1).expand(shape)
+
+
+def inexact(x: Tensor) -> Tensor:
+    return x if x.dtype.is_floating_point else x.double()
+
+
+# ------------------------------------------------------------------ convolution
+@kernel("npx.conv", dtypes_of=common)
+def conv(x: Any, w: Any, stride: Sizes, pad: Sizes, dilate: Sizes, groups: int = 1) -> Tensor:
+    x, w = together(x, w)
+    if x.ndim != w.ndim or not 3 <= x.ndim <= 5:
+        refuse("a convolution of these shapes")
+    return CONV[x.ndim - 3](x, w, None, stride, pad, dilate, groups)
+
+
+def _backward(g: Tensor, x: Tensor, w: Tensor, params: dict, wanted: int) -> Tensor:
+    n = x.ndim - 2
+    mask = [wanted == 0, wanted == 1, False]
+    order = (params["stride"], params["pad"], params["dilate"], False, [0] * n, params.get("groups", 1))
+    return aten.convolution_backward(g, x, w, None, *order, mask)[wanted]
+
+
+@kernel("npx.conv_transpose", dtypes_of=common)
+def conv_transpose(x: Any, w: Any, size: Sizes, **params: Any) -> Tensor:
+    x, w = together(x, w)
+    target = like(x, (x.shape[0], w.shape[1] * params.get("groups", 1), *size))
+    return _backward(x.contiguous(), target, w, params, 0)
+
+
+@kernel("npx.conv_weight_grad", dtypes_of=common)
+def conv_weight_grad(x: Any, g: Any, kernel: Sizes, **params: Any) -> Tensor:
+    x, g = together(x, g)
+    target = like(x, (g.shape[1], x.shape[1] // params.get("groups", 1), *kernel))
+    return _backward(g.contiguous(), x, target, params, 1)
+
+
+# ------------------------------------------------------------------ pooling
+@kernel("npx.max_pool")
+def max_pool(x: Tensor, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> Tensor:
+    return MAX_POOL[len(kernel) - 1](x, kernel, stride, pad, 1, ceil)
+
+
+class Places:
+    """Where the elements of windows lie: flat spatial positions from offsets inside the windows, and back."""
+
+    def __init__(self, size: Sizes, out: Sizes, params: dict, device: torch.device) -> None:
+        self.size, self.kernel = tuple(size), params["kernel"]
+        self.start = []  # the first position of each window, along each axis
+        for axis, (o, s, p) in enumerate(zip(out, params["stride"], params["pad"], strict=True)):
+            start = torch.arange(o, device=device) * s - p
+            self.start.append(start.reshape((-1,) + (1,) * (len(out) - axis - 1)))
+
+    def split(self, flat: Tensor, shape: Sizes) -> list[Tensor]:
+        """Flat numbers in an array of `shape` as one coordinate for each axis."""
+        parts = []
+        for n in reversed(shape):
+            parts.append(flat % n)
+            flat = torch.div(flat, n, rounding_mode="floor")
+        return parts[::-1]
+
+    def offsets(self, flat: Tensor) -> Tensor:
+        """The number, in its window, of each flat position."""
+        out = torch.zeros_like(flat)
+        for at, start, k in zip(self.split(flat, self.size), self.start, self.kernel, strict=True):
+            out = out * k + (at - start)
+        return out
+
+    def positions(self, offsets: Tensor) -> tuple[Tensor, Tensor]:
+        """(flat position, whether it is inside the data) of each numbered element."""
+        flat, inside = torch.zeros_like(offsets), torch.ones_like(offsets, dtype=torch.bool)
+        for k, start, n in zip(self.split(offsets, self.kernel), self.start, self.size, strict=True):
+            at = start + k
+            inside &= (at >= 0) & (at < n)
+            flat = flat * n + at.clamp(0, n - 1)
+        return flat, inside
+
+
+@kernel("npx.max_pool_index")
+def max_pool_index(x: Tensor, y: Tensor, **params: Any) -> Tensor:
+    pool = MAX_POOL[len(params["kernel"]) - 1]
+    _, flat = pool(
+        x, params["kernel"], params["stride"], params["pad"], 1, params.get("ceil", False), return_indices=True
+    )
+    index = Places(x.shape[2:], y.shape[2:], params, x.device).offsets(flat)
+    index = torch.where(y > -torch.inf, index, 0)  # windows of NaN or -inf keep their first place
+    return index.to(TO_TORCH[onp.min_scalar_type(prod(params["kernel"]))])
+
+
+@kernel("npx.window_take")
+def window_take(x: Tensor, index: Tensor, **params: Any) -> Tensor:
+    flat, inside = Places(x.shape[2:], index.shape[2:], params, x.device).positions(index.long())
+    taken = x.flatten(2).gather(2, flat.flatten(2)).reshape(index.shape)
+    return torch.where(inside, taken, 0)
+
+
+@kernel("npx.window_put")
+def window_put(g: Tensor, index: Tensor, size: Sizes, **params: Any) -> Tensor:
+    flat, inside = Places(size, g.shape[2:], params, g.device).positions(index.long())
+    out = torch.zeros((*g.shape[:2], prod(size)), dtype=g.dtype, device=g.device)
+    out.scatter_add_(2, flat.flatten(2), torch.where(inside, g, 0).flatten(2))
+    return out.reshape(*g.shape[:2], *size)
+
+
+def _flat(x: Tensor, params: dict) -> tuple[Tensor, tuple]:
+    """(x, the arguments of torch's average pooling) with one spatial axis made two: torch cannot sum over one."""
+    one = len(params["kernel"]) == 1
+    sizes = [((1, *v) if one and name != "pad" else (0, *v) if one else v) for name, v in _sizes(params)]
+    return (x.unsqueeze(2) if one else x), (*sizes, params.get("ceil", False), True, 1)
+
+
+def _sizes(params: dict) -> list:
+    return [(name, tuple(params[name])) for name in ("kernel", "stride", "pad")]
+
+
+@kernel("npx.sum_pool")
+def sum_pool(x: Tensor, **params: Any) -> Tensor:
+    x, arguments = _flat(x, params)
+    y = (functional.avg_pool2d if x.ndim == 4 else functional.avg_pool3d)(x, *arguments)
+    return y.squeeze(2) if len(params["kernel"]) == 1 else y
+
+
+@kernel("npx.sum_unpool")
+def sum_unpool(g: Tensor, size: Sizes, **params: Any) -> Tensor:
+    g, arguments = _flat(g, params)
+    target = like(g, (*g.shape[:2], *((1, *size) if len(size) == 1 else size)))
+    back = aten.avg_pool2d_backward if g.ndim == 4 else aten.avg_pool3d_backward
+    y = back(g.contiguous(), target, *arguments)
+    return y.squeeze(2) if len(size) == 1 else y
+
+
+# ------------------------------------------------------------------ activations
+kernel("npx.relu")(torch.relu)
+
+
+@kernel("npx.leaky_relu")
+def leaky_relu(x: Tensor, slope: float = 0.25) -> Tensor:
+    return functional.leaky_relu(inexact(x), slope)
+
+
+@kernel("npx.elu")
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    return functional.elu(inexact(x), alpha)
+
+
+@kernel("npx.softplus")
+def softplus(x: Tensor) -> Tensor:
+    x = inexact(x)
+    return torch.relu(x) + torch.log1p(torch.exp(-torch.abs(x)))  # torch's own is linear beyond 20
+
+
+def _floating(run: Callable) -> Callable:
+    return lambda x: run(x if x.dtype.is_floating_point else x.double())
+
+
+for _name, _run in {
+    "sigmoid": torch.sigmoid,
+    "silu": functional.silu,
+    "erf": torch.erf,
+    "erfinv": torch.erfinv,
+    "gelu": functional.gelu,
+}.items():
+    kernel(f"npx.{_name}")(_floating(_run))
+
+
+@kernel("npx.smooth_l1")
+def smooth_l1(x: Tensor, scalar: float = 1.0) -> Tensor:
+    x, bend = inexact(x), 1 / scalar**2
+    size = torch.abs(x)
+    return torch.where(size < bend, x * x * (0.5 * scalar**2), size - 0.5 * bend)
+
+
+def _over_axes(one: Callable, several: Callable) -> Callable:
+    def run(x: Tensor, axis: Any = -1) -> Tensor:
+        x, over = inexact(x), dims(axis, x.ndim)
+        if len(over) == 1:
+            return one(x, over[0])
+        top = torch.amax(x, over, keepdim=True)
+        return several(x - torch.where(torch.isneginf(top), 0, top), over)
+
+    return run
+
+
+def _softmax(x: Tensor, over: tuple) -> Tensor:
+    y = torch.exp(x)
+    return y / y.sum(over, keepdim=True)
+
+
+kernel("npx.softmax")(_over_axes(torch.softmax, _softmax))
+kernel("npx.log_softmax")(
+    _over_axes(torch.log_softmax, lambda x, over: x - torch.log(torch.exp(x).sum(over, keepdim=True)))
+)
+
+
+# ------------------------------------------------------------------ normalisation
+def _per_channel(x: Tensor, gamma: Tensor, axes: Sizes) -> bool:
+    """Whether this is batch normalisation: one mean for each channel, the second axis."""
+    return x.ndim > 1 and tuple(axes) == (0, *range(2, x.ndim)) and gamma.numel() == x.shape[1]
+
+
+@kernel("npx.normalize", dtypes_of=common)
+def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
+    """y, mean, variance (biased) and 1 / sqrt(variance + eps)."""
+    x, gamma, beta = together(x, gamma, beta)
+    variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+    inverse = torch.rsqrt(variance + eps)
+    if _per_channel(x, gamma, axes):
+        flat = [v.reshape(-1) for v in (mean, variance, gamma, beta)]
+        return functional.batch_norm(x, *flat, False, 0.0, eps), mean, variance, inverse
+    return torch.addcmul(beta, (x - mean) * inverse, gamma), mean, variance, inverse
+
+
+def _summed(x: Tensor, shape: Sizes) -> Tensor:
+    over = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m]
+    return x.sum(over, keepdim=True) if over else x
+
+
+@kernel("npx.normalize_back", dtypes_of=common)
+def normalize_back(*values: Any, layout: tuple, axes: Sizes, eps: float) -> tuple:
+    flows, results, wanted = layout
+    values = together(*values)
+    given = iter(values[: sum(flows)])
+    gy, g_mean, g_var = (next(given) if flow else None for flow in flows)
+    _, mean, _, inverse = values[sum(flows) : sum(flows) + results]
+    x, gamma, beta = values[sum(flows) + results :]
+    if gy is not None and g_mean is None and g_var is None and _per_channel(x, gamma, axes):
+        flat = gamma.reshape(-1), None, None, mean.reshape(-1), inverse.reshape(-1)
+        gx, gw, gb = aten.native_batch_norm_backward(gy, x, *flat, True, eps, [bool(wanted[0]), True, True])
+        return gx if wanted[0] else None, gw.reshape(gamma.shape), gb.reshape(beta.shape)
+    gy = torch.zeros_like(x) if gy is None else gy
+    hat = (x - mean) * inverse
+    product = gy * hat
+    g_gamma, g_beta = _summed(product, gamma.shape), _summed(gy, beta.shape)
+    if not wanted[0]:
+        return None, g_gamma, g_beta
+    # the mean and the variance move with x too: take out of g what they absorb
+    along, gx = (product * gamma).mean(axes, keepdim=True), gy * gamma
+    level, count = gx.mean(axes, keepdim=True), prod(x.shape[a] for a in axes)
+    if g_var is not None:
+        along = along - g_var * (2 / count) / inverse / inverse
+    if g_mean is not None:
+        level = level - g_mean / count / inverse
+    return (gx - level - hat * along) * inverse, g_gamma, g_beta

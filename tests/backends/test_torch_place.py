@@ -1,0 +1,216 @@
+"""Arrays that live on a torch device: NumPy's semantics, gradients, and no copy to the host that nobody asked for."""
+
+import numpy as onp
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+
+import minnp  # noqa: E402
+import minnp.numpy as np  # noqa: E402
+from minnp import Context, grad, grad_and_loss, npx  # noqa: E402
+from minnp.core.value import Buffer  # noqa: E402
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "gpu", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")]
+    ),
+]
+
+
+@pytest.fixture(params=DEVICES)
+def there(request):
+    return Context(request.param, 0, "torch")
+
+
+def placed(x: onp.ndarray, context: Context):
+    with context:
+        return np.array(x)
+
+
+def on_place(x) -> bool:
+    return type(x._value) is Buffer if x._host is None else False
+
+
+def copies() -> int:
+    return sum(r["calls"] for r in minnp.report() if r["function"] == "copy to host")
+
+
+def test_new_arrays_live_on_the_device_and_results_stay(there):
+    with there:
+        x = np.ones((3, 4), dtype="f4")
+    assert on_place(x) and x.context == there
+    y = np.exp(x) @ x.T + 1
+    assert on_place(y) and y.dtype == onp.float32
+    assert (onp.asarray(y) == onp.exp(onp.ones((3, 4), "f4")) @ onp.ones((4, 3), "f4") + 1).all()
+
+
+def test_to_device_moves_there_and_back(there):
+    x = np.arange(6.0).reshape(2, 3)
+    y = x.to_device(there)
+    assert on_place(y) and y.shape == (2, 3)
+    back = y.to_device("cpu")
+    assert back._host is not None and (back == x).all()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__setitem__(0, 7),
+        lambda x: x[1].__iadd__(100),
+        lambda x: x[:, ::-2].__setitem__((slice(None), 0), -1),
+        lambda x: x.T.__setitem__(slice(1, 3), 5),
+        lambda x: x.reshape(-1)[3:8].__imul__(2),
+        lambda x: x[1:].T[::-1].__setitem__((0, 0), 9),
+        lambda x: x.__setitem__(x > 4, 0),
+        lambda x: x.__setitem__(([0, 2, 0], [1, 1, 1]), [1, 2, 3]),
+        lambda x: x.__setitem__((slice(None), [2, 0]), [[1.5, 2.5]]),
+        lambda x: x.fill(3),
+        lambda x: x.sort(axis=0),
+    ],
+    ids=range(11),
+)
+def test_writes_through_views_reach_the_root(there, write):
+    start = onp.arange(12.0).reshape(3, 4)
+    reference, ours = start.copy(), placed(start, there)
+    seen = ours[0]
+    write(reference)
+    write(ours)
+    assert on_place(ours)
+    assert (onp.asarray(ours) == reference).all()
+    assert (onp.asarray(seen) == reference[0]).all()
+
+
+def test_an_operator_result_is_no_view(there):
+    x = placed(onp.arange(6.0), there)
+    for copy in (x[[0, 1]], x[x > 2], +x, x.copy(), x.astype(x.dtype), np.concatenate([x, x])):
+        copy += 1
+    assert (onp.asarray(x) == onp.arange(6.0)).all()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: np.sum(np.tanh(w) ** 2),
+        lambda w: np.mean(np.log1p(np.exp(w @ w.T))),
+        lambda w: np.sum(w[1:, ::-1] * w[:-1]),
+        lambda w: np.sum(np.sort(w, axis=1)[:, 1] * w[:, 0]),
+        lambda w: np.max(w) * np.prod(w[0]) + np.std(w),
+        lambda w: np.sum(np.where(w > 0, w, 0.1 * w) * np.arange(4)),
+        lambda w: np.linalg.norm(np.linalg.inv(w[:, :3])),
+        lambda w: np.sum(np.abs(np.fft.fft(w)) ** 2),
+        lambda w: np.einsum("ij,kj->", w, w),
+        lambda w: np.sum(npx.softmax(w) * npx.relu(w)),
+        lambda w: np.sum(np.concatenate([w, w[[0, 0, 2]]]) ** 3),
+    ],
+    ids=range(11),
+)
+def test_gradients_are_the_hosts(there, f):
+    w = onp.random.RandomState(0).normal(size=(3, 4))
+    want, want_loss = grad_and_loss(f)(np.array(w))
+    got, loss = grad_and_loss(f)(placed(w, there))
+    assert on_place(got)
+    assert onp.allclose(onp.asarray(loss), onp.asarray(want_loss))
+    assert onp.allclose(onp.asarray(got), onp.asarray(want))
+
+
+def test_gradient_of_a_write_and_of_a_gradient(there):
+    def f(x):
+        y = np.zeros_like(x)
+        y[1:] = x[:-1] * x[1:]
+        y[0] += 2 * x[2]
+        return np.sum(y**2)
+
+    x = onp.array([1.0, -2.0, 3.0, 0.5])
+    second = grad(lambda x: np.sum(grad(f)(x) * np.arange(4.0)))
+    for g in (grad(f), second):
+        assert onp.allclose(onp.asarray(g(placed(x, there))), onp.asarray(g(np.array(x))))
+
+
+def test_a_training_step_copies_nothing_to_the_host(there):
+    r = onp.random.RandomState(0)
+    with there:
+        x, t = np.array(r.normal(size=(16, 8)).astype("f4")), np.array(r.randint(0, 3, 16))
+        w1, w2 = (np.array((0.1 * r.normal(size=s)).astype("f4")) for s in ((8, 12), (12, 3)))
+
+    def loss(w1, w2):
+        hidden = np.tanh(x @ w1)
+        scores = npx.log_softmax(hidden @ w2)
+        return -np.mean(scores[np.arange(16), t])
+
+    step = grad_and_loss(loss, argnum=[0, 1])
+    losses = []
+    for i in range(4):
+        if i == 1:
+            minnp.reset_report()
+        (g1, g2), value = step(w1, w2)
+        w1 -= 0.5 * g1
+        w2 -= 0.5 * g2
+        losses.append(value)
+    assert copies() == 0, str(minnp.report())
+    assert not [r for r in minnp.report() if r["why"]], str(minnp.report())
+    assert float(losses[-1]) < float(losses[0])
+    assert copies() == 2  # the two numbers just read
+
+
+def test_what_has_no_kernel_falls_back_with_its_gradient_and_says_so(there):
+    x = placed(onp.array([1.0 + 2j, 0.5 - 1j]), there)
+    minnp.reset_report()
+    y = x**2.5
+    assert on_place(y) and onp.allclose(onp.asarray(y), onp.array([1.0 + 2j, 0.5 - 1j]) ** 2.5)
+    (row,) = [r for r in minnp.report() if r["function"] == "power"]
+    assert row["backend"] == "numpy" and "not verified for c16" in row["why"] and row["moved"] == 32
+    assert __file__ in row["where"]
+
+
+def test_numpys_exceptions_come_through(there):
+    x = placed(onp.ones((2, 3)), there)
+    with pytest.raises(ValueError, match="broadcast"):
+        x + placed(onp.ones(4), there)
+    with pytest.raises(IndexError):
+        x[5]
+    with pytest.raises(onp.linalg.LinAlgError):
+        np.linalg.inv(placed(onp.zeros((2, 2)), there))
+    with pytest.raises(ValueError, match="integers to negative integer powers"):
+        placed(onp.array([2, 3]), there) ** -1
+    with pytest.raises(onp.exceptions.AxisError):
+        np.sum(x, axis=7)
+
+
+def test_dtypes_torch_has_not_stay_on_the_host(there):
+    with there:
+        s, d, q = np.array(["a", "b"]), np.array(["2020-01-01"], dtype="M8[D]"), np.ones(2, onp.longdouble)
+    assert not on_place(s) and not on_place(d) and not on_place(q)
+    assert (q + 1).dtype == onp.longdouble
+
+
+def test_promotion_is_numpys(there):
+    for a in (onp.int8, onp.uint16, onp.int64, onp.float16, onp.float32, onp.complex64, bool):
+        for b in (onp.int32, onp.uint8, onp.float32, onp.float64):
+            x, y = onp.ones(2, a), onp.ones(2, b)
+            for f in (onp.add, onp.true_divide, onp.multiply):
+                got = f(placed(x, there), placed(y, there))
+                assert got.dtype == f(x, y).dtype, (f, a, b)
+    assert (placed(onp.ones(2, "f4"), there) * 2.0).dtype == onp.float32
+
+
+def test_places_hold_no_autograd_graph(there):
+    x = placed(onp.ones(3), there)
+    grad(lambda x: np.sum(np.exp(x)))(x)
+    assert not (x * 2)._value.data.requires_grad
+
+
+def test_only_torch_raises_where_there_is_no_kernel():
+    with pytest.raises(minnp.errors.FallbackError), minnp.policy("only_torch"):
+        np.array([1j]) ** 2.5
+
+
+def test_prefer_torch_computes_on_numpys_own_memory():
+    x = np.arange(12.0).reshape(3, 4)
+    with minnp.policy("prefer_torch"):
+        minnp.reset_report()
+        y = np.exp(x[::-1]) + x.T.reshape(3, 4)
+        view = x[1]
+    assert y._host is not None and view.base is x
+    assert (y == onp.exp(onp.asarray(x)[::-1]) + onp.asarray(x).T.reshape(3, 4)).all()
+    assert {r["backend"] for r in minnp.report() if r["function"] in ("exp", "add")} == {"torch"}
