@@ -53,6 +53,13 @@ class Backend:
         """
         return None
 
+    def create(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""
+        return None
+
+    def seed(self, seed: Any) -> None:
+        """Start the stream of random numbers drawn at this place anew."""
+
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""
 
@@ -76,6 +83,15 @@ _REGISTRY = {
 }
 _LOADED: dict[str, Any] = {}
 _INSTALLED: list[str] | None = None
+SEED: Any = None  # what np.random.seed was last given: places that are made later start from it
+
+
+def seed(value: Any) -> None:
+    """Seed the random numbers drawn on every place."""
+    global SEED
+    SEED = value
+    for backend in _LOADED.values():
+        backend.seed(value)
 
 
 def names() -> tuple[str, ...]:

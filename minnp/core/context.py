@@ -5,9 +5,12 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as onp
+
 from .. import backends, errors
 from .array import handle, ndarray, read
 from .policy import current as current_policy
+from .primitive import primitive
 from .state import state
 from .value import Buffer, Host, concrete
 
@@ -27,7 +30,7 @@ class Context:
         self.device_type, self.device_id, self.backend = device_type, device_id, backend
 
     def __repr__(self) -> str:
-        return f"{self.device_type}({self.device_id})"
+        return f"{self.device_type}({self.device_id}{', ' + repr(self.backend) if self.backend else ''})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context) or (self.device_type, self.device_id) != (other.device_type, other.device_id):
@@ -119,8 +122,58 @@ def settle(result: Any, place: Any) -> Any:
 
 def context_of(self: ndarray) -> Context:
     """The context in which this array lives."""
-    value = concrete(read(self))
-    return Context(*value.backend.device) if type(value) is Buffer else cpu()
+    return _whereabouts(read(self))
 
 
 ndarray.context = property(context_of)
+
+
+# ------------------------------------------------------------------ moving arrays
+def target(device: Any) -> Context:
+    """The context a device is said by: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
+    if isinstance(device, Context):
+        return device
+    kind, _, number = str(device).partition(":")
+    if kind == "cpu":
+        return cpu()
+    return Context("gpu", int(number or 0), None if kind == "gpu" else "torch")
+
+
+def _moved(x: Any, context: Context) -> Any:
+    """A value's elements where the context says; itself where it lives there already."""
+    place = context.home
+    if type(x) is Buffer:
+        if x.backend is place:
+            return x
+        x = x.host()
+    return x if place is None else Buffer(place.from_host(onp.asarray(x)), place)
+
+
+TO_DEVICE = primitive(
+    "to_device",
+    _moved,
+    vjp=[lambda g, y, x, context: TO_DEVICE(g, context=_whereabouts(x))],
+    jvp="linear",
+    saves="in",
+    anywhere=True,
+    samples=lambda: [((onp.arange(3.0),), {"context": cpu()})],
+)
+
+
+def _whereabouts(value: Any) -> Context:
+    value = concrete(value)
+    return Context(*value.backend.device) if type(value) is Buffer else cpu()
+
+
+def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
+    """The array on another device: a Context such as minnp.gpu(0), or "cpu", "gpu:1", "cuda:1". Gradients flow back.
+
+    Raises BackendMissingError where no installed backend reaches the device.
+    """
+    return TO_DEVICE(self, context=target(device))
+
+
+def device(self: ndarray) -> str:
+    """Where the array lives, in words: "cpu" for NumPy's memory."""
+    where = _whereabouts(read(self))
+    return "cpu" if where == cpu() else repr(where)

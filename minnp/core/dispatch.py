@@ -56,7 +56,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             return _choose(row, values, params)
     if top is not None:
         return top.process(row, values, params)
-    if home is not None and not home.shares_host:
+    if home is not None and not home.shares_host and not row.anywhere:
         try:
             return on_place(home, row, values, params)
         except errors.BackendUnsupportedError as refusal:
@@ -69,6 +69,8 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
 
 def _choose(row: Primitive, values: Any, params: dict) -> Any:
     """Run a row on plain values with the best kernel the policy allows, and record which."""
+    if row.anywhere:
+        return row.numpy(*values, **params)
     home = next((v.backend for v in values if type(v) is Buffer), None)
     policy = policies.current()
     why = ""

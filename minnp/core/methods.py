@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import placed, public
+from . import context, placed, public
 from .array import concretize, handle, ndarray, on_view, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
@@ -74,6 +74,8 @@ METHODS = [n for n in _ALL if n not in vars(ndarray)]  # the rest is in attribut
 WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "setflags", "byteswap")
 for _name in METHODS:
     setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
+ndarray.to_device = context.to_device
+ndarray.device = property(context.device)
 
 
 @defines(onp.ndarray.astype)

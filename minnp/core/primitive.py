@@ -36,6 +36,7 @@ class Primitive:
               that costs less than the rule (reading a slice: O(slice), not O(array)); NumPy values only
     saves     what the rules read: "in" (arguments), "out" (result), "both", or "" (shapes and dtypes only). What is not
               saved reaches a rule as a Meta
+    anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
     shape     (metas, params) -> Meta of the result, or None: found by running the kernel on dummies
     flops     (metas, params, result meta) -> int floating point operations, or None: not counted
@@ -46,6 +47,7 @@ class Primitive:
 
     __slots__ = (
         "accumulate",
+        "anywhere",
         "calls",
         "elementwise",
         "flops",
@@ -112,6 +114,7 @@ DEFAULTS: dict[str, Any] = {
     "vjp": None,
     "jvp": None,
     "accumulate": None,
+    "anywhere": False,
     "saves": "both",
     "view": False,
     "shape": None,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as _onp
 
+from .. import backends as _backends
 from ..core.array import ndarray, read
 from ..core.dispatch import DEFINITIONS
 from ..core.namespace import lazy as _lazy
@@ -126,7 +127,14 @@ def default_rng(seed: Any = None) -> Generator:
     return Generator(_onp.random.default_rng(seed.asnumpy() if isinstance(seed, ndarray) else seed).bit_generator)
 
 
-_EXTRA: dict[str, Any] = {"Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}
+def seed(seed: Any = None) -> None:
+    """numpy.random.seed; random arrays made on a device start anew too."""
+    seed = seed.asnumpy() if isinstance(seed, ndarray) else seed
+    _onp.random.seed(seed)
+    _backends.seed(seed)
+
+
+_EXTRA: dict[str, Any] = {"seed": seed, "Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}
 for _name in _onp.random.__all__:
     _x = getattr(_onp.random, _name)
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):

@@ -5,10 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
 
-import minnp  # noqa: E402
-import minnp.numpy as np  # noqa: E402
-from minnp import Context, grad, grad_and_loss, npx  # noqa: E402
-from minnp.core.value import Buffer  # noqa: E402
+import minnp
+import minnp.numpy as np
+from minnp import Context, grad, grad_and_loss, npx
+from minnp.core.value import Buffer
 
 DEVICES = [
     "cpu",
@@ -42,7 +42,7 @@ def test_new_arrays_live_on_the_device_and_results_stay(there):
     assert on_place(x) and x.context == there
     y = np.exp(x) @ x.T + 1
     assert on_place(y) and y.dtype == onp.float32
-    assert (onp.asarray(y) == onp.exp(onp.ones((3, 4), "f4")) @ onp.ones((4, 3), "f4") + 1).all()
+    assert onp.allclose(onp.asarray(y), 4 * onp.e + 1)
 
 
 def test_to_device_moves_there_and_back(there):
@@ -153,6 +153,28 @@ def test_a_training_step_copies_nothing_to_the_host(there):
     assert copies() == 2  # the two numbers just read
 
 
+def test_the_device_draws_from_a_seeded_stream_of_its_own(there):
+    def draw():
+        np.random.seed(7)
+        with there:
+            return np.random.normal(size=(2, 3)), np.random.rand(4), np.random.randint(0, 9, size=5)
+
+    minnp.reset_report()
+    first, second = draw(), draw()
+    assert all(map(on_place, first))
+    assert not [r for r in minnp.report() if "copy" in r["function"]]
+    assert all((onp.asarray(a) == onp.asarray(b)).all() for a, b in zip(first, second, strict=True))
+    assert first[0].dtype == onp.float64 and first[2].dtype == onp.int64
+    np.random.seed(7)
+    assert (np.random.normal(size=3) == onp.random.RandomState(7).normal(size=3)).all()  # the host's is NumPy's
+
+
+def test_gradients_flow_through_to_device(there):
+    f = lambda x: np.sum(x.to_device(there) ** 2) * 1.0
+    g = grad(f)(np.array([1.0, 2.0]))
+    assert g._host is not None and (g == [2.0, 4.0]).all()
+
+
 def test_what_has_no_kernel_falls_back_with_its_gradient_and_says_so(there):
     x = placed(onp.array([1.0 + 2j, 0.5 - 1j]), there)
     minnp.reset_report()
@@ -171,7 +193,7 @@ def test_numpys_exceptions_come_through(there):
         x[5]
     with pytest.raises(onp.linalg.LinAlgError):
         np.linalg.inv(placed(onp.zeros((2, 2)), there))
-    with pytest.raises(ValueError, match="integers to negative integer powers"):
+    with pytest.raises(ValueError, match="[Ii]ntegers to negative integer powers"):
         placed(onp.array([2, 3]), there) ** -1
     with pytest.raises(onp.exceptions.AxisError):
         np.sum(x, axis=7)
@@ -211,6 +233,6 @@ def test_prefer_torch_computes_on_numpys_own_memory():
         minnp.reset_report()
         y = np.exp(x[::-1]) + x.T.reshape(3, 4)
         view = x[1]
-    assert y._host is not None and view.base is x
+    assert y._host is not None and onp.shares_memory(onp.asarray(view), onp.asarray(x))
     assert (y == onp.exp(onp.asarray(x)[::-1]) + onp.asarray(x).T.reshape(3, 4)).all()
     assert {r["backend"] for r in minnp.report() if r["function"] in ("exp", "add")} == {"torch"}

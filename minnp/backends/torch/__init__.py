@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as onp
 
+from ... import backends
 from ...core.primitive import TABLE
 from ...errors import BackendUnsupportedError
 from .. import Backend
@@ -40,6 +41,7 @@ class TorchBackend(Backend):
         self.device = ("cpu" if self.where.type == "cpu" else "gpu", self.where.index or 0, "torch")
         self._kernels: dict[str, Callable | None] = {}
         self._places: dict[Any, TorchBackend] = {}
+        self._generator: Any = None
 
     def __repr__(self) -> str:
         return f"TorchBackend({'' if self.shares_host else repr(str(self.where))})"
@@ -109,6 +111,33 @@ class TorchBackend(Backend):
     def synchronize(self) -> None:
         if self.where.type != "cpu":
             getattr(self.torch, self.where.type).synchronize()
+
+    # -------------------------------------------------------------- new arrays
+    def create(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """The tensor NumPy's function of this name would make, made here; None if it is not made here."""
+        from .creation import CREATORS
+        from .draws import DRAWS
+
+        try:
+            if name in CREATORS:
+                return CREATORS[name](self.where, *args, **kwargs)
+            return DRAWS[name](self.generator(), *args, **kwargs) if name in DRAWS else None
+        except (BackendUnsupportedError, TypeError):  # arguments that NumPy alone knows how to take or refuse
+            return None
+
+    def generator(self) -> Any:
+        if self._generator is None:
+            self._generator = self.torch.Generator(self.where)
+            self.seed(backends.SEED)
+        return self._generator
+
+    def seed(self, seed: Any) -> None:
+        """Start the stream of draws made here anew; None: from where nobody knows."""
+        for place in self._places.values():
+            place.seed(seed)
+        if self._generator is not None:
+            state = None if seed is None else int(onp.random.SeedSequence(seed).generate_state(1, "u8")[0] >> 1)
+            self._generator.seed() if state is None else self._generator.manual_seed(state)
 
     # -------------------------------------------------------------- memory
     def from_host(self, array: Any) -> Any:

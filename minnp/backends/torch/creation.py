@@ -71,13 +71,13 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 
 
 # ------------------------------------------------------------------ new arrays
-def _shape(shape: Any) -> tuple[int, ...]:
+def shape_of(shape: Any) -> tuple[int, ...]:
     return (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(map(operator.index, shape))
 
 
 def _filled(value: Any) -> Callable:
     def make(device: torch.device, shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
-        return torch.full(_shape(shape), value, dtype=to_torch(dtype or float), device=device)
+        return torch.full(shape_of(shape), value, dtype=to_torch(dtype or float), device=device)
 
     return make
 
@@ -86,7 +86,7 @@ def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None, 
     if not isinstance(fill_value, (bool, int, float, complex)):
         refuse("full of an array")
     dtype = onp.asarray(fill_value).dtype if dtype is None else dtype
-    return cast(fill_value, to_torch(dtype), device).expand(_shape(shape)).clone()
+    return cast(fill_value, to_torch(dtype), device).expand(shape_of(shape)).clone()
 
 
 def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = float, order: str = "C") -> Tensor:

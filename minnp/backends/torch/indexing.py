@@ -11,7 +11,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import refuse, scalar
+from .dtypes import from_host, refuse, scalar
 from .reductions import one_dim
 from .registry import KERNELS, kernel
 
@@ -143,6 +143,10 @@ def index_add(g: Tensor, shape: Any, index: Any) -> Tensor:
 def write_view(base: Tensor, new: Any, path: Any = (), index: Any = ..., **layout: Any) -> Tensor:
     """base with `new` written at `index` of the view that `path` leads to."""
     out = base.clone()
+    if type(new) is list or type(new) is tuple:
+        new = onp.asarray(new)
+    if type(new) is onp.ndarray and new.ndim:
+        new = from_host(new, base.device)
     new = new.to(base.dtype) if type(new) is Tensor else scalar(new, base.dtype, base.device)
     view = out
     for row, params in path:

@@ -1,0 +1,70 @@
+"""Random arrays made on the device, by its own generator: NumPy's distributions, not NumPy's stream.
+
+Under `with minnp.gpu(0):` the functions of np.random that are here draw there; `np.random.seed` seeds both streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .creation import shape_of
+from .dtypes import refuse, to_torch
+
+Tensor = torch.Tensor
+
+
+def _number(v: Any) -> float:
+    return v if type(v) in (int, float) else refuse("a distribution with arrays as parameters")
+
+
+def _uniform(g: torch.Generator, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
+    low, high = _number(low), _number(high)
+    return torch.rand(_sizes(size), generator=g, device=g.device, dtype=torch.float64) * (high - low) + low
+
+
+def _normal(g: torch.Generator, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Tensor:
+    loc, scale = _number(loc), _number(scale)
+    if scale < 0:
+        refuse("scale < 0")  # NumPy raises ValueError
+    return torch.randn(_sizes(size), generator=g, device=g.device, dtype=torch.float64) * scale + loc
+
+
+def _exponential(g: torch.Generator, scale: Any = 1.0, size: Any = None) -> Tensor:
+    scale = _number(scale)
+    if scale < 0:
+        refuse("scale < 0")
+    return torch.empty(_sizes(size), device=g.device, dtype=torch.float64).exponential_(generator=g) * scale
+
+
+def _randint(g: torch.Generator, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Tensor:
+    low, high = (0, low) if high is None else (low, high)
+    if type(low) is not int or type(high) is not int or not low < high:
+        refuse("randint with these bounds")
+    return torch.randint(low, high, _sizes(size), generator=g, device=g.device).to(to_torch(dtype))
+
+
+def _permutation(g: torch.Generator, x: Any) -> Tensor:
+    return torch.randperm(x, generator=g, device=g.device) if type(x) is int else refuse("a permutation of an array")
+
+
+def _sizes(size: Any) -> tuple[int, ...]:
+    return shape_of(size) if size is not None else refuse("a single draw, which NumPy returns as a number")
+
+
+# by NumPy's name: (generator, *NumPy's arguments) -> tensor
+DRAWS: dict[str, Callable] = {
+    "random.random": lambda g, size=None: _uniform(g, size=size),
+    "random.random_sample": lambda g, size=None: _uniform(g, size=size),
+    "random.rand": lambda g, *sizes: _uniform(g, size=sizes or None),
+    "random.randn": lambda g, *sizes: _normal(g, size=sizes or None),
+    "random.uniform": _uniform,
+    "random.normal": _normal,
+    "random.standard_normal": lambda g, size=None: _normal(g, size=size),
+    "random.exponential": _exponential,
+    "random.standard_exponential": lambda g, size=None: _exponential(g, size=size),
+    "random.randint": _randint,
+    "random.permutation": _permutation,
+}
