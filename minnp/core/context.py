@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as onp
 
 from .. import backends, errors
 from .array import handle, ndarray, read
+from .placed import free
 from .policy import current as current_policy
 from .primitive import primitive
 from .state import state
@@ -72,6 +74,9 @@ class Context:
         state.busy -= home is not None
 
 
+seed = backends.seed  # the random numbers drawn on places
+
+
 def cpu(device_id: int = 0) -> Context:
     """The host."""
     return Context("cpu", device_id)
@@ -103,6 +108,12 @@ def set_context(context: Context) -> None:
     new = (context, context.home)
     state.busy += (new[1] is not None) - (_global[1] is not None)
     _global = new
+
+
+def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
+    """What NumPy's function of this name makes out of no arrays of ours, at a place: made there, or `run` and moved."""
+    data = place.create(name, args, kwargs) if free() else None
+    return settle(run(), place) if data is None else handle(Buffer(data, place))
 
 
 def settle(result: Any, place: Any) -> Any:

@@ -87,10 +87,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
     if state.busy and not sources and (place := context.home()) is not None:
-        made = place.create(e.name, args, kwargs) if placed.free() else None
-        if made is not None:
-            return handle(Buffer(made, place))
-        return context.settle(_run(e, args, kwargs, sources, values, options), place)
+        return context.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
 
 

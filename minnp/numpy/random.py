@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as _onp
 
-from .. import backends as _backends
 from ..core.array import ndarray, read
+from ..core.context import seed as _seed_places
 from ..core.dispatch import DEFINITIONS
 from ..core.namespace import lazy as _lazy
 from ..core.public import WRITERS, entry, invoke
@@ -131,7 +131,7 @@ def seed(seed: Any = None) -> None:
     """numpy.random.seed; random arrays made on a device start anew too."""
     seed = seed.asnumpy() if isinstance(seed, ndarray) else seed
     _onp.random.seed(seed)
-    _backends.seed(seed)
+    _seed_places(seed)
 
 
 _EXTRA: dict[str, Any] = {"seed": seed, "Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}

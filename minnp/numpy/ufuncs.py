@@ -89,14 +89,14 @@ def _where(c: Any, a: Any, b: Any) -> onp.ndarray:
     """np.where; where one side is 0, by a product of bits with the truth: 15 times faster."""
     if type(c) is onp.ndarray and c.size > 1000 and c.dtype == bool:
         if type(b) is int and b == 0:
-            chosen = a
+            chosen, kept = a, c
         elif type(a) is int and a == 0:
-            chosen, c = b, ~c
+            chosen, kept = b, ~c
         else:
             return onp.where(c, a, b)
         bits = BITS.get(chosen.dtype) if type(chosen) is onp.ndarray and chosen.shape == c.shape else None
         if bits is not None:
-            return onp.multiply(chosen.view(bits), c).view(chosen.dtype)
+            return onp.multiply(chosen.view(bits), kept).view(chosen.dtype)
     return onp.where(c, a, b)
 
 

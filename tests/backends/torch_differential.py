@@ -232,6 +232,9 @@ def _power_sums(w: Any, x: Any) -> Any:
 
 CHECKS: dict[str, Callable] = {
     "sort": close(0),  # the order of 0.0 and -0.0 is left open
+    "argpartition": lambda got, want, args: disagreement(
+        *(onp.take_along_axis(args[0], i, -1)[..., 2] for i in (got, want))
+    ),
     "partition": lambda got, want, args: exact(onp.sort(got, None), onp.sort(want, None), args),
     "linalg.eigh": factors(lambda w, v, x: (v * w[..., None, :]) @ v.conj().swapaxes(-1, -2)),
     "linalg.eig": factors(lambda w, v, x: 1 + x @ v - v * w[..., None, :]),

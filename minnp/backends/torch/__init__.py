@@ -136,7 +136,7 @@ class TorchBackend(Backend):
         for place in self._places.values():
             place.seed(seed)
         if self._generator is not None:
-            state = None if seed is None else int(onp.random.SeedSequence(seed).generate_state(1, "u8")[0] >> 1)
+            state = None if seed is None else int(onp.random.SeedSequence(seed).generate_state(1, "u8")[0]) >> 1
             self._generator.seed() if state is None else self._generator.manual_seed(state)
 
     # -------------------------------------------------------------- memory
