@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,12 @@ def test_links_point_to_files():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if "://" not in target:
             assert (ROOT / target).exists(), f"README.md links to {target}"
+
+
+def test_run_explains_itself_and_refuses_what_it_does_not_know():
+    def run_script(*words):
+        return subprocess.run(["bash", str(ROOT / "run"), *words], capture_output=True, text=True, check=False)
+
+    assert run_script().returncode == 0
+    assert "./run test" in run_script("help").stdout
+    assert run_script("dance").returncode != 0
