@@ -12,6 +12,7 @@ from .core.forward import jvp
 from .core.function import Function
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
+from .core.jit import jit
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.public import LATE
 from .core.report import report, reset_report
@@ -49,6 +50,7 @@ __all__ = [
     "hessian",
     "hvp",
     "jacobian",
+    "jit",
     "jvp",
     "make_ggnvp",
     "memory_reuse",

@@ -265,6 +265,7 @@ def fallback(e: Entry, values: list, options: dict) -> Any:
             args, kwargs = fill(arguments, leaves)
             return host(*args, **kwargs)
 
+        kernel.host = host
         row = FALLBACKS[e.host] = Primitive(e.name, kernel, view=True)
     leaves: list = []
     arguments = freeze((tuple(values), options), leaves)

@@ -13,6 +13,7 @@ from ..core import attributes, interop, methods, operators
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
+from ..core.primitive import TABLE
 from ..core.ufunc import ufunc
 from . import (  # rows and definitions
     calls,
@@ -37,6 +38,7 @@ _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,
     "ufunc": ufunc,
     "flatiter": attributes.FlatIterator,
+    "rows": TABLE,
     "stop_gradient": stop_gradient,
     **_MINPY,
     **_CLASSES,

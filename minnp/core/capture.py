@@ -1,0 +1,225 @@
+"""Capture: a function runs once, on real values, and every row it binds becomes a node.
+
+What Python asks of a value on the way (`if x.sum() > 0`, `float(x)`, the length of a masked selection) is a guard: the
+graph holds where the answers are the same. jit.py runs such graphs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from .array import handle, ndarray, read
+from .dispatch import bind
+from .graph import Graph, Node, guard, pick
+from .primitive import TABLE, Meta, Primitive
+from .public import PUBLIC, fill
+from .state import capture, state
+from .trace import Trace
+from .tree import tree_flatten
+from .value import Buffer, Host, Tracer, concrete, overlapping
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Rows whose result's shape depends on data; so does that of every call without a row.
+DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
+
+
+class CaptureTrace(Trace):
+    """One capture: `node` of its tracers is the graph's node, `value` the real value (or a dummy under symbolic_trace).
+
+    graph      what was recorded
+    constants  name -> NumPy array (or other object) that the graph reads by get_attr
+    """
+
+    differentiable = False
+    __slots__ = ("constants", "graph", "known", "symbolic")
+
+    def __init__(self, symbolic: bool = False) -> None:
+        super().__init__()
+        self.graph, self.symbolic = Graph(), symbolic
+        self.constants: dict[str, Any] = {}
+        self.known: dict[int, tuple[Any, Node]] = {}
+
+    def __repr__(self) -> str:
+        return "capture"
+
+    # -------------------------------------------------------------- recording
+    def input(self, value: Any, name: str) -> Tracer:
+        self.lend(value)
+        node = self.graph.placeholder(name)
+        node.meta["value"] = Meta(value.shape, value.dtype)
+        return Tracer(self, value, node)
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        raw = [v.value if self._mine(v) else v for v in values]
+        inner = {k: _lift(v, self._value) for k, v in params.items()}
+        y = bind_below(row, raw, inner)
+        recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
+        args = tuple(_lift(v, self._reference) for v in values)
+        target: Any = row
+        host = getattr(row.numpy, "host", None)
+        if host is not None:  # a call that fell back: said as the user said it
+            args, recorded = fill(params["arguments"], args)
+            target = PUBLIC.get(host, host)
+        node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
+        node.meta["where"] = user_line()
+        if TABLE.get(row.name) is not row:
+            node.meta["effect"] = row.name.startswith("random.")
+        dynamic = row.name in DATA_SHAPED or (TABLE.get(row.name) is not row and bool(values))
+        if type(y) in (tuple, list):
+            node.meta["value"] = tuple(_meta(o) for o in y)
+            outs = []
+            for i, o in enumerate(y):
+                item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
+                outs.append(self._result(o, item, dynamic))
+            return type(y)(outs)
+        view = None
+        if row.view and values and self._mine(values[0]) and overlapping(concrete(y), concrete(values[0])):
+            view = (values[0], row, params)
+        return self._result(y, node, dynamic, view)
+
+    def _result(self, y: Any, node: Node, dynamic: bool, view: Any = None) -> Any:
+        if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
+            self._guard(node, "value", y)
+            return y
+        node.meta["value"] = _meta(y)
+        if dynamic and (node.target is not TABLE["getitem"] or _by_mask(node)):
+            self._guard(node, "shape", tuple(y.shape))
+        return Tracer(self, y, node, view)
+
+    def _mine(self, v: Any) -> bool:
+        return type(v) is Tracer and v.trace is self
+
+    def _value(self, v: Any) -> Any:
+        return v.value if self._mine(v) else v
+
+    def _reference(self, v: Any) -> Any:
+        """What a node holds for a value: its node, a constant by name, or the number itself."""
+        if self._mine(v):
+            return v.node
+        if isinstance(v, (Host, Buffer, Tracer)):
+            return self.constant(v)
+        return v
+
+    def constant(self, value: Any) -> Node:
+        """The get_attr node of an array made outside: held by reference, so that in-place updates are seen."""
+        found = self.known.get(id(value))
+        if found is None:
+            name = f"constant_{len(self.constants)}"
+            self.constants[name] = value
+            node = self.graph.get_attr(name)
+            node.meta.update(value=_meta(value), constant=value)
+            found = self.known[id(value)] = (value, node)
+        return found[1]
+
+    # -------------------------------------------------------------- guards
+    def concretize(self, value: Tracer, kind: type) -> Any:
+        if self.symbolic:
+            raise errors.CaptureError(
+                f"symbolic_trace met {kind.__name__}() of {value.node.name} ({_meta(value.value)!r}) at {user_line()}: "
+                "a branch on data has no one graph. Use np.where, or jit, which captures every path"
+            )
+        self._guard(value.node, "value", concrete(value))
+        return value.value
+
+    def _guard(self, node: Node, kind: str, expected: Any) -> None:
+        if isinstance(expected, Host):
+            expected = expected.copy()
+        self.graph.create_node("call_function", guard, (node, kind, expected), name="guard").meta["effect"] = True
+
+
+def bind_below(row: Primitive, raw: list, params: dict) -> Any:
+    """Run a row beneath the capture that is recording it."""
+    token = capture.set(None)
+    try:
+        return bind(row, raw, params)
+    finally:
+        capture.reset(token)
+
+
+def _by_mask(node: Node) -> bool:
+    found: list = []
+    _lift(node.kwargs.get("index"), lambda n: found.append(n) or n, leaf=Node)
+    return any(n.meta["value"].dtype == bool for n in found)
+
+
+def _meta(v: Any) -> Any:
+    return Meta(v.shape, v.dtype) if hasattr(v, "dtype") and hasattr(v, "shape") else v
+
+
+def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
+    """x with f(value) in the place of every value, through containers and slices."""
+    if isinstance(x, leaf):
+        return f(x)
+    t = type(x)
+    if t is tuple or t is list:
+        return t([_lift(v, f, leaf) for v in x])
+    if t is dict:
+        return {k: _lift(v, f, leaf) for k, v in x.items()}
+    if t is slice:
+        return slice(_lift(x.start, f, leaf), _lift(x.stop, f, leaf), _lift(x.step, f, leaf))
+    return x
+
+
+def user_line() -> str:
+    """file:line of the innermost frame outside this package."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+# ------------------------------------------------------------------ one capture
+class Captured:
+    """What a capture found: the graph, its constants, how to rebuild the result, and which inputs were written."""
+
+    __slots__ = ("constants", "graph", "rebuild", "written")
+
+    def __init__(self, graph: Graph, constants: dict, rebuild: Callable, written: list[int]) -> None:
+        self.graph, self.constants, self.rebuild, self.written = graph, constants, rebuild, written
+
+
+def capture_call(
+    f: Callable, leaves: list, rebuild: Callable, names: list[str], symbolic: bool = False
+) -> tuple[Captured, Any]:
+    """Run f with its array leaves replaced by tracers; returns (Captured, f's own result, decayed).
+
+    leaves    values of the arguments' leaves; arrays among them become inputs
+    rebuild   leaves -> (args, kwargs)
+    """
+    trace = CaptureTrace(symbolic)
+    boxed, roots = [], []
+    for value, name in zip(leaves, names, strict=True):
+        if isinstance(value, (Host, Buffer, Tracer)):
+            h = handle(trace.input(value, name))
+            boxed.append(h)
+            roots.append((h, h._value))
+        else:
+            boxed.append(value)
+    new_args, new_kwargs = rebuild(boxed)
+    state.busy += 1
+    token = capture.set(trace)
+    try:
+        out = f(*new_args, **new_kwargs)
+        parts, rebuild_out = tree_flatten(out)
+        values = [read(p) if type(p) is ndarray else p for p in parts]
+        written = [i for i, (h, before) in enumerate(roots) if read(h) is not before]
+        finals = [read(roots[i][0]) for i in written]
+        nodes = [trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v for v in (*values, *finals)]
+    finally:
+        capture.reset(token)
+        state.busy -= 1
+        trace.finish()
+    trace.graph.output(tuple(nodes))
+    for p in parts:
+        if type(p) is ndarray:
+            read(p)
+    for h, _ in roots:
+        read(h)
+    captured = Captured(trace.graph, trace.constants, rebuild_out, written)
+    return captured, (out, [roots[i][0] for i in written])

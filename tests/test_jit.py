@@ -1,0 +1,150 @@
+"""Captured and compiled code agrees with the same code run eagerly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+import pytest
+from test_fuzz_writes import make, run
+
+import minnp.numpy as np
+from minnp import grad, jit, vmap
+from minnp.errors import CaptureError
+
+X = onp.random.default_rng(1).uniform(0.2, 1, 4)
+
+
+def close(a: Any, b: Any) -> None:
+    onp.testing.assert_allclose(onp.asarray(a), onp.asarray(b), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_programs_jitted_and_differentiated(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        program, rng = make(seed, 12), onp.random.default_rng(seed)
+        f = lambda x: run(program, x, np)  # noqa: B023
+        with onp.errstate(all="ignore"):
+            compiled, derivative = jit(f), jit(grad(f))
+            for x in rng.uniform(-1, 1, (2, 3, 3)):
+                want, slope = float(f(np.array(x))), onp.asarray(grad(f)(np.array(x)))
+                if not onp.isfinite(want) or not onp.isfinite(slope).all() or abs(slope).max() > 1e8:
+                    continue
+                for _ in range(2):
+                    given = np.array(x)
+                    assert float(compiled(given)) == pytest.approx(want, rel=1e-9, abs=1e-9), f"program {seed}"
+                    assert onp.array_equal(onp.asarray(given), x)
+                    onp.testing.assert_allclose(onp.asarray(derivative(given)), slope, rtol=1e-8, atol=1e-8)
+                close(grad(compiled)(np.array(x)), slope)
+
+
+def test_every_branch_is_compiled_once() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        if x.sum() > 2:
+            return x * 2
+        n = 0
+        while float(x.max()) > 0.1 and n < 5:
+            x = x / 2
+            n += 1
+        return x + int(x.size) + sum(i for i in range(int(np.floor(x.sum() + 2))))
+
+    def eager(x: Any) -> Any:
+        return f.function(np.array(x))
+
+    for x in (X, X + 1, X / 8, X / 3, X, X / 8, X / 3, X + 2):
+        close(f(x), eager(x))
+    info = f.cache_info()
+    assert info["paths"] == info["captures"] == 3 and info["keys"] == 1
+
+
+def test_too_many_paths_raise_and_say_what_to_do() -> None:
+    f = jit(lambda x, k: x * k, limit=3)
+    for k in range(3):
+        close(f(X, k), X * k)
+    with pytest.raises(CaptureError, match="pass numbers that keep changing as arrays"):
+        f(X, 3)
+        f(X, 4)
+
+
+def test_arguments_written_in_place_are_written_back() -> None:
+    step = jit(lambda w, x: w.__isub__(0.1 * x).sum())
+    w, want = np.ones(4), onp.ones(4)
+    view = w[1:]
+    for _ in range(3):
+        want -= 0.1 * X
+        close(step(w, X), want.sum())
+        close(w, want)
+        close(view, want[1:])
+
+
+def test_outside_arrays_are_read_anew_and_may_not_be_written() -> None:
+    w = np.ones(4)
+    f = jit(lambda x: x * w)
+    close(f(X), X)
+    w *= 3
+    close(f(X), 3 * X)
+    with pytest.raises(CaptureError, match="made outside"):
+        jit(lambda x: w.__iadd__(x))(X)
+
+
+def test_random_draws_are_fresh_and_follow_the_seed() -> None:
+    f = jit(lambda x: x + np.random.rand(4))
+    np.random.seed(3)
+    first = [onp.asarray(f(X)) for _ in range(3)]
+    np.random.seed(3)
+    again = [onp.asarray(X + np.random.rand(4)) for _ in range(3)]
+    close(first, again)
+    assert not onp.array_equal(first[0], first[1])
+
+
+def test_trees_methods_closures_and_nesting() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = np.array(X)
+
+        @jit
+        def __call__(self, batch: dict) -> Any:
+            return {"y": batch["x"] * self.w, "n": (batch["x"].sum(), 3)}
+
+    model = Model()
+    for x in (X, X * 2):
+        out = model({"x": np.array(x)})
+        close(out["y"], x * X)
+        assert out["n"][1] == 3
+    inner = jit(lambda x: np.tanh(x) * x)
+    outer = jit(lambda x: inner(x).sum() + vmap(inner)(x).sum())
+    close(outer(X), 2 * (onp.tanh(X) * X).sum())
+    close(jit(grad(outer))(X), grad(outer)(X))
+    close(jit(vmap(inner))(X), onp.tanh(X) * X)
+
+
+def test_code_of_a_graph_runs_with_minnp_alone() -> None:
+    def f(x: Any) -> Any:
+        b = np.zeros((2, 4))
+        b[0] = x[::-1] ** 2
+        b[1, 1:] += np.exp(-x)[1:]
+        return np.concatenate((b, x[None] @ np.ones((4, 4)))).sum(axis=0) + np.where(x > 0.5, x, 0.0)
+
+    for g in (f, grad(lambda x: f(x).sum())):
+        lowered = jit(g).lower(X)
+        names: dict[str, Any] = {}
+        exec("import minnp.numpy as np\n" + lowered.code, names)
+        (out,) = names["forward"](np.array(X))
+        close(out, g(X))
+        lowered.graph.lint()
+    assert jit(f).lower(X).flops() > 0
+
+
+def test_a_capture_does_not_survive_an_exception() -> None:
+    from minnp.core.state import capture, state
+
+    before = state.busy
+
+    @jit
+    def fails(x: Any) -> Any:
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        fails(X)
+    assert state.busy == before and capture.get() is None
