@@ -139,8 +139,8 @@ def _show(x: Any, names: dict) -> str:
     """An argument in the generated code: nodes by name, plain literals as they are, anything else as a named object."""
     if isinstance(x, Node):
         return x.name
-    if isinstance(x, (bool, int, str, type(None))) or (isinstance(x, float) and x == x and abs(x) != float("inf")):
-        return f"({x!r})" if isinstance(x, (int, float)) and x < 0 else repr(x)
+    if type(x) in (bool, int, str, type(None)) or (type(x) is float and x == x and abs(x) != float("inf")):
+        return f"({x!r})" if type(x) in (int, float) and x < 0 else repr(x)
     if x is Ellipsis:
         return "..."
     holds: list = []
