@@ -21,7 +21,8 @@ VERBS = ("chases", "sees", "likes", "follows")
 BASE = dict(zip(VERBS, ("chase", "see", "like", "follow")))
 PARTICIPLE = dict(zip(VERBS, ("chased", "seen", "liked", "followed")))
 LABELS = ("entailment", "contradiction", "neutral")
-WORDS = ("<pad>", "the", "a", "that", "does", "not", "is", "by", *NOUNS, *ADJECTIVES, *VERBS, *BASE.values(), *PARTICIPLE.values())
+SMALL = ("the", "a", "that", "does", "not", "is", "by")
+WORDS = ("<pad>", *SMALL, *NOUNS, *ADJECTIVES, *VERBS, *BASE.values(), *PARTICIPLE.values())
 INDEX = {word: i for i, word in enumerate(WORDS)}
 SHIFT, REDUCE = 0, 1
 
@@ -95,7 +96,7 @@ def encoded(trees: list[Tree], length: int) -> tuple[Any, Any]:
 
 
 def dataset(count: int, seed: int = 0, length: int = 20) -> tuple[list, Any]:
-    """([premise words, premise moves, hypothesis words, hypothesis moves], labels), of sentences up to `length` words."""
+    """([premise words, its moves, hypothesis words, its moves], labels), of sentences up to `length` words."""
     rng = np.random.default_rng(seed)
     pairs = []
     while len(pairs) < count:
