@@ -14,8 +14,8 @@ from . import public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
 from .host import owned
+from .interop import array_function, array_ufunc
 from .primitive import TABLE
-from .public import array_function, array_ufunc
 from .state import state
 from .value import Buffer, Host, Tracer, concrete
 from .writing import write

@@ -378,24 +378,3 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
 
 
 _HOME = inspect.Parameter("home", inspect.Parameter.POSITIONAL_ONLY)
-
-
-# ------------------------------------------------------------------ NEP 13 and NEP 18
-def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
-    """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
-    known = PUBLIC.get(func)
-    if known is not None:
-        return known(*args, **kwargs)
-    return invoke(entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
-
-
-def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
-    out = kwargs.get("out")
-    if type(out) is tuple and len(out) == 1:
-        kwargs = {**kwargs, "out": out[0]}
-    known = PUBLIC.get(host)
-    if method == "__call__":
-        return known(*inputs, **kwargs) if known is not None else invoke(entry(host.__name__, host), inputs, kwargs)
-    if known is not None:
-        return getattr(known, method)(*inputs, **kwargs)
-    return invoke(entry(f"{host.__name__}.{method}", getattr(host, method)), inputs, kwargs)
