@@ -39,7 +39,7 @@ def test_a_line_says_what_a_function_is_made_of(lines):
 
 
 def test_a_fallback_raises_as_its_line_says(lines):
-    assert lines["random.gamma"][1:3] == ("fallback", "no: raises")
+    assert lines["random.gamma"].gradient.startswith("no: raises")
     with pytest.raises(minnp.errors.NotDifferentiableError, match=r"np.random.gamma has no gradient for argument 0"):
         minnp.grad(lambda x: np.sum(np.random.gamma(x)))(np.ones(3))
 

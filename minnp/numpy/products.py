@@ -13,26 +13,31 @@ from ..core.primitive import Meta, primitive
 from .arguments import as_array
 from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
-from .shaping import astype, broadcast_to, expand_dims, flip, reshape, swapaxes, transpose
+from .shaping import astype, broadcast_to, flip, reshape, swapaxes, transpose
 from .ufuncs import conjugate
 
 
 # ------------------------------------------------------------------ matmul
 def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
+    if b.ndim == 2:
+        return b @ g if a.ndim == 1 else g @ b.T
     if b.ndim == 1:
-        return g * b if a.ndim == 1 else expand_dims(g, axis=-1) * b
+        return g * b if a.ndim == 1 else g[..., None] * b
     if a.ndim == 1:
-        return reshape(b @ expand_dims(g, axis=-1), shape=b.shape[:-1])
+        return reshape(b @ g[..., None], shape=b.shape[:-1])
     return g @ swapaxes(b, axis1=-1, axis2=-2)
 
 
 def _matmul_right(g: Any, y: Any, a: Any, b: Any) -> Any:
+    if a.ndim == 2:
+        return g @ a if b.ndim == 1 else a.T @ g
     if a.ndim == 1:
-        return g * a if b.ndim == 1 else expand_dims(a, axis=-1) * expand_dims(g, axis=-2)
+        return g * a if b.ndim == 1 else a[:, None] * g[..., None, :]
     if b.ndim == 1:
-        return reshape(swapaxes(a, axis1=-1, axis2=-2) @ expand_dims(g, axis=-1), shape=(*a.shape[:-2], a.shape[-1]))
-    if b.ndim == 2 and a.ndim > 2:  # one product over all batches, not one per batch and a sum
+        return reshape(swapaxes(a, axis1=-1, axis2=-2) @ g[..., None], shape=(*a.shape[:-2], a.shape[-1]))
+    if b.ndim == 2:  # one product over all batches, not one per batch and a sum
         a, g = reshape(a, shape=(-1, a.shape[-1])), reshape(g, shape=(-1, g.shape[-1]))
+        return a.T @ g
     return swapaxes(a, axis1=-1, axis2=-2) @ g
 
 
