@@ -54,8 +54,8 @@ class MXNetBackend(Backend):
             return self._kernels.setdefault(name, self._find(name, row))
 
     def _find(self, name: str | None, row: Any) -> Any:
-        if self.shares_host and row.view and name not in COMPUTES:
-            return row.numpy  # looking at the memory another way is nothing that MXNet could do better
+        if self.shares_host and (row.view or name == "copy") and name not in COMPUTES:
+            return row.numpy  # copying or looking at the memory another way is nothing that MXNet could do better
         if name not in self._table or name not in self._verified:
             return None
         return self._make(name, self._table[name], self._verified[name])

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as onp
 
 from ...errors import BackendUnsupportedError
-from .capi import DLPACK, Call, Derivative, runtime
+from . import elementwise
+from .capi import Call, Derivative, runtime
 from .lowering import Lowered, Lowering, Meta, refuse
 
 Host = onp.ndarray
 SCALARS = (bool, int, float, onp.generic)
 OWN_DTYPE = {"where": 1}  # rows whose first arguments keep their dtype: the condition
+FLOAT = onp.dtype(float)
 MOST_ELEMENTS = 2**31 - 1  # MXNet's indices are 32-bit
 VALUE_BASED = onp.result_type(onp.ones(1, "f4"), 1e300) == onp.float64  # NumPy 1: a number's value decides the dtype
 
@@ -46,6 +48,7 @@ class Kernel:
     def __init__(self, name: str, lowering: Lowering, dtypes: Sequence[str]) -> None:
         self.name, self.lowering, self.dtypes = name, lowering, frozenset(dtypes)
         self.own = OWN_DTYPE.get(name, 0)
+        self.elementwise = name in elementwise.BINARY or name in elementwise.UNARY
         self.plans: dict[Any, Any] = {}
 
     def plan(self, values: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -68,7 +71,9 @@ class Kernel:
 
     def lowered(self, values: Sequence[Any], params: dict[str, Any]) -> Lowered:
         metas = [self.meta(v) for v in values]
-        for meta in metas:
+        for value, meta in zip(values, metas, strict=True):
+            if getattr(value, "dtype", FLOAT).kind not in "biuf":
+                raise refuse(f"MXNet has no {meta.dtype}")
             if 0 in meta.shape:
                 raise refuse("MXNet takes no empty arrays")
             if onp.prod(meta.shape, dtype=float) > MOST_ELEMENTS:
@@ -76,14 +81,9 @@ class Kernel:
         together = metas[self.own :]
         # numbers count as 1: what their value changes under NumPy 1 is refused at the call
         dtype = onp.result_type(*(self.like(v, meta) for v, meta in zip(values[self.own :], together, strict=True)))
-        for meta in together:
-            if meta.shape and meta.dtype != dtype.name and not (dtype.kind in "biuf" and meta.dtype in DLPACK):
-                raise refuse(f"MXNet has no {meta.dtype}")
         if dtype.name not in self.dtypes:
             raise refuse(f"{self.name} is not verified for {dtype.name}")
         metas = [*metas[: self.own], *(Meta(meta.shape, dtype.name) for meta in together)]
-        if any(meta.dtype not in DLPACK for meta in metas):
-            raise refuse(f"MXNet has no {metas[0].dtype}")
         lowered = self.lowering(metas, params)
         if lowered.before is None and sum(a.value is not None for a in lowered.arguments) != len(values):
             raise refuse(f"{len(values)} arguments")
@@ -135,6 +135,23 @@ class HostKernel(Kernel):
 
     def prepare(self, lowered: Lowered) -> HostPlan:
         return HostPlan(lowered)
+
+    def __call__(self, *values: Any, **params: Any) -> Any:
+        if self.elementwise:
+            first = values[0]
+            if type(first) is Host and not first.flags.c_contiguous and first.ndim > 1:
+                order = memory_order(first)
+                views = [v.transpose(order) if type(v) is Host and v.shape == first.shape else v for v in values]
+                if all(type(v) is not Host or not v.ndim or v.flags.c_contiguous for v in views):
+                    # All in the same order, such as Fortran's: so is NumPy's result, and nothing need be copied.
+                    result = super().__call__(*views, **params)
+                    return result.transpose(sorted(range(first.ndim), key=order.__getitem__))
+        return super().__call__(*values, **params)
+
+
+def memory_order(array: onp.ndarray) -> list[int]:
+    """The axes from the longest stride to the shortest: transposed so, an array without gaps is C-contiguous."""
+    return sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
 
 
 class HostPlan:
