@@ -91,15 +91,8 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     return _run(e, args, kwargs, sources, values, options)
 
 
-# Making an array of host data, or converting one, is nothing that a policy's backend could do better.
-MAKERS = {
-    *(onp.array, onp.asarray, onp.asanyarray, onp.ascontiguousarray, onp.asfortranarray, onp.asarray_chkfinite),
-    *(onp.copy, onp.full, onp.full_like, onp.zeros_like, onp.ones_like, onp.empty_like, onp.arange),
-}
-
-
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
-    special = state.busy and (capture.get() is not None or not (policy.current().plain or e.host in MAKERS))
+    special = state.busy and (capture.get() is not None or not (policy.current().plain or e.host in policy.MAKERS))
     if not special:
         for s in sources:
             if s._host is None or (s._root is not None and s._root._host is None and state.busy):
