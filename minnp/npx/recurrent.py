@@ -8,7 +8,7 @@ and every step works in place on its slices of a few large buffers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -67,23 +67,31 @@ def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: on
 
 
 # ------------------------------------------------------------------ LSTM
+INNER = [0, 1, 3, 2]  # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
+
+
 def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
-    gates = _project(x, w_x, b)
     steps, n, hidden = *x.shape[:2], h0.shape[-1]
-    hs, cs, tanh_cs = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(3))
-    recurrent, product = onp.empty((n, 4 * hidden), gates.dtype), onp.empty((n, hidden), gates.dtype)
     # sigmoid(a) = (1 + tanh(a/2)) / 2: with the halves in the weights, all four gates are one tanh
-    scale = onp.repeat(onp.array([0.5, 0.5, 1, 0.5], gates.dtype), hidden)
-    gates *= scale
-    weight = (w_h * scale[:, None]).T
+    half = onp.array([0.5, 0.5, 0.5, 1], w_x.dtype)[:, None, None]
+    # [4, I or H, H], contiguous: BLAS takes four square products faster than the transpose of a wide matrix
+    w_x, w_h = (w.reshape(4, hidden, -1)[INNER].swapaxes(1, 2) * half for w in (w_x, w_h))
+    gates = x.reshape(1, steps * n, -1) @ onp.ascontiguousarray(w_x)
+    gates += b.reshape(4, 1, hidden)[INNER] * half
+    gates = gates.reshape(4, steps, n, hidden)
+    w_h = onp.ascontiguousarray(w_h)
+    hs, cs, tanh_cs = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(3))
+    a, product = onp.empty((4, n, hidden), gates.dtype), onp.empty((n, hidden), gates.dtype)
     h, c = h0, c0
-    for z, h_next, c_next, tanh_c in zip(gates, hs, cs, tanh_cs, strict=True):
-        z += onp.matmul(h, weight, out=recurrent)
-        onp.tanh(z, out=z)
-        for a in (z[:, : 2 * hidden], z[:, 3 * hidden :]):
-            a *= 0.5
-            a += 0.5
-        i, f, g, o = _blocks(z, 4)
+    for t in range(steps):
+        z, h_next, c_next, tanh_c = gates[:, t], hs[t], cs[t], tanh_cs[t]
+        onp.matmul(h, w_h, out=a)
+        a += z
+        onp.tanh(a, out=a)
+        onp.multiply(a[:3], 0.5, out=z[:3])
+        z[:3] += 0.5
+        z[3] = a[3]
+        i, f, o, g = z
         onp.multiply(f, c, out=c_next)
         c_next += onp.multiply(i, g, out=product)
         onp.tanh(c_next, out=tanh_c)
@@ -97,33 +105,37 @@ def _lstm_back(
 ) -> tuple:
     ghs, gcs = g
     hs, cs, gates, tanh_cs = y
-    d = onp.empty_like(gates)
+    steps, n, hidden = hs.shape
+    d = onp.empty((steps, n, 4, hidden), gates.dtype)  # of the gates' sums, in the weights' order
+    a = onp.empty((4, n, hidden), gates.dtype)
     dh, dc = onp.zeros_like(hs[0]), onp.zeros_like(hs[0])
-    slope, product = onp.empty_like(dh), onp.empty_like(dh)
-    for t in range(len(hs) - 1, -1, -1):
-        i, f, cell, o = _blocks(gates[t], 4)
-        di, df, dcell, do = _blocks(d[t], 4)
-        two = 2 * hs.shape[-1]
+    product = onp.empty_like(dh)
+    for t in range(steps - 1, -1, -1):
+        z, tanh_c = gates[:, t], tanh_cs[t]
+        i, f, o, cell = z
+        di, df, do, dcell = a
         if ghs is not None:
             dh += ghs[t]
         if gcs is not None:
             dc += gcs[t]
-        _slope_of_tanh(tanh_cs[t], slope)
-        slope *= o
-        slope *= dh
-        dc += slope
-        _slope_of_sigmoid(gates[t][:, :two], d[t][:, :two])
+        _slope_of_sigmoid(z[:3], a[:3])
+        _slope_of_tanh(cell, dcell)
+        _slope_of_tanh(tanh_c, product)
+        product *= o
+        product *= dh
+        dc += product
         di *= onp.multiply(dc, cell, out=product)
         df *= onp.multiply(dc, cs[t - 1] if t else c0, out=product)
-        _slope_of_tanh(cell, dcell)
+        do *= onp.multiply(dh, tanh_c, out=product)
         dcell *= onp.multiply(dc, i, out=product)
-        _slope_of_sigmoid(o, do)
-        do *= onp.multiply(dh, tanh_cs[t], out=product)
         dc *= f
-        onp.matmul(d[t], w_h, out=dh)
+        for k, part in zip(INNER, a, strict=True):
+            d[t, :, k] = part
+        onp.matmul(d[t].reshape(n, -1), w_h, out=dh)
+    d = d.reshape(steps, n, -1)
     gx, gw_x = _input_grads(wanted, d, x, w_x)
-    flat = d.reshape(-1, d.shape[-1])
-    return gx, dh, dc, gw_x, flat.T @ _before(h0, hs).reshape(len(flat), -1), flat.sum(axis=0)
+    flat = d.reshape(steps * n, -1)
+    return gx, dh, dc, gw_x, flat.T @ _before(h0, hs).reshape(steps * n, -1), flat.sum(axis=0)
 
 
 def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
@@ -135,8 +147,9 @@ def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tupl
         c = f * c + i * g
         tanh_c = tanh(c)
         h = o * tanh_c
-        steps.append((h, c, concatenate(i, f, g, o, axis=-1), tanh_c))
-    return tuple(stack(*parts, axis=0) for parts in zip(*steps, strict=True))
+        steps.append((h, c, stack(i, f, o, g, axis=0), tanh_c))
+    hs, cs, gates, tanh_cs = zip(*steps, strict=True)
+    return stack(*hs, axis=0), stack(*cs, axis=0), stack(*gates, axis=1), stack(*tanh_cs, axis=0)
 
 
 # ------------------------------------------------------------------ GRU
@@ -244,13 +257,13 @@ def _simple_definition(x: Any, h: Any, w_x: Any, w_h: Any, b: Any, activation: s
 
 
 # ------------------------------------------------------------------ rows
-def _facts(gates: int, kept: Sequence[int], states: int, biases: int, *cases: dict) -> dict:
-    """Shape, cost and samples of a layer with so many gates; `kept` are the widths, in H, of all it returns."""
+def _facts(gates: int, returns: Callable, states: int, biases: int, *cases: dict) -> dict:
+    """Shape, cost and samples of a layer with so many gates; `returns` (T, N, H) gives the shapes of all it returns."""
 
     def shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
         (steps, n, _), hidden = metas[0].shape, metas[1].shape[-1]
         dtype = onp.result_type(*(m.dtype for m in metas))
-        return tuple(Meta((steps, n, k * hidden), dtype) for k in kept)
+        return tuple(Meta(shape, dtype) for shape in returns(steps, n, hidden))
 
     def flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
         (steps, n, inputs), hidden = metas[0].shape, metas[1].shape[-1]
@@ -265,13 +278,22 @@ def _facts(gates: int, kept: Sequence[int], states: int, biases: int, *cases: di
     return {"shape": shape, "flops": flops, "samples": samples}
 
 
-lstm = fused("npx.lstm", _lstm, _lstm_back, _lstm_definition, main=2, **_facts(4, (1, 1, 4, 1), 2, 1, {}))
-gru = fused("npx.gru", _gru, _gru_back, _gru_definition, main=1, **_facts(3, (1, 3, 1), 1, 2, {}))
+lstm = fused(
+    "npx.lstm", _lstm, _lstm_back, _lstm_definition, main=2, **_facts(4, lambda *s: (s, s, (4, *s), s), 2, 1, {})
+)
+gru = fused(
+    "npx.gru",
+    _gru,
+    _gru_back,
+    _gru_definition,
+    main=1,
+    **_facts(3, lambda t, n, h: ((t, n, h), (t, n, 3 * h), (t, n, h)), 1, 2, {}),
+)
 simple_rnn = fused(
     "npx.simple_rnn",
     _simple,
     _simple_back,
     _simple_definition,
     main=1,
-    **_facts(1, (1,), 1, 1, {"activation": "tanh"}, {"activation": "relu"}),
+    **_facts(1, lambda *s: (s,), 1, 1, {"activation": "tanh"}, {"activation": "relu"}),
 )
