@@ -1,9 +1,9 @@
 """Convolution, its transpose and its weight gradient: three rows that are each other's derivatives, to any order.
 
 All three are a gather of windows into columns (or the scatter back) and one BLAS product, over chunks of the batch
-small enough that the columns stay in cache. At stride 1 the gather copies whole padded images shifted by the kernel
-offset: long contiguous runs, and a few columns too many, which are dropped. Data is [N, C, *S], weights
-[O, C/groups, *K], with one, two or three spatial axes.
+small enough that both stay in cache. The gather is done in two steps: shifted copies of the images for each place in
+the kernel's last axis; then all windows along the other axes, which are long contiguous runs of those copies. Data is
+[N, C, *S], weights [O, C/groups, *K], with one, two or three spatial axes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from ..core.primitive import Meta, primitive
 from ..numpy.facts import from_cost
 
 Sizes = tuple[int, ...]
-CHUNK_BYTES = 1 << 20  # columns of one chunk: what a level-2 cache holds
+CHUNK_BYTES = 1 << 20  # columns and results of one chunk: what a level-2 cache holds,
+WIDTH = 1024  # but at least so many columns, for BLAS to make up for reading the weights
 
 
 def output_size(size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, dilate: Sizes) -> Sizes:
@@ -31,71 +32,79 @@ def output_size(size: Sizes, kernel: Sizes, stride: Sizes, pad: Sizes, dilate: S
 
 # ------------------------------------------------------------------ columns
 class Columns:
-    """The windows of `n` images [n, C, *S] as a matrix [groups, C/groups * K, n * grid], and back.
+    """The windows of n images [n, C, *S] as a matrix [groups, C/groups * K, n * out], and back.
 
-    `grid` is the output size, or at stride 1 the padded image's (see the module's docstring).
+    shifted   [C, K[-1], n, *padded, out[-1]]: for each place in the kernel's last axis, what the windows see there
+    windows   a view of it, [C, *K, n, *out]
     """
 
     def __init__(self, n: int, channels: int, size: Sizes, dtype: Any, kernel: Sizes, stride: Sizes, pad: Sizes,
                  dilate: Sizes, groups: int) -> None:  # fmt: skip
+        self.n, self.kernel = n, kernel
         self.out = output_size(size, kernel, stride, pad, dilate)
-        self.n, self.groups, self.kernel = n, groups, kernel
-        padded = tuple(s + 2 * p for s, p in zip(size, pad, strict=True))
-        self.shifted = set(stride) == {1} and 2 * prod(padded) <= 3 * prod(self.out)
-        self.grid = padded if self.shifted else self.out
-        steps = [prod(padded[i + 1 :]) for i in range(len(padded))]  # elements from one index to the next, per axis
-        reach = sum((k - 1) * d * s for k, d, s in zip(kernel, dilate, steps, strict=True))
-        self.flat = onp.zeros((channels, n * prod(padded) + reach), dtype)
-        self.images = self.flat[:, : n * prod(padded)].reshape(channels, n, *padded)
-        self.inner = self.images[(..., *(slice(p, p + s) for p, s in zip(pad, size, strict=True)))]
-        across, item = self.flat.strides
-        offsets = [d * s * item for d, s in zip(dilate, steps, strict=True)]
-        if self.shifted:
-            shape, strides = (n * prod(padded),), (item,)
-        else:
-            shape = (n, *self.out)
-            strides = (prod(padded) * item, *(s * step * item for s, step in zip(stride, steps, strict=True)))
+        padded = tuple(s + 2 * p for s, p in zip(size[:-1], pad, strict=False))
+        self.shifted = onp.zeros((channels, kernel[-1], n, *padded, self.out[-1]), dtype)
+        inside = tuple(slice(p, p + s) for p, s in zip(pad, size[:-1], strict=False))
+        self.copies = []  # (index into shifted, index into images), for each place in the last axis that is not all pad
+        for k in range(kernel[-1]):
+            start = k * dilate[-1] - pad[-1]  # where the first window sees the image
+            first = max(0, -(start // stride[-1]))
+            count = min(self.out[-1], (size[-1] - 1 - start) // stride[-1] + 1) - first
+            if count > 0:
+                start += first * stride[-1]
+                seen = slice(start, start + (count - 1) * stride[-1] + 1, stride[-1])
+                self.copies.append(((slice(None), k, slice(None), *inside, slice(first, first + count)), (..., seen)))
+        across, along, image, *rows, item = self.shifted.strides
+        offsets = [d * r for d, r in zip(dilate, rows, strict=False)]
+        steps = [s * r for s, r in zip(stride, rows, strict=False)]
         self.windows = onp.lib.stride_tricks.as_strided(
-            self.flat, (channels, *kernel, *shape), (across, *offsets, *strides)
+            self.shifted,
+            (channels, *kernel, n, *self.out),
+            (across, *offsets, along, image, *steps, item),
         )
-        self.matrix_shape = (groups, channels // groups * prod(kernel), n * prod(self.grid))
+        self.matrix_shape = (groups, channels // groups * prod(kernel), n * prod(self.out))
         self.columns: onp.ndarray | None = None
 
     def gather(self, x: onp.ndarray) -> onp.ndarray:
         """The columns of x [n, C, *S]."""
-        self.inner[...] = x.swapaxes(0, 1)
-        if self.shifted and prod(self.kernel) == 1:
-            return self.flat.reshape(self.matrix_shape)
+        images = x.swapaxes(0, 1)
+        for place, seen in self.copies:
+            self.shifted[place] = images[seen]
+        if self.windows.flags.c_contiguous:
+            return self.windows.reshape(self.matrix_shape)
         if self.columns is None:
-            self.columns = onp.empty(self.windows.shape, self.flat.dtype)
+            self.columns = onp.empty(self.windows.shape, self.shifted.dtype)
         onp.copyto(self.columns, self.windows)
         return self.columns.reshape(self.matrix_shape)
 
-    def scatter(self, matrix: onp.ndarray) -> onp.ndarray:
-        """The sum of columns back into their places: a view [n, C, *S], valid until the next call."""
-        self.flat.fill(0)
+    def scatter(self, matrix: onp.ndarray, out: onp.ndarray) -> None:
+        """The sum of columns back into their places in out [n, C, *S]."""
+        self.shifted.fill(0)
         columns = matrix.reshape(self.windows.shape)
-        for offset in product(*map(range, self.kernel)):
+        for offset in product(*map(range, self.kernel[:-1])):
             target = self.windows[(slice(None), *offset)]
             target += columns[(slice(None), *offset)]
-        return self.inner.swapaxes(0, 1)
+        out[...] = 0
+        images = out.swapaxes(0, 1)
+        for place, seen in self.copies:
+            target = images[seen]
+            target += self.shifted[place]
 
-    def crop(self, matrix: onp.ndarray) -> onp.ndarray:
-        """[groups, O/groups, n * grid] as [n, O, *out]."""
-        result = matrix.reshape(-1, self.n, *self.grid)
-        return result[(..., *map(slice, self.out))].swapaxes(0, 1)
+    def results(self, matrix: onp.ndarray) -> onp.ndarray:
+        """[groups, O/groups, n * out] as [n, O, *out]."""
+        return matrix.reshape(-1, self.n, *self.out).swapaxes(0, 1)
 
-    def spread(self, g: onp.ndarray) -> onp.ndarray:
-        """The inverse of crop, with zeros in the dropped columns."""
-        matrix = (onp.zeros if self.shifted else onp.empty)((g.shape[1], self.n, *self.grid), self.flat.dtype)
-        matrix[(..., *map(slice, self.out))] = g.swapaxes(0, 1)
-        return matrix.reshape(self.groups, g.shape[1] // self.groups, -1)
+    def products(self, g: onp.ndarray) -> onp.ndarray:
+        """The inverse of results."""
+        matrix = onp.ascontiguousarray(g.swapaxes(0, 1), self.shifted.dtype)
+        return matrix.reshape(self.matrix_shape[0], -1, self.matrix_shape[2])
 
 
-def _chunks(batch: int, channels: int, size: Sizes, dtype: Any, kernel: Sizes, stride: Sizes, pad: Sizes,
+def _chunks(batch: int, channels: int, filters: int, size: Sizes, dtype: Any, kernel: Sizes, stride: Sizes, pad: Sizes,
             dilate: Sizes, groups: int) -> Iterator[tuple[slice, Columns]]:  # fmt: skip
     pixels = prod(output_size(size, kernel, stride, pad, dilate))
-    step = max(1, min(batch, CHUNK_BYTES // max(1, channels * prod(kernel) * pixels * dtype.itemsize)))
+    in_cache = CHUNK_BYTES // max(1, (channels * prod(kernel) + filters) * pixels * dtype.itemsize)
+    step = max(1, min(batch, max(in_cache, WIDTH // max(1, pixels))))
     columns = None
     for start in range(0, batch, step):
         n = min(step, batch - start)
@@ -128,11 +137,11 @@ def _conv(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes, groups: i
     y = onp.empty((x.shape[0], w.shape[0], *out), dtype)
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False)
     result = None
-    for batch, columns in _chunks(x.shape[0], x.shape[1], size, work, kernel, stride, pad, dilate, groups):
+    for batch, columns in _chunks(x.shape[0], x.shape[1], w.shape[0], size, work, kernel, stride, pad, dilate, groups):
         matrix = columns.gather(x[batch])
         if result is None or result.shape[-1] != matrix.shape[-1]:
             result = onp.empty((*weight.shape[:2], matrix.shape[-1]), work)
-        y[batch] = columns.crop(onp.matmul(weight, matrix, out=result))
+        y[batch] = columns.results(onp.matmul(weight, matrix, out=result))
     return y
 
 
@@ -160,8 +169,8 @@ def _conv_transpose(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes,
         return _conv(x, turned, stride=stride, pad=back, dilate=dilate, groups=groups)
     y = onp.empty((x.shape[0], channels, *size), dtype)
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False).swapaxes(1, 2)
-    for batch, columns in _chunks(x.shape[0], channels, size, work, kernel, stride, pad, dilate, groups):
-        y[batch] = columns.scatter(weight @ columns.spread(x[batch]))
+    for batch, columns in _chunks(x.shape[0], channels, w.shape[0], size, work, kernel, stride, pad, dilate, groups):
+        columns.scatter(weight @ columns.products(x[batch]), y[batch])
     return y
 
 
@@ -170,8 +179,10 @@ def _conv_weight_grad(x: Any, g: Any, *, kernel: Sizes, stride: Sizes, pad: Size
     x, g = onp.asarray(x), onp.asarray(g)
     dtype, work = _working(x, g)
     total = onp.zeros((groups, g.shape[1] // groups, x.shape[1] // groups * prod(kernel)), work)
-    for batch, columns in _chunks(x.shape[0], x.shape[1], x.shape[2:], work, kernel, stride, pad, dilate, groups):
-        total += columns.spread(g[batch]) @ columns.gather(x[batch]).swapaxes(1, 2)
+    for batch, columns in _chunks(
+        x.shape[0], x.shape[1], g.shape[1], x.shape[2:], work, kernel, stride, pad, dilate, groups
+    ):
+        total += columns.products(g[batch]) @ columns.gather(x[batch]).swapaxes(1, 2)
     return total.reshape(g.shape[1], x.shape[1] // groups, *kernel).astype(dtype, copy=False)
 
 

@@ -84,33 +84,44 @@ def _max_pool(x: Any, **params: Any) -> onp.ndarray:
     return onp.array(y) if onp.may_share_memory(x, y) else y
 
 
+def _mask(condition: onp.ndarray, dtype: Any) -> onp.ndarray:
+    """All bits set where the condition holds, in a signed integer type: to select by `&`, which is 5 times as fast as
+    a masked copy, and keeps NaN and inf out of what is not selected."""
+    return onp.negative(condition.view(onp.int8)).astype(dtype)
+
+
+def _bits(x: onp.ndarray) -> onp.ndarray:
+    """The memory of x as integers."""
+    return x.view(f"i{x.itemsize}")
+
+
 def _max_pool_index(x: Any, y: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
     padded = windows.embed(x, _lowest(x.dtype))
-    index = onp.zeros(y.shape, onp.min_scalar_type(prod(windows.kernel)))
+    index = onp.zeros(y.shape, onp.min_scalar_type(-prod(windows.kernel)))  # a signed type
     for k, at in reversed(list(windows.offsets())):
-        onp.copyto(index, k, where=~(padded[at] < y), casting="unsafe")  # not `==`: a NaN window keeps its first place
+        below = _mask(padded[at] < y, index.dtype)  # not `!=`: a window with a NaN keeps its first place
+        index &= below
+        index |= onp.bitwise_and(onp.invert(below, out=below), k)
     return index
 
 
 def _window_take(x: Any, index: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
-    padded = windows.embed(x, 0)
-    y = onp.zeros(index.shape, x.dtype)
+    padded, y = windows.embed(x, 0), onp.zeros(index.shape, x.dtype)
+    source, target = _bits(padded), _bits(y)
     for k, at in windows.offsets():
-        onp.copyto(y, padded[at], where=index == k)
+        target |= source[at] & _mask(index == k, target.dtype)
     return y
 
 
 def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
     windows = Windows(size, **params)
     padded = onp.zeros((*g.shape[:2], *windows.padded), g.dtype)
-    apart = all(s >= k for s, k in zip(windows.stride, windows.kernel, strict=True))
+    bits = _bits(g)
     for k, at in windows.offsets():
-        if apart:
-            onp.copyto(padded[at], g, where=index == k)
-        else:
-            onp.add(padded[at], g, out=padded[at], where=index == k)
+        target = padded[at]
+        target += (bits & _mask(index == k, bits.dtype)).view(g.dtype)
     return padded[windows.inner]
 
 
