@@ -12,7 +12,7 @@ from ..core.dispatch import DEFINITIONS, defines
 from ..core.primitive import Primitive
 from . import factors, systems
 from .arguments import as_array, spelled
-from .facts import axes_of
+from .facts import NUMPY_2, axes_of
 from .indexing import take_along_axis
 from .rebound import rebound
 from .reductions import max_, min_, sum_
@@ -137,8 +137,19 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
     return out if keepdims else out.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
+@defines(la.cond)
+def _cond(x: Any, p: Any = None) -> Any:
+    x = as_array(x)
+    if p in (None, 2, -2):
+        values = factors.svdvals(x)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    out = _norm(x, p, (-2, -1)) * _norm(systems.inv(x), p, (-2, -1))
+    return out if NUMPY_2 or x.dtype.kind != "c" else astype(out, dtype=x.dtype)  # NumPy 1 answers in x's dtype
+
+
 # ------------------------------------------------------------------ NumPy's own Python
-REBOUND = "cond cross diagonal matmul matrix_norm matrix_power matrix_transpose multi_dot outer tensordot tensorinv "
+REBOUND = "cross diagonal matmul matrix_norm matrix_power matrix_transpose multi_dot outer tensordot tensorinv "
 REBOUND += "tensorsolve trace vecdot vector_norm"
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
