@@ -1,4 +1,4 @@
-"""Function: a symbol of a backend (an `mx.sym`) as one differentiable operator inside a NumPy program."""
+"""Function: a symbol of a backend (an `mx.sym`, a torch module) as one differentiable operator in a NumPy program."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ class Function:
         conv = Function(net, input_shapes={"x": (8, 3, 10, 10)})
         y = conv(x=x, conv_weight=w, conv_bias=b)
 
-    symbol        bound once for each combination of shapes, and reused
+    symbol        an `mx.sym`, bound once for each combination of shapes and reused; or a torch nn.Module or function of
+                  tensors. A module's parameters "layer.0.weight" are arguments too, layer_0_weight; those not given are
+                  the module's own, held fixed (get_values() has them, to start training from)
     input_shapes  of the inputs: what follows for the parameters and results is known before the first call. Later calls
                   may have other shapes (another batch size) as long as they fit the symbol
     name          in error messages and in the dispatch report
 
-    It computes in the floating dtype NumPy would choose for its arguments. It is differentiable, once: MXNet has no
-    second derivatives of symbols. A symbol that ends in a loss layer (SoftmaxOutput, ...) has its gradient built in and
+    It computes in the floating dtype NumPy would choose for its arguments. It is differentiable, once: a second
+    derivative raises. An MXNet symbol that ends in a loss layer (SoftmaxOutput, ...) has its gradient built in and
     ignores the cotangent of its result.
     """
 
@@ -73,6 +75,7 @@ class Function:
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
         """
         self._check_names(inputs, complete=True)
+        inputs = {**self._defaults(), **inputs}
         values = [read(x) if type(x) is ndarray else onp.asarray(x) for x in map(inputs.get, self._program.arguments)]
         given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
         if self._known is None or self._known[0] != given:
@@ -87,6 +90,13 @@ class Function:
     def get_params(self) -> dict[str, dict[str, Shape]]:
         """name -> {"shape": shape} of every argument that is not in input_shapes: the parameters to make and train."""
         return {n: {"shape": s} for n, s in self._shapes()[0].items() if n not in self._inputs}
+
+    def get_values(self) -> dict[str, ndarray]:
+        """name -> array of every parameter the symbol brings its own value for: copies, to train from."""
+        return {n: handle(onp.array(v)) for n, v in self._defaults().items()}
+
+    def _defaults(self) -> dict[str, onp.ndarray]:
+        return getattr(self._program, "defaults", {})
 
     def get_output_shapes(self) -> Shapes:
         """name -> shape of every result."""
@@ -116,7 +126,7 @@ class Function:
     def _check_names(self, given: dict, complete: bool) -> None:
         expected = self._program.arguments
         unknown = [n for n in given if n not in expected]
-        missing = [n for n in expected if n not in given] if complete else []
+        missing = [n for n in expected if n not in given and n not in self._defaults()] if complete else []
         if unknown or missing:
             parts = [f"has no argument {', '.join(map(repr, unknown))}"] if unknown else []
             parts += [f"lacks {', '.join(map(repr, missing))}"] if missing else []
@@ -169,7 +179,8 @@ class Function:
         program = self._program_on(backend)
 
         def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
-            dtypes = [a.dtype for a in arrays if a.dtype.kind == "f"]
+            dtypes = [a.dtype if isinstance(a, (onp.ndarray, onp.generic)) else backend.meta(a)[1] for a in arrays]
+            dtypes = [d for d in dtypes if d.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
             states = self._states_of(self._shapes()[2])
             return program.forward(arrays, dtype, states, training, wanted if training else (False,) * len(wanted))
@@ -193,6 +204,8 @@ class Function:
 
         In float64, so that nothing is lost whichever dtype a call computes in.
         """
+        if self._states is None and hasattr(self._program, "initial"):
+            self._states = self._program.initial()
         if self._states is None:
             self._states = [(onp.ones if n.endswith("var") else onp.zeros)(shape) for n, shape in shapes.items()]
         return self._states
@@ -200,7 +213,7 @@ class Function:
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:
         if not training:
             raise errors.NotDifferentiableError(
-                f"a gradient flowed into {self.name}, which was called with is_train=False: MXNet kept nothing for the "
+                f"a gradient flowed into {self.name}, which was called with is_train=False: nothing was kept for the "
                 "backward; call it with is_train=True"
             )
         given = [cotangent for cotangent in g[:-1] if cotangent is not None]
@@ -209,8 +222,8 @@ class Function:
 
     def _no_second(self, *_: Any, **__: Any) -> Any:
         raise errors.NotDifferentiableError(
-            f"{self.name} has no second derivative: MXNet differentiates a symbol once. Write that part with "
-            "minnp.numpy and minnp.npx, which differentiate to any order, or stop the gradient with np.stop_gradient"
+            f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. Write that part "
+            "with minnp.numpy and minnp.npx, which differentiate to any order, or stop the gradient with np.stop_gradient"
         )
 
     def _metas(self, metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:

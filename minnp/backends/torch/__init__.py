@@ -48,6 +48,9 @@ class TorchBackend(Backend):
 
     # -------------------------------------------------------------- kernels
     def kernel(self, row: Any) -> Callable | None:
+        given = row.kernels.get(self.name)
+        if callable(given):  # a Function's
+            return given(self)
         try:
             # a fallback's row is named as the function it calls, and takes it frozen: no kernel of that name serves it
             own = TABLE.get(row.name) is row or row.name.startswith("npx.")
@@ -85,6 +88,11 @@ class TorchBackend(Backend):
         if row.name == "flip":
             return True  # torch copies where NumPy steps backwards
         return result is source or (row.name != "sum_to" and result._is_view())
+
+    def program(self, symbol: Any) -> Any:
+        from .block import Program
+
+        return Program(symbol, None if self.shares_host else self.where)
 
     # -------------------------------------------------------------- devices
     def place(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
