@@ -19,7 +19,7 @@ from minnp.core.host import memory, reductions, threads
 from minnp.core.host.elementwise import flat
 
 Step = tuple[Callable, Sequence[int], int]
-CACHE = 1 << 19  # bytes that the buffers of one thread should not exceed
+CACHE = 1 << 21  # bytes one thread should have in use; larger blocks save calls, and the cache is shared by few
 SMALLEST, LARGEST = 1 << 13, 1 << 16  # elements of a block
 SERIAL = 1 << 16  # elements up to which the caller works alone
 _SERIAL_NUMBER = itertools.count()
@@ -120,8 +120,8 @@ class Chain:
         self.buffers, places = plan(steps, set(range(len(inputs))), outputs, kinds)
         widths = sum(k.itemsize for k in self.buffers) + sum(k.itemsize for k in self.kinds)
         widths += sum(inputs[i].dtype.itemsize for i in self.full)
-        block = CACHE // max(widths, 1)
-        self.block_size = min(max(1 << block.bit_length() - 1, SMALLEST), LARGEST)
+        block = min(CACHE // max(widths, 1), self.size // 8)  # at least a few blocks for every thread
+        self.block_size = min(max(1 << max(block.bit_length() - 1, 0), SMALLEST), LARGEST)
         if reduction is not None and reduction.axis == -1 and shape[-1] <= 4 * LARGEST:
             self.block_size = max(self.block_size, shape[-1])  # a block holds whole rows
         constants = {i: x for i, x in enumerate(inputs) if not hasattr(x, "shape")}
