@@ -124,12 +124,11 @@ def get(name: str) -> Backend:
 
 def of_library(thing: Any) -> Backend:
     """The backend of the library that a symbol comes from. Raises TypeError where it is of none."""
-    libraries = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
+    origins = [getattr(thing, "__module__", None) or "", *(base.__module__ for base in type(thing).__mro__)]
+    libraries = {origin.partition(".")[0] for origin in origins}
     for name, (_, _, known, _) in _REGISTRY.items():
         if known in libraries:
             return get(name)
-    if callable(thing) and "torch" in sys.modules:  # a function of tensors
-        return get("torch")
     raise TypeError(f"expected a symbol of one of {', '.join(_REGISTRY)}, got a {type(thing).__name__}: {thing!r:.60}")
 
 

@@ -25,9 +25,10 @@ class Function:
         conv = Function(net, input_shapes={"x": (8, 3, 10, 10)})
         y = conv(x=x, conv_weight=w, conv_bias=b)
 
-    symbol        an `mx.sym`, bound once for each combination of shapes and reused; or a torch nn.Module or function of
-                  tensors. A module's parameters "layer.0.weight" are arguments too, layer_0_weight; those not given are
-                  the module's own, held fixed (get_values() has them, to start training from)
+    symbol        an `mx.sym`, bound once for each combination of shapes and reused; or a torch nn.Module, or a Python
+                  function of tensors (then library="torch" says of which). A module's parameters "layer.0.weight" are
+                  arguments too, layer_0_weight; those not given are the module's own, held fixed (get_values() has
+                  them, to start training from)
     input_shapes  of the inputs: what follows for the parameters and results is known before the first call. Later calls
                   may have other shapes (another batch size) as long as they fit the symbol
     name          in error messages and in the dispatch report
@@ -37,10 +38,12 @@ class Function:
     ignores the cotangent of its result.
     """
 
-    def __init__(self, symbol: Any, input_shapes: Shapes | None = None, name: str | None = None) -> None:
+    def __init__(
+        self, symbol: Any, input_shapes: Shapes | None = None, name: str | None = None, library: str | None = None
+    ) -> None:
         self.symbol = symbol
         self.name = name or f"symbol{next(COUNT)}"
-        self._backend = backends.of_library(symbol)
+        self._backend = backends.of_library(symbol) if library is None else backends.get(library)
         self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
         self._program = self._program_on(self._backend)
         self._inputs = {n: tuple(s) for n, s in (input_shapes or {}).items()}
@@ -223,7 +226,7 @@ class Function:
     def _no_second(self, *_: Any, **__: Any) -> Any:
         raise errors.NotDifferentiableError(
             f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. Write that part "
-            "with minnp.numpy and minnp.npx, which differentiate to any order, or stop the gradient with np.stop_gradient"
+            "with minnp.numpy and minnp.npx, which differentiate to any order, or stop its gradient: np.stop_gradient"
         )
 
     def _metas(self, metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:

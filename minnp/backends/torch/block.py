@@ -39,9 +39,8 @@ class Program:
         self.inputs = signature_of(module.forward if module is not None else symbol)
         self.parameters = dict(named(module.named_parameters())) if module is not None else {}
         self.buffers = dict(named(module.named_buffers())) if module is not None else {}
-        self.paths = (
-            {} if module is None else {flat(n): n for n, _ in (*module.named_parameters(), *module.named_buffers())}
-        )
+        pairs = () if module is None else (*module.named_parameters(), *module.named_buffers())
+        self.paths = {flat(n): n for n, _ in pairs}
         self.arguments = [*self.inputs, *self.parameters]
         self.auxiliary = [*self.buffers]
         self.outputs = ["output"]
@@ -54,7 +53,7 @@ class Program:
         return [b.detach().cpu().numpy().copy() for b in self.buffers.values()]
 
     def shapes(self, given: Shapes, partial: bool = False) -> tuple[Shapes, Shapes, Shapes]:
-        """Shapes of (arguments, results, states) that follow from those given. Raises SymbolError with torch's reason."""
+        """Shapes of (arguments, results, states) that follow from those given. SymbolError has torch's reason."""
         known = {n: tuple(p.shape) for n, p in self.parameters.items()}
         for name, shape in known.items():
             if given.get(name, shape) != shape:
@@ -178,8 +177,10 @@ def signature_of(function: Any) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
+        name = getattr(function, "__name__", "f")
         raise SymbolError(
-            f"{function!r} does not say the names of its arguments; wrap it: Function(lambda x: {getattr(function, '__name__', 'f')}(x))"
+            f"{function!r} does not say the names of its arguments; "
+            f'wrap it: Function(lambda x: {name}(x), library="torch")'
         ) from None
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL and p.default is p.empty:

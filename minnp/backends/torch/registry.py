@@ -25,9 +25,11 @@ from .dtypes import (
     Tensor,
     cast,
     device_of,
+    from_host,
     like_numpy,
     refuse,
     scalar,
+    to_torch,
 )
 
 KERNELS: dict[str, Callable] = {}
@@ -219,6 +221,8 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
     if dtypes_of is None:
 
         def kernel(x: Any, *rest: Any, **params: Any) -> Any:
+            if type(x) is not Tensor:  # a number where NumPy takes an array
+                x = from_host(onp.asarray(x), device_of(rest))
             try:
                 run = plans.get(x.dtype)
                 if run is None:
@@ -227,7 +231,12 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             except FAILURES as error:
                 return failed(name, error)
 
-        kernel.plan = lambda x, *rest, **params: plans.get(x.dtype) or prepare((x.dtype,))
+        def plan(x: Any, *rest: Any, **params: Any) -> None:
+            dtype = x.dtype if type(x) is Tensor else to_torch(onp.asarray(x).dtype)
+            if dtype not in plans:
+                prepare((dtype,))
+
+        kernel.plan = plan
     else:
 
         def kernel(*values: Any, **params: Any) -> Any:
