@@ -70,7 +70,7 @@ class TorchBackend(Backend):
     def supports(self, row: Any, values: Any, params: dict) -> str:
         """Whether the operands' dtypes are verified; what only shows in shapes and params the kernel itself refuses."""
         plan = getattr(self._table.get(row.kernels.get(self.name, row.name)), "plan", None)
-        if plan is None:
+        if plan is None or self.kernel(row) is row.numpy:
             return ""
         try:
             plan(*[self._dtypes.stand_in(v) for v in values], **params)

@@ -65,6 +65,8 @@ def loop_name(dtypes: Sequence[torch.dtype]) -> str:
 
 
 def check_verified(name: str, dtypes: Sequence[torch.dtype]) -> None:
+    if any(d not in TOKEN for d in dtypes):  # a NumPy scalar or 0-d array, which no tensor is made of
+        refuse(f"torch's {name} takes arrays, not scalars")
     if not _trusting and loop_name(dtypes) not in VERIFIED.get(name, ()):
         refuse(f"torch's {name} is not verified for {loop_name(dtypes)}")
 
