@@ -195,6 +195,9 @@ def write_out(name: str, out: Any, result: Any) -> Any:
                 f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
             )
         if not onp.can_cast(r.dtype, o.dtype, "same_kind"):
+            ufunc = getattr(onp, name, None)
+            if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
+                ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'"
             )
