@@ -17,11 +17,13 @@ class Backend:
     name          as in policies: "mxnet", "torch"
     shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a place, and kernels take
                   and return its own buffers
+    refuses       its kernels refuse what they cannot take, so `supports` need not be asked before every call
     device        ("cpu" or "gpu", number): where the memory of a place is
     """
 
     name = ""
     shares_host = True
+    refuses = False
     device = ("cpu", 0)
     slots: dict
 

@@ -80,7 +80,9 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
         # Only operators of the table have kernels, and those that bring one: a fallback shares its name at most.
         listed = TABLE.get(row.name) is row or backend.name in row.kernels
         kernel = backend.kernel(row) if listed else None
-        why = f"{backend.name} has no verified kernel" if kernel is None else backend.supports(row, values, params)
+        why = f"{backend.name} has no verified kernel" if kernel is None else ""
+        if not (why or backend.refuses):
+            why = backend.supports(row, values, params)
         if not why:
             start = perf_counter()
             try:

@@ -22,7 +22,8 @@ def record(name: str, backend: str, seconds: float, values: Any, why: str, moved
         row = _COUNTS[name, backend, why] = [0, 0.0, 0, 0, _user_line()]
     row[0] += 1
     row[1] += seconds
-    row[2] += sum(v.nbytes for v in values if hasattr(v, "nbytes"))
+    for v in values:
+        row[2] += getattr(v, "nbytes", 0)
     row[3] += moved
 
 

@@ -24,6 +24,7 @@ class MXNetBackend(Backend):
     """Kernels over NumPy's memory, or, given a device such as "gpu(0)", a place whose arrays are NDArrays."""
 
     name = "mxnet"
+    refuses = True
 
     def __init__(self, device: Any = None) -> None:
         from . import algebra, elementwise, kernels, neural, shapes

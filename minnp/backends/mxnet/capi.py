@@ -58,11 +58,14 @@ class Tensor(ctypes.Structure):
     )
 
 
+# Those that never wait keep Python's lock, which costs less than giving it up and asking for it again.
+QUICK = ("MXNDArrayFromDLPackEx", "MXNDArrayFree", "MXAutogradSetIsTraining", "MXAutogradSetIsRecording")
 SIGNATURES = {
     "NNGetOpHandle": (c_char_p, c_void_p),
     "MXNDArrayFromDLPackEx": (c_void_p, ctypes.c_bool, c_void_p),
     "MXNDArrayFree": (c_void_p,),
     "MXNDArrayWaitToRead": (c_void_p,),
+    "MXNDArrayWaitAll": (),
     "MXNDArrayGetData": (c_void_p, c_void_p),
     "MXNDArraySyncCopyToCPU": (c_void_p, c_void_p, ctypes.c_size_t),
     "MXNDArrayGetShapeEx": (c_void_p, c_void_p, c_void_p),
@@ -92,9 +95,10 @@ class Runtime:
     def __init__(self) -> None:
         self.mx = load()
         # A library object of our own: the argument types set here do not change the front end's functions.
-        library = ctypes.CDLL(self.mx.base._LIB._name)
+        name = self.mx.base._LIB._name
+        library, locked = ctypes.CDLL(name), ctypes.PyDLL(name)
         for name, types in SIGNATURES.items():
-            function = getattr(library, name)
+            function = getattr(locked if name in QUICK else library, name)
             function.argtypes, function.restype = types, c_int
             setattr(self, name, function)
         library.MXGetLastError.restype = c_char_p
@@ -137,7 +141,7 @@ address = _address_in_header if _address_in_header(_probe) == _probe.ctypes.data
 class Scratch:
     """The C records of one running call: a tensor and a handle for every buffer."""
 
-    __slots__ = ("count", "handles", "pointers", "results", "shapes", "tensors")
+    __slots__ = ("base", "count", "handles", "kinds", "outputs", "pairs", "results", "shapes", "tensors")
 
     def __init__(self, buffers: Sequence[tuple[tuple[int, ...], str]], results: int) -> None:
         self.shapes = [(c_int64 * len(shape))(*shape) for shape, _ in buffers]
@@ -146,10 +150,13 @@ class Scratch:
             code, bits = DLPACK[dtype]
             tensor.device_type, tensor.ndim, tensor.shape = 1, len(shape), ctypes.addressof(shape)
             tensor.code, tensor.bits, tensor.lanes = code, bits, 1
-        self.pointers = [ctypes.addressof(tensor) for tensor in self.tensors]
         self.handles = (c_void_p * len(buffers))()
-        self.count = c_int(results)
-        self.results = c_void_p(ctypes.addressof(self.handles) + (len(buffers) - results) * 8)
+        self.base = ctypes.addressof(self.handles)
+        # (record, where it is, where its handle goes) of every buffer
+        self.pairs = [(t, ctypes.addressof(t), self.base + 8 * i) for i, t in enumerate(self.tensors)]
+        self.count, self.kinds = c_int(results), c_void_p()
+        self.results = c_void_p(self.base + (len(buffers) - results) * 8)
+        self.outputs = [ctypes.addressof(c) for c in (self.count, self.results, self.kinds)]
 
 
 class Call:
@@ -177,6 +184,7 @@ class Call:
         self.training, self.blocked = training, blocked
         self.keys = (c_char_p * len(attributes))(*(key.encode() for key in attributes))
         self.texts = (c_char_p * len(attributes))(*(text.encode() for text in attributes.values()))
+        self.length = len(attributes)
         self.handle = self.runtime.operator(operator)
         self.results = results
         self.spare: list[Scratch] = []  # one for each thread that has run the call at the same time
@@ -197,7 +205,7 @@ class Call:
     def _first(self, arrays: Sequence[onp.ndarray]) -> list[onp.ndarray]:
         """Run with results in MXNet's memory, to learn their shapes and dtypes, and copy them out."""
         scratch = Scratch(self.arguments, 0)
-        scratch.results = c_void_p()
+        scratch.results.value = None
         outputs: list[onp.ndarray] = []
         self._run(scratch, arrays, len(arrays), outputs)
         self.results = [(array.shape, array.dtype.name) for array in outputs]
@@ -205,40 +213,42 @@ class Call:
 
     def _run(self, scratch: Scratch, arrays: Sequence[onp.ndarray], inputs: int, copies: list | None = None) -> None:
         rt, handles = self.runtime, scratch.handles
-        base = ctypes.addressof(handles)
         made = 0
         try:
-            for array, tensor, pointer in zip(arrays, scratch.tensors, scratch.pointers):
+            for array, (tensor, pointer, place) in zip(arrays, scratch.pairs):
                 tensor.data = address(array)
-                if rt.MXNDArrayFromDLPackEx(pointer, True, base + 8 * made):
+                if rt.MXNDArrayFromDLPackEx(pointer, True, place):
                     raise rt.refusal()
                 made += 1
             if self.training:
                 before = c_int()
                 rt.MXAutogradSetIsTraining(1, ctypes.byref(before))
                 try:
-                    self._invoke(scratch, base, inputs)
+                    self._invoke(scratch, scratch.base, inputs)
                 finally:
                     rt.MXAutogradSetIsTraining(before.value, ctypes.byref(before))
             else:
-                self._invoke(scratch, base, inputs)
+                self._invoke(scratch, scratch.base, inputs)
             if copies is None:
                 for i in range(inputs, made):
                     if rt.MXNDArrayWaitToRead(handles[i]):
                         raise rt.refusal()
                     if self.blocked:
-                        rt.MXNDArrayGetData(handles[i], ctypes.byref(c_void_p()))
+                        rt.MXNDArrayGetData(handles[i], scratch.outputs[2])
             else:
                 self._take(scratch, copies)
+        except BaseException:  # KeyboardInterrupt too: nothing may work on this memory when the caller frees it
+            rt.MXNDArrayWaitAll()
+            raise
         finally:
-            for i in range(made):
-                rt.MXNDArrayFree(handles[i])
+            for handle in handles[:made]:
+                rt.MXNDArrayFree(handle)
 
     def _invoke(self, scratch: Scratch, inputs: int, count: int) -> None:
+        outputs, results, kinds = scratch.outputs
         if self.runtime.MXImperativeInvokeEx(
-            self.handle, count, inputs, ctypes.byref(scratch.count), ctypes.byref(scratch.results),
-            len(self.keys), self.keys, self.texts, ctypes.byref(c_void_p()),
-        ):  # fmt: skip
+            self.handle, count, inputs, outputs, results, self.length, self.keys, self.texts, kinds
+        ):
             raise self.runtime.refusal()
 
     def _take(self, scratch: Scratch, copies: list) -> None:
@@ -272,7 +282,7 @@ class Derivative(Call):
         rt, recording, ignored = self.runtime, c_int(), c_int()
         write, value = c_int(1), c_void_p()
         result = Scratch((), 0)
-        result.results = c_void_p()
+        result.results.value = None
         rt.must("MXAutogradMarkVariables", 1, inputs + 8, ctypes.byref(write), scratch.results)
         rt.MXAutogradSetIsRecording(1, ctypes.byref(recording))
         try:
@@ -294,7 +304,7 @@ def copy_in(target: c_void_p, array: onp.ndarray) -> None:
     scratch = Scratch([(array.shape or (1,), array.dtype.name)], 0)
     scratch.tensors[0].data = address(array)
     source = ctypes.addressof(scratch.handles)
-    rt.must("MXNDArrayFromDLPackEx", scratch.pointers[0], True, source)
+    rt.must("MXNDArrayFromDLPackEx", scratch.pairs[0][1], True, source)
     try:
         results, count = c_void_p(ctypes.addressof(target)), c_int(1)
         rt.must(

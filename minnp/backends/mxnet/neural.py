@@ -177,16 +177,16 @@ def sigmoid(a: onp.ndarray) -> None:
 
 
 def _after_lstm(values: Sequence[Any], results: list[onp.ndarray]) -> tuple:
-    """(outputs, cell states, gates i f g o, tanh of the cell states)."""
+    """(outputs, cell states, gates [4, T, N, H] in the order i f o g, tanh of the cell states)."""
     x, h0, c0, w_x, w_h, b = values
     hs = results[0]
-    hidden = hs.shape[-1]
-    gates = steps(x, w_x, b)
-    gates += steps(earlier(h0, hs), w_h, onp.zeros((), hs.dtype))
-    sigmoid(gates[..., : 2 * hidden])
-    onp.tanh(gates[..., 2 * hidden : 3 * hidden], out=gates[..., 2 * hidden : 3 * hidden])
-    sigmoid(gates[..., 3 * hidden :])
-    i, f, g, _ = onp.split(gates, 4, axis=-1)
+    sums = steps(x, w_x, b)
+    sums += steps(earlier(h0, hs), w_h, onp.zeros((), hs.dtype))
+    i, f, g, o = onp.split(sums, 4, axis=-1)
+    gates = onp.stack([i, f, o, g])
+    sigmoid(gates[:3])
+    onp.tanh(gates[3], out=gates[3])
+    i, f, _, g = gates
     cs = i * g
     c = c0
     for t in range(len(cs)):
