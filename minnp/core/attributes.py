@@ -295,10 +295,9 @@ ndarray.real = _part("real")
 ndarray.imag = _part("imag")
 ndarray.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
 ndarray.T = property(lambda self: self.transpose(), doc=onp.ndarray.T.__doc__)
-if hasattr(onp.ndarray, "mT"):
-    ndarray.mT = property(
-        lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc=onp.ndarray.mT.__doc__
-    )
+ndarray.mT = property(
+    lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc="View of the matrix transposed array."
+)
 
 
 def _mt_error() -> Any:

@@ -14,7 +14,7 @@ from .placed import free
 from .policy import current as current_policy
 from .primitive import primitive
 from .state import state
-from .value import Buffer, Host, concrete
+from .value import Buffer, Host, Tracer, concrete
 
 
 class Context:
@@ -131,6 +131,19 @@ def settle(result: Any, place: Any) -> Any:
     return result
 
 
+# ------------------------------------------------------------------ the Array API's word for it: device
+CREATION = {
+    onp.arange, onp.asarray, onp.asanyarray, onp.empty, onp.empty_like, onp.eye, onp.full, onp.full_like, onp.linspace,
+    onp.ones, onp.ones_like, onp.zeros, onp.zeros_like,
+}  # fmt: skip
+
+
+def on_device(create: Any, device: Any = None, **options: Any) -> Any:
+    """create(**options), its result on `device`."""
+    where = None if device in (None, "cpu") else target(device)
+    return create(**options) if where is None else TO_DEVICE(create(**options), context=where)
+
+
 def context_of(self: ndarray) -> Context:
     """The context in which this array lives."""
     return _whereabouts(read(self))
@@ -147,6 +160,10 @@ def target(device: Any) -> Context:
     kind, _, number = str(device).partition(":")
     if kind == "cpu":
         return cpu()
+    if kind not in ("gpu", "cuda"):
+        raise ValueError(
+            f'Device not understood. Only "cpu", "gpu:0", ... and contexts are allowed, but got {device!r}'
+        )
     return Context("gpu", int(number or 0), None if kind == "gpu" else "torch")
 
 

@@ -81,6 +81,8 @@ def _on_place(a: Any) -> bool:
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
+    if kwargs and "device" in kwargs and e.host in context.CREATION:
+        return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and len(args) <= (e.nin or 99):
         return as_handles(e.definition(*args, **kwargs))
     sources: list = []
@@ -375,7 +377,10 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
     call.__wrapped__ = host
     with contextlib.suppress(ValueError):  # a builtin may have none
         signature = inspect.signature(host)
-        call.__signature__ = signature.replace(parameters=[_HOME, *signature.parameters.values()])
+        parameters = [_HOME, *signature.parameters.values()]
+        if host in context.CREATION and "device" not in signature.parameters:  # NumPy 1.26
+            parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
+        call.__signature__ = signature.replace(parameters=parameters)
     PUBLIC[host] = public = types.MethodType(call, Home(call, host) if home is None else home)
     return public
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import attributes, interop, methods, operators
+from ..core import attributes, methods, operators, protocols
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import lazy as _lazy
@@ -33,6 +33,7 @@ from . import (  # rows and definitions
 )
 from .classes import CLASSES as _CLASSES
 from .minpy import EXTRA as _MINPY
+from .standard import STANDARD as _STANDARD
 
 _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,
@@ -42,5 +43,6 @@ _EXTRA: dict[str, Any] = {
     "stop_gradient": stop_gradient,
     **_MINPY,
     **_CLASSES,
+    **_STANDARD,
 }
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)

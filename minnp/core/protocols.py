@@ -1,0 +1,99 @@
+"""What other libraries and Python ask of an array by protocol: its memory, its namespace, its state."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as onp
+
+from .. import errors
+from . import public
+from .array import ndarray, read
+from .attributes import shown
+from .value import Buffer, Host, Tracer, concrete
+
+
+# ------------------------------------------------------------------ memory of ours, asked for by others
+def _memory(self: ndarray, way: str) -> onp.ndarray:
+    """The host array whose memory is handed out: nothing leaves while a gradient or a graph watches it."""
+    value = read(self)
+    if type(value) is Tracer:
+        inner = concrete(value)
+        raise errors.TracedValueError(
+            f"a traced array ({inner.dtype}{list(inner.shape)}) was about to leave minnp by {way}, where the gradient "
+            "would be lost. Use minnp.numpy functions on it, or np.stop_gradient(x) to cut the gradient on purpose"
+        )
+    return value.host() if type(value) is Buffer else value
+
+
+def _interface(name: str) -> property:
+    """The memory, for those who ask by this name. Where there is none to give, or type strings do not say all of the
+    dtype, the name does not exist: NumPy then asks __array__, which decides (and says) what may leave."""
+
+    def get(self: ndarray) -> Any:
+        value = read(self)
+        if type(value) is Tracer or value.dtype.kind not in "?biufc":
+            raise AttributeError(f"{name}: a traced or non-numeric array ({value.dtype}) has no memory to hand out")
+        return getattr(value.host() if type(value) is Buffer else value, name)
+
+    return property(get, doc=getattr(onp.ndarray, name).__doc__)
+
+
+ndarray.__array_interface__ = _interface("__array_interface__")
+ndarray.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
+ndarray.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
+
+
+def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
+    """The module whose functions take this array, for the Array API standard."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
+    return importlib.import_module(ndarray.__module__)
+
+
+ndarray.__array_namespace__ = _array_namespace
+
+
+def _setstate(self: ndarray, state: tuple) -> None:
+    a = onp.ndarray.__new__(Host, 0)
+    a.__setstate__(state)
+    self._host = a
+
+
+ndarray.__setstate__ = _setstate
+
+
+def _delitem(self: ndarray, index: Any) -> None:
+    raise ValueError("cannot delete array elements")
+
+
+ndarray.__delitem__ = _delitem
+
+
+def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
+    """x.resize(shape): in place, as NumPy's: only an array that owns its memory and of which there is no view."""
+    a = _memory(self, "resize")
+    shape = shape[0] if len(shape) == 1 else shape
+    if shape is None or shape == ():
+        return
+    if self._root is not None:
+        raise ValueError("cannot resize this array: it does not own its data")
+    if refcheck and sys.getrefcount(a) > 3:  # the handle's, this function's and getrefcount's own
+        raise ValueError(
+            "cannot resize an array that references or is referenced\nby another array in this way.\n"
+            "Use the np.resize function or refcheck=False"
+        )
+    public.release(a)
+    if a.flags.owndata:
+        a.resize(shape, refcheck=False)
+        return
+    out = onp.zeros(shape, a.dtype)  # memory borrowed from the pool of recycled buffers
+    n = min(a.size, out.size)
+    out.reshape(-1)[:n] = a.reshape(-1)[:n]
+    self._host = out
+
+
+_resize.__name__, _resize.__qualname__ = "resize", "ndarray.resize"
+ndarray.resize = _resize
