@@ -14,7 +14,7 @@ from .placed import free
 from .policy import current as current_policy
 from .primitive import primitive
 from .state import state
-from .value import Buffer, Host, Tracer, concrete
+from .value import Buffer, Host, concrete
 
 
 class Context:
