@@ -123,7 +123,7 @@ def max_pool_index(x: Tensor, y: Tensor, **params: Any) -> Tensor:
     )
     index = Places(x.shape[2:], y.shape[2:], params, x.device).offsets(flat)
     index = torch.where(y > -torch.inf, index, 0)  # windows of NaN or -inf keep their first place
-    return index.to(TO_TORCH[onp.min_scalar_type(prod(params["kernel"]))])
+    return index.to(TO_TORCH[onp.min_scalar_type(-prod(params["kernel"]))])
 
 
 @kernel("npx.window_take")

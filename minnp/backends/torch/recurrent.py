@@ -45,17 +45,20 @@ def _split(values: Sequence[Any], layout: tuple) -> tuple[list, Sequence, Sequen
 @kernel("npx.lstm", dtypes_of=common)
 def lstm(*arrays: Any) -> tuple:
     x, h, c, w_x, w_h, b = together(*arrays)
-    two, three = 2 * h.shape[-1], 3 * h.shape[-1]
+    n, hidden = h.shape
+    # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
+    w_x, w_h, b = (torch.cat([v[: 2 * hidden], v[3 * hidden :], v[2 * hidden : 3 * hidden]]) for v in (w_x, w_h, b))
     weight, steps = w_h.mT, []
     for a in _project(x, w_x, b).unbind(0):
         z = torch.addmm(a, h, weight)
-        i_f, g, o = torch.sigmoid(z[:, :two]), torch.tanh(z[:, two:three]), torch.sigmoid(z[:, three:])
-        i, f = i_f.chunk(2, 1)
+        i_f_o, g = torch.sigmoid(z[:, : 3 * hidden]), torch.tanh(z[:, 3 * hidden :])
+        i, f, o = i_f_o.chunk(3, 1)
         c = torch.addcmul(f * c, i, g)
         tanh_c = torch.tanh(c)
         h = o * tanh_c
-        steps.append((h, c, torch.cat([i_f, g, o], 1), tanh_c))
-    return tuple(torch.stack(parts) for parts in zip(*steps, strict=True))
+        steps.append((h, c, torch.cat([i_f_o, g], 1), tanh_c))
+    hs, cs, gates, tanh_cs = (torch.stack(parts) for parts in zip(*steps, strict=True))
+    return hs, cs, gates.reshape(-1, n, 4, hidden).permute(2, 0, 1, 3), tanh_cs
 
 
 @kernel("npx.lstm_back", dtypes_of=common)
@@ -64,7 +67,7 @@ def lstm_back(*values: Any, layout: tuple) -> tuple:
     steps, ds = hs.shape[0], []
     dh, dc = torch.zeros_like(h0), torch.zeros_like(c0)
     for t in range(steps - 1, -1, -1):
-        i, f, g, o = gates[t].chunk(4, 1)
+        i, f, o, g = gates[:, t].unbind(0)
         tanh_c = tanh_cs[t]
         dh = dh if ghs is None else dh + ghs[t]
         dc = dc if gcs is None else dc + gcs[t]
