@@ -85,20 +85,22 @@ def _max_pool(x: Any, **params: Any) -> onp.ndarray:
 
 
 def _mask(condition: onp.ndarray, dtype: Any) -> onp.ndarray:
-    """All bits set where the condition holds, in a signed integer type: to select by `&`, which is 5 times as fast as
-    a masked copy, and keeps NaN and inf out of what is not selected."""
+    """All bits of an integer type set where the condition holds."""
     return onp.negative(condition.view(onp.int8)).astype(dtype)
 
 
-def _bits(x: onp.ndarray) -> onp.ndarray:
-    """The memory of x as integers."""
-    return x.view(f"i{x.itemsize}")
+def _only(x: onp.ndarray, condition: onp.ndarray) -> onp.ndarray:
+    """x where the condition holds, 0 elsewhere: as bits, which is 5 times as fast as a masked copy."""
+    if x.itemsize > 8:
+        return onp.where(condition, x, x.dtype.type(0))
+    bits = x.view(f"i{x.itemsize}")
+    return (bits & _mask(condition, bits.dtype)).view(x.dtype)
 
 
 def _max_pool_index(x: Any, y: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
     padded = windows.embed(x, _lowest(x.dtype))
-    index = onp.zeros(y.shape, onp.min_scalar_type(-prod(windows.kernel)))  # a signed type
+    index = onp.zeros(y.shape, onp.min_scalar_type(prod(windows.kernel)))
     for k, at in reversed(list(windows.offsets())):
         below = _mask(padded[at] < y, index.dtype)  # not `!=`: a window with a NaN keeps its first place
         index &= below
@@ -109,19 +111,17 @@ def _max_pool_index(x: Any, y: Any, **params: Any) -> onp.ndarray:
 def _window_take(x: Any, index: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
     padded, y = windows.embed(x, 0), onp.zeros(index.shape, x.dtype)
-    source, target = _bits(padded), _bits(y)
     for k, at in windows.offsets():
-        target |= source[at] & _mask(index == k, target.dtype)
+        y += _only(padded[at], index == k)
     return y
 
 
 def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
     windows = Windows(size, **params)
     padded = onp.zeros((*g.shape[:2], *windows.padded), g.dtype)
-    bits = _bits(g)
     for k, at in windows.offsets():
         target = padded[at]
-        target += (bits & _mask(index == k, bits.dtype)).view(g.dtype)
+        target += _only(g, index == k)
     return padded[windows.inner]
 
 
