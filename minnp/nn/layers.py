@@ -62,6 +62,9 @@ __all__ = [
 ]
 
 
+ROOT_8_PI = math.sqrt(8.0 / math.pi)
+
+
 # ------------------------------------------------------------------ affine and activations
 def flatten(x: Any) -> Any:
     """x [N, d1, ..., dk] as [N, d1 * ... * dk]."""
@@ -94,8 +97,9 @@ def tanh(x: Any) -> Any:
 
 
 def gelu(x: Any) -> Any:
-    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2."""
-    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact)."""
+    # (1 + tanh(u)) / 2 = sigmoid(2 u)
+    return x * npx.sigmoid(x * (x * x * (0.044715 * ROOT_8_PI) + ROOT_8_PI))
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -156,29 +160,19 @@ def batchnorm(
     2015) are the batch's over all axes but C, and running = momentum * running + (1 - momentum) * batch; in "test" they
     are the running ones.
     """
-    axes = (0, *range(2, x.ndim))
-    per_channel = (1, -1) + (1,) * (x.ndim - 2)
-    if running_mean is None:
-        running_mean = np.zeros(x.shape[1], x.dtype)
-    if running_var is None:
-        running_var = np.zeros(x.shape[1], x.dtype)
-    if check_mode(mode, "batchnorm") == "train":
-        mean = np.mean(x, axis=axes)
-        centred = x - mean.reshape(per_channel)
-        var = np.mean(centred * centred, axis=axes)
-        running_mean = momentum * running_mean + (1.0 - momentum) * np.stop_gradient(mean)
-        running_var = momentum * running_var + (1.0 - momentum) * np.stop_gradient(var)
-    else:
-        centred, var = x - running_mean.reshape(per_channel), running_var
-    scale = gamma / np.sqrt(var + eps)
-    return centred * scale.reshape(per_channel) + beta.reshape(per_channel), running_mean, running_var
+    zeros = np.zeros(x.shape[1], x.dtype)
+    running_mean = zeros if running_mean is None else running_mean
+    running_var = zeros if running_var is None else running_var
+    training = check_mode(mode, "batchnorm") == "train"
+    # npx writes to the averages it is given, which a function of its arguments does not: hence the copies.
+    kept = np.array(running_mean), np.array(running_var)
+    y = npx.batch_norm(x, gamma, beta, *kept, eps=eps, momentum=momentum, fix_gamma=False, training=training)
+    return y, *kept
 
 
 def layernorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
     """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D]."""
-    centred = x - np.mean(x, axis=-1, keepdims=True)
-    var = np.mean(centred * centred, axis=-1, keepdims=True)
-    return gamma * (centred / np.sqrt(var + eps)) + beta
+    return npx.layer_norm(x, gamma, beta, eps=eps)
 
 
 def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -> Any:
@@ -285,10 +279,6 @@ def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, 
 def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     """y = softmax(q k^T / sqrt(D)) v; q [..., T, D], k [..., S, D], v [..., S, E] -> y [..., T, E].
 
-    mask, broadcast to [..., T, S]: True where attention is allowed. Vaswani et al. 2017, equation 1.
+    mask, broadcast to [..., T, S]: True where attention is allowed; y = 0 where it never is (Vaswani 2017, eq. 1).
     """
-    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (1.0 / math.sqrt(q.shape[-1]))
-    if mask is not None:
-        # A large finite number, not -inf: a row with no allowed key gives a uniform softmax instead of NaN.
-        scores = np.where(mask, scores, -1e9)
-    return np.matmul(npx.softmax(scores, axis=-1), v)
+    return npx.attention(q, k, v, mask)

@@ -105,17 +105,22 @@ class Layer:
 
     def set_tree(self, tree: Tree) -> None:
         """Put these values into the layers; names that no layer has raise."""
-        self._put(tree, "params")
+        self._put(tree, self._places("params"), "params")
 
     def set_aux_tree(self, tree: Tree) -> None:
-        self._put(tree, "aux_params")
+        if tree:
+            self._put(tree, self._places("aux_params"), "aux_params")
 
-    def _put(self, tree: Tree, kind: str) -> None:
+    def _places(self, kind: str) -> dict[str, tuple[dict, str]]:
+        """{dotted name: (the layer's dict, the name in it)} of everything declared or held."""
         places = {}
         for prefix, layer in self.walk():
             values = getattr(layer, kind)
             declared = layer.param_configs if kind == "params" else layer.aux_param_configs
-            places.update({prefix + name: (values, name) for name in {**declared, **values}})
+            places.update({prefix + name: (values, name) for name in (*declared, *values)})
+        return places
+
+    def _put(self, tree: Tree, places: dict[str, tuple[dict, str]], kind: str) -> None:
         unknown = [name for name in tree if name not in places]
         if unknown:
             raise KeyError(f"{type(self).__name__} has no {kind} {unknown}; it has {sorted(places)}")
@@ -126,15 +131,18 @@ class Layer:
     @contextlib.contextmanager
     def holding(self, tree: Tree, aux: Tree | None = None) -> Iterator[None]:
         """The layers hold `tree` (and `aux`) inside the with block, and their own values again after it."""
-        before, aux_before = self.tree(), self.aux_tree()
-        self.set_tree(tree)
-        self.set_aux_tree(aux or {})
+        changed = [(tree, self._places("params"), "params")]
+        if aux:
+            changed.append((aux, self._places("aux_params"), "aux_params"))
+        dicts = {id(values): values for _, places, _ in changed for values, _ in places.values()}
+        before = [(values, dict(values)) for values in dicts.values()]
+        for values, places, kind in changed:
+            self._put(values, places, kind)
         try:
             yield
         finally:
-            self.set_tree(before)
-            if aux is not None:
-                self.set_aux_tree(aux_before)
+            for values, old in before:
+                values.update(old)
 
     def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Layer:
         """Give every parameter its initial value; returns self.

@@ -184,7 +184,7 @@ class Embedding(Layer):
 
     def __init__(self, words: int, size: int, **config: Any) -> None:
         super().__init__()
-        self.add_param("w", (words, size), **{"init_rule": "gaussian", "init_config": {"stdvar": 0.1}, **config})
+        self.add_param("w", (words, size), **{"init_rule": "gaussian", "init_config": {"stdvar": 0.5}, **config})
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.word_embedding(x, self.params["w"])

@@ -157,12 +157,14 @@ class Solver:
         if self.clip_norm is not None:
             grads, _ = optim.clip_norm(grads, self.clip_norm)
         factor = self.lr_decay**self.epoch * (1.0 if self.lr_schedule is None else self.lr_schedule(self.step))
-        for name, w in tree.items():
+        before = dict(tree)
+        for name, w in before.items():
             config = self.optim_configs[name]
             if self.base_rates[name] is not None:
                 config["learning_rate"] = self.base_rates[name] * factor
             tree[name], self.optim_configs[name] = self.update_rule(w, grads[name], config)
-        self.model.set_tree(tree)
+        if any(tree[name] is not w for name, w in before.items()):
+            self.model.set_tree(tree)  # a rule of the user's that is not in place
         self.loss_history.append(loss)
         self.step += 1
 

@@ -65,9 +65,9 @@ def main(epochs=25, fraction=0.5, size=48, batch=128):
     train, test = order[:cut], order[cut : cut + 1000]
     model = Adder(size)
     steps = epochs * -(-cut // batch)
-    schedule = nn.optim.warmup(50, nn.optim.cosine(steps, 0.01))
-    options = {"batch_size": batch, "learning_rate": 3e-3, "lr_schedule": schedule, "clip_norm": 1.0, "metrics": ()}
-    history = model.fit(x[train, :-1], x[train, 1:], epochs=epochs, verbose=False, **options)
+    rate = nn.optim.warmup(50, nn.optim.cosine(steps, 0.01))
+    history = model.fit(x[train, :-1], x[train, 1:], epochs=epochs, batch_size=batch, learning_rate=3e-3, clip_norm=1.0,
+                        lr_schedule=rate, metrics=(), verbose=False)  # fmt: skip
     right = float(np.mean(add(model, a[test], b[test]) == a[test] + b[test]))
     i = test[0]
     print(f"loss {history['loss'][0]:.3f} -> {history['loss'][-1]:.4f}; {right:.3f} of the sums it never saw are right")

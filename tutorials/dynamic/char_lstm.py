@@ -58,7 +58,7 @@ def write(model, characters, start, count, rng, temperature=0.6):
     return text
 
 
-def main(limit=60_000, epochs=12, length=40, hidden=128):
+def main(limit=60_000, epochs=20, length=40, hidden=128):
     text = read_text(limit)
     characters = "".join(sorted(set(text)))
     numbers = np.array([characters.index(c) for c in text])
@@ -84,6 +84,6 @@ def main(limit=60_000, epochs=12, length=40, hidden=128):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--limit", type=int, default=60_000)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--hidden", type=int, default=128)
     main(**vars(parser.parse_args()))

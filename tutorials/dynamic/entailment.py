@@ -21,8 +21,21 @@ VERBS = ("chases", "sees", "likes", "follows")
 BASE = dict(zip(VERBS, ("chase", "see", "like", "follow")))
 PARTICIPLE = dict(zip(VERBS, ("chased", "seen", "liked", "followed")))
 LABELS = ("entailment", "contradiction", "neutral")
-SMALL = ("the", "a", "that", "does", "not", "is", "by")
-WORDS = ("<pad>", *SMALL, *NOUNS, *ADJECTIVES, *VERBS, *BASE.values(), *PARTICIPLE.values())
+WORDS = (
+    "<pad>",
+    "the",
+    "a",
+    "that",
+    "does",
+    "not",
+    "is",
+    "by",
+    *NOUNS,
+    *ADJECTIVES,
+    *VERBS,
+    *BASE.values(),
+    *PARTICIPLE.values(),
+)
 INDEX = {word: i for i, word in enumerate(WORDS)}
 SHIFT, REDUCE = 0, 1
 
@@ -61,12 +74,8 @@ def pair(rng: Any) -> tuple[Tree, Tree, int]:
     passive, premise_passive = rng.random(2) < 0.5
     premise_negated = bool(rng.random() < 0.5)
     premise = sentence(said(subject), verb, said(target), bool(premise_passive), premise_negated)
-    if premise_negated:
-        # Not every old dog is the dog: dropping words from a negated sentence keeps its meaning only for these phrases,
-        # which name one thing. The hypothesis names the same things.
-        negated = label != 1
-    else:
-        negated = label == 1
+    # "the dog" is always the dog of the premise, so that leaving words out changes nothing, "not" or no "not".
+    negated = premise_negated == (label != 1)
     if label == 2:
         subject, target = target, subject
         negated = bool(rng.random() < 0.5)
@@ -96,7 +105,7 @@ def encoded(trees: list[Tree], length: int) -> tuple[Any, Any]:
 
 
 def dataset(count: int, seed: int = 0, length: int = 20) -> tuple[list, Any]:
-    """([premise words, its moves, hypothesis words, its moves], labels), of sentences up to `length` words."""
+    """([premise words, premise moves, hypothesis words, hypothesis moves], labels); sentences of at most `length`."""
     rng = np.random.default_rng(seed)
     pairs = []
     while len(pairs) < count:

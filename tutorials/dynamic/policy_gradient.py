@@ -71,7 +71,9 @@ def train(updates, games, rate=0.01, discount=0.98, seed=0):
 def main(updates=120, games=10, seed=0):
     _, lengths, recent = train(updates, games, seed=seed)
     first = sum(lengths[:games]) / games
-    print(f"after {len(lengths)} games: mean return {recent:.1f} over the last 100, at first {first:.1f}; goal {GOAL}")
+    print(
+        f"after {len(lengths)} games: mean return {recent:.1f} over the last 100; {first:.1f} at the start; goal {GOAL}"
+    )
     return {"first": first, "recent": recent, "games": len(lengths)}
 
 

@@ -29,6 +29,8 @@ class Spinn(nn.ModelBase):
         self.leaf = nn.Linear(vector, 2 * hidden)
         self.track = nn.Linear(3 * hidden + tracking, 4 * tracking)
         self.compose = nn.Linear(2 * hidden + tracking, 5 * hidden)
+        remembering = np.repeat(np.array([0.0, 1.0, 1.0, 0.0, 0.0]), hidden)  # at first both children are kept
+        self.compose.param_configs["b"].update(init_rule="custom", init_config={"function": lambda shape: remembering})
         self.move = nn.Linear(tracking, 2)
         self.classify = nn.Sequential(nn.Linear(4 * hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes))
 
@@ -117,7 +119,7 @@ def train(model, count, epochs, length, rate, seed=0):
     return solver.train()["val_accuracy"][-1]
 
 
-def main(count=4000, epochs=10, length=20, hidden=64):
+def main(count=3000, epochs=5, length=20, hidden=64):
     bag = train(BagOfWords(), count, 3 * epochs, length, 2e-3)
     spinn = train(Spinn(hidden), count, epochs, length, 3e-3)
     print(f"accuracy on new pairs: a bag of words {bag:.3f}, SPINN {spinn:.3f}")
@@ -126,7 +128,7 @@ def main(count=4000, epochs=10, length=20, hidden=64):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=4000)
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--hidden", type=int, default=64)
     main(**vars(parser.parse_args()))
