@@ -39,9 +39,9 @@ def saliency(x, y):
 x, y = data.x_test[:20], data.y_test[:20]
 maps = saliency(x, y)
 check("shape of the maps", maps.shape, (20, 8, 8))
-pixel = np.zeros((1, 1, 8, 8), np.float32)
-pixel[0, 0, 4, 3] = 1e-3
-slope = (net(x[:1] + pixel)[0, y[0]] - net(x[:1] - pixel)[0, y[0]]) / 2e-3
+pixel = np.zeros((1, 1, 8, 8))  # float64: a step small enough to stay on one side of every ReLU
+pixel[0, 0, 4, 3] = 1e-5
+slope = (net(x[:1] + pixel)[0, y[0]] - net(x[:1] - pixel)[0, y[0]]) / 2e-5
 check("one pixel of one map", maps[0, 4, 3], abs(float(slope)), "np.abs of the gradient, without the channel", 2e-2)
 show(x[0] / x[0].max())
 show(maps[0] / maps[0].max())
