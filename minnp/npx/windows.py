@@ -100,7 +100,7 @@ def _only(x: onp.ndarray, condition: onp.ndarray) -> onp.ndarray:
 def _max_pool_index(x: Any, y: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
     padded = windows.embed(x, _lowest(x.dtype))
-    index = onp.zeros(y.shape, onp.min_scalar_type(prod(windows.kernel)))
+    index = onp.zeros(y.shape, onp.min_scalar_type(-prod(windows.kernel)))  # signed: torch has few unsigned types
     for k, at in reversed(list(windows.offsets())):
         below = _mask(padded[at] < y, index.dtype)  # not `!=`: a window with a NaN keeps its first place
         index &= below
