@@ -44,9 +44,29 @@ def of_matrix(operator: str, vector: bool = False, **attributes: str) -> Lowerin
     return lower
 
 
+def _solve(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    only(params)
+    a, b = (meta.shape for meta in metas)
+    right = (*b, 1) if len(b) == 1 else b
+    if len(a) < 2 or a[-1] != a[-2] or a[:-1] != right[:-1]:
+        raise refuse(f"solve of {a} and {b}")
+    return Lowered("_npi_solve", {}, (Argument(0, a, metas[0].dtype), Argument(1, right, metas[1].dtype)), b)
+
+
+def _einsum(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    (subscripts,) = only({**params, "optimize": None}, subscripts="")
+    arguments = tuple(Argument(i, meta.shape, meta.dtype) for i, meta in enumerate(metas))
+    inputs, arrow, result = subscripts.replace(" ", "").partition("->")
+    if not arrow or not result or "." in subscripts or any(not meta.shape for meta in metas):
+        raise refuse(f"einsum of {subscripts!r}")
+    return Lowered("_npi_einsum", {"subscripts": f"{inputs}->{result}", "optimize": "1"}, arguments)
+
+
 TABLE.update(
     {
         "matmul": _matmul,
+        "einsum": _einsum,
+        "linalg.solve": _solve,
         "linalg.inv": of_matrix("_linalg_inverse"),
         "linalg.det": of_matrix("_linalg_det", vector=True),
         "linalg.cholesky": of_matrix("_linalg_potrf"),

@@ -60,6 +60,55 @@ def choice(dtype: str) -> Iterator[Case]:
     yield (spread("int32", 3), spread(dtype, 3), spread(dtype, 3, seed=1)), {}
 
 
+def with_attributes(name: str, dtype: str) -> Iterator[Case]:
+    settings = {
+        "round": [{}, {"decimals": 2}, {"decimals": -1}],
+        "nan_to_num": [{}, {"nan": 3.0}, {"posinf": 7.0, "neginf": -7.0}],
+        "npx.leaky_relu": [{}, {"slope": 0.1}],
+        "npx.elu": [{}, {"alpha": 0.7}],
+        "npx.smooth_l1": [{}, {"scalar": 0.8}, {"scalar": 2.0}],
+    }.get(name, [{}])
+    for params in settings:
+        yield from ((values, params) for values, _ in (activation if name.startswith("npx.") else unary)(dtype))
+
+
+def moments(dtype: str) -> Iterator[Case]:
+    yield from reductions(dtype)
+    yield from (((spread(dtype, 4, 5),), {"axis": axis, "ddof": ddof}) for axis in (None, 0) for ddof in (1, 2))
+    yield (spread(dtype, 1, 5),), {"axis": 0, "ddof": 1}  # no degree of freedom left
+    yield (spread(dtype, 1000) + onp.ones((), dtype),), {}
+
+
+def differences(dtype: str) -> Iterator[Case]:
+    for shape, params in (((5,), {}), ((3, 4), {"axis": 0}), ((3, 4), {"n": 2}), ((2, 3, 5), {"n": 3, "axis": -1})):
+        yield (spread(dtype, *shape),), params
+    yield (edges(dtype),), {}
+    yield (spread(dtype, 3),), {"n": 4}
+
+
+def sums_of_products(dtype: str) -> Iterator[Case]:
+    for subscripts, *shapes_ in (
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ij->i", (2, 3)), ("ii->i", (3, 3)), ("i,i->", (3,), (3,)),
+        ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("i,j->ij", (3,), (4,)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)),
+        ("ab,abc->c", (2, 3), (2, 3, 4)), ("...i,i->...", (2, 3), (3,)), ("i j, j k -> k i", (2, 3), (3, 4)),
+    ):  # fmt: skip
+        yield tuple(spread(dtype, *shape, seed=i) for i, shape in enumerate(shapes_)), {"subscripts": subscripts}
+
+
+def systems(dtype: str) -> Iterator[Case]:
+    for a, b in (
+        ((3, 3), (3,)),
+        ((2, 3, 3), (2, 3, 2)),
+        ((3, 3), (3, 2)),
+        ((3, 3), (2, 3, 2)),
+        ((1, 1), (1,)),
+        ((9, 9), (9, 4)),
+    ):
+        matrix = (spread("float64", *a) + 5 * onp.eye(a[-1])).astype(dtype)
+        yield (matrix, spread(dtype, *b)), {}
+    yield (onp.zeros((2, 2), dtype), spread(dtype, 2)), {}
+
+
 AXES = ({}, {"axis": 0}, {"axis": -1}, {"axis": 1, "keepdims": True}, {"keepdims": True})
 
 
@@ -170,11 +219,17 @@ FAMILIES = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all"), reductions),
     **dict.fromkeys(("argmax", "argmin"), lambda dtype: reductions(dtype, several=False)),
     **dict.fromkeys(("linalg.inv", "linalg.det", "linalg.cholesky"), matrices),
+    **dict.fromkeys(("var", "std"), moments),
+    "diff": differences,
+    "einsum": sums_of_products,
+    "linalg.solve": systems,
     "where": choice,
     "cumsum": scans,
     "matmul": products,
 }
 NAMED_FAMILIES = {
+    **dict.fromkeys(("round", "nan_to_num"), with_attributes),
+    **{f"npx.{n}": with_attributes for n in ("leaky_relu", "elu", "gelu", "softplus", "smooth_l1")},
     **dict.fromkeys(("concatenate", "stack"), joined),
 }
 

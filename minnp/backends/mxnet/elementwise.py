@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from .lowering import Argument, Lowered, Lowering, Meta, folded, merged, normal_axes, only, reduced, refuse, text
+from .lowering import (
+    Argument,
+    Lowered,
+    Lowering,
+    Meta,
+    finite,
+    folded,
+    merged,
+    normal_axes,
+    only,
+    reduced,
+    refuse,
+    text,
+)
 
 TABLE: dict[str, Lowering] = {}
 
@@ -48,6 +61,35 @@ BINARY = {
 TABLE.update({name: elementwise(operator) for name, operator in {**UNARY, **BINARY}.items()})
 
 
+def with_attributes(
+    operator: str, *fixed: tuple[str, str], guarded: bool = False, **names: tuple[str, Any]
+) -> Lowering:
+    """An elementwise function with parameters: row's name = (MXNet's name, default)."""
+
+    def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+        values = only(params, **{name: default for name, (_, default) in names.items()})
+        given = {theirs: text(v) for (theirs, _), v in zip(names.values(), values, strict=True) if v is not None}
+        lowered = elementwise(operator, **dict(fixed), **given)(metas, {})
+        return lowered._replace(guard=finite) if guarded else lowered
+
+    return lower
+
+
+TABLE.update(
+    {
+        "round": with_attributes("_npi_around", decimals=("decimals", 0)),
+        "nan_to_num": with_attributes(
+            "_npi_nan_to_num", nan=("nan", 0.0), posinf=("posinf", None), neginf=("neginf", None)
+        ),
+        "npx.leaky_relu": with_attributes("LeakyReLU", ("act_type", "leaky"), slope=("slope", 0.25)),
+        "npx.elu": with_attributes("LeakyReLU", ("act_type", "elu"), alpha=("slope", 1.0)),
+        "npx.gelu": with_attributes("LeakyReLU", ("act_type", "gelu"), guarded=True),
+        "npx.softplus": with_attributes("Activation", ("act_type", "softrelu")),
+        "npx.smooth_l1": with_attributes("smooth_l1", scalar=("scalar", 1.0)),
+    }
+)
+
+
 def _where(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     only(params)
     if metas[0].dtype != "bool":
@@ -59,17 +101,20 @@ TABLE["where"] = _where
 
 
 # ------------------------------------------------------------------ reductions and scans
-def reduction(operator: str, **attributes: str) -> Lowering:
+def reduction(operator: str, counts: bool = False) -> Lowering:
+    """A reduction over axes; `counts`: with ddof, what the number of elements is lessened by."""
+
     def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
-        axis, keepdims = only(params, axis=None, keepdims=False)
+        axis, keepdims, *ddof = only(params, axis=None, keepdims=False, **({"ddof": 0} if counts else {}))
         shape = metas[0].shape
         axes = normal_axes(axis, len(shape))
         sizes, across = folded(shape, axes)
         if not across:  # sum(x, axis=()): nothing to add up
             raise refuse("no axis to reduce")
         # keepdims, because the operator has no results of shape ()
-        texts = {**attributes, "axis": text(across), "keepdims": "True"}
-        return Lowered(operator, texts, (Argument(0, sizes, metas[0].dtype),), reduced(shape, axes, keepdims))
+        texts = {"axis": text(across), "keepdims": "True", **({"ddof": text(ddof[0])} if counts else {})}
+        arguments = (Argument(0, sizes, metas[0].dtype),)
+        return Lowered(operator, texts, arguments, reduced(shape, axes, keepdims), guard=finite if counts else None)
 
     return lower
 
@@ -103,8 +148,20 @@ def _sum_to(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     return reduction("_np_sum")(metas, {"axis": axes})._replace(shape=target)
 
 
+def _diff(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    n, axis = only(params, n=1, axis=-1)
+    shape = metas[0].shape
+    (axis,) = normal_axes(int(axis), len(shape))
+    if not 0 < n < shape[axis]:
+        raise refuse(f"{n} differences of {shape[axis]} elements")
+    return Lowered("_npi_diff", {"n": text(n), "axis": text(axis)}, (Argument(0, shape, metas[0].dtype),))
+
+
 TABLE.update(
     {
+        "var": reduction("_npi_var", counts=True),
+        "std": reduction("_npi_std", counts=True),
+        "diff": _diff,
         "sum": reduction("_np_sum"),
         "mean": reduction("_npi_mean"),
         "prod": reduction("_np_prod"),

@@ -25,7 +25,7 @@ from .samples import DTYPES
 
 # Sums and products may round differently; elementwise functions only in the last bits, and never in the sign of zero.
 LAST_BITS, ROUNDING = 8, 64
-ROUNDS = ("sum", "mean", "prod", "cumsum", "sum_to", "matmul", "linalg.", "npx.")
+ROUNDS = ("sum", "mean", "prod", "cumsum", "sum_to", "diff", "var", "std", "einsum", "matmul", "linalg.", "npx.")
 
 ANY_ZERO = ("max", "min")  # which of 0.0 and -0.0 is the smaller, NumPy leaves to the processor
 
