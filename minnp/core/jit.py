@@ -18,7 +18,7 @@ from .array import handle, ndarray, read
 from .capture import Captured, capture_call
 from .executor import compile_host
 from .graph import Diverged, Graph
-from .passes import optimize
+from .passes import fuse_elementwise, optimize
 from .state import capture, state
 from .tree import structure, tree_flatten
 from .value import Buffer, Host, Tracer
@@ -35,7 +35,7 @@ class Path:
     def __init__(self, captured: Captured) -> None:
         self.captured = captured
         self.graph = optimize(captured.graph.copy())
-        self.run = compile_host(self.graph, captured.constants)
+        self.run = compile_host(fuse_elementwise(self.graph.copy()), captured.constants)
 
 
 class Jitted:

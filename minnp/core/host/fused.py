@@ -15,27 +15,36 @@ from typing import Any
 
 import numpy as onp
 
-from minnp.core.host import memory, reductions, threads
+from minnp.core.host import memory, reductions, selection, threads
 from minnp.core.host.elementwise import flat
 
 Step = tuple[Callable, Sequence[int], int]
 CACHE = 1 << 21  # bytes one thread should have in use; larger blocks save calls, and the cache is shared by few
 SMALLEST, LARGEST = 1 << 13, 1 << 16  # elements of a block
 SERIAL = 1 << 16  # elements up to which the caller works alone
+# NumPy 1.26 gives float32 * a float64 array without axes the dtype float64 if its value needs that, else float32
+VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2
 _SERIAL_NUMBER = itertools.count()
 
 
 class Reduction:
-    """What ends a chain: `ufunc` (add, maximum, minimum) over everything (axis None) or over the last axis (-1)."""
+    """What ends a chain: `ufunc` (add, maximum, minimum) over everything (axis None) or over the last axis (-1).
 
-    __slots__ = ("axis", "keepdims", "ufunc")
+    mean   divide the sum by the number of its terms, as np.mean does (float and complex results only)"""
 
-    def __init__(self, ufunc: onp.ufunc, axis: int | None = None, keepdims: bool = False) -> None:
+    __slots__ = ("axis", "keepdims", "mean", "ufunc")
+
+    def __init__(self, ufunc: onp.ufunc, axis: int | None = None, keepdims: bool = False, mean: bool = False) -> None:
         if ufunc not in (onp.add, onp.maximum, onp.minimum) or axis not in (None, -1):
             raise ValueError(
                 f"a chain may end in add, maximum or minimum over axis None or -1, not {ufunc} over {axis}"
             )
-        self.ufunc, self.axis, self.keepdims = ufunc, axis, keepdims
+        self.ufunc, self.axis, self.keepdims, self.mean = ufunc, axis, keepdims, mean
+
+
+def is_constant(x: Any) -> bool:
+    """Whether an input of a chain is a number, part of the chain itself."""
+    return isinstance(x, (int, float, complex, onp.generic))
 
 
 def fuse(
@@ -46,7 +55,7 @@ def fuse(
     steps      (ufunc, slots read, slot written) in order. Slots are numbered: the inputs are 0, 1, ...; a step writes a
                new slot. A kernel other than a ufunc must take its arrays and `out` by position and act element by
                element (`select` and `cast` below are such kernels)
-    inputs     for every input a Meta (or any array: only shape and dtype are read), or a plain number: a constant,
+    inputs     for every input a Meta (or any array: only shape and dtype are read), or a number: a constant,
                which is not passed to the function. Shapes broadcast; at least one input has the full shape
     outputs    the slots wanted, written by steps; with a `reduction`, the one slot that is reduced
     reduction  ends the chain: then the result is a list of the one reduced array (or scalar, over everything)
@@ -61,13 +70,13 @@ def fuse(
     if kinds is None or any(slot < len(inputs) for slot in outputs) or len(set(outputs)) < len(outputs):
         return None
     if reduction is not None and len(shape) == 1:
-        reduction = Reduction(reduction.ufunc, None, reduction.keepdims)
+        reduction = Reduction(reduction.ufunc, None, reduction.keepdims, reduction.mean)
     return Chain(steps, inputs, outputs, reduction, shape, kinds).run
 
 
 def full_shape(inputs: Sequence[Any]) -> tuple[int, ...] | None:
     """The broadcast shape of the arrays among the inputs, if one of them has it."""
-    shapes = [tuple(x.shape) for x in inputs if hasattr(x, "shape")]
+    shapes = [tuple(x.shape) for x in inputs if not is_constant(x)]
     try:
         shape = onp.broadcast_shapes(*shapes)
     except ValueError:
@@ -76,21 +85,23 @@ def full_shape(inputs: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def result_types(steps: Sequence[Step], inputs: Sequence[Any]) -> dict[int, onp.dtype] | None:
-    """The dtype of every slot a step writes, as NumPy finds it; None where values decide (arrays without axes)."""
+    """The dtype of every slot a step writes, as NumPy finds it; None where an array without axes could change it."""
     slots: dict[int, Any] = {}
+    numbers = []
     for i, x in enumerate(inputs):
-        if not hasattr(x, "shape"):
+        if is_constant(x):
             slots[i] = x
-        elif x.shape:
-            slots[i] = onp.empty(0, x.dtype)
-        elif onp.lib.NumpyVersion(onp.__version__) < "2.0.0":
-            return None  # NumPy 1.26 looks at the value of an array without axes
         else:
-            slots[i] = onp.zeros((), x.dtype)
+            slots[i] = onp.zeros((0,) if x.shape else (), x.dtype)
+            if not x.shape:
+                numbers.append(x.dtype)
     kinds = {}
     for kernel, read, written in steps:
-        result = kernel(*[slots[i] for i in read])
-        if type(result) is not onp.ndarray or result.dtype.kind not in "biufc":
+        operands = [slots[i] for i in read]
+        result = kernel(*operands)
+        if type(result) is not onp.ndarray or not result.ndim or result.dtype.kind not in "biufc":
+            return None
+        if VALUES_DECIDE and numbers and not all(onp.can_cast(d, result.dtype) for d in numbers):
             return None
         slots[written], kinds[written] = result, result.dtype
     return kinds
@@ -112,7 +123,7 @@ class Chain:
         self.size = 1
         for d in shape:
             self.size *= d
-        self.passed = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
+        self.passed = [i for i, x in enumerate(inputs) if not is_constant(x)]
         self.full = {i for i in self.passed if tuple(inputs[i].shape) == shape}
         self.lead = next(k for k, i in enumerate(self.passed) if i in self.full)
         self.whole = {i for i in self.passed if inputs[i].shape == ()}
@@ -124,13 +135,18 @@ class Chain:
         self.block_size = min(max(1 << max(block.bit_length() - 1, 0), SMALLEST), LARGEST)
         if reduction is not None and reduction.axis == -1 and shape[-1] <= 4 * LARGEST:
             self.block_size = max(self.block_size, shape[-1])  # a block holds whole rows
-        constants = {i: x for i, x in enumerate(inputs) if not hasattr(x, "shape")}
+        constants = {i: x for i, x in enumerate(inputs) if is_constant(x)}
         self.source, self.block = block_function(steps, self.passed, constants, outputs, places)
         self.scratch: list[list[onp.ndarray]] = []  # sets of buffers that no thread is using
 
     # -------------------------------------------------------------- one call
     def run(self, *arrays: onp.ndarray) -> list[Any]:
-        return self.elements(arrays) if self.reduction is None else [self.reduce(arrays)]
+        if self.reduction is None:
+            return self.elements(arrays)
+        total = self.reduce(arrays)
+        if self.reduction.mean:
+            total = reductions.divide(total, onp.intp(self.size if self.reduction.axis is None else self.shape[-1]))
+        return [total]
 
     def elements(self, arrays: Sequence[onp.ndarray]) -> list[onp.ndarray]:
         operands, order = self.lay_out(arrays)
@@ -308,10 +324,19 @@ def block_function(
 # ------------------------------------------------------------------ kernels that are not ufuncs
 def select(condition: Any, x: Any, y: Any, out: onp.ndarray | None = None) -> onp.ndarray:
     """onp.where as a kernel of a chain."""
-    chosen = onp.where(condition, x, y)
     if out is None:
-        return chosen
-    out[...] = chosen
+        return onp.where(condition, x, y)
+    if (
+        condition.ndim == 1
+        and condition.size >= SMALLEST
+        and condition.dtype == bool
+        and selection.irregular(condition)
+    ):
+        x, y = (a if isinstance(a, onp.ndarray) else onp.asarray(a).astype(out.dtype) for a in (x, y))
+        if out.dtype.kind in "biuf" and out.itemsize in selection.BITS:
+            selection.choose(condition, x, y, out)
+            return out
+    out[...] = onp.where(condition, x, y)
     return out
 
 

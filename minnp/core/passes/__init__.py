@@ -6,8 +6,9 @@ from ..graph import Graph
 from .common import common_subexpressions
 from .cost import flops
 from .dead import dead_code
+from .fusion import fuse_elementwise
 
-__all__ = ["common_subexpressions", "dead_code", "flops", "optimize"]
+__all__ = ["common_subexpressions", "dead_code", "flops", "fuse_elementwise", "optimize"]
 
 
 def optimize(graph: Graph) -> Graph:

@@ -1,0 +1,209 @@
+"""Elementwise fusion: operations on large arrays of one shape become one call that runs them block by block.
+
+A cluster is a set of elementwise nodes of one shape that nothing outside has to run between. It is found greedily, in
+order; the reduction that ends a chain goes into it. core.host.fused runs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..graph import Graph, Node, pick
+from ..host.fused import Reduction, cast, fuse, is_constant, select
+from ..primitive import Meta, Primitive
+
+LEAST = 1 << 15  # elements from which a block at a time is faster than an operation at a time
+REDUCTIONS = {"sum": onp.add, "mean": onp.add, "max": onp.maximum, "min": onp.minimum}
+
+
+class Fused:
+    """The target of a fused node: (*arrays) -> list of arrays. `names` are the nodes it stands for."""
+
+    def __init__(self, run: Any, names: list[str]) -> None:
+        self.run, self.names = run, names
+
+    def __call__(self, *arrays: Any) -> list:
+        return self.run(*arrays)
+
+    def __repr__(self) -> str:
+        return f"<fused {', '.join(self.names)}>"
+
+
+class Cluster:
+    """Nodes to fuse, in order; `first` and `last` are their places in the graph."""
+
+    __slots__ = ("first", "last", "nodes", "shape")
+
+    def __init__(self, shape: tuple[int, ...], at: int) -> None:
+        self.shape, self.nodes, self.first, self.last = shape, [], at, at
+
+
+def fuse_elementwise(graph: Graph) -> Graph:
+    """The graph with its clusters of elementwise nodes each replaced by one call; results are the same to the bit."""
+    merged = False
+    for cluster in clusters(graph):
+        merged |= replace(graph, cluster)
+    return in_order(graph) if merged else graph
+
+
+# ------------------------------------------------------------------ finding clusters
+def clusters(graph: Graph) -> list[Cluster]:
+    """Clusters of at least two nodes."""
+    nodes = graph.nodes
+    at = {n: i for i, n in enumerate(nodes)}
+    needs = dependencies(nodes)
+    member: dict[Node, Cluster] = {}
+    latest: dict[tuple, Cluster] = {}
+    for i, node in enumerate(nodes):
+        if kernel_of(node) is None:
+            continue
+        shape = node.meta["value"].shape
+        candidates = [member[n] for n in node.all_input_nodes if n in member] + [latest.get(shape)]
+        for cluster in dict.fromkeys(candidates):
+            if cluster is not None and cluster.shape == shape and joins(node, cluster, member, needs, at):
+                break
+        else:
+            cluster = latest[shape] = Cluster(shape, i)
+        cluster.nodes.append(node)
+        cluster.last = i
+        member[node] = cluster
+    return [c for c in dict.fromkeys(member.values()) if len(c.nodes) > 1]
+
+
+def dependencies(nodes: list[Node]) -> dict[Node, list[Node]]:
+    """What every node must follow: its inputs, and for a node with an effect the one before it."""
+    needs, effect = {}, None
+    for n in nodes:
+        needs[n] = n.all_input_nodes
+        if n.meta.get("effect"):
+            if effect is not None:
+                needs[n] = [*needs[n], effect]
+            effect = n
+    return needs
+
+
+def kernel_of(node: Node) -> Any:
+    """The elementwise kernel of a node that may be fused, or None."""
+    target, meta = node.target, node.meta.get("value")
+    if node.op != "call_function" or not isinstance(target, Primitive) or type(meta) is not Meta or meta.size < LEAST:
+        return None
+    for a in node.args:
+        if not (is_constant(a) or (isinstance(a, Node) and type(a.meta.get("value")) is Meta)):
+            return None
+    kernel = target.numpy
+    if isinstance(kernel, onp.ufunc):
+        return kernel if kernel.nout == 1 and kernel.signature is None and not node.kwargs else None
+    if target.name == "where" and len(node.args) == 3:
+        return select
+    if target.name == "astype" and list(node.kwargs) == ["dtype"]:
+        return cast(node.kwargs["dtype"])
+    return None
+
+
+def joins(node: Node, cluster: Cluster, member: dict, needs: dict, at: dict[Node, int]) -> bool:
+    """Whether nothing outside the cluster has to run after one of its nodes and before this one."""
+    pending = [n for n in needs[node] if member.get(n) is not cluster]
+    seen: set[Any] = set()
+    while pending:
+        n = pending.pop()
+        group = member.get(n, n)
+        if group is cluster:
+            return False
+        last = group.last if isinstance(group, Cluster) else at[n]
+        if group in seen or last < cluster.first:
+            continue
+        seen.add(group)
+        for m in group.nodes if isinstance(group, Cluster) else [n]:
+            pending += needs[m]
+    return True
+
+
+# ------------------------------------------------------------------ replacing them
+def replace(graph: Graph, cluster: Cluster) -> bool:
+    """Put one fused call in the place of the cluster's last node; False if its form is not one that runs in blocks."""
+    inside = set(cluster.nodes)
+    results = [n for n in cluster.nodes if any(u not in inside for u in n.users)]
+    end = reduction_of(results, cluster) if len(results) == 1 else None
+    sources: list[Any] = []
+    for n in cluster.nodes:
+        for a in map(unbroadcast, n.args):
+            if a not in inside and not any(a is s for s in sources):
+                sources.append(a)
+    slots = {id(s): i for i, s in enumerate(sources)}
+    slots |= {id(n): len(sources) + i for i, n in enumerate(cluster.nodes)}
+    steps = [(kernel_of(n), [slots[id(unbroadcast(a))] for a in n.args], slots[id(n)]) for n in cluster.nodes]
+    inputs = [s.meta["value"] if isinstance(s, Node) else s for s in sources]
+    run = fuse(steps, inputs, [slots[id(n)] for n in results], end[1] if end else None)
+    if run is None:
+        return False
+    if end:
+        results = [end[0]]
+    names = [n.name for n in (*cluster.nodes, *(results if end else ()))]
+    with graph.inserting_before(max((*cluster.nodes, *results), key=graph.nodes.index)):
+        target = Fused(run, names)
+        call = graph.create_node("call_function", target, [s for s in sources if isinstance(s, Node)], name="fused")
+        call.meta["value"] = tuple(n.meta["value"] for n in results)
+        for i, n in enumerate(results):
+            item = graph.create_node("call_function", pick, (call, i), name=n.name)
+            item.meta.update(n.meta)
+            n.replace_all_uses_with(item)
+    for n in reversed([*cluster.nodes, *(results if end else ())]):
+        graph.erase_node(n)
+    return True
+
+
+def unbroadcast(a: Any) -> Any:
+    """What an argument shows: a chain broadcasts its inputs itself."""
+    if isinstance(a, Node) and isinstance(a.target, Primitive) and a.target.name == "broadcast_to":
+        source = a.args[0]
+        if isinstance(source, Node) and type(source.meta.get("value")) is Meta and source.meta["value"].shape:
+            return source
+    return a
+
+
+def reduction_of(results: list[Node], cluster: Cluster) -> tuple[Node, Reduction] | None:
+    """The node that reduces the cluster's one result, if that is all that reads it, and how it does."""
+    users = list(results[0].users)
+    if len(users) != 1 or not isinstance(users[0].target, Primitive):
+        return None
+    node, facts = users[0], dict(users[0].kwargs)
+    uf = REDUCTIONS.get(node.target.name)
+    axis, keepdims, ndim = facts.pop("axis", None), facts.pop("keepdims", False), len(cluster.shape)
+    if uf is None or len(node.args) != 1 or any(v is not None for v in facts.values()):
+        return None
+    if axis in (-1, ndim - 1, (-1,), (ndim - 1,)):
+        axis = -1
+    elif axis is not None and tuple(axis if isinstance(axis, tuple) else (axis,)) != tuple(range(ndim)):
+        return None
+    else:
+        axis = None
+    mean = node.target.name == "mean"
+    if mean and results[0].meta["value"].dtype.char not in "fdFD":
+        return None
+    return node, Reduction(uf, axis, keepdims, mean)
+
+
+def in_order(graph: Graph) -> Graph:
+    """Sort the nodes so that each follows what it needs, and otherwise as they were."""
+    nodes = graph.nodes
+    needs = dependencies(nodes)
+    done: set[Node] = set()
+    order: list[Node] = []
+    for node in nodes:
+        stack = [(node, iter(needs[node]))]
+        while stack:
+            n, rest = stack[-1]
+            if n in done:
+                stack.pop()
+                continue
+            following = next((m for m in rest if m not in done), None)
+            if following is None:
+                done.add(n)
+                order.append(n)
+                stack.pop()
+            else:
+                stack.append((following, iter(needs[following])))
+    graph._order[:] = order
+    return graph
