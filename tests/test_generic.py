@@ -61,7 +61,9 @@ def test_out_where_and_layout_are_numpys(name: str) -> None:
     assert got.dtype == want.dtype and onp.asarray(got).strides == want.strides
     onp.testing.assert_array_equal(onp.asarray(got), want)
     out = np.zeros(want.shape, want.dtype)
-    assert ours(*handles, out=out) is out and ours(*handles, out) is out
+    assert ours(*handles, out=out) is out
+    if name not in ("maximum", "minimum"):  # NumPy 2.4 deprecates a positional `out` there
+        assert ours(*handles, out) is out
     onp.testing.assert_array_equal(onp.asarray(out), want)
     mask = onp.arange(want.size).reshape(want.shape) % 2 == 0
     a, b = np.zeros(want.shape, want.dtype), onp.zeros(want.shape, want.dtype)
