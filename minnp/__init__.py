@@ -4,29 +4,44 @@ import minnp.numpy as np
 from minnp import grad
 """
 
+import importlib
 import os
+from typing import Any
 
-from .core.batching import vmap
 from .core.context import Context, cpu, current_context, gpu, set_context
-from .core.forward import jvp
-from .core.function import Function
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
-from .core.jit import jit
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.public import LATE
 from .core.report import report, reset_report
-from .core.transforms import (
-    checkpoint,
-    custom_jvp,
-    custom_vjp,
-    elementwise_grad,
-    hessian,
-    hvp,
-    jacobian,
-    make_ggnvp,
-)
 from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
+
+# Imported when first asked for: a program that only computes does not wait for them.
+_LATE = {
+    "Function": ".core.function",
+    "checkpoint": ".core.transforms",
+    "custom_jvp": ".core.transforms",
+    "custom_vjp": ".core.transforms",
+    "elementwise_grad": ".core.transforms",
+    "hessian": ".core.transforms",
+    "hvp": ".core.transforms",
+    "jacobian": ".core.transforms",
+    "jit": ".core.jit",
+    "jvp": ".core.forward",
+    "make_ggnvp": ".core.transforms",
+    "vmap": ".core.batching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'minnp' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATE[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "nn", "numpy", "npx"]
+
 
 LATE["scipy.special"] = "minnp.scipy.special"
 

@@ -19,8 +19,8 @@ from typing import Any
 from . import backends
 from .core.array import unwrap, wrap
 from .core.dispatch import bind
+from .core.fallback import Leaf, fill, freeze
 from .core.primitive import CONSTANT, TABLE, Meta, Primitive, primitive
-from .core.public import Leaf, fill, freeze
 from .errors import NotDifferentiableError
 
 __all__ = ["CONSTANT", "TABLE", "CustomOp", "Meta", "Primitive", "customop", "primitive"]

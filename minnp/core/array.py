@@ -215,10 +215,7 @@ def unwrap(x: Any, sources: list) -> Any:
         sources.append(x)
         return read(x)
     if t is list or t is tuple:
-        for e in x:
-            if type(e) not in ATOMS:
-                return t([unwrap(e, sources) for e in x])
-        return x
+        return x if ATOMS.issuperset(map(type, x)) else t([unwrap(e, sources) for e in x])
     if t is dict:
         return {k: unwrap(e, sources) for k, e in x.items()}
     return Host if x is ndarray else x

@@ -16,9 +16,10 @@ import numpy as onp
 from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
+from .fallback import fill
 from .graph import Graph, Node, guard, pick
 from .primitive import TABLE, Meta, Primitive
-from .public import PUBLIC, fill
+from .public import PUBLIC
 from .state import capture, state
 from .trace import Trace
 from .tree import tree_flatten

@@ -12,6 +12,7 @@ from . import context, placed, public
 from .array import concretize, handle, ndarray, on_view, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
+from .fallback import fallback
 from .primitive import TABLE
 from .public import PLAIN, entry, invoke
 from .state import state
@@ -64,7 +65,7 @@ def _method_definition(name: str, host: Any) -> Callable:
     if found is None:
 
         def found(*args: Any, **kwargs: Any) -> Any:
-            return wrap(public.fallback(entry(f"ndarray.{name}", host), [unwrap(a, []) for a in args], kwargs))
+            return wrap(fallback(entry(f"ndarray.{name}", host), [unwrap(a, []) for a in args], kwargs))
 
     return found
 

@@ -39,6 +39,13 @@ def own(module: str, name: str) -> bool:
     )
 
 
+class Late:
+    """A name of ours that lives in a module imported when the name is first used."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
 def wrapped(prefix: str, name: str, x: Any) -> Any:
     """The public form of NumPy's `prefix.name`."""
     if isinstance(x, onp.ufunc):
@@ -58,6 +65,8 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
         namespace = importlib.import_module(module).__dict__
         if name in extra:
             value = extra[name]
+            if type(value) is Late:
+                value = getattr(importlib.import_module(value.module), name)
         elif name in _THE_MODULES_OWN or not hasattr(source, name):
             getattr(source, name) if name not in _THE_MODULES_OWN else None  # NumPy's own words for names it removed
             raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -21,13 +21,14 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, placed, policy, report
-from .array import bind, handle, ndarray, new, read, unwrap, wrap
+from .array import ATOMS, handle, ndarray, new, read, unwrap, wrap
 from .dispatch import DEFINITIONS
+from .fallback import fallback
 from .host import LARGE
 from .host import run as run_host
-from .primitive import TABLE, Primitive
+from .primitive import TABLE
 from .state import capture, state
-from .value import Buffer, Host, Tracer
+from .value import Buffer, Host
 from .writing import release, write
 
 # Arguments that are their own value: no handle can hide in them.
@@ -244,80 +245,55 @@ def operand(x: Any) -> Any:
     return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)
 
 
-# ------------------------------------------------------------------ fallback
-class Leaf:
-    """The place of the i-th array argument in a fallback call's frozen arguments."""
-
-    __slots__ = ("i",)
-
-    def __init__(self, i: int) -> None:
-        self.i = i
-
-    def __repr__(self) -> str:
-        return f"Leaf({self.i})"
-
-
-FALLBACKS: dict[Any, Primitive] = {}
-
-
-def fallback(e: Entry, values: list, options: dict) -> Any:
-    """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
-    row = FALLBACKS.get(e.host)
-    if row is None:
-        host = e.host
-
-        def kernel(*leaves: Any, arguments: Any) -> Any:
-            args, kwargs = fill(arguments, leaves)
-            return host(*args, **kwargs)
-
-        kernel.host = host
-        row = FALLBACKS[e.host] = Primitive(e.name, kernel, view=True)
-    leaves: list = []
-    arguments = freeze((tuple(values), options), leaves)
-    return bind(row, leaves, {"arguments": arguments})
-
-
-def freeze(x: Any, leaves: list) -> Any:
-    if isinstance(x, (Host, Tracer, Buffer)):
-        leaves.append(x)
-        return Leaf(len(leaves) - 1)
-    if type(x) in (list, tuple):
-        return type(x)([freeze(v, leaves) for v in x])
-    if type(x) is dict:
-        return {k: freeze(v, leaves) for k, v in x.items()}
-    return x
-
-
-def fill(x: Any, leaves: Any) -> Any:
-    if type(x) is Leaf:
-        return leaves[x.i]
-    if type(x) in (list, tuple):
-        return type(x)([fill(v, leaves) for v in x])
-    if type(x) is dict:
-        return {k: fill(v, leaves) for k, v in x.items()}
-    return x
-
-
 # ------------------------------------------------------------------ fast paths
+def held(x: list | tuple) -> Any:
+    """A flat list or tuple with the host arrays its handles hold; None where a member needs the general path."""
+    if ATOMS.issuperset(map(type, x)):
+        return x
+    out = []
+    for e in x:
+        t = type(e)
+        if t is ndarray:
+            e = e._host
+            if e is None or e.size >= LARGE:
+                return None
+        elif t not in PLAIN:
+            return None
+        out.append(e)
+    return out if type(x) is list else tuple(out)
+
+
+def plain(options: dict) -> bool:
+    """Whether keyword arguments hold no handle, and no `out`."""
+    for v in options.values():
+        if type(v) not in PLAIN and not (type(v) is tuple and ATOMS.issuperset(map(type, v))):
+            return False
+    return "out" not in options
+
+
 def function(name: str, host: Callable) -> Callable:
     """The public function for a NumPy callable."""
     e = entry(name, host)
     simple, reduces = not e.writes, name in placed.REDUCTIONS
 
     def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not state.busy and simple and not kwargs:
+        if not state.busy and simple and (not kwargs or plain(kwargs)):
             values = []
             for a in args:
                 t = type(a)
                 if t is ndarray:
                     a = a._host
                     if a is None:
-                        if reduces and type(args[0]._value) is Buffer:
+                        if kwargs or (reduces and type(args[0]._value) is Buffer):
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= _out_place(e.name)[0]):
                             return as_handles(e.definition(*args))
                         break
                     if a.size >= LARGE:
+                        break
+                elif t is list or t is tuple:
+                    a = held(a)
+                    if a is None:
                         break
                 elif t not in PLAIN:
                     break
@@ -325,7 +301,7 @@ def function(name: str, host: Callable) -> Callable:
             else:
                 if e.nin is None or len(values) == e.nin:
                     e.calls += 1
-                    out = host(*values)
+                    out = host(*values, **kwargs)
                     if type(out) is Host and out.base is None:
                         for a in args:
                             if type(a) is ndarray and a._host is out:
@@ -333,7 +309,10 @@ def function(name: str, host: Callable) -> Callable:
                         h = new(ndarray)
                         h._host, h._root = out, None
                         return h
-                    return wrap(out, [a for a in args if type(a) is ndarray])
+                    if type(out) in NUMBERS:
+                        return out
+                    members = [x for a in args for x in (a if type(a) in (list, tuple) else (a,))]
+                    return wrap(out, [x for x in members if type(x) is ndarray])
         if reduces and args and type(args[0]) is ndarray and args[0]._host is None:
             x = args[0]._value if args[0]._root is None else read(args[0])
             if type(x) is Buffer and (out := placed.reduction(name, x, args[1:], kwargs)) is not None:

@@ -9,11 +9,12 @@ import numpy as onp
 
 from . import placed
 from .array import ndarray, new, on_value, on_values, unwrap, wrap
+from .fallback import fallback
 from .host import MEDIUM
 from .host import binary as large_binary
 from .host import unary as large_unary
 from .primitive import TABLE
-from .public import MISSING, NUMBERS, Entry, entry, fallback, finish, function, invoke
+from .public import MISSING, NUMBERS, Entry, entry, finish, function, invoke
 from .state import state
 from .value import Buffer, Host
 

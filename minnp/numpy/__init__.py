@@ -12,6 +12,7 @@ import numpy as _onp
 from ..core import attributes, methods, operators, protocols
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
+from ..core.namespace import Late as _Late
 from ..core.namespace import lazy as _lazy
 from ..core.primitive import TABLE
 from ..core.ufunc import ufunc
@@ -31,10 +32,12 @@ from . import (  # rows and definitions
     transforms,
     ufuncs,
 )
-from .classes import CLASSES as _CLASSES
 from .minpy import EXTRA as _MINPY
 from .standard import STANDARD as _STANDARD
 
+_CLASSES = dict.fromkeys(
+    ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "poly1d", "vectorize"), _Late("minnp.numpy.classes")
+)
 _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,
     "ufunc": ufunc,

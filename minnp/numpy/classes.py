@@ -46,12 +46,3 @@ class vectorize(onp.vectorize):
 
 
 ndenumerate.__module__ = vectorize.__module__ = "minnp.numpy"
-CLASSES: dict[str, Any] = {
-    "r_": r_,
-    "c_": c_,
-    "mgrid": mgrid,
-    "ogrid": ogrid,
-    "ndenumerate": ndenumerate,
-    "poly1d": poly1d,
-    "vectorize": vectorize,
-}

@@ -1,0 +1,62 @@
+"""Calls without a definition: NumPy's callable as a row without rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .dispatch import bind
+from .primitive import Primitive
+from .value import Buffer, Host, Tracer
+
+
+class Leaf:
+    """The place of the i-th array argument in a fallback call's frozen arguments."""
+
+    __slots__ = ("i",)
+
+    def __init__(self, i: int) -> None:
+        self.i = i
+
+    def __repr__(self) -> str:
+        return f"Leaf({self.i})"
+
+
+FALLBACKS: dict[Any, Primitive] = {}
+
+
+def fallback(e: Any, values: list, options: dict) -> Any:
+    """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
+    row = FALLBACKS.get(e.host)
+    if row is None:
+        host = e.host
+
+        def kernel(*leaves: Any, arguments: Any) -> Any:
+            args, kwargs = fill(arguments, leaves)
+            return host(*args, **kwargs)
+
+        kernel.host = host
+        row = FALLBACKS[e.host] = Primitive(e.name, kernel, view=True)
+    leaves: list = []
+    arguments = freeze((tuple(values), options), leaves)
+    return bind(row, leaves, {"arguments": arguments})
+
+
+def freeze(x: Any, leaves: list) -> Any:
+    if isinstance(x, (Host, Tracer, Buffer)):
+        leaves.append(x)
+        return Leaf(len(leaves) - 1)
+    if type(x) in (list, tuple):
+        return type(x)([freeze(v, leaves) for v in x])
+    if type(x) is dict:
+        return {k: freeze(v, leaves) for k, v in x.items()}
+    return x
+
+
+def fill(x: Any, leaves: Any) -> Any:
+    if type(x) is Leaf:
+        return leaves[x.i]
+    if type(x) in (list, tuple):
+        return type(x)([fill(v, leaves) for v in x])
+    if type(x) is dict:
+        return {k: fill(v, leaves) for k, v in x.items()}
+    return x
