@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as onp
@@ -43,8 +44,13 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
     if not simple or any(a.dtype.kind not in "iu" for a in arrays):
         return False
     rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
+    added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
     order = rows.argsort(kind="stable")
-    rows, parts = rows[order], g.reshape(rows.size, -1)[order]
-    starts = onp.flatnonzero(onp.concatenate([[True], rows[1:] != rows[:-1]]))
-    buffer.reshape(-1, parts.shape[1])[rows[starts]] += onp.add.reduceat(parts, starts, axis=0)
+    ranked = rows[order]
+    new = ranked[1:] != ranked[:-1]
+    if new.all():
+        cells[rows] += added
+    else:
+        starts = onp.flatnonzero(onp.concatenate([[True], new]))
+        cells[ranked[starts]] += onp.add.reduceat(added[order], starts, axis=0)
     return True

@@ -79,11 +79,10 @@ def test_updates_are_in_place():
     assert not onp.array_equal(before, onp.asarray(w))
 
 
-def run(**options):
+def run(batch_size=20, **options):
     model = net(nn.BatchNorm(16), nn.Dropout(0.2))
-    solver = nn.Solver(
-        model, *iterators(), **{"seed": 5, "num_epochs": 4, "verbose": False, "update_rule": "adam", **options}
-    )
+    options = {"seed": 5, "num_epochs": 4, "verbose": False, "update_rule": "adam", **options}
+    solver = nn.Solver(model, *iterators(batch_size, last_batch_handle="keep"), **options)
     solver.train()
     return solver
 
@@ -147,6 +146,15 @@ def test_a_loss_that_is_not_finite_stops_with_advice():
         onp.errstate(all="ignore"),
     ):
         run(update_rule="sgd", optim_config={"learning_rate": 1e12})
+
+
+def test_a_compiled_step_is_the_same_step():
+    """Batch normalisation, dropout and a short last batch included."""
+    eager, compiled = run(batch_size=32), run(batch_size=32, jit=True)
+    assert compiled.history == eager.history and compiled.loss_history == eager.loss_history
+    assert same(compiled.model.tree(), eager.model.tree())
+    assert same(compiled.model.aux_tree(), eager.model.aux_tree())
+    assert compiled._compute.captures == 2
 
 
 def test_early_stopping_and_best_parameters():
