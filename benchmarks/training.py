@@ -11,6 +11,7 @@ so it is measured eagerly.
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import sys
 import time
@@ -198,10 +199,10 @@ class TorchSpinn(torch.nn.Module):
             tracker = o * torch.tanh(cell)
             trackers.append(tracker)
             top = depth[:, t] + 1
-            for which, reduce in ((torch.where(~reducing[:, t])[0], False), (torch.where(reducing[:, t])[0], True)):
-                if len(which):
-                    new = self.reduce(left[which], right[which], tracker[which]) if reduce else buffer[t, which]
-                    stack[top[which], which] = new
+            stack[top, rows] = buffer[t]
+            which = torch.where(reducing[:, t])[0]
+            if len(which):
+                stack[top[which], which] = self.reduce(left[which], right[which], tracker[which])
         return stack[2, :, :h], self.move(torch.stack(trackers, 1))
 
     def loss(self, data: list[torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
@@ -211,6 +212,33 @@ class TorchSpinn(torch.nn.Module):
         scores = self.classify(torch.cat([p, q, (p - q).abs(), p * q], 1))
         told = moves[:, : guesses.shape[1]].reshape(-1)
         return F.cross_entropy(scores, labels) + 0.1 * F.cross_entropy(guesses.reshape(-1, 2), told)
+
+
+class TorchSpinnLists(TorchSpinn):
+    """The same net in torch's usual way: a Python list of rows for each stack, as in PyTorch's own SNLI example."""
+
+    def encode(self, words: torch.Tensor, moves: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        h, k = self.hidden, self.tracking
+        buffers = [list(reversed(leaves.unbind(0))) for leaves in self.leaf(self.embedding(words))]
+        empty = torch.zeros(2 * h)
+        stacks = [[empty, empty] for _ in buffers]
+        tracker, cell, trackers = torch.zeros(len(words), k), torch.zeros(len(words), k), []
+        for step in moves.T:
+            right, left = (torch.stack([stack[-i] for stack in stacks]) for i in (1, 2))
+            word = torch.stack([buffer[-1] if buffer else empty for buffer in buffers])
+            a = self.track(torch.cat([word[:, :h], right[:, :h], left[:, :h], tracker], 1))
+            i, f, o = torch.sigmoid(a[:, : 3 * k]).split(k, 1)
+            cell = f * cell + i * torch.tanh(a[:, 3 * k :])
+            tracker = o * torch.tanh(cell)
+            trackers.append(tracker)
+            which = (step == entailment.REDUCE).nonzero()[:, 0].tolist()
+            made = iter(self.reduce(left[which], right[which], tracker[which]).unbind(0) if which else ())
+            for move, stack, buffer in zip(step.tolist(), stacks, buffers):
+                if move == entailment.SHIFT:
+                    stack.append(buffer.pop())
+                else:
+                    stack[-2:] = [next(made)]
+        return torch.stack([stack[2] for stack in stacks])[:, :h], self.move(torch.stack(trackers, 1))
 
 
 def sentences(count: int, length: int) -> tuple[Any, Any]:
@@ -226,12 +254,13 @@ def sentences(count: int, length: int) -> tuple[Any, Any]:
 
 
 def spinn_step(jit: bool) -> dict[str, Step]:
-    """Batch 32 pairs, 20 tokens, 128 hidden."""
+    """Batch 32 pairs, 20 tokens, 128 hidden; torch with our stack, and with lists."""
     data, labels = [*sentences(32, 20), *sentences(32, 20)], RNG.integers(0, 3, 32)
-    theirs = TorchSpinn(128)
     tensors, answer = [torch.tensor(d) for d in data], torch.tensor(labels)
-    return {"minnp": minnp_step(spinn.Spinn(128), data, labels),
-            "torch": torch_step(theirs, lambda: theirs.loss(tensors, answer))}  # fmt: skip
+    steps = {"minnp": minnp_step(spinn.Spinn(128), data, labels)}
+    for name, theirs in (("torch", TorchSpinn(128)), ("torch, lists", TorchSpinnLists(128))):
+        steps[name] = torch_step(theirs, functools.partial(theirs.loss, tensors, answer))
+    return steps
 
 
 MODELS = {"mlp": mlp, "convnet": convnet, "lstm": lstm, "transformer": transformer, "spinn": spinn_step}
@@ -268,6 +297,8 @@ def main() -> None:
         shown = [f"{ms[k]:.2f}" if k in ms else "" for k in ("minnp", "jit", "torch", "autograd")]
         ratios = [f"{ms['torch'] / ms[k]:.2f}" if k in ms else "" for k in ("minnp", "jit")]
         print(f"{name:12}{shown[0]:>9}{shown[1]:>9}{shown[2]:>9}{shown[3]:>10}{ratios[0]:>15}{ratios[1]:>13}")
+        for other in [k for k in ms if k not in ("minnp", "jit", "torch", "autograd")]:
+            print(f"{'  ' + other:30}{ms[other]:>9.2f}{'':10}{ms[other] / ms['minnp']:>15.2f}")
 
 
 if __name__ == "__main__":

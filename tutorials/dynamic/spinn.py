@@ -66,10 +66,10 @@ class Spinn(nn.ModelBase):
             tracker, cell = layers.lstm_gates(self.track(seen), cell)
             trackers.append(tracker)
             top = depth[:, t] + 1  # a finished sentence, of depth 0, goes on reading and writing below its stack
-            for which, reduce in ((np.flatnonzero(~reducing[:, t]), False), (np.flatnonzero(reducing[:, t]), True)):
-                if len(which):
-                    new = self.reduce(left[which], right[which], tracker[which]) if reduce else buffer[t, which]
-                    stack[top[which], which] = new
+            stack[top, rows] = buffer[t]
+            which = np.flatnonzero(reducing[:, t])
+            if len(which):
+                stack[top[which], which] = self.reduce(left[which], right[which], tracker[which])
         return stack[2, :, :h], self.move(np.stack(trackers, axis=1))
 
     def forward_batch(self, batch, mode):
