@@ -64,6 +64,8 @@ def _cumprod(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None)
 def _prod(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """g times the product of all other elements: those before times those after, so zeros do no harm."""
     g = keep(g, x, axis, keepdims)
+    if not x.size:
+        return broadcast_to(g, shape=x.shape)
     shape, kept = x.shape, kept_shape(x.shape, axis)
     over = [i for i, (n, k) in enumerate(zip(shape, kept)) if n != k or k == 1]
     order = [i for i in range(x.ndim) if i not in over] + over
