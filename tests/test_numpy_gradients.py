@@ -8,7 +8,7 @@ import pytest
 from derivatives import leaves, paired, random_like, slope
 
 import minnp.numpy as mnp
-from minnp import grad, jvp, vjp, vmap
+from minnp import grad, jit, jvp, vjp, vmap
 
 
 def draw(*shape, low=-2.0, high=2.0, seed=0):
@@ -414,6 +414,25 @@ def test_vmap_is_a_loop(name):
     batches = [onp.stack([x, x]) for x in xs]
     one = onp.asarray(program(*map(mnp.array, xs)))
     onp.testing.assert_allclose(onp.asarray(vmap(program)(*batches)), onp.stack([one, one]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_jit_is_the_function_itself(name):
+    f, *xs = CASES[name]
+    program = lambda *a: f(mnp, *a)
+    compiled = jit(program)
+    for scale in (1.0, 1.0, 1.0625, 0.9375):  # the second call runs the graph, the others perhaps another path
+        values = [x * scale for x in xs]
+        wanted = onp.asarray(f(onp, *(x.copy() for x in values)))
+        got = onp.asarray(compiled(*map(mnp.array, values)))
+        onp.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+        assert got.dtype == wanted.dtype
+    out, pullback = vjp(program, *xs)
+    g = random_like(onp.asarray(out), 1)
+    pulled = lambda *a: vjp(program, *a)[1](g)
+    for c, through, of in zip(pullback(g), vjp(compiled, *xs)[1](g), jit(pulled)(*map(mnp.array, xs))):
+        onp.testing.assert_allclose(onp.asarray(through), onp.asarray(c), rtol=1e-9, atol=1e-9)
+        onp.testing.assert_allclose(onp.asarray(of), onp.asarray(c), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", CASES)

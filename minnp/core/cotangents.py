@@ -9,6 +9,7 @@ import numpy as onp
 from .. import errors
 from .dispatch import bind, describe
 from .primitive import TABLE, Meta, Primitive
+from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete, owner
 from .writing import WRITE_VIEW, copy_in_layout, layout_of
 
@@ -45,6 +46,17 @@ def meta_of(node: tuple) -> Meta:
     meta = new(Meta)
     meta.shape, meta.dtype = node[5], node[6]
     return meta
+
+
+def numbers_only(arrays: Any, params: dict) -> bool:
+    """Whether a rule may work on NumPy arrays in place: nothing is traced by an outer trace, no capture is watching."""
+    if state.busy and capture.get() is not None:
+        return False
+    return not any(isinstance(a, (Tracer, Buffer)) for a in arrays) and not _placed(params.get("index"))
+
+
+def _placed(index: Any) -> bool:
+    return isinstance(index, (Tracer, Buffer)) or (type(index) in (tuple, list) and any(map(_placed, index)))
 
 
 def split_write(

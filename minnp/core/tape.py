@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as onp
 
-from .cotangents import INEXACT, accumulate, no_rule, private, restore, split_write, unbroadcast, whole, zeros_of
+from .cotangents import (
+    INEXACT,
+    accumulate,
+    no_rule,
+    numbers_only,
+    private,
+    restore,
+    split_write,
+    unbroadcast,
+    whole,
+    zeros_of,
+)
 from .dispatch import bind
 from .primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from .state import state
@@ -249,7 +260,9 @@ class GradTrace(Trace):
                 joint = type(row.vjp) is Joint
                 g = tuple(g[k] if k in g else None if joint else zeros_of(o) for k, o in enumerate(y))
             rules = row.vjp
-            if row is WRITE_VIEW and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
+            in_place = row.accumulate
+            on_host = type(g) is Host and (in_place is not None or row is WRITE_VIEW) and numbers_only(arrays, params)
+            if row is WRITE_VIEW and on_host and parents[0] >= 0 and grads[parents[0]] is None:
                 # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
                 g, kept = split_write(g, n in owned, **params)
                 grads[parents[0]] = kept
@@ -258,13 +271,12 @@ class GradTrace(Trace):
             elif type(rules) is Joint:
                 parts = rules.rule([p >= 0 for p in parents], g, y, *arrays, **params)
                 rules = lambda i, *_, parts=parts, **__: parts[i]
-            in_place = row.accumulate
             for i, p in enumerate(parents):
                 if p < 0:
                     continue
                 _, _, _, _, _, pshape, pdtype = nodes[p]
                 old = grads[p]
-                if in_place is not None and i == 0 and type(g) is Host and g.dtype == pdtype:
+                if in_place is not None and i == 0 and on_host and g.dtype == pdtype:
                     if p not in owned and not isinstance(old, (Tracer, Buffer)):
                         grads[p] = old = onp.zeros(pshape, pdtype) if old is None else onp.array(old)
                         owned.add(p)

@@ -37,7 +37,7 @@ def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarra
 def _write_kernel(
     old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
-    out = view = old if donate else copy_in_layout(onp.asarray(old), layout)
+    out = view = old if donate and type(old) is Host else copy_in_layout(onp.asarray(old), layout)
     for row, params in path:
         view = row.numpy(view, **params)
     view[index] = new

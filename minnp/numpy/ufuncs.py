@@ -302,7 +302,12 @@ fmin = ufunc(
 )
 copysign = ufunc("copysign", lambda g, y, a, b: where(equal(signbit(a), signbit(b)), g, -g), CONSTANT)
 nextafter = ufunc("nextafter", lambda g, y, a, b: g, CONSTANT, saves="")
-heaviside = ufunc("heaviside", CONSTANT, lambda g, y, x, h: where(equal(x, 0), g, 0))
+heaviside = ufunc(
+    "heaviside",
+    CONSTANT,
+    lambda g, y, x, h: where(equal(x, 0), g, 0),
+    samples=sampled(((onp.array([-1.0, 0.0, 2.0, 0.0]), spread(4)), {}), ((onp.array([[0.0], [1.0]]), 0.5), {})),
+)
 
 clip = primitive(
     "clip",
