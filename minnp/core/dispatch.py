@@ -108,7 +108,8 @@ def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) ->
         out = row.numpy(*values, **params)
     else:
         out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), home)
-        if row.view and type(out) is Buffer and type(values[0]) is Buffer and numpy_views(row, values[0], params):
+        source = values[0] if row.view and len(values) == 1 else None  # a fallback of several arrays is no view
+        if type(out) is Buffer and type(source) is Buffer and numpy_views(row, source, params):
             out.view = (values[0], row, params)
     moved = sum(v.nbytes for v in values if type(v) is Buffer)
     report.record(row.name, "numpy", perf_counter() - start, values, why, moved)

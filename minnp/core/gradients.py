@@ -27,10 +27,10 @@ def argument_value(x: Any, what: str = "argument") -> Any:
         return read(x)
     if t is Host:
         return x
-    if t is int:
-        return onp.asarray(float(x))
-    if isinstance(x, (float, complex, onp.generic)):
-        return onp.asarray(x)
+    if t is int or t is float:
+        return onp.float64(x)  # a scalar, as NumPy has it: `x += 1` makes another one
+    if isinstance(x, (complex, onp.generic)):
+        return onp.asarray(x)[()]
     raise TypeError(
         f"cannot differentiate with respect to {what}: {x!r:.60} is a {t.__name__}, not an array, a number, or a "
         "tuple, list, dict, namedtuple or dataclass of them"

@@ -18,7 +18,7 @@ from .host import run as run_host
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, invoke
 from .state import capture, state
-from .value import BINARY, COMPARISON, UNARY, Buffer, Host, Tracer
+from .value import BINARY, COMPARISON, UNARY, Buffer, Host, Tracer, is_scalar
 from .writing import release, write
 
 _OPERATORS = {"and": operator.and_, "or": operator.or_, "divmod": divmod, "abs": abs}
@@ -140,6 +140,8 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
             release(a)
         run_host(kernel, (a, b), {})
         return self
+    if is_scalar(a):
+        return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     result = TABLE[name](
         self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
     )

@@ -186,6 +186,14 @@ def owner(array: onp.ndarray) -> Any:
     return array
 
 
+def is_scalar(value: Any) -> bool:
+    """Whether NumPy would have a scalar here, which cannot be written to, and not an array without axes."""
+    if type(value) is not Tracer:
+        return isinstance(value, onp.generic)
+    base = concrete(value)
+    return isinstance(base, onp.generic) or (isinstance(base, Host) and base.ndim != value.ndim == 0)  # of a batch
+
+
 def overlapping(a: Any, b: Any) -> bool:
     """Whether two host arrays show the same owner's memory, or buffer a was made as a view of buffer b."""
     if type(a) is Buffer:

@@ -10,7 +10,7 @@ import numpy as onp
 from ..core.array import ndarray, read
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
-from ..core.value import concrete
+from ..core.value import concrete, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -73,7 +73,7 @@ def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     a = as_array(x)
     if dtype is not None and a.dtype != dtype:
         a = astype(a, dtype=onp.dtype(dtype))
-    elif copy and a is x:
+    elif a is x and (copy or is_scalar(read(a))):  # of a scalar NumPy makes a new array
         a = copy_(a)
     return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
 
