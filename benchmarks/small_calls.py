@@ -3,8 +3,8 @@
     python benchmarks/small_calls.py [--rounds 40]
 
 Everything runs in one process, the contestants in turn within a round; printed are medians over rounds, their spread
-(10th to 90th percentile), and the median of the ratios taken round by round, which a machine that changes speed does not
-disturb. Peers that are not installed are left out.
+(10th to 90th percentile), and the median of the ratios taken round by round, which a machine that changes speed does
+not disturb. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ import numpy as onp
 import minnp
 import minnp.numpy as np
 
-COMMON = """add subtract multiply divide power maximum minimum exp log tanh sqrt abs sin cos square negative sign floor
+COMMON = """
+add subtract multiply divide power maximum minimum exp log tanh sqrt abs sin cos square negative sign floor
 greater equal isnan logical_and where clip sum mean max min prod std var argmax argmin any all cumsum sort argsort dot
-matmul reshape transpose ravel concatenate stack vstack hstack expand_dims squeeze repeat tile flip roll zeros ones arange
-zeros_like ones_like array asarray copy unique outer take""".split()
+matmul reshape transpose ravel concatenate stack vstack hstack expand_dims squeeze repeat tile flip roll zeros ones
+arange zeros_like ones_like array asarray copy unique outer take
+""".split()  # noqa: SIM905
 
 
 def table(

@@ -138,5 +138,5 @@ def test_the_report_counts_what_is_copied_and_what_falls_back():
 def test_a_gpu_that_is_not_there_is_refused_with_the_reason():
     if backends.get("mxnet").mx.context.num_gpus():
         pytest.skip("mxnet sees a GPU here")
-    with pytest.raises(errors.BackendMissingError, match="mxnet 1.9.1 sees 0 GPUs"), minnp.Context("gpu", 0, "mxnet"):
+    with pytest.raises(errors.BackendMissingError, match=r"mxnet \S+ sees 0 GPUs"), minnp.Context("gpu", 0, "mxnet"):
         pass
