@@ -125,24 +125,58 @@ gelu = _activation(
 
 
 # ------------------------------------------------------------------ softmax
-def _softmax(x: Any, axis: Any = -1) -> onp.ndarray:
-    x = _inexact(x)
-    top = x.max(axis=axis, keepdims=True)
-    y = onp.subtract(x, onp.where(onp.isneginf(top), 0, top))  # a row of -inf has no softmax: NaN, without a warning
+BLOCK = 1 << 15  # elements that stay in cache over the passes of a softmax
+
+
+def _by_rows(kernel: Callable) -> Callable:
+    """The kernel (x, y, axis), which writes its result into y, run over blocks of rows where x is large."""
+
+    def run(x: Any, axis: Any = -1) -> onp.ndarray:
+        x = _inexact(x)
+        y = onp.empty(x.shape, x.dtype)
+        if x.size > 2 * BLOCK and axis in (-1, x.ndim - 1) and 0 < x.shape[-1] <= BLOCK and x.flags.c_contiguous:
+            rows, out = x.reshape(-1, x.shape[-1]), y.reshape(-1, x.shape[-1])
+            step = BLOCK // x.shape[-1]
+            for start in range(0, len(rows), step):
+                kernel(rows[start : start + step], out[start : start + step], -1)
+        else:
+            kernel(x, y, axis)
+        return y
+
+    return run
+
+
+def _centered(x: onp.ndarray, y: onp.ndarray, axis: Any) -> None:
+    """y = x less its maximum; of a row of -inf nothing is taken, so that it does not become NaN here."""
+    if axis == -1 and x.shape[-1] <= 32:  # NumPy reduces short rows one by one, but whole columns at once
+        top = onp.maximum.reduce(onp.ascontiguousarray(onp.moveaxis(x, -1, 0)), axis=0)[..., None]
+    else:
+        top = x.max(axis=axis, keepdims=True)
+    if onp.isneginf(top.min(initial=0)):
+        top = onp.where(onp.isneginf(top), x.dtype.type(0), top)
+    onp.subtract(x, top, out=y)
+
+
+def _total(x: onp.ndarray, axis: Any) -> onp.ndarray:
+    """The sum along an axis, kept; along the last as a product with ones, which BLAS does 4 times as fast."""
+    if axis == -1 and x.dtype.char in "fd":
+        return (x @ onp.ones(x.shape[-1], x.dtype))[..., None]
+    return x.sum(axis=axis, keepdims=True)
+
+
+@_by_rows
+def _softmax(x: onp.ndarray, y: onp.ndarray, axis: Any) -> None:
+    _centered(x, y, axis)
     onp.exp(y, out=y)
-    total = y.sum(axis=axis, keepdims=True)
-    with onp.errstate(invalid="ignore"):
-        y /= total
-    return y
+    with onp.errstate(invalid="ignore"):  # a row of -inf has no softmax: NaN
+        y /= _total(y, axis)
 
 
-def _log_softmax(x: Any, axis: Any = -1) -> onp.ndarray:
-    x = _inexact(x)
-    top = x.max(axis=axis, keepdims=True)
-    y = onp.subtract(x, onp.where(onp.isneginf(top), 0, top))
+@_by_rows
+def _log_softmax(x: onp.ndarray, y: onp.ndarray, axis: Any) -> None:
+    _centered(x, y, axis)
     with onp.errstate(divide="ignore", invalid="ignore"):
-        y -= onp.log(onp.exp(y).sum(axis=axis, keepdims=True))
-    return y
+        y -= onp.log(_total(onp.exp(y), axis))
 
 
 def _softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:

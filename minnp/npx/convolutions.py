@@ -8,6 +8,7 @@ the kernel's last axis; then all windows along the other axes, which are long co
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
@@ -64,6 +65,7 @@ class Columns:
         )
         self.matrix_shape = (groups, channels // groups * prod(kernel), n * prod(self.out))
         self.columns: onp.ndarray | None = None
+        self.product: onp.ndarray | None = None
 
     def gather(self, x: onp.ndarray) -> onp.ndarray:
         """The columns of x [n, C, *S]."""
@@ -89,13 +91,19 @@ class Columns:
         for place, seen in self.copies:
             target = images[seen]
             target += self.shifted[place]
+        self.shifted.fill(0)  # gather counts on zeros outside the images
 
-    def results(self, matrix: onp.ndarray) -> onp.ndarray:
-        """[groups, O/groups, n * out] as [n, O, *out]."""
-        return matrix.reshape(-1, self.n, *self.out).swapaxes(0, 1)
+    def convolve(self, x: onp.ndarray, weight: onp.ndarray) -> onp.ndarray:
+        """x convolved with weight [groups, O/groups, C/groups * K]: [n, O, *out], valid until the next call."""
+        matrix = self.gather(x)
+        shape = (*weight.shape[:2], matrix.shape[-1])
+        if self.product is None or self.product.shape != shape:
+            self.product = onp.empty(shape, matrix.dtype)
+        onp.matmul(weight, matrix, out=self.product)
+        return self.product.reshape(-1, self.n, *self.out).swapaxes(0, 1)
 
     def products(self, g: onp.ndarray) -> onp.ndarray:
-        """The inverse of results."""
+        """g [n, O, *out] as [groups, O/groups, n * out]."""
         matrix = onp.ascontiguousarray(g.swapaxes(0, 1), self.shifted.dtype)
         return matrix.reshape(self.matrix_shape[0], -1, self.matrix_shape[2])
 
@@ -105,12 +113,27 @@ def _chunks(batch: int, channels: int, filters: int, size: Sizes, dtype: Any, ke
     pixels = prod(output_size(size, kernel, stride, pad, dilate))
     in_cache = CHUNK_BYTES // max(1, (channels * prod(kernel) + filters) * pixels * dtype.itemsize)
     step = max(1, min(batch, max(in_cache, WIDTH // max(1, pixels))))
-    columns = None
     for start in range(0, batch, step):
         n = min(step, batch - start)
-        if columns is None or columns.n != n:
-            columns = Columns(n, channels, size, dtype, kernel, stride, pad, dilate, groups)
-        yield slice(start, start + n), columns
+        yield slice(start, start + n), _columns(n, channels, size, dtype, kernel, stride, pad, dilate, groups)
+
+
+class _Recent(threading.local):
+    """The columns this thread used last: a program's convolutions come again, and fresh memory costs page faults."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple, Columns] = {}
+
+
+RECENT, KEPT = _Recent(), 8
+
+
+def _columns(*key: Any) -> Columns:
+    found = RECENT.kept.pop(key, None) or Columns(*key)
+    RECENT.kept[key] = found
+    if len(RECENT.kept) > KEPT:
+        del RECENT.kept[next(iter(RECENT.kept))]
+    return found
 
 
 # ------------------------------------------------------------------ kernels
@@ -136,12 +159,8 @@ def _conv(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes, groups: i
         )
     y = onp.empty((x.shape[0], w.shape[0], *out), dtype)
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False)
-    result = None
     for batch, columns in _chunks(x.shape[0], x.shape[1], w.shape[0], size, work, kernel, stride, pad, dilate, groups):
-        matrix = columns.gather(x[batch])
-        if result is None or result.shape[-1] != matrix.shape[-1]:
-            result = onp.empty((*weight.shape[:2], matrix.shape[-1]), work)
-        y[batch] = columns.results(onp.matmul(weight, matrix, out=result))
+        y[batch] = columns.convolve(x[batch], weight)
     return y
 
 
@@ -232,19 +251,14 @@ def _weight_samples() -> list:
 
 
 def _cost(arrays: Sequence, params: dict) -> float:
-    """About how many multiplications, from what is at hand before every call."""
+    """About how many multiplications, from what is at hand before every call; 0 for what is one matrix product."""
     x, w = arrays
-    fits = len(x.shape) == len(w.shape) > 2 and x.shape[1]
+    fits = len(x.shape) == len(w.shape) > 2 and x.shape[1] and prod(w.shape[2:]) > 1
     return x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
 
 
 def _transpose_cost(arrays: Sequence, params: dict) -> float:
     return _cost(arrays, {"stride": ()})
-
-
-def _weight_cost(arrays: Sequence, params: dict) -> float:
-    x, g = arrays
-    return g.size * (x.size // max(x.shape[0] * prod(x.shape[2:]), 1)) * prod(params["kernel"])
 
 
 # ------------------------------------------------------------------ rows
@@ -259,7 +273,7 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    worth=from_cost(_cost, mxnet=2e6),
+    worth=from_cost(_cost, mxnet=4e6),
     samples=_samples,
 )
 
@@ -274,7 +288,7 @@ conv_transpose = primitive(
     saves="in",
     shape=_transpose_shape,
     flops=lambda metas, params, out: 2 * metas[0].size * prod(metas[1].shape[1:]),
-    worth=from_cost(_transpose_cost, mxnet=2e6),
+    worth=from_cost(_transpose_cost, mxnet=1e7),
     samples=_transpose_samples,
 )
 
@@ -289,6 +303,6 @@ conv_weight_grad = primitive(
     saves="in",
     shape=_weight_shape,
     flops=lambda metas, params, out: 2 * metas[1].size * prod(out.shape[1:]),
-    worth=from_cost(_weight_cost, mxnet=2e7),
+    # no worth: MXNet's, which runs a forward for it, is no faster at any size measured
     samples=_weight_samples,
 )
