@@ -21,7 +21,8 @@ def run(block, names):
     for statement in ast.parse(block).body:
         source = ast.get_source_segment(block, statement)
         if not isinstance(statement, ast.Expr):
-            exec(source, names)
+            # not the source, which for a function leaves out its decorators
+            exec(compile(ast.Module([statement], []), "README.md", "exec"), names)
             continue
         value = eval(source, names)
         after = lines[statement.end_lineno - 1][statement.end_col_offset :]
