@@ -131,8 +131,9 @@ class Chain:
         self.buffers, places = plan(steps, set(range(len(inputs))), outputs, kinds)
         widths = sum(k.itemsize for k in self.buffers) + sum(k.itemsize for k in self.kinds)
         widths += sum(inputs[i].dtype.itemsize for i in self.full)
-        block = min(CACHE // max(widths, 1), self.size // 8)  # at least a few blocks for every thread
-        self.block_size = min(max(1 << max(block.bit_length() - 1, 0), SMALLEST), LARGEST)
+        # whole blocks of the vector loops' size: as many as the cache holds, and two for every thread
+        block = min(CACHE // max(widths, 1), -(-self.size // (2 * threads.team.size)))
+        self.block_size = min(-(-block // SMALLEST) * SMALLEST, LARGEST)
         if reduction is not None and reduction.axis == -1 and shape[-1] <= 4 * LARGEST:
             self.block_size = max(self.block_size, shape[-1])  # a block holds whole rows
         constants = {i: x for i, x in enumerate(inputs) if is_constant(x)}
