@@ -298,7 +298,7 @@ def _on_buffers(row: Primitive, values: tuple) -> Any:
 def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
     """A row that may look at its argument's memory (getitem, transpose, reshape) on a placed handle: the short path."""
     x = h._value if h._root is None else read(h)
-    if type(x) is not Buffer or (state.busy and not placed.free()):
+    if type(x) is not Buffer or (state.busy and not placed.free(x.backend)):
         return None
     row = TABLE[name]
     try:

@@ -112,7 +112,7 @@ def set_context(context: Context) -> None:
 
 def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
     """What NumPy's function of this name makes out of no arrays of ours, at a place: made there, or `run` and moved."""
-    data = place.create(name, args, kwargs) if free() else None
+    data = place.create(name, args, kwargs) if free(place) else None
     return settle(run(), place) if data is None else handle(Buffer(data, place))
 
 

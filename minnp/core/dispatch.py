@@ -52,7 +52,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
         watching = capture.get()
         if watching is not None and (top is None or top.level < watching.level):
             top = watching
-        if top is None and (home is None or policies.current() is not policies.AUTO):
+        if top is None and (home is None or policies.current().only or not policies.current().keeps(home)):
             return _choose(row, values, params)
     if top is not None:
         return top.process(row, values, params)

@@ -61,7 +61,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def slow(self: ndarray, other: Any) -> Any:
         if _gives_way(other):
             return NotImplemented
-        if state.busy and on_places(self, other) and placed.free():
+        if state.busy and (home := home_of(self, other)) is not None and placed.free(home):
             return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
         return invoke(e, (self, other), {})
 
@@ -69,11 +69,18 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     return call
 
 
-def on_places(a: ndarray, b: Any) -> bool:
-    """Whether one of two operands is a handle on a place, and the other one too, or a number."""
-    if type(b) is not ndarray:
-        return type(b) in NUMBERS and a._host is None and type(a._value) is Buffer
-    return all(x._host is not None or type(x._value) is Buffer for x in (a, b)) and (a._host is None or b._host is None)
+def home_of(a: ndarray, b: Any) -> Any:
+    """The place of two operands of which one is a handle there, and the other one too, or a host array or number."""
+    home = None
+    for x in (a, b):
+        if type(x) is ndarray:
+            if x._host is None:
+                if type(x._value) is not Buffer:
+                    return None
+                home = x._value.backend
+        elif type(x) not in NUMBERS:
+            return None
+    return home
 
 
 def _gives_way(other: Any) -> bool:
@@ -96,7 +103,7 @@ def _unary(op: str, name: str) -> Callable:
 
     def call(self: ndarray) -> Any:
         a = self._host
-        if state.busy and not (a is None and type(self._value) is Buffer and placed.free()):
+        if state.busy and not (a is None and type(self._value) is Buffer and placed.free(self._value.backend)):
             return invoke(e, (self,), {})
         if a is None:
             return on_value(TABLE[name], self)

@@ -19,9 +19,12 @@ NO_PARAMS: dict = {}
 NUMBERS = (int, float, complex, bool)
 
 
-def free() -> bool:
-    """Whether nothing watches or redirects calls here, although something, somewhere, keeps minnp busy."""
-    return capture.get() is None and policy.current() is policy.AUTO
+def free(home: Any) -> bool:
+    """Whether nothing watches or redirects calls on a place, although something, somewhere, keeps minnp busy."""
+    if capture.get() is not None:
+        return False
+    now = policy.current()
+    return now is policy.AUTO or (now.keeps(home) and not now.only)
 
 
 def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
@@ -129,7 +132,7 @@ REDUCTIONS = {
 
 def reduction(name: str, x: Buffer, args: tuple, kwargs: dict) -> Buffer | None:
     """A reduction or scan of a buffer, called with NumPy's arguments; None: not this simply."""
-    if len(args) > 1 or (kwargs and not kwargs.keys() <= REDUCTIONS[name]) or (state.busy and not free()):
+    if len(args) > 1 or (kwargs and not kwargs.keys() <= REDUCTIONS[name]) or (state.busy and not free(x.backend)):
         return None
     home = x.backend
     slot = home.slots.get(TABLE[name])

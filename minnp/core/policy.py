@@ -50,12 +50,16 @@ class Policy:
     def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
         """The backends to ask for a kernel, best first; a value's own home is always asked."""
         if self.backend is not None:
-            return [backends.get(self.backend)]
+            return [home if self.keeps(home) else backends.get(self.backend)]
         if home is not None:
             return [home]
         if self.only or row.worth is None:
             return []
         return [backends.get(name) for name in backends.installed() if row.worth(name, values, params)]
+
+    def keeps(self, home: Any) -> bool:
+        """Whether a call on buffers of this place may stay there: under `auto`, or if it is of the policy's backend."""
+        return home is not None and (self is AUTO or self.backend == home.name)
 
     def __enter__(self) -> Policy:
         if self.backend is not None:

@@ -77,7 +77,12 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
 # ------------------------------------------------------------------ the general path
 def _on_place(a: Any) -> bool:
     """Whether an argument is known to live on a place, and nothing watches."""
-    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and (not state.busy or placed.free())
+    return (
+        type(a) is ndarray
+        and a._host is None
+        and type(a._value) is Buffer
+        and (not state.busy or placed.free(a._value.backend))
+    )
 
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:

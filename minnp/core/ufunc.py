@@ -21,7 +21,7 @@ from .value import Buffer, Host
 
 def _on_place(a: Any) -> bool:
     """Whether a call on this argument may go the short way, busy or not: it lives on a place and nothing watches."""
-    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and placed.free()
+    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and placed.free(a._value.backend)
 
 
 def unary(name: str, ufunc: onp.ufunc) -> Callable:

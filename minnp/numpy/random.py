@@ -18,6 +18,7 @@ from ..core.namespace import lazy as _lazy
 from ..core.public import WRITERS, entry, invoke
 from ..core.public import function as _function
 from ..core.writing import write
+from .arguments import plain
 
 _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
 
@@ -78,6 +79,8 @@ def _method(base: type, name: str) -> Callable:
     made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
 
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any(type(a) is ndarray and a._host is None for a in (*args, *kwargs.values())):
+            return host(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
         return _definitions(lambda n, *a, **k: getattr(base, n)(self, *a, **k))[name](*args, **kwargs)
 
     if name in _definitions(lambda *args: None):

@@ -19,6 +19,11 @@ from ...errors import BackendUnsupportedError
 from .. import Backend
 
 MINIMUM = (2, 4)
+# rows that stay NumPy's where the memory is NumPy's (as those that look at memory another way do): they write to it, or
+# their results are partly free (the order inside partitions, the phases of eigenvectors) and a program may rely on them
+NUMPYS_OWN = str.split(
+    "write_view copy partition argpartition linalg.svd linalg.eigh linalg.eig linalg.qr linalg.lstsq linalg.eigvals"
+)
 
 
 class TorchBackend(Backend):
@@ -60,8 +65,8 @@ class TorchBackend(Backend):
 
     def _find(self, row: Any) -> Callable | None:
         name = row.kernels.get(self.name, row.name)
-        if self.shares_host and row.view and name != "sum_to":
-            return row.numpy  # looking at the same memory another way is nothing that torch could do better
+        if self.shares_host and (name in NUMPYS_OWN or (row.view and name != "sum_to")):
+            return row.numpy
         found = self._table.get(name)
         if found is None or name not in self._verified:
             return None

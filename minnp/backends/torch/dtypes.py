@@ -154,14 +154,19 @@ def over_host(kernel: Any) -> Any:
         if not any(type(v) is Tensor for v in data):  # numbers only
             data[0] = from_host(onp.asarray(values[0]), CPU)
         out = kernel(*data, **params)
-        return tuple([returned(y) for y in out]) if isinstance(out, (tuple, list)) else returned(out)
+        if isinstance(out, (tuple, list)):
+            return tuple([y if y is None else returned(y, data) for y in out])
+        return returned(out, data)
 
     return call
 
 
-def returned(y: Tensor) -> Any:
-    """A result as NumPy would return it: a scalar for no dimensions."""
-    return y.numpy() if y.ndim else y.numpy()[()]
+def returned(y: Tensor, arguments: Any = ()) -> Any:
+    """A result as NumPy would return it: a scalar for no dimensions, else memory of its own. (To a kernel, values are
+    immutable: it may return its argument, or look at it. Here the memory is the user's, who may write to it.)"""
+    if not y.ndim:
+        return y.numpy()[()]
+    return (y.clone() if y._is_view() or any(y is a for a in arguments) else y).numpy()
 
 
 def stand_in(v: Any) -> Any:

@@ -42,7 +42,7 @@ def matrix(run: Callable) -> Callable:
 kernel("linalg.inv")(matrix(la.inv))
 kernel("linalg.det")(matrix(la.det))
 kernel("linalg.slogdet")(matrix(lambda x: tuple(la.slogdet(x))))
-kernel("linalg.cholesky")(matrix(lambda x, upper=False: la.cholesky(x.mH, upper=True) if upper else la.cholesky(x)))
+kernel("linalg.cholesky")(matrix(lambda x, upper=False: la.cholesky(x, upper=bool(upper))))
 kernel("linalg.eigh")(matrix(lambda x, UPLO="L": tuple(la.eigh(x, UPLO.upper()))))
 kernel("linalg.eigvalsh")(matrix(lambda x, UPLO="L": la.eigvalsh(x, UPLO.upper())))
 kernel("linalg.svd")(matrix(lambda x, full_matrices=True: tuple(la.svd(x, full_matrices))))
@@ -110,9 +110,9 @@ def norm(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @kernel("linalg.pinv")
 @matrix
-def pinv(x: Tensor, rcond: Any = None, hermitian: bool = False) -> Tensor:
-    if not (rcond is None or isinstance(rcond, float)):
-        refuse("rcond as an array")
+def pinv(x: Tensor, rcond: Any = None, hermitian: bool = False, **cutoff: Any) -> Tensor:
+    if cutoff or not (rcond is None or isinstance(rcond, float)):
+        refuse("pinv with rtol, or with rcond as an array")
     rcond = rcond if rcond is not None else 1e-15  # NumPy's default, whatever the dtype
     return la.pinv(x, rtol=rcond, atol=0.0, hermitian=hermitian)
 
