@@ -71,7 +71,7 @@ def main(folder: Path, times: int) -> None:
             kind = "byte"
         else:
             child = in_child(lambda: train(path, 10**6, pause=0.002))
-            time.sleep(dice.uniform(0.005, 0.12))
+            time.sleep(dice.uniform(0.01, 0.25))
             os.kill(child, signal.SIGKILL)
             kind = "moment"
         _, status = os.waitpid(child, 0)
