@@ -73,7 +73,8 @@ def with_attributes(name: str, dtype: str) -> Iterator[Case]:
 
 
 def moments(dtype: str) -> Iterator[Case]:
-    yield from reductions(dtype)
+    # equal values have the variance 0 in MXNet, and NumPy's rounding error in NumPy
+    yield from ((values, params) for values, params in reductions(dtype) if values[0].shape != (2, 200_000))
     yield from (((spread(dtype, 4, 5),), {"axis": axis, "ddof": ddof}) for axis in (None, 0) for ddof in (1, 2))
     yield (spread(dtype, 1, 5),), {"axis": 0, "ddof": 1}  # no degree of freedom left
     yield (spread(dtype, 1000) + onp.ones((), dtype),), {}
