@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta, primitive
+from ..core.primitive import Joint, Meta, primitive
 from ..numpy.facts import from_cost
 
 Sizes = tuple[int, ...]
@@ -250,6 +250,10 @@ def _weight_samples() -> list:
     ]
 
 
+def _grads_samples() -> list:
+    return [([onp.cos(_conv(*arrays, **params)), *arrays], params) for arrays, params in _samples()]
+
+
 def _cost(arrays: Sequence, params: dict) -> float:
     """About how many multiplications, from what is at hand before every call; 0 for what is one matrix product."""
     x, w = arrays
@@ -261,20 +265,58 @@ def _transpose_cost(arrays: Sequence, params: dict) -> float:
     return _cost(arrays, {"stride": ()})
 
 
+# ------------------------------------------------------------------ rules
+def _conv_rule(wanted: Sequence[bool], g: Any, y: Any, x: Any, w: Any, **p: Any) -> Sequence[Any]:
+    if all(wanted):
+        return conv_grads(g, x, w, **p)
+    return [
+        conv_transpose(g, w, size=tuple(x.shape[2:]), **p) if wanted[0] else None,
+        conv_weight_grad(x, g, kernel=tuple(w.shape[2:]), **p) if wanted[1] else None,
+    ]
+
+
+def _conv_grads(g: Any, x: Any, w: Any, **p: Any) -> tuple:
+    """The cotangents of x and w."""
+    return (
+        _conv_transpose(g, w, size=tuple(x.shape[2:]), **p),
+        _conv_weight_grad(x, g, kernel=tuple(w.shape[2:]), **p),
+    )
+
+
+def _conv_grads_rule(wanted: Sequence[bool], h: Sequence[Any], y: Any, g: Any, x: Any, w: Any, **p: Any) -> list:
+    """The cotangents of g, x and w, from those of x's and w's (None where nothing flows)."""
+    hx, hw = h
+    of_g = [conv(hx, w, **p)] if hx is not None else []
+    of_g += [conv(x, hw, **p)] if hw is not None else []
+    return [
+        sum(of_g[1:], of_g[0]) if wanted[0] else None,
+        conv_transpose(g, hw, size=tuple(x.shape[2:]), **p) if hw is not None else None,
+        conv_weight_grad(hx, g, kernel=tuple(w.shape[2:]), **p) if hx is not None else None,
+    ]
+
+
 # ------------------------------------------------------------------ rows
 conv = primitive(
     "npx.conv",
     numpy=_conv,
-    vjp=[
-        lambda g, y, x, w, **p: conv_transpose(g, w, size=tuple(x.shape[2:]), **p),
-        lambda g, y, x, w, **p: conv_weight_grad(x, g, kernel=tuple(w.shape[2:]), **p),
-    ],
+    vjp=Joint(_conv_rule),
     jvp="multilinear",
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
     worth=from_cost(_cost, mxnet=4e6),
     samples=_samples,
+)
+
+conv_grads = primitive(  # both gradients at once: a backend's kernel shares the work
+    "npx.conv_grads",
+    numpy=_conv_grads,
+    vjp=Joint(_conv_grads_rule),
+    saves="in",
+    shape=lambda metas, params: (metas[1], metas[2]),
+    flops=lambda metas, params, out: 4 * metas[0].size * prod(metas[2].shape[1:]),
+    worth=from_cost(lambda arrays, params: _transpose_cost((arrays[0], arrays[2]), params), mxnet=2e6),
+    samples=_grads_samples,
 )
 
 conv_transpose = primitive(

@@ -228,7 +228,7 @@ class PlaceKernel(Kernel):
 
 class PlacePlan:
     def __init__(self, lowered: Lowered, context: Any) -> None:
-        if lowered.derivative or lowered.guard or lowered.before or lowered.after:
+        if lowered.results or lowered.guard or lowered.before or lowered.after:
             raise refuse("a kernel for the host's memory only")
         self.lowered, self.context = lowered, context
         self.handle = runtime().operator(lowered.operator)

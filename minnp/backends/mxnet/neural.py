@@ -69,7 +69,24 @@ def _conv_weight_grad(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     return Lowered("Convolution", attributes, arguments, None, True, True, results, derivative=True)
 
 
-TABLE.update({"npx.conv": _conv, "npx.conv_transpose": _conv_transpose, "npx.conv_weight_grad": _conv_weight_grad})
+def _conv_grads(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
+    g, x, w = metas
+    _same_rank(x, w, w.shape[1] * params.get("groups", 1))
+    _same_rank(g, w, w.shape[0])
+    attributes = _convolution(w.shape[2:], w.shape[0], params)
+    arguments = tuple(Argument(i, meta.shape, meta.dtype) for i, meta in enumerate(metas))
+    results = ((x.shape, x.dtype), (w.shape, w.dtype))
+    return Lowered("_backward_Convolution", attributes, arguments, (x.shape, w.shape), True, True, results)
+
+
+TABLE.update(
+    {
+        "npx.conv": _conv,
+        "npx.conv_grads": _conv_grads,
+        "npx.conv_transpose": _conv_transpose,
+        "npx.conv_weight_grad": _conv_weight_grad,
+    }
+)
 
 
 # ------------------------------------------------------------------ pooling, softmax

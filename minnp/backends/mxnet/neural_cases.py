@@ -33,6 +33,8 @@ def convolutions(name: str, dtype: str) -> Iterator[Case]:
         if name == "npx.conv":
             yield (data, weight), params
             yield (data[::-1], weight.swapaxes(0, 1).copy().swapaxes(0, 1)), params
+        elif name == "npx.conv_grads":
+            yield (g, data, weight), params
         elif name == "npx.conv_transpose":
             yield (g, weight), {**params, "size": x[2:]}
         else:
@@ -96,7 +98,7 @@ def recurrences(name: str, dtype: str) -> Iterator[Case]:
 
 
 FAMILIES = {
-    **dict.fromkeys(("npx.conv", "npx.conv_transpose", "npx.conv_weight_grad"), convolutions),
+    **dict.fromkeys(("npx.conv", "npx.conv_grads", "npx.conv_transpose", "npx.conv_weight_grad"), convolutions),
     **dict.fromkeys(("npx.max_pool", "npx.sum_pool"), pools),
     **dict.fromkeys(("npx.softmax", "npx.log_softmax"), softs),
     **dict.fromkeys(("npx.lstm", "npx.gru", "npx.simple_rnn"), recurrences),

@@ -53,25 +53,29 @@ def conv(x: Any, w: Any, stride: Sizes, pad: Sizes, dilate: Sizes, groups: int =
     return CONV[x.ndim - 3](x, w, None, stride, pad, dilate, groups)
 
 
-def _backward(g: Tensor, x: Tensor, w: Tensor, params: dict, wanted: int) -> Tensor:
+def _gradients(g: Tensor, x: Tensor, w: Tensor, params: dict, of_x: bool, of_w: bool) -> tuple[Tensor, Tensor]:
     n = x.ndim - 2
-    mask = [wanted == 0, wanted == 1, False]
     order = (params["stride"], params["pad"], params["dilate"], False, [0] * n, params.get("groups", 1))
-    return aten.convolution_backward(g, x, w, None, *order, mask)[wanted]
+    return aten.convolution_backward(g.contiguous(), x, w, None, *order, [of_x, of_w, False])[:2]
+
+
+@kernel("npx.conv_grads", dtypes_of=common)
+def conv_grads(g: Any, x: Any, w: Any, **params: Any) -> tuple[Tensor, Tensor]:
+    return _gradients(*together(g, x, w), params, True, True)
 
 
 @kernel("npx.conv_transpose", dtypes_of=common)
 def conv_transpose(x: Any, w: Any, size: Sizes, **params: Any) -> Tensor:
     x, w = together(x, w)
     target = like(x, (x.shape[0], w.shape[1] * params.get("groups", 1), *size))
-    return _backward(x.contiguous(), target, w, params, 0)
+    return _gradients(x, target, w, params, True, False)[0]
 
 
 @kernel("npx.conv_weight_grad", dtypes_of=common)
 def conv_weight_grad(x: Any, g: Any, kernel: Sizes, **params: Any) -> Tensor:
     x, g = together(x, g)
     target = like(x, (g.shape[1], x.shape[1] // params.get("groups", 1), *kernel))
-    return _backward(g.contiguous(), x, target, params, 1)
+    return _gradients(g, x, target, params, False, True)[1]
 
 
 # ------------------------------------------------------------------ pooling
