@@ -315,7 +315,7 @@ conv_grads = primitive(  # both gradients at once: a backend's kernel shares the
     saves="in",
     shape=lambda metas, params: (metas[1], metas[2]),
     flops=lambda metas, params, out: 4 * metas[0].size * prod(metas[2].shape[1:]),
-    worth=from_cost(lambda arrays, params: _transpose_cost((arrays[0], arrays[2]), params), mxnet=2e6),
+    worth=from_cost(lambda arrays, params: _transpose_cost((arrays[0], arrays[2]), params), mxnet=1e7),
     samples=_grads_samples,
 )
 
