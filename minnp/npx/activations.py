@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.memory import empty
 from ..core.primitive import Meta, Primitive, per_element, primitive
 from ..numpy.facts import from_cost, spread
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, where
@@ -133,7 +134,7 @@ def _by_rows(kernel: Callable) -> Callable:
 
     def run(x: Any, axis: Any = -1) -> onp.ndarray:
         x = _inexact(x)
-        y = onp.empty(x.shape, x.dtype)
+        y = empty(x.shape, x.dtype)
         if x.size > 2 * BLOCK and axis in (-1, x.ndim - 1) and 0 < x.shape[-1] <= BLOCK and x.flags.c_contiguous:
             rows, out = x.reshape(-1, x.shape[-1]), y.reshape(-1, x.shape[-1])
             step = BLOCK // x.shape[-1]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, primitive
 from ..numpy.facts import from_cost
 
@@ -157,7 +158,7 @@ def _conv(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes, groups: i
         raise ValueError(
             f"convolution of data {x.shape} with kernel {kernel}, pad {pad}: the kernel is larger than the data"
         )
-    y = onp.empty((x.shape[0], w.shape[0], *out), dtype)
+    y = empty((x.shape[0], w.shape[0], *out), dtype)
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False)
     for batch, columns in _chunks(x.shape[0], x.shape[1], w.shape[0], size, work, kernel, stride, pad, dilate, groups):
         y[batch] = columns.convolve(x[batch], weight)
@@ -186,7 +187,7 @@ def _conv_transpose(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes,
         turned = onp.flip(w, tuple(range(2, w.ndim))).reshape(groups, -1, *w.shape[1:]).swapaxes(1, 2)
         turned = turned.reshape(channels, -1, *kernel)
         return _conv(x, turned, stride=stride, pad=back, dilate=dilate, groups=groups)
-    y = onp.empty((x.shape[0], channels, *size), dtype)
+    y = empty((x.shape[0], channels, *size), dtype)
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False).swapaxes(1, 2)
     for batch, columns in _chunks(x.shape[0], channels, w.shape[0], size, work, kernel, stride, pad, dilate, groups):
         columns.scatter(weight @ columns.products(x[batch]), y[batch])

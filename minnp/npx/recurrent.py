@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.memory import empty
 from ..core.primitive import Meta
 from ..numpy.facts import spread
 from ..numpy.shaping import concatenate, stack, swapaxes
@@ -27,9 +28,14 @@ def _blocks(a: onp.ndarray, n: int) -> list[onp.ndarray]:
     return [a[..., k * size : (k + 1) * size] for k in range(n)]
 
 
+def _product(a: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
+    """The matrix product, in recycled memory."""
+    return onp.matmul(a, b, out=empty((*a.shape[:-1], b.shape[-1]), onp.result_type(a, b)))
+
+
 def _project(x: onp.ndarray, w: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
     """x W^T + b for all steps at once."""
-    out = x.reshape(-1, x.shape[-1]) @ w.T
+    out = _product(x.reshape(-1, x.shape[-1]), w.T)
     out += b
     return out.reshape(*x.shape[:-1], -1)
 
@@ -54,7 +60,7 @@ def _slope_of_tanh(a: onp.ndarray, out: onp.ndarray) -> None:
 
 def _before(h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
     """The state each step started from."""
-    out = onp.empty_like(hs)
+    out = empty(hs.shape, hs.dtype)
     out[0], out[1:] = h0, hs[:-1]
     return out
 
@@ -62,7 +68,7 @@ def _before(h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
 def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: onp.ndarray) -> tuple:
     """Cotangents of x and of its weights, from those of x W^T at every step."""
     flat = d.reshape(-1, d.shape[-1])
-    gx = (flat @ w_x).reshape(x.shape) if wanted[0] else None
+    gx = _product(flat, w_x).reshape(x.shape) if wanted[0] else None
     return gx, flat.T @ x.reshape(len(flat), -1)
 
 
@@ -76,11 +82,12 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     half = onp.array([0.5, 0.5, 0.5, 1], w_x.dtype)[:, None, None]
     # [4, I or H, H], contiguous: BLAS takes four square products faster than the transpose of a wide matrix
     w_x, w_h = (w.reshape(4, hidden, -1)[INNER].swapaxes(1, 2) * half for w in (w_x, w_h))
-    gates = x.reshape(1, steps * n, -1) @ onp.ascontiguousarray(w_x)
+    w_x, w_h = onp.ascontiguousarray(w_x), onp.ascontiguousarray(w_h)
+    gates = empty((4, steps * n, hidden), onp.result_type(x, w_x))
+    onp.matmul(x.reshape(1, steps * n, -1), w_x, out=gates)
     gates += b.reshape(4, 1, hidden)[INNER] * half
     gates = gates.reshape(4, steps, n, hidden)
-    w_h = onp.ascontiguousarray(w_h)
-    hs, cs, tanh_cs = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(3))
+    hs, cs, tanh_cs = (empty((steps, n, hidden), gates.dtype) for _ in range(3))
     a, product = onp.empty((4, n, hidden), gates.dtype), onp.empty((n, hidden), gates.dtype)
     h, c = h0, c0
     for t in range(steps):
@@ -106,7 +113,7 @@ def _lstm_back(
     ghs, gcs = g
     hs, cs, gates, tanh_cs = y
     steps, n, hidden = hs.shape
-    d = onp.empty((steps, n, 4, hidden), gates.dtype)  # of the gates' sums, in the weights' order
+    d = empty((steps, n, 4, hidden), gates.dtype)  # of the gates' sums, in the weights' order
     a = onp.empty((4, n, hidden), gates.dtype)
     dh, dc = onp.zeros_like(hs[0]), onp.zeros_like(hs[0])
     product = onp.empty_like(dh)
@@ -156,7 +163,7 @@ def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tupl
 def _gru(x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
     gates = _project(x, w_x, b_x)
     steps, n, hidden = *x.shape[:2], h0.shape[-1]
-    hs, inner = (onp.empty((steps, n, hidden), gates.dtype) for _ in range(2))
+    hs, inner = (empty((steps, n, hidden), gates.dtype) for _ in range(2))
     recurrent = onp.empty((n, 3 * hidden), gates.dtype)
     two, h = 2 * hidden, h0
     for a, h_next, kept in zip(gates, hs, inner, strict=True):
@@ -179,8 +186,8 @@ def _gru_back(
     wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any
 ) -> tuple:
     (ghs,), (hs, gates, inner) = g, y
-    d = onp.empty_like(gates)  # of x W_x^T + b_x
-    e = onp.empty_like(gates)  # of h W_h^T + b_h: the same, but for the new gate, which r multiplies
+    d = empty(gates.shape, gates.dtype)  # of x W_x^T + b_x
+    e = empty(gates.shape, gates.dtype)  # of h W_h^T + b_h: the same, but for the new gate, which r multiplies
     dh, product = onp.zeros_like(hs[0]), onp.empty_like(hs[0])
     two = 2 * hs.shape[-1]
     for t in range(len(hs) - 1, -1, -1):
