@@ -77,23 +77,24 @@ INNER = [0, 1, 3, 2]  # gates inside the kernels: input, forget, output, cell, s
 
 
 def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
-    steps, n, hidden = *x.shape[:2], h0.shape[-1]
+    (steps, n, inputs), hidden = x.shape, h0.shape[-1]
+    dtype = onp.result_type(x, h0, w_x)
+    # [4, I + H, H]: BLAS takes four square products faster than the transpose of a wide matrix, x and h in one.
     # sigmoid(a) = (1 + tanh(a/2)) / 2: with the halves in the weights, all four gates are one tanh
-    half = onp.array([0.5, 0.5, 0.5, 1], w_x.dtype)[:, None, None]
-    # [4, I or H, H], contiguous: BLAS takes four square products faster than the transpose of a wide matrix
-    w_x, w_h = (w.reshape(4, hidden, -1)[INNER].swapaxes(1, 2) * half for w in (w_x, w_h))
-    w_x, w_h = onp.ascontiguousarray(w_x), onp.ascontiguousarray(w_h)
-    gates = empty((4, steps * n, hidden), onp.result_type(x, w_x))
-    onp.matmul(x.reshape(1, steps * n, -1), w_x, out=gates)
-    gates += b.reshape(4, 1, hidden)[INNER] * half
-    gates = gates.reshape(4, steps, n, hidden)
-    hs, cs, tanh_cs = (empty((steps, n, hidden), gates.dtype) for _ in range(3))
-    a, product = onp.empty((4, n, hidden), gates.dtype), onp.empty((n, hidden), gates.dtype)
-    h, c = h0, c0
+    half = onp.array([0.5, 0.5, 0.5, 1], dtype)[:, None, None]
+    weight = onp.empty((4, inputs + hidden, hidden), dtype)
+    for part, w in ((weight[:, :inputs], w_x), (weight[:, inputs:], w_h)):
+        onp.multiply(w.reshape(4, hidden, -1)[INNER].swapaxes(1, 2), half, out=part)
+    bias = b.reshape(4, 1, hidden)[INNER] * half
+    gates = empty((4, steps, n, hidden), dtype)
+    hs, cs, tanh_cs = (empty((steps, n, hidden), dtype) for _ in range(3))
+    a, product, given = (onp.empty(s, dtype) for s in ((4, n, hidden), (n, hidden), (n, inputs + hidden)))
+    given[:, inputs:], c = h0, c0
     for t in range(steps):
-        z, h_next, c_next, tanh_c = gates[:, t], hs[t], cs[t], tanh_cs[t]
-        onp.matmul(h, w_h, out=a)
-        a += z
+        z, c_next, tanh_c = gates[:, t], cs[t], tanh_cs[t]
+        given[:, :inputs] = x[t]
+        onp.matmul(given, weight, out=a)
+        a += bias
         onp.tanh(a, out=a)
         onp.multiply(a[:3], 0.5, out=z[:3])
         z[:3] += 0.5
@@ -102,8 +103,8 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
         onp.multiply(f, c, out=c_next)
         c_next += onp.multiply(i, g, out=product)
         onp.tanh(c_next, out=tanh_c)
-        onp.multiply(o, tanh_c, out=h_next)
-        h, c = h_next, c_next
+        given[:, inputs:] = onp.multiply(o, tanh_c, out=hs[t])
+        c = c_next
     return hs, cs, gates, tanh_cs
 
 
