@@ -12,7 +12,7 @@ import numpy as onp
 
 from ..core.array import ndarray
 from ..core.dispatch import defines
-from ..core.primitive import Meta, per_input, primitive
+from ..core.primitive import Joint, Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
 
@@ -206,16 +206,20 @@ def _concatenated(metas: Sequence[Meta], params: dict) -> Meta:
     return Meta(shape, onp.result_type(*(m.dtype for m in metas)))
 
 
-def _concatenate_part(i: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
-    axis = axis_of(axis, arrays[i].ndim)
-    start = sum(a.shape[axis] for a in arrays[:i])
-    return g[(slice(None),) * axis + (slice(start, start + arrays[i].shape[axis]),)]
+def _concatenate_parts(wanted: Sequence[bool], g: Any, y: Any, *arrays: Any, axis: int = 0) -> list:
+    axis = axis_of(axis, y.ndim)
+    before, parts, start = (slice(None),) * axis, [], 0
+    for a, is_wanted in zip(arrays, wanted):
+        stop = start + a.shape[axis]
+        parts.append(g[(*before, slice(start, stop))] if is_wanted else None)
+        start = stop
+    return parts
 
 
 concatenate = primitive(
     "concatenate",
     numpy=lambda *arrays, axis=0: onp.concatenate(arrays, axis=axis),
-    vjp=_concatenate_part,
+    vjp=Joint(_concatenate_parts),
     jvp="linear",
     saves="",
     shape=_concatenated,
