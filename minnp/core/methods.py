@@ -26,7 +26,7 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     host = getattr(onp.ndarray, name)
     e = entry(f"ndarray.{name}", host, writes)
     e.definition = lambda *args, **kwargs: _method_definition(name, host)(*args, **kwargs)
-    fast = not writes
+    fast, moves = not writes, name in ("reshape", "transpose")
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         a = self._host
@@ -40,12 +40,22 @@ def _method(name: str, writes: tuple = ()) -> Callable:
                 return wrap(out, (self,)) if type(out) is Host else out
         if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
             return out
+        if a is None and moves and not kwargs and (out := _moved(name, self, args)) is not None:
+            return out
         return invoke(e, (self, *args), kwargs)
 
     call.__name__ = name
     call.__qualname__ = f"ndarray.{name}"
     call.__doc__ = host.__doc__
     return call
+
+
+def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:
+    """The short way of reshape(2, 3) and transpose() on a traced array."""
+    if name == "transpose":
+        return None if args else on_view(name, self, {})
+    shape = args[0] if len(args) == 1 and type(args[0]) is tuple else args
+    return on_view(name, self, {"shape": shape}) if shape and all(type(n) is int for n in shape) else None
 
 
 def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
