@@ -170,7 +170,7 @@ for _op, _name in UNARY.items():
 # ------------------------------------------------------------------ indexing
 def _getitem(self: ndarray, index: Any) -> Any:
     a = self._host
-    i = index._host if type(index) is ndarray else index
+    i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
     if a is not None and i is not None and not state.busy and (type(i) is not Host or i.size < LARGE):
         out = a[i]
         if type(out) is not Host:
@@ -182,6 +182,15 @@ def _getitem(self: ndarray, index: Any) -> Any:
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out
     return invoke(_GETITEM, (self, index), {})
+
+
+def _on_host(index: tuple) -> tuple | None:
+    """An index with NumPy's arrays in the place of handles; None if one of them is not on the host."""
+    for x in index:
+        if type(x) is ndarray:
+            hosts = tuple([x._host if type(x) is ndarray else x for x in index])
+            return None if any(h is None and x is not None for h, x in zip(hosts, index)) else hosts
+    return index
 
 
 _STATIC = {int, slice, type(None), type(...)}
@@ -202,7 +211,7 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
     a = self._host
     if a is not None and not state.busy and not state.tapes:
-        i = index._host if type(index) is ndarray else index
+        i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
         v = value._host if type(value) is ndarray else value if type(value) in PLAIN else None
         if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
             a[i] = v
