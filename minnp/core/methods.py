@@ -14,7 +14,7 @@ from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
 from .fallback import fallback
 from .primitive import TABLE
-from .public import PLAIN, entry, invoke
+from .public import PLAIN, entry, invoke, plain
 from .state import state
 from .value import Buffer, Host, concrete
 from .writing import write
@@ -30,13 +30,13 @@ def _method(name: str, writes: tuple = ()) -> Callable:
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         a = self._host
-        if a is not None and fast and not state.busy and not kwargs and a.size < public.LARGE:
+        if a is not None and fast and not state.busy and a.size < public.LARGE and (not kwargs or plain(kwargs)):
             for x in args:
                 if type(x) not in PLAIN:
                     break
             else:
                 e.calls += 1
-                out = host(a, *args)
+                out = host(a, *args, **kwargs)
                 return wrap(out, (self,)) if type(out) is Host else out
         if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
             return out
