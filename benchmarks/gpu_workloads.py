@@ -68,7 +68,7 @@ def data(workload: str, batch: int, width: int) -> tuple[list, Any, Any]:
     )
 
 
-# ------------------------------------------------------------------ contestants: data -> a step, which returns when done
+# ------------------------------------------------------------------ contestants: a step, which returns when it is done
 def wait() -> None:
     if GPU:
         torch.cuda.synchronize()

@@ -222,6 +222,16 @@ def test_places_hold_no_autograd_graph(there):
     assert not (x * 2)._value.data.requires_grad
 
 
+def test_the_synchronous_switch_waits_after_every_kernel(monkeypatch):
+    from minnp.backends.torch import SYNCHRONOUS, TorchBackend
+    from minnp.core.primitive import TABLE
+
+    monkeypatch.setenv(SYNCHRONOUS, "1")
+    place, waits = TorchBackend("cpu"), []
+    monkeypatch.setattr(place, "synchronize", lambda: waits.append(1))
+    assert float(place.kernel(TABLE["add"])(torch.ones(()), 1.0)) == 2 and waits == [1]
+
+
 def test_only_torch_raises_where_there_is_no_kernel():
     with pytest.raises(minnp.errors.FallbackError), minnp.policy("only_torch"):
         np.array([1j]) ** 2.5

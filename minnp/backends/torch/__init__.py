@@ -8,6 +8,7 @@ package does not import torch; making a backend does.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...errors import BackendUnsupportedError
 from .. import Backend
 
 MINIMUM = (2, 4)
+SYNCHRONOUS = "MINNP_SYNCHRONOUS"  # set in the environment: wait for the device after every kernel, to find an error
 # rows that stay NumPy's where the memory is NumPy's (as those that look at memory another way do): they write to it, or
 # their results are partly free (the order inside partitions, the phases of eigenvectors) and a program may rely on them
 NUMPYS_OWN = str.split(
@@ -70,7 +72,19 @@ class TorchBackend(Backend):
         found = self._table.get(name)
         if found is None or name not in self._verified:
             return None
-        return self._dtypes.over_host(found) if self.shares_host else found
+        if self.shares_host:
+            return self._dtypes.over_host(found)
+        return self._waiting(found) if SYNCHRONOUS in os.environ else found
+
+    def _waiting(self, kernel: Callable) -> Callable:
+        """The kernel, and then a wait: what the device refuses is raised at the line that asked for it."""
+
+        def call(*values: Any, **params: Any) -> Any:
+            out = kernel(*values, **params)
+            self.synchronize()
+            return out
+
+        return call
 
     def supports(self, row: Any, values: Any, params: dict) -> str:
         """Whether the operands' dtypes are verified; what only shows in shapes and params the kernel itself refuses."""
