@@ -7,6 +7,7 @@ random streams, history) is in a checkpoint, so a resumed training goes on bit f
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import sys
 import time
@@ -31,7 +32,7 @@ class Solver:
         update_rule, optim_config   the optimiser (minnp.nn.optim) and its settings, {"learning_rate": 1e-3, ...}
         init_rule, init_config      initial values (minnp.nn.init) of parameters that did not declare their own
         lr_decay                    the learning rate is multiplied by this after each epoch
-        num_epochs, train_acc_num_samples, print_every, verbose
+        num_epochs, train_acc_num_samples, verbose, print_every (0: only a line for each epoch)
     More:
         seed                        of the initial values and of np.random; a run is a function of it
         metrics                     names in minnp.nn.metrics, or functions (outputs, labels) -> number
@@ -43,7 +44,7 @@ class Solver:
         checkpoint                  path of the checkpoint, written every epoch, and every `checkpoint_every` steps
         resume                      go on from the checkpoint if there is one
         jit                         compile the step with minnp.jit
-        progress                    a tqdm bar; by default where tqdm is installed and stderr is a terminal
+        progress                    a tqdm bar; by default where tqdm is installed, in a terminal or a notebook
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class Solver:
             if bar is not None:
                 bar.update()
                 bar.set_postfix(loss=f"{self.loss_history[-1]:.4f}", refresh=False)
-            elif self.verbose and (self.step - 1) % self.print_every == 0:
+            elif self.verbose and self.print_every and (self.step - 1) % self.print_every == 0:
                 print(f"(Iteration {self.step}{self._of_total()}) loss: {self.loss_history[-1]:f}")
             for callback in self.callbacks:
                 callback.on_batch_end(self)
@@ -333,11 +334,8 @@ def batches(dataiter: Any) -> int | None:
 
 
 def can_show_bar() -> bool:
-    if not sys.stderr.isatty():
-        return False
-    import importlib.util
-
-    return importlib.util.find_spec("tqdm") is not None
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return watched and importlib.util.find_spec("tqdm") is not None
 
 
 def copied(tree: dict) -> dict:

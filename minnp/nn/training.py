@@ -27,6 +27,7 @@ def fit(
     seed: int | None = 0,
     optim_config: dict | None = None,
     train_acc_num_samples: int | None = None,
+    print_every: int = 0,
     **options: Any,
 ) -> dict[str, list[float]]:
     """Train `model`; see ModelBase.fit."""
@@ -49,6 +50,7 @@ def fit(
         optim_config=config,
         num_epochs=epochs,
         train_acc_num_samples=train_acc_num_samples,
+        print_every=print_every,
         seed=seed,
         **options,
     )

@@ -227,6 +227,12 @@ def test_fit_evaluate_predict():
     assert scores["loss"] == pytest.approx(float(nn.losses.softmax_loss(outputs, Y)), rel=1e-5)
 
 
+def test_fit_prints_a_line_for_each_epoch(capsys):
+    net().fit(X, Y, epochs=2, validation_split=0.25)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("(Epoch 2 / 2) loss: ") and "val_accuracy" in lines[1]
+
+
 def test_fit_on_iterators_and_bad_arguments():
     train, test = iterators()
     history = net().fit(train, validation_data=test, epochs=2, verbose=False)

@@ -115,7 +115,7 @@ def train(model, count, epochs, length, rate, seed=0):
     solver = nn.Solver(model, batches, nn.io.NDArrayIter(test, test_labels, 100), update_rule="adam", seed=seed,
                        optim_config={"learning_rate": rate}, num_epochs=epochs, metrics=(accuracy,), clip_norm=5.0,
                        lr_schedule=nn.optim.cosine(epochs * len(batches), 0.05), train_acc_num_samples=None,
-                       restore_best=False, print_every=10**9)  # fmt: skip
+                       restore_best=False, print_every=0)  # fmt: skip
     return solver.train()["val_accuracy"][-1]
 
 
