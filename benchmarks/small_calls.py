@@ -23,12 +23,14 @@ import numpy as onp
 import minnp
 import minnp.numpy as np
 
-COMMON = """
-add subtract multiply divide power maximum minimum exp log tanh sqrt abs sin cos square negative sign floor
-greater equal isnan logical_and where clip sum mean max min prod std var argmax argmin any all cumsum sort argsort dot
-matmul reshape transpose ravel concatenate stack vstack hstack expand_dims squeeze repeat tile flip roll zeros ones
-arange zeros_like ones_like array asarray copy unique outer take
-""".split()  # noqa: SIM905
+COMMON = [
+    *("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "exp", "log", "tanh", "sqrt", "abs"),
+    *("sin", "cos", "square", "negative", "sign", "floor", "greater", "equal", "isnan", "logical_and", "where", "clip"),
+    *("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum", "sort", "argsort"),
+    *("dot", "matmul", "reshape", "transpose", "ravel", "concatenate", "stack", "vstack", "hstack", "expand_dims"),
+    *("squeeze", "repeat", "tile", "flip", "roll", "zeros", "ones", "arange", "zeros_like", "ones_like", "array"),
+    *("asarray", "copy", "unique", "outer", "take"),
+]
 
 
 def table(

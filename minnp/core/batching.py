@@ -259,7 +259,7 @@ def _move(h: ndarray, source: int, to: int) -> ndarray:
 
 def _box(h: ndarray, trace: BatchTrace) -> ndarray:
     value = read(h)
-    trace.lend(value)
+    trace.lent.append(value)
     return handle(Tracer(trace, value, None))
 
 

@@ -51,7 +51,7 @@ class CaptureTrace(Trace):
 
     # -------------------------------------------------------------- recording
     def input(self, value: Any, name: str) -> Tracer:
-        self.lend(value)
+        self.lent.append(value)
         node = self.graph.placeholder(name)
         node.meta["value"] = Meta(value.shape, value.dtype)
         return Tracer(self, value, node)

@@ -151,7 +151,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
         t = read(t) if type(t) is ndarray else onp.asarray(t)
         if t.shape != value.shape:
             raise ValueError(f"tangent of shape {t.shape} for an argument of shape {value.shape}")
-        trace.lend(value)
+        trace.lent.append(value)
         return handle(Tracer(trace, value, fit(t, value)))
 
     boxed = tree_map(box, tuple(primals), tuple(tangents))

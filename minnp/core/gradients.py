@@ -101,11 +101,12 @@ class Run:
 
     def __init__(self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict) -> None:
         trace = self.trace = GradTrace()
-        boxed, kwargs = list(args), dict(kwargs)
-        self.starts: list = []
-        self.rebuilds = []
+        boxed, starts, self.rebuilds = list(args), [], []
+        self.starts = starts
+        if kwargs:
+            kwargs = dict(kwargs)
         for k in argnums:
-            where = kwargs if isinstance(k, str) else boxed
+            where: Any = kwargs if type(k) is str else boxed
             try:
                 x = where[k]
             except (IndexError, KeyError):
@@ -114,14 +115,18 @@ class Run:
                     f"positional arguments and {sorted(kwargs)}"
                 ) from None
             if type(x) is ndarray or isinstance(x, LEAVES):
-                value = argument_value(x)
-                self.starts.append(value)
-                where[k] = handle(trace.start(value))
+                value = x._host if type(x) is ndarray else None
+                if value is None or state.busy:
+                    value = argument_value(x)
+                starts.append(value)
+                h = new(ndarray)
+                h._host, h._root, h._value = None, None, trace.start(value)
+                where[k] = h
                 self.rebuilds.append(None)
             else:
                 leaves, rebuild = tree_flatten(x)
                 values = [argument_value(leaf, f"argument {k!r}") for leaf in leaves]
-                self.starts += values
+                starts += values
                 where[k] = rebuild([handle(trace.start(v)) for v in values])
                 self.rebuilds.append((len(leaves), rebuild))
         state.tapes[id(trace)] = trace
@@ -139,7 +144,9 @@ class Run:
         del state.tapes[id(self.trace)]
 
     def rebuild_args(self, grads: list) -> Any:
-        """Gradients in the structure of the arguments: bare for one argnum, else a list."""
+        """Gradients in the structure of the arguments, a list with one entry per argnum."""
+        if len(grads) == len(self.rebuilds) and not any(self.rebuilds):
+            return grads
         out, at = [], 0
         for r in self.rebuilds:
             if r is None:

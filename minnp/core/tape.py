@@ -26,7 +26,7 @@ from .cotangents import (
 from .dispatch import bind
 from .primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from .state import state
-from .trace import NO_PARAMS, Trace
+from .trace import LEVELS, NO_PARAMS, Trace
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
 
@@ -44,15 +44,16 @@ class GradTrace(Trace):
     __slots__ = ("indexed", "nodes", "saved")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.level, self.alive, self.busy = next(LEVELS), True, False
+        self.lent: list = []
         self.nodes: list = []
-        self.saved: dict[int, list[int]] = {}
+        self.saved: dict[int, list[int]] | None = None
         self.indexed = 0
 
     # -------------------------------------------------------------- forward
     def start(self, value: Any) -> Tracer:
         """The tracer of an input."""
-        self.lend(value)
+        self.lent.append(value)
         self.nodes.append((None, None, (), None, None, value.shape, value.dtype))
         return Tracer(self, value, len(self.nodes) - 1)
 
@@ -198,6 +199,8 @@ class GradTrace(Trace):
     def release(self, memory: Any) -> None:
         """Copy whatever this tape saved of `memory`, which is about to be written."""
         nodes, saved = self.nodes, self.saved
+        if saved is None:
+            saved = self.saved = {}
         for n in range(self.indexed, len(nodes)):
             _, _, _, arrays, y, _, _ = nodes[n]
             for v in (*(arrays or ()), *(y if type(y) in (tuple, list) else (y,))):
@@ -242,14 +245,14 @@ class GradTrace(Trace):
             if row.elementwise and not params:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
-                for i, p in enumerate(parents):
+                for p, rule in zip(parents, row.vjp):
                     if p >= 0:
-                        gp = row.vjp[i](g, y, *arrays)
-                        _, _, _, _, _, pshape, pdtype = nodes[p]
-                        if gp.shape != pshape:
-                            gp = unbroadcast(gp, pshape)
-                        if gp.dtype is not pdtype and gp.dtype != pdtype:
-                            gp = restore(gp, pdtype, row, i)
+                        gp = rule(g, y, *arrays)
+                        parent = nodes[p]
+                        if gp.shape != parent[5]:
+                            gp = unbroadcast(gp, parent[5])
+                        if gp.dtype is not parent[6] and gp.dtype != parent[6]:
+                            gp = restore(gp, parent[6], row, row.vjp.index(rule))
                         if grads[p] is None:
                             grads[p] = gp
                         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .primitive import Primitive
 from .state import state
-from .value import Host, Tracer, concrete, owner
+from .value import Tracer
 
 LEVELS = itertools.count(1)
 NO_PARAMS: dict = {}
@@ -18,7 +18,7 @@ class Trace:
 
     level   later transformations are higher
     alive   False once the transformed function has returned: its tracers then decay to the values they wrap
-    lent    memory of the caller's arguments, by id of its owner: writes copy it first
+    lent    the caller's arguments: writes copy their memory first
     """
 
     batched = False  # whether its values have a batch axis, first, that its tracers do not show
@@ -27,7 +27,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.level, self.alive, self.busy = next(LEVELS), True, False
-        self.lent: dict[int, Any] = {}
+        self.lent: list = []
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         raise NotImplementedError
@@ -37,13 +37,6 @@ class Trace:
 
     def binary(self, row: Primitive, x: Any, y: Any) -> Any:
         return self.process(row, (x, y), NO_PARAMS)
-
-    def lend(self, value: Any) -> None:
-        """Note that this value's memory belongs to the caller."""
-        base = concrete(value)
-        if isinstance(base, Host):
-            memory = owner(base)
-            self.lent[id(memory)] = memory
 
     def keep_busy(self) -> None:
         """A host array was written under this trace: until it ends, views must look at their root."""

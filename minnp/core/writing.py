@@ -106,7 +106,7 @@ def lent(value: Any) -> bool:
     """Whether the memory under a traced value belongs to the caller of a transformation."""
     memory = owner(concrete(value))
     while type(value) is Tracer:
-        if memory is not None and id(memory) in value.trace.lent:
+        if any(isinstance(base := concrete(v), Host) and owner(base) is memory for v in value.trace.lent):
             return True
         value = value.value
     return False

@@ -12,7 +12,7 @@ from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, option, spelled
 from .facts import count_of, kept_shape, reduced_shape, sampled, spread
-from .shaping import astype, broadcast_to, reshape
+from .shaping import astype, broadcast_to, reshape, spread_number
 from .ufuncs import (
     absolute,
     add,
@@ -64,6 +64,8 @@ def keep(r: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 # ------------------------------------------------------------------ sums
 def _sum(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    if isinstance(g, onp.generic):
+        return spread_number(g, x.shape)
     return broadcast_to(keep(g, x, axis, keepdims), shape=x.shape)
 
 

@@ -18,9 +18,14 @@ from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
 
 
 # ------------------------------------------------------------------ broadcasting
+def spread_number(x: onp.generic, shape: tuple[int, ...]) -> onp.ndarray:
+    """A NumPy scalar seen as an array of this shape: what onp.broadcast_to gives, 6 times faster."""
+    return onp.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+
+
 def _broadcast_to(x: Any, shape: Sequence[int]) -> onp.ndarray:
-    if isinstance(x, onp.generic) and type(shape) is tuple:  # a scalar's gradient: 6 times faster than the general way
-        out = onp.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    if isinstance(x, onp.generic) and type(shape) is tuple:
+        out = spread_number(x, shape)
         out.flags.writeable = False
         return out
     return onp.broadcast_to(x, shape)
