@@ -94,6 +94,16 @@ def test_the_report_counts_what_moved(place):
     assert sum(r["moved"] for r in minnp.report()) >= 8000
 
 
+def test_a_fallback_on_a_place_draws_once(place):
+    with place:
+        x = np.arange(1.0, 9.0)
+    np.random.seed(3)
+    drawn = [np.random.gamma(x).asnumpy(), np.random.gamma(x).asnumpy()]
+    numpy.random.seed(3)
+    for a in drawn:
+        assert (a == numpy.random.gamma(numpy.arange(1.0, 9.0))).all()
+
+
 def test_other_threads_keep_their_own_context(place):
     seen = []
     with place:
