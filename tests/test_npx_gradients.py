@@ -48,6 +48,9 @@ FUNCTIONS = {
     "layer_norm over two axes": (
         lambda x, a, b: npx.layer_norm(x, a, b, axis=(0, 2), output_mean_var=True), [(3, 2, 4), (3, 1, 4), (3, 1, 4)]
     ),
+    "layer_norm over all axes": (
+        lambda x, a, b: npx.layer_norm(x, a, b, axis=(0, 1)), [(3, 4), (3, 4), (3, 4)]
+    ),
     "group_norm": (lambda x, a, b: npx.group_norm(x, a, b, 2), [(2, 4, 3), (4,), (4,)]),
     "instance_norm": (npx.instance_norm, [(2, 3, 4), (3,), (3,)]),
     "softmax": (lambda x: npx.softmax(x, axis=1, temperature=2.0), [(2, 3, 2)]),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.memory import empty
 from ..core.primitive import Meta
 from ..numpy.facts import count_of, kept_shape, spread
 from ..numpy.reductions import mean, var
@@ -17,12 +18,13 @@ Axes = tuple[int, ...]
 
 
 def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
+    dtype = onp.result_type(x, gamma, beta)
     center = x.mean(axis=axes, keepdims=True)
-    y = x - center
-    spread_ = onp.square(y).mean(axis=axes, keepdims=True)
+    y = onp.subtract(x, center, out=empty(x.shape, dtype))
+    spread_ = onp.multiply(y, y, out=empty(x.shape, dtype)).mean(axis=axes, keepdims=True)
     inverse = 1 / onp.sqrt(spread_ + eps)
     y *= inverse
-    y = y * gamma
+    y *= gamma
     y += beta
     return y, center, spread_, inverse
 
@@ -34,14 +36,16 @@ def _backward(
     if gy is None:
         gy = onp.zeros_like(x)
     _, center, _, inverse = y
-    hat = (x - center) * inverse
-    product = gy * hat
+    dtype = onp.result_type(x, gamma, gy)
+    hat = onp.subtract(x, center, out=empty(x.shape, dtype))
+    hat *= inverse
+    product = onp.multiply(gy, hat, out=empty(x.shape, dtype))
     grads = [None, _sum_to(product, gamma.shape), _sum_to(gy, beta.shape)]
     if wanted[0]:
         # the mean and the variance move with x too: take out of g what they absorb
         product *= gamma
-        gx = gy * gamma
         along = product.mean(axis=axes, keepdims=True)
+        gx = onp.multiply(gy, gamma, out=product)
         level = gx.mean(axis=axes, keepdims=True)
         count = count_of(x.shape, axes)
         if g_var is not None:
@@ -57,7 +61,7 @@ def _backward(
 
 def _sum_to(a: onp.ndarray, shape: tuple[int, ...]) -> onp.ndarray:
     axes = tuple(i for i, (n, m) in enumerate(zip(a.shape, shape, strict=True)) if n != m)
-    return a.sum(axis=axes, keepdims=True) if axes else a
+    return a.sum(axis=axes, keepdims=True) if axes else a.copy()
 
 
 def _definition(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
