@@ -255,12 +255,28 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
 
 
 def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
-    """A function that returns (gradients, result of f); see grad."""
+    """A function that returns (gradients, result of f); see grad.
+
+    As in MinPy, f may read the arrays it is given from elsewhere, `self.params["w"]`: they are the same arrays.
+    """
     numbers, bare = _numbers(argnum)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        grads, out, _ = _differentiate(f, numbers, args, kwargs, False)
+        def lent(*boxed: Any, **named: Any) -> Any:
+            pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
+            owned = [
+                (a, a._host, b) for a, b in pairs if type(a) is ndarray and a._host is not None and a._root is None
+            ]
+            try:
+                for a, _, b in owned:
+                    a._host, a._value = None, b._value
+                return f(*boxed, **named)
+            finally:
+                for a, host, _ in owned:
+                    a._host, a._value = host, None
+
+        grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)
         return grads[0] if bare else grads, out
 
     return gradient

@@ -7,6 +7,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import nn
+from minnp.core import grad_and_loss
 
 RNG = onp.random.default_rng(0)
 X = RNG.standard_normal((120, 6)).astype(onp.float32)
@@ -68,6 +69,28 @@ def test_minpys_constructor(capsys):
     out = capsys.readouterr().out
     assert "(Iteration 1 / 20) loss: " in out and "(Iteration 2 / 20)" not in out
     assert "(Epoch 5 / 5) loss: " in out and "val_accuracy: " in out
+
+
+def test_a_training_loop_of_minpys_that_reads_the_parameters_from_the_model():
+    """MinPy's own solvers differentiate with respect to arrays that the loss finds in model.params."""
+    model = TwoLayers().init(0)
+    keys, arrays = list(model.params), list(model.params.values())
+
+    def loss_func(*params):
+        return model.loss(model.forward(X, mode="train"), Y)
+
+    gradients, loss = grad_and_loss(loss_func, argnum=range(len(arrays)))(*arrays)
+
+    def by_argument(tree):
+        with model.holding(tree):
+            return model.loss(model.forward(X, mode="train"), Y)
+
+    expected, value = grad_and_loss(by_argument)(model.tree())
+    assert float(loss) == float(value)
+    for key, g, w in zip(keys, gradients, arrays):
+        assert onp.array_equal(onp.asarray(g), onp.asarray(expected[key])), key
+        assert model.params[key] is w
+    assert float(np.abs(gradients[0]).max()) > 0
 
 
 def test_updates_are_in_place():
