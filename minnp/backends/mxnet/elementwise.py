@@ -112,7 +112,9 @@ def reduction(operator: str, counts: bool = False) -> Lowering:
         if not across:  # sum(x, axis=()): nothing to add up
             raise refuse("no axis to reduce")
         # keepdims, because the operator has no results of shape ()
-        texts = {"axis": text(across), "keepdims": "True", **({"ddof": text(ddof[0])} if counts else {})}
+        texts = {"keepdims": "True", **({"ddof": text(ddof[0])} if counts else {})}
+        if len(sizes) > 1:  # each attribute costs 2 us a call, and the default is every axis
+            texts["axis"] = text(across)
         arguments = (Argument(0, sizes, metas[0].dtype),)
         return Lowered(operator, texts, arguments, reduced(shape, axes, keepdims), guard=finite if counts else None)
 
