@@ -12,6 +12,8 @@ import warnings
 import numpy as np
 import pytest
 
+import minnp
+import minnp.numpy as mnp
 from minnp.core import host
 from minnp.core.host import elementwise, memory, reductions, selection, threads
 
@@ -461,8 +463,6 @@ def test_powers_of_medium_arrays(exponent, rng):
 
 # ------------------------------------------------------------------ through the namespace
 def test_large_arrays_of_users_go_here(pool, rng):
-    import minnp.numpy as mnp
-
     x = mnp.asarray(data(rng, 2 * N, "d"))
     a = np.asarray(x)
     before = host.statistics()["reused"] + host.statistics()["new"]
@@ -475,6 +475,8 @@ def test_large_arrays_of_users_go_here(pool, rng):
     check(np.asarray(y), expected)
     assert host.statistics()["reused"] + host.statistics()["new"] > before
     assert y.base is None and y[::2].base is y
+    report = minnp.report()
+    assert report.memory["reused"] + report.memory["new"] > before and "recycled memory" in str(report)
     check(np.asarray(mnp.where(x > 0, x, 0)), np.where(a > 0, a, 0))
     assert y.sum() == expected.sum() and y.mean() == expected.mean()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
+from .host import statistics
 from .primitive import TABLE
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -41,7 +43,13 @@ def _user_line() -> str:
 
 
 class Report(list):
-    """Rows of the dispatch report (dicts with FIELDS); prints as a table."""
+    """Rows of the dispatch report (dicts with FIELDS); prints as a table.
+
+    memory   how often large results on the host found recycled memory: see core.host.statistics"""
+
+    def __init__(self, rows: Iterable = ()) -> None:
+        super().__init__(rows)
+        self.memory = statistics()
 
     def __str__(self) -> str:
         head = ("function", "backend", "calls", "ms", "MB", "MB moved", "fell back because", "first at")
@@ -57,7 +65,13 @@ class Report(list):
             ).rstrip()
             for line in lines
         ]
-        return "\n".join([show[0], "-" * len(show[0]), *show[1:]])
+        m = self.memory
+        memory = (
+            f"large host results: {m['reused']} on recycled memory ({m['reused_bytes'] / 1e6:.0f} MB), "
+            f"{m['new']} on new; {m['idle_bytes'] / 1e6:.0f} MB idle of at most {m['limit_bytes'] / 1e6:.0f}; "
+            f"{m['threads']} threads"
+        )
+        return "\n".join([show[0], "-" * len(show[0]), *show[1:], memory])
 
 
 def report(reset: bool = False) -> Report:
