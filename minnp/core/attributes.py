@@ -121,6 +121,8 @@ for _name, _special in {
     "array_function": lambda self, func, types, args, kwargs: array_function(func, args, kwargs),
     "array_ufunc": lambda self, ufunc, method, *inputs, **kwargs: array_ufunc(ufunc, method, inputs, kwargs),
 }.items():
+    if callable(_special) and hasattr(onp.ndarray, f"__{_name}__"):
+        _special.__wrapped__ = getattr(onp.ndarray, f"__{_name}__")  # whose signature is shown
     setattr(ndarray, f"__{_name}__", _special)
 
 
@@ -279,6 +281,7 @@ class FlatIterator(metaclass=_FlatType):
 
 
 FlatIterator.__name__ = FlatIterator.__qualname__ = "flatiter"
+FlatIterator.copy.__wrapped__, FlatIterator.__array__.__wrapped__ = onp.flatiter.copy, onp.flatiter.__array__
 FlatIterator.__module__ = "minnp.numpy"
 
 

@@ -47,6 +47,7 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     call.__name__ = name
     call.__qualname__ = f"ndarray.{name}"
     call.__doc__ = host.__doc__
+    call.__wrapped__ = host  # whose signature is shown
     return call
 
 

@@ -177,7 +177,16 @@ def _getitem(self: ndarray, index: Any) -> Any:
             return out
         h = new(ndarray)
         h._host = out
-        h._root = None if out.base is None else self if self._root is None else self._root
+        base = (
+            out.base
+        )  # of a view of a it is a, or what a is a view of; a fancy index may return a view of its own copy
+        h._root = (
+            None
+            if base is None or (base is not a and base is not a.base)
+            else self
+            if self._root is None
+            else self._root
+        )
         return h
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out

@@ -56,6 +56,13 @@ def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
 ndarray.__array_namespace__ = _array_namespace
 
 
+def _array_finalize(self: ndarray, obj: Any, /) -> None:
+    """Nothing: subclasses have NumPy's own array as their base."""
+
+
+ndarray.__array_finalize__ = _array_finalize
+
+
 def _setstate(self: ndarray, state: tuple) -> None:
     a = onp.ndarray.__new__(Host, 0)
     a.__setstate__(state)

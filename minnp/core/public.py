@@ -20,7 +20,7 @@ import numpy as onp
 
 from .. import errors
 from . import array as _array
-from . import context, placed, policy, report
+from . import context, foreign, placed, policy, report
 from .array import ATOMS, handle, ndarray, new, read, unwrap, wrap
 from .dispatch import DEFINITIONS
 from .fallback import fallback
@@ -111,7 +111,15 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
     e.calls += 1
     if state.tapes:
         _release_written(e, args, values, options)
-    return wrap(run_host(e.host, values, options), sources)
+    try:
+        result = run_host(e.host, values, options)
+    except ValueError as error:
+        if error.args != ("object __array__ method not producing an array",):
+            raise
+        # a class of the user's, whose __array__ gives an array of ours
+        values, options = foreign.adapted(values), foreign.adapted(options)
+        result = run_host(e.host, values, options)
+    return wrap(result, sources)
 
 
 def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:

@@ -88,6 +88,9 @@ class ufunc(metaclass=_UfuncType):
 
 
 ufunc.__module__ = "minnp.numpy"
+for _name in vars(onp.ufunc):
+    if not _name.startswith("__"):
+        setattr(ufunc, _name, vars(onp.ufunc)[_name])
 UFUNC_FACTS = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at", "resolve_dtypes", "_resolve_dtypes_and_context")
 

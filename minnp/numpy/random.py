@@ -87,6 +87,8 @@ def _method(base: type, name: str) -> Callable:
         made.definition = definition
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name == "shuffle" and args and not isinstance(args[0], ndarray):
+            return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
         return invoke(made, (self, *args), kwargs)
 
     method.__name__, method.__doc__ = name, host.__doc__
@@ -137,7 +139,21 @@ def seed(seed: Any = None) -> None:
     _seed_places(seed)
 
 
-_EXTRA: dict[str, Any] = {"seed": seed, "Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}
+_shuffle_array = _function("random.shuffle", _onp.random.shuffle)
+
+
+def shuffle(x: Any) -> None:
+    """numpy.random.shuffle; of a list the elements themselves change places, so it is NumPy that must see the list."""
+    return _shuffle_array(x) if isinstance(x, ndarray) else _onp.random.shuffle(x)
+
+
+_EXTRA: dict[str, Any] = {
+    "seed": seed,
+    "shuffle": shuffle,
+    "Generator": Generator,
+    "RandomState": RandomState,
+    "default_rng": default_rng,
+}
 for _name in _onp.random.__all__:
     _x = getattr(_onp.random, _name)
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):

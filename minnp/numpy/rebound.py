@@ -47,7 +47,9 @@ def rebound_class(cls: type, module: str = "minnp.numpy") -> type:
     for base in reversed(cls.__mro__):
         if base.__module__.partition(".")[0] == "numpy":
             members |= {
-                k: _member(v) for k, v in vars(base).items() if k not in ("__dict__", "__weakref__", "__module__")
+                k: _member(v)
+                for k, v in vars(base).items()
+                if k not in ("__dict__", "__weakref__", "__module__") and type(v) is not bool  # settings stay NumPy's
             }
     return type(cls)(cls.__name__, (cls,), members)
 

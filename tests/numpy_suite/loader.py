@@ -162,7 +162,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def test_id(nodeid: str) -> str:
-    return nodeid.partition("::")[2] or "collection"
+    return nodeid.partition("::")[2].replace(NAMESPACE, "numpy") or "collection"  # a module may name a parameter
 
 
 def write(*fields: str) -> None:

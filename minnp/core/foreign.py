@@ -1,0 +1,28 @@
+"""Foreign classes among our arguments: their array protocols, answered with arrays of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+
+class _Adapter:
+    """An object whose __array__ gives an array of ours, as NumPy wants it: giving NumPy's."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __array__(self, *args: Any, **kwargs: Any) -> onp.ndarray:
+        return onp.asarray(self.x.__array__(*args, **kwargs))
+
+
+def adapted(x: Any) -> Any:
+    """An argument of a NumPy function, every such object in it adapted."""
+    if isinstance(x, (list, tuple)):
+        return type(x)([adapted(e) for e in x]) if not hasattr(x, "_fields") else type(x)(*map(adapted, x))
+    if isinstance(x, dict):
+        return {k: adapted(v) for k, v in x.items()}
+    if isinstance(x, (onp.ndarray, onp.generic, type)) or not hasattr(type(x), "__array__"):
+        return x
+    return _Adapter(x)
