@@ -177,16 +177,11 @@ def _getitem(self: ndarray, index: Any) -> Any:
             return out
         h = new(ndarray)
         h._host = out
-        base = (
-            out.base
-        )  # of a view of a it is a, or what a is a view of; a fancy index may return a view of its own copy
-        h._root = (
-            None
-            if base is None or (base is not a and base is not a.base)
-            else self
-            if self._root is None
-            else self._root
-        )
+        # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
+        if out.base is not None and (out.base is a or out.base is a.base):
+            h._root = self if self._root is None else self._root
+        else:
+            h._root = None
         return h
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out
@@ -221,13 +216,17 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     a = self._host
     if a is not None and not state.busy and not state.tapes:
         i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
-        v = value._host if type(value) is ndarray else value if type(value) in PLAIN else None
+        if type(value) is ndarray:
+            v = value._host if a.dtype is not _OBJECT else None
+        else:
+            v = value if type(value) in PLAIN else None
         if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
             a[i] = v
             return
     write(self, index, value)
 
 
+_OBJECT = onp.dtype(object)  # an array of objects keeps the handles it is given
 _SIMPLE = {int, slice, tuple, Host, type(...), type(None), bool} | {t for t in NUMBERS if issubclass(t, onp.integer)}
 
 

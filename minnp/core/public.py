@@ -277,11 +277,11 @@ def held(x: list | tuple) -> Any:
 
 
 def plain(options: dict) -> bool:
-    """Whether keyword arguments hold no handle, and no `out`."""
+    """Whether keyword arguments hold no handle, no `out` and no `device`."""
     for v in options.values():
         if type(v) not in PLAIN and not (type(v) is tuple and ATOMS.issuperset(map(type, v))):
             return False
-    return "out" not in options
+    return "out" not in options and "device" not in options
 
 
 def function(name: str, host: Callable) -> Callable:

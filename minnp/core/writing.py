@@ -115,6 +115,7 @@ def lent(value: Any) -> bool:
 def write(h: ndarray, index: Any, value: Any) -> None:
     """h[index] = value: every write goes through here."""
     sources: list = []
+    given = value
     index, value = unwrap(index, sources), unwrap(value, sources)
     current = read(h)
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
@@ -125,7 +126,8 @@ def write(h: ndarray, index: Any, value: Any) -> None:
             raise ValueError("assignment destination is read-only")
         if state.tapes:
             release(current)
-        run_host(operator.setitem, (current, index, value), {})
+        # an array of objects keeps the handles it is given
+        run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
         return
     root = h if h._root is None else h._root
     path, old = path_of(h), read(root)
