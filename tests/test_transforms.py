@@ -224,6 +224,20 @@ def test_threads_do_not_see_each_others_tapes() -> None:
         assert max(pool.map(work, range(1, 41))) < 1e-9
 
 
+def test_threads_may_share_parameters_that_grad_and_loss_lends() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    params = {"w": np.array(X)}
+    step = minnp.grad_and_loss(lambda w, k: (params["w"] ** 2).sum() * k)
+
+    def work(k: int) -> float:
+        g, loss = step(params["w"], float(k))
+        return max(abs(float(loss) - k * (X**2).sum()), float(onp.abs(onp.asarray(g) - 2 * k * X).max()))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(work, range(1, 200))) < 1e-9
+
+
 def test_stop_gradient_cuts() -> None:
     close(grad(lambda x: (x * np.stop_gradient(x)).sum())(X), X)
     assert minnp.stop_gradient is np.stop_gradient

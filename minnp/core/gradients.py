@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -276,10 +277,15 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
                 for a, host, _ in owned:
                     a._host, a._value = host, None
 
-        grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)
+        with _LENDING:
+            grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)
         return grads[0] if bare else grads, out
 
     return gradient
+
+
+# One thread at a time: while a function runs, the caller's own handles hold its tracers.
+_LENDING = threading.RLock()
 
 
 def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
