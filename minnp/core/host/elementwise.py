@@ -233,7 +233,7 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
             shape = lead.shape  # NumPy 1.26 takes a wider dtype for numbers that do not fit
         else:
             return NotImplemented
-        return uf(a, b, memory.empty(shape, dtype))
+        return uf(a, b, out=memory.empty(shape, dtype))
 
     return call
 

@@ -314,7 +314,8 @@ def block_function(
     lines = [f"def block({', '.join(parameters)}):"]
     for i, (kernel, read, written) in enumerate(steps):
         names[f"k{i}"] = kernel
-        lines.append(f"    k{i}({', '.join([*(places[slot] for slot in read), places[written]])})")
+        # by name: NumPy 2.4 warns of a third positional argument of maximum and minimum
+        lines.append(f"    k{i}({', '.join([*(places[slot] for slot in read), f'out={places[written]}'])})")
     source = "\n".join(lines) + "\n"
     filename = f"<minnp fused {next(_SERIAL_NUMBER)}>"
     exec(compile(source, filename, "exec"), names)
