@@ -112,7 +112,7 @@ def _transpose(a: Any, *axes: Any) -> Any:
 
 @defines(onp.ndarray.copy)
 def _copy(a: Any, order: str = "C") -> Any:
-    return TABLE["copy"](a)
+    return TABLE["copy"](a, order=order)
 
 
 @defines(onp.ndarray.flatten)

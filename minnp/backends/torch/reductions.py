@@ -93,7 +93,7 @@ def _spread(reduce: Callable) -> Callable:
         count = 1
         for d in over:
             count *= x.shape[d]
-        if not over or count <= ddof:
+        if not over or count <= ddof or not x.numel():
             refuse("no degrees of freedom left")
         return reduce(x, over, correction=ddof, keepdim=keepdims)
 
