@@ -151,7 +151,7 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
         flags = finish(job)
         # Waiting for a helper longer than for a piece means that it is not given a core: others need the machine.
         late = job.waited > PATIENCE and job.waited > 0.5 * job.worked
-        mine.patience = min(2 * mine.patience + 1, 63) if late else mine.patience // 2
+        mine.patience = min(2 * mine.patience + 15, 255) if late else mine.patience // 2
         mine.rest = mine.patience if late else 0
         return flags
     finally:
