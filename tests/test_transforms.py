@@ -238,6 +238,12 @@ def test_threads_may_share_parameters_that_grad_and_loss_lends() -> None:
         assert max(pool.map(work, range(1, 200))) < 1e-9
 
 
+@pytest.mark.parametrize("mode", ["edge", "constant", "reflect", "symmetric", "wrap", "linear_ramp", "mean", "maximum"])
+def test_padding_by_nothing_has_a_gradient(mode: str) -> None:
+    for width in (0, ((0, 1), (2, 0)), ((0, 0), (1, 1))):
+        check_grads(lambda x: np.pad(x, width, mode=mode), (RNG.random((3, 4)),), order=2)  # noqa: B023
+
+
 def test_stop_gradient_cuts() -> None:
     close(grad(lambda x: (x * np.stop_gradient(x)).sum())(X), X)
     assert minnp.stop_gradient is np.stop_gradient
