@@ -242,7 +242,7 @@ _primitive.call = _call
 def on_value(row: Primitive, a: ndarray) -> Any:
     """A row of one traced or placed handle: the short path of operators and ufuncs."""
     x = a._value
-    if a._root is not None or type(x) is not Tracer or not x.trace.alive:
+    if a._root is not None or (type(x) is not Buffer and (type(x) is not Tracer or not x.trace.alive)):
         x = read(a)
     if type(x) is Tracer and row.elementwise:
         out = x.trace.unary(row, x)
@@ -264,13 +264,13 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
         x = a._host
         if x is None:
             x = a._value
-            if a._root is not None or type(x) is not Tracer or not x.trace.alive:
+            if a._root is not None or (type(x) is not Buffer and (type(x) is not Tracer or not x.trace.alive)):
                 x = read(a)
     if type(b) is ndarray:
         y = b._host
         if y is None:
             y = b._value
-            if b._root is not None or type(y) is not Tracer or not y.trace.alive:
+            if b._root is not None or (type(y) is not Buffer and (type(y) is not Tracer or not y.trace.alive)):
                 y = read(b)
     if row.elementwise and type(x) is Tracer and (type(y) is not Tracer or y.trace is x.trace):
         out = x.trace.binary(row, x, y)
