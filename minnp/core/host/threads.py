@@ -16,7 +16,7 @@ import warnings
 from _thread import allocate_lock
 from collections.abc import Callable
 from queue import SimpleQueue
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as onp
@@ -149,7 +149,7 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
         for _ in range(helpers):
             mine.queue.put(job)
         flags = finish(job)
-        # Waiting for a helper longer than for a piece means that it is not given a core: others need the machine.
+        # Waiting (for a helper, or for the interpreter) more than working means that others need the cores.
         late = job.waited > PATIENCE and job.waited > 0.5 * job.worked
         mine.patience = min(2 * mine.patience + 15, 255) if late else mine.patience // 2
         mine.rest = mine.patience if late else 0
@@ -160,12 +160,11 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
 
 def finish(job: Job) -> set[str]:
     """Take part in the job, and wait for the helpers that have started."""
-    begin = perf_counter()
+    begin, busy = perf_counter(), thread_time()
     with noting(job.flags):
         try:
             job.drain(helping=False)
         finally:
-            end = perf_counter()
             withdrawn = set()
             while job.tickets:
                 try:
@@ -175,7 +174,8 @@ def finish(job: Job) -> set[str]:
             for ticket in job.issued:
                 if ticket not in withdrawn:
                     ticket.acquire()
-            job.worked, job.waited = end - begin, perf_counter() - end
+            job.worked = thread_time() - busy
+            job.waited = perf_counter() - begin - job.worked
             job.work = None  # the queue may hold the job for a while yet, but not the arrays
             if job.failures:
                 raise min(job.failures, key=lambda failure: failure[0])[1] from None
