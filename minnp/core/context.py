@@ -198,6 +198,8 @@ def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
 
     Raises BackendMissingError where no installed backend reaches the device.
     """
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     return TO_DEVICE(self, context=target(device))
 
 

@@ -85,10 +85,15 @@ def _on_place(a: Any) -> bool:
     )
 
 
+OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
+
+
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
     if kwargs and "device" in kwargs and e.host in context.CREATION:
         return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
+    if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
+        return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
     if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and len(args) <= (e.nin or 99):
         return as_handles(e.definition(*args, **kwargs))
     sources: list = []
@@ -277,11 +282,11 @@ def held(x: list | tuple) -> Any:
 
 
 def plain(options: dict) -> bool:
-    """Whether keyword arguments hold no handle, no `out` and no `device`."""
+    """Whether keyword arguments hold no handle, and nothing that needs the general path."""
     for v in options.values():
         if type(v) not in PLAIN and not (type(v) is tuple and ATOMS.issuperset(map(type, v))):
             return False
-    return "out" not in options and "device" not in options
+    return "out" not in options and "device" not in options and options.get("dtype") is not object
 
 
 def function(name: str, host: Callable) -> Callable:

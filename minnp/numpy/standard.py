@@ -57,7 +57,7 @@ def also(table: dict[str, Any], base: Callable, present: bool = NUMPY_2) -> Call
 # ------------------------------------------------------------------ sorting: `descending` and `stable`
 def _order(kind: Any, stable: Any, descending: bool) -> Any:
     if stable is not None and kind is not None:
-        raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
     return "stable" if stable or (descending and kind is None) else kind
 
 
