@@ -162,7 +162,7 @@ def target(device: Any) -> Context:
         return cpu()
     if kind not in ("gpu", "cuda"):
         raise ValueError(
-            f'Device not understood. Only "cpu", "gpu:0", ... and contexts are allowed, but got {device!r}'
+            f'Device not understood. Only "cpu" is allowed, but received: {device} ("gpu:0" and contexts are too)'
         )
     return Context("gpu", int(number or 0), None if kind == "gpu" else "torch")
 
