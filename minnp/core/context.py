@@ -207,3 +207,7 @@ def device(self: ndarray) -> str:
     """Where the array lives, in words: "cpu" for NumPy's memory."""
     where = _whereabouts(read(self))
     return "cpu" if where == cpu() else repr(where)
+
+
+def device_is_fixed(self: ndarray, value: Any) -> None:
+    raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable; use x.to_device(...)")

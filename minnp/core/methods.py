@@ -87,7 +87,7 @@ WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "setflags"
 for _name in METHODS:
     setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
 ndarray.to_device = context.to_device
-ndarray.device = property(context.device)
+ndarray.device = property(context.device, context.device_is_fixed)
 
 
 @defines(onp.ndarray.astype)
