@@ -15,6 +15,8 @@ from types import ModuleType
 
 import numpy
 
+import minnp.numpy
+
 STUB = Path(__file__).parents[2] / "minnp" / "numpy" / "__init__.pyi"
 
 HEAD = '''\
@@ -201,6 +203,9 @@ def stub() -> str:
             lines.append(f"{name}: {kind}")
         elif callable(found) and not isinstance(found, type):
             lines += declare(name, found, RESULT.get(name, "Array"))
+    for name in sorted(set(minnp.numpy.__all__) - set(numpy.__all__)):  # what NumPy does not have
+        found = getattr(minnp.numpy, name)
+        lines += declare(name, found, "Any") if callable(found) else [f"{name}: Any"]
     return "\n".join(lines) + "\n"
 
 

@@ -45,6 +45,6 @@ np.add.reduce(x, axis=0)
 print(np.ones((2, 2)).context, x.device, np.random.default_rng(0).normal(size=3).mean(), np.fft.fft(x).shape)
 for row in x:
     print(row)
-k_means(standardize(np.random.rand(30, 2)), 3)
+k_means(standardize(np.asarray(np.random.rand(30, 2))), 3)
 with np.errstate(divide="ignore"):
     print(1.0 / x, 2**x, -x, abs(x), [1.0] + x, x @ x.T)
