@@ -24,6 +24,7 @@ NAMES_OF_THE_STUB = tuple(map(int, numpy.__version__.split(".")[:2])) >= (2, 4)
 def check(program: str, cache: Path) -> list[tuple[str, int]]:
     """(file name, line) of everything mypy reports for one program."""
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), "--strict-equality", "--no-error-summary"]
+    command += ["--follow-imports", "silent"]  # an editable install is source too: only the programs are judged
     done = subprocess.run(
         [*command, str(HERE / "programs" / program)],
         cwd=ROOT,
