@@ -57,3 +57,10 @@ class BackendMissingError(MinnpError, ImportError):
 
 class SymbolError(MinnpError, ValueError):
     """A `Function` was called with names or shapes its symbol does not expect; the message lists what it expects."""
+
+
+class DrawingError(MinnpError, ImportError):
+    """A picture was asked for where Graphviz is not installed; the message says what to install.
+
+    minnp.fx.draw(graph, "step.svg")                       # pip install 'minnp[draw]'; apt-get install graphviz
+    """

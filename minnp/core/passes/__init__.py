@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from ..graph import Graph
 from .common import common_subexpressions
-from .cost import flops
+from .cost import bytes_moved, cost, flops
 from .dead import dead_code
+from .drawing import draw
 from .fusion import fuse_elementwise
+from .memory import memory, plan_buffers
 
-__all__ = ["common_subexpressions", "dead_code", "flops", "fuse_elementwise", "optimize"]
+__all__ = [
+    "bytes_moved",
+    "common_subexpressions",
+    "cost",
+    "dead_code",
+    "draw",
+    "flops",
+    "fuse_elementwise",
+    "memory",
+    "optimize",
+    "plan_buffers",
+]
 
 
 def optimize(graph: Graph) -> Graph:

@@ -1,0 +1,214 @@
+"""Memory: how many bytes live at once while a graph runs, and where in one block each result could lie.
+
+Several nodes may show one piece of memory: a view is its argument's, `pick` one result of several, a write that may go
+into the old array itself that array's. So liveness is that of storages, from the node that makes one to the last that
+reads any of its names. Inputs and constants are the caller's: they live throughout, and are counted apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as onp
+
+from ..executor import _donated
+from ..graph import Graph, Node, pick
+from ..primitive import Meta, Primitive
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
+MOVES = {"getitem", "imag", "reshape", "sum_to"}  # view rows that make a new array for some arguments
+
+
+class Storage:
+    """One piece of memory a run allocates: `names` are the nodes that show it, the first made it.
+
+    first, last   places in the graph's order between which it lives
+    """
+
+    __slots__ = ("first", "last", "names", "nbytes")
+
+    def __init__(self, node: Node, nbytes: int, at: int) -> None:
+        self.names, self.nbytes, self.first, self.last = [node], nbytes, at, at
+
+    def __repr__(self) -> str:
+        return f"<{self.nbytes} bytes of {', '.join(n.name for n in self.names)}>"
+
+    def lives_with(self, other: Storage) -> bool:
+        """Whether there is a moment at which both are in use."""
+        return self.first <= other.last and other.first <= self.last
+
+
+class Memory(NamedTuple):
+    """Bytes of one run: `peak` is the most that lives at once besides inputs and constants, while node `at` runs.
+
+    total     the sum of all results: what is allocated without reuse
+    timeline  (node name, bytes alive while it runs), in order
+    """
+
+    peak: int
+    at: str
+    total: int
+    inputs: int
+    constants: int
+    outputs: int
+    timeline: list[tuple[str, int]]
+
+    def __str__(self) -> str:
+        figures = ("peak", "total", "inputs", "constants", "outputs")
+        return ", ".join(f"{f} {getattr(self, f):,}" for f in figures) + f" bytes (peak at {self.at})"
+
+
+def memory(graph: Graph) -> Memory:
+    """The bytes that live at once in one run, from the shapes and dtypes in the graph's meta.
+
+    What kernels use inside themselves is not counted. ValueError, naming the node, where a shape is not known.
+    """
+    nodes = graph.nodes
+    live = [0] * len(nodes)
+    total = outputs = 0
+    for storage in storages(graph):
+        total += storage.nbytes
+        outputs += storage.nbytes if storage.last == len(nodes) - 1 else 0
+        for i in range(storage.first, storage.last + 1):
+            live[i] += storage.nbytes
+    timeline = [(n.name, b) for n, b in zip(nodes, live, strict=True) if n.op not in ("placeholder", "get_attr")]
+    at, peak = max(timeline, key=lambda entry: entry[1])
+    sizes = {op: sum(nbytes(n) for n in graph.find_nodes(op=op)) for op in ("placeholder", "get_attr")}
+    return Memory(peak, at, total, sizes["placeholder"], sizes["get_attr"], outputs, timeline)
+
+
+# ------------------------------------------------------------------ storages
+def storages(graph: Graph) -> list[Storage]:
+    """Every piece of memory one run allocates, in the order it does; views and donated writes allocate none."""
+    nodes, donated = graph.nodes, _donated(graph)
+    shown: dict[Node, Storage | None] = {}  # None: the caller's memory, or none at all
+    results: dict[tuple[Node, int], Storage] = {}
+    found: list[Storage] = []
+    for at, node in enumerate(nodes):
+        for n in node.all_input_nodes:
+            for storage in [shown.get(n), *(results.get((n, i)) for i in range(_count(n)))]:
+                if storage is not None:
+                    storage.last = at
+        if node.op not in ("call_function", "call_method", "call_module"):
+            continue
+        source = shows(node, donated)
+        value = node.meta.get("value")
+        if node.target is pick:
+            shown[node] = results.get((node.args[0], node.args[1]))
+        elif source is not None:
+            shown[node] = shown.get(source)
+        elif isinstance(value, tuple):
+            for i, part in enumerate(value):
+                results[node, i] = Storage(node, _size(part, node), at)
+                found.append(results[node, i])
+            continue
+        elif node.users and _size(value, node):
+            shown[node] = Storage(node, _size(value, node), at)
+            found.append(shown[node])
+            continue
+        if shown.get(node) is not None:
+            shown[node].names.append(node)
+    return found
+
+
+def shows(node: Node, donated: set[Node] = frozenset()) -> Node | None:
+    """The argument whose memory a node's result is (a view, a write in place), or None: it makes its own."""
+    if not isinstance(node.target, Primitive) or not node.args or not isinstance(node.args[0], Node):
+        return None
+    row, source = node.target, node.args[0]
+    if node in donated:
+        return source
+    if not row.view:
+        return None
+    if row.name in MOVES and not views(node, source):
+        return None
+    return source
+
+
+def views(node: Node, source: Node) -> bool:
+    """Whether the kernel of a row in MOVES answers with a view for these arguments."""
+    meta = source.meta.get("value")
+    if not isinstance(meta, Meta) or any(isinstance(v, Node) for v in node.all_input_nodes[1:]):
+        return False
+    if node.target.name == "getitem":
+        index = node.kwargs.get("index")
+        parts = index if type(index) is tuple else (index,)
+        return all(p is None or p is Ellipsis or isinstance(p, (slice, int, onp.integer)) for p in parts)
+    if node.target.name == "imag":
+        return onp.dtype(meta.dtype).kind == "c"
+    if node.target.name == "sum_to":
+        return node.meta["value"].shape == meta.shape
+    return not transposed(source)
+
+
+def transposed(node: Node) -> bool:
+    """Whether a value may not be contiguous: a view that moved axes or skipped elements."""
+    while isinstance(node, Node) and isinstance(node.target, Primitive) and node.target.view:
+        if node.target.name not in ("reshape", "expand_dims", "squeeze", "real"):
+            return True
+        node = node.args[0]
+    return False
+
+
+def nbytes(node: Node) -> int:
+    """Bytes of a node's result, by its meta."""
+    return _size(node.meta.get("value"), node)
+
+
+def _size(value: object, node: Node) -> int:
+    if isinstance(value, Meta):
+        return value.size * onp.dtype(value.dtype).itemsize
+    if isinstance(value, tuple):
+        return sum(_size(v, node) for v in value)
+    if value is None and node.users:
+        raise ValueError(f"the shape of {node.name} is not known: propagate shapes through the graph first")
+    return 0
+
+
+def _count(node: Node) -> int:
+    value = node.meta.get("value")
+    return len(value) if isinstance(value, tuple) else 0
+
+
+# ------------------------------------------------------------------ planning
+class Slot(NamedTuple):
+    """Where a result lies in the block: bytes offset .. offset + nbytes."""
+
+    offset: int
+    nbytes: int
+
+
+def plan_buffers(graph: Graph) -> Graph:
+    """The graph with a place for every array it makes, in one block shared by those that never live at once.
+
+    node.meta["buffer"] is its Slot (a view has its source's, of several results each `pick` its own); the bytes needed
+    are graph.output_node.meta["block"]. What the graph returns is the caller's, and gets no place. Largest first, each
+    at the lowest offset where nothing that lives with it lies: Pisarchyk and Lee, "Efficient memory management for deep
+    neural net inference", 2020, "greedy by size for offset calculation".
+    """
+    for node in graph.nodes:
+        node.meta.pop("buffer", None)
+    end = len(graph) - 1
+    block, placed = 0, []
+    for storage in sorted(storages(graph), key=lambda s: (-s.nbytes, s.first)):
+        if storage.last == end:
+            continue
+        offset = 0
+        for slot, other in sorted(placed, key=lambda p: p[0].offset):
+            if storage.lives_with(other):
+                if slot.offset - offset >= _aligned(storage.nbytes):
+                    break
+                offset = max(offset, _aligned(slot.offset + slot.nbytes))
+        slot = Slot(offset, storage.nbytes)
+        placed.append((slot, storage))
+        block = max(block, _aligned(offset + storage.nbytes))
+    for slot, storage in placed:
+        for node in storage.names:
+            if not isinstance(node.meta["value"], tuple):
+                node.meta["buffer"] = slot
+    graph.output_node.meta["block"] = block
+    return graph
+
+
+def _aligned(n: int) -> int:
+    return -(-n // ALIGNMENT) * ALIGNMENT
