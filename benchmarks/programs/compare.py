@@ -27,11 +27,18 @@ def program(name: str) -> Any:
 
 def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
     """The first place where minnp's result is not NumPy's, or None."""
+    if isinstance(theirs, dict):
+        if not isinstance(ours, dict) or list(ours) != list(theirs):
+            return f"{where}: {type(ours).__name__} instead of {type(theirs).__name__}, or of other names"
+        found = (difference(ours[name], value, f"{where}[{name!r}]") for name, value in theirs.items())
+        return next((d for d in found if d), None)
     if isinstance(theirs, (tuple, list)):
         if type(ours) is not type(theirs) or len(ours) != len(theirs):
             return f"{where}: {type(ours).__name__} instead of {type(theirs).__name__}, or of another length"
         found = (difference(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs)))
         return next((d for d in found if d), None)
+    if theirs is None or isinstance(theirs, str):
+        return None if ours == theirs else f"{where}: {ours!r} instead of {theirs!r}"
     is_array = isinstance(theirs, numpy.ndarray)
     a, b = numpy.asarray(ours), numpy.asarray(theirs)
     if is_array is (isinstance(ours, (numpy.generic, int, float, bool, complex))):
