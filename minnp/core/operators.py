@@ -15,6 +15,7 @@ from .host import LARGE, MEDIUM
 from .host import call as call_large
 from .host import operation as large_operation
 from .host import run as run_host
+from .host.temporaries import binary as large_binary
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, invoke
 from .state import capture, state
@@ -31,7 +32,7 @@ def _row(name: str) -> Callable:
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel = _OPERATORS.get(op) or getattr(operator, op)
-    method, large = f"__{'r' if reflected else ''}{op}__", large_operation(kernel)
+    method, large = f"__{'r' if reflected else ''}{op}__", large_binary(kernel, ndarray, reflected)
     host = (lambda a, b: kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
     if reflected:
@@ -66,8 +67,10 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if a is None or b is None:
             return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
         e.calls += 1
-        if a.size < MEDIUM or (out := large(b, a) if reflected else large(a, b)) is NotImplemented:
+        if a.size < MEDIUM:
             out = kernel(b, a) if reflected else kernel(a, b)
+        else:
+            out = large(other, self, b, a) if reflected else large(self, other, a, b)
         if type(out) is Host:
             h = new(ndarray)
             h._host, h._root = out, None

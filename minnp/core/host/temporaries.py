@@ -1,0 +1,189 @@
+"""Results in the memory of dying operands: in `a * x + b`, the sum goes where the product was.
+
+NumPy does this for large arrays, and gains up to half the time: an operand that nobody but the interpreter's stack
+refers to is about to be dropped. Our operators see a handle, and ask three things before its memory is written:
+
+1. nobody else holds the handle, its array or the array's memory: their reference counts are those of a temporary;
+2. the operator was called by the interpreter itself, not by compiled code that keeps the operand (a loop over an
+   array of objects, a C extension), for such code may own the one reference that is counted. So the return addresses
+   on the C stack must be those of an expression;
+3. the result has the operand's shape and dtype.
+
+Counts and addresses are not known beforehand: they are learnt from expressions whose operands are known, when the
+first large operand is met. Where nothing can be learnt (no `backtrace` in the C library, an interpreter that borrows
+references), every result has memory of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+from weakref import getweakrefcount
+
+import numpy as onp
+
+from minnp.core.host import memory
+from minnp.core.host.elementwise import KERNELS, elementwise, operation
+from minnp.core.host.elementwise import LEAST as THREADED
+
+DEPTH = 32  # return addresses looked at while learning; about 12 lead from here to the interpreter's expression
+LEAST = 1 << 18  # bytes of an operand from which it pays to look
+ENOUGH = 1 << 15  # elements an operand has at least, for the operators to ask here
+INTO = {operator.add, operator.sub, operator.mul, operator.truediv, operator.and_, operator.or_, operator.xor}
+
+
+def find_backtrace() -> Callable | None:
+    """The C library's backtrace(addresses, n) -> n; None on systems without it."""
+    try:
+        walk = ctypes.PyDLL(None).backtrace
+    except (AttributeError, OSError, TypeError):
+        return None
+    walk.argtypes, walk.restype = (ctypes.c_void_p, ctypes.c_int), ctypes.c_int
+    return walk
+
+
+TEMPORARY = {
+    "left": ("(t * u) + u", "(t * u) - u", "(t + u) * u", "(t * u) / u"),
+    "left of a number": ("(t * u) + 2.0", "(t * u) - 2.0", "(t + u) * 2.0", "(t * u) / 2.0"),
+    "right": ("u + (t * u)", "u - (t * u)", "u * (t + u)", "u / (t * u)"),
+    "reflected": ("2.0 + (t * u)", "2.0 - (t * u)", "2.0 * (t + u)", "2.0 / (t * u)"),
+}
+KEPT = {
+    "left": "[k := t * u, k + u]",
+    "left of a number": "[k := t * u, k + 2.0]",
+    "right": "[k := t * u, u + k]",
+    "reflected": "[k := t * u, 2.0 + k]",
+}
+COMPILED = ("add(t * u, u)", "add(u, t * u)", "add(2.0, t * u)", "sum([t], u)", "boxes + boxes", "2.0 * boxes")
+
+
+class Mark:
+    """What a temporary looks like from inside an operator: see `learn`."""
+
+    def __init__(self) -> None:
+        self.known = False  # whether learning was tried
+        self.counts = dict.fromkeys(TEMPORARY, (-1, -1))  # references to the handle and to its array
+        self.callers: frozenset[bytes] = frozenset()  # return addresses up to the interpreter's expression
+        self.stack = ctypes.c_void_p * DEPTH
+        self.walk: Callable | None = None
+        self.notes: list[tuple] | None = None  # while learning
+
+    def caller(self) -> bytes:
+        """The return addresses from this call outwards."""
+        stack = self.stack()
+        return bytes(stack) if self.walk is not None and self.walk(stack, len(stack)) else b""
+
+
+mark = Mark()
+
+
+def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
+    """A function (x, y, a, b) -> kernel(a, b) of large host arrays, or numbers, that x and y of class `handle` hold."""
+    large = operation(kernel)
+    uf = KERNELS.get(kernel)
+    if kernel not in INTO or uf is None:
+
+        def plain(x: Any, y: Any, a: Any, b: Any) -> Any:
+            out = large(a, b)
+            return kernel(a, b) if out is NotImplemented else out
+
+        return plain
+    least = THREADED[uf]
+
+    def call(x: Any, y: Any, a: Any, b: Any) -> Any:
+        # Every name here is a reference: the counts are learnt from this very function.
+        into = None
+        left = mark.counts["left" if type(y) is handle else "left of a number"]
+        right = mark.counts["reflected" if reflected else "right"]
+        if mark.notes is not None:
+            counts = (getrefcount(x), getrefcount(a)), (getrefcount(y), getrefcount(b))
+            mark.notes.append((*counts, mark.caller()))
+        elif getrefcount(x) == left[0] and not reflected:
+            if getrefcount(a) == left[1] and fits(x, a, b) and mark.caller() in mark.callers:
+                into = a
+        elif getrefcount(y) == right[0]:
+            if getrefcount(b) == right[1] and fits(y, b, a) and mark.caller() in mark.callers:
+                into = b
+        elif not mark.known:
+            learn(handle)
+        if into is None:
+            out = large(a, b)
+            return kernel(a, b) if out is NotImplemented else out
+        if into.nbytes < least or (out := elementwise(uf, (a, b), into, least, uf.__name__)) is NotImplemented:
+            out = uf(a, b, out=into)
+        return out
+
+    return call
+
+
+def fits(x: Any, a: onp.ndarray, other: Any) -> bool:
+    """Whether the result of `a` and `other` has a's shape and dtype, and a's memory is its own."""
+    if type(a) is not onp.ndarray or a.nbytes < LEAST:
+        return False
+    kind, dtype = type(other), a.dtype
+    if kind is onp.ndarray:
+        if other.dtype != dtype or (other.shape != a.shape and onp.broadcast(a, other).shape != a.shape):
+            return False
+    elif not (kind is float or kind is int) or dtype.kind not in "fc" or not -1e9 < other < 1e9:
+        return False  # NumPy 1.26 takes a wider dtype for numbers that do not fit
+    if dtype.char not in "fdFD" or not a.flags.writeable or not memory.pool.enabled or getweakrefcount(x):
+        return False
+    base = a.base
+    return base is None or (type(base) is memory.Lease and getrefcount(base) == 3)  # a's, `base`, the argument
+
+
+# ------------------------------------------------------------------ learning
+def learn(handle: type) -> None:
+    """Find out what a temporary looks like; `handle` is the class of our arrays.
+
+    Each expression runs often enough for the interpreter to specialize it, and from two kinds of callers, a function
+    and a module: what the addresses have in common ends at the expression. Nothing is believed that also holds of an
+    operand kept in a name, or of an operator that compiled code called."""
+    mark.known, mark.walk = True, find_backtrace()
+    if mark.walk is None:
+        return
+    names = {"t": handle((ENOUGH,), "f4"), "u": handle((ENOUGH,), "f4"), "add": operator.add}
+    names["t"][...] = names["u"][...] = 1
+    names["boxes"] = onp.empty(1, object)
+    names["boxes"][0] = names["t"] * 1
+    callers, counts = set(), {}
+    for side, texts in TEMPORARY.items():
+        seen, at = set(), side in ("right", "reflected")
+        for text in texts:
+            function, module = eval(f"lambda t, u: {text}"), compile(text, "learn", "eval")
+            for _ in range(40):
+                first = note(lambda: function(names["t"], names["u"]))  # noqa: B023
+                second = note(lambda: eval(module, names))  # noqa: B023
+                seen |= {first[at], second[at]}
+                callers.add(shared(first[2], second[2]))
+        kept = note(lambda: eval(KEPT[side], names))[at]  # noqa: B023
+        if len(seen) > 1 or kept in seen:
+            return
+        (counts[side],) = seen
+    compiled = [note(lambda: eval(text, names))[2] for text in COMPILED]  # noqa: B023
+    length = len(min(callers, key=len))
+    if length == 0 or any(len(c) != length for c in callers) or any(c[:length] in callers for c in compiled):
+        return
+    mark.stack = ctypes.c_void_p * (length // ctypes.sizeof(ctypes.c_void_p))
+    mark.counts, mark.callers = counts, frozenset(callers)
+
+
+def note(f: Callable) -> tuple:
+    """What the last operator in f() saw."""
+    mark.notes = []
+    try:
+        f()
+        return mark.notes[-1]
+    finally:
+        mark.notes = None
+
+
+def shared(a: bytes, b: bytes) -> bytes:
+    """The addresses with which both begin."""
+    size, n = ctypes.sizeof(ctypes.c_void_p), 0
+    while n < len(a) and a[n : n + size] == b[n : n + size]:
+        n += size
+    return a[:n]
