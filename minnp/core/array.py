@@ -242,9 +242,9 @@ _primitive.call = _call
 def on_value(row: Primitive, a: ndarray) -> Any:
     """A row of one traced or placed handle: the short path of operators and ufuncs."""
     x = a._value
-    if a._root is not None or (type(x) is not Buffer and (type(x) is not Tracer or not x.trace.alive)):
+    if a._root is not None or (type(x) is Tracer and not x.trace.alive):
         x = read(a)
-    if type(x) is Tracer and row.elementwise:
+    if type(x) is Tracer and row.direct:
         out = x.trace.unary(row, x)
     elif type(x) is Buffer:
         out = _on_buffers(row, (x,))
@@ -252,7 +252,8 @@ def on_value(row: Primitive, a: ndarray) -> Any:
         out = bind(row, (x,), NO_PARAMS)
     if type(out) is Tracer or (type(out) is Buffer and out.view is None):
         h = new(ndarray)
-        h._host, h._root, h._value = None, None, out
+        h._host = h._root = None
+        h._value = out
         return h
     return wrap(out)
 
@@ -264,25 +265,27 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
         x = a._host
         if x is None:
             x = a._value
-            if a._root is not None or (type(x) is not Buffer and (type(x) is not Tracer or not x.trace.alive)):
+            if a._root is not None or (type(x) is Tracer and not x.trace.alive):
                 x = read(a)
     if type(b) is ndarray:
         y = b._host
         if y is None:
             y = b._value
-            if b._root is not None or (type(y) is not Buffer and (type(y) is not Tracer or not y.trace.alive)):
+            if b._root is not None or (type(y) is Tracer and not y.trace.alive):
                 y = read(b)
-    if row.elementwise and type(x) is Tracer and (type(y) is not Tracer or y.trace is x.trace):
-        out = x.trace.binary(row, x, y)
-    elif row.elementwise and type(y) is Tracer and type(x) is not Tracer:
-        out = y.trace.binary(row, x, y)
-    elif type(x) is not Tracer and type(y) is not Tracer:
-        out = _on_buffers(row, (x, y))
+    if type(x) is Tracer:
+        if row.elementwise and (type(y) is not Tracer or y.trace is x.trace):
+            out = x.trace.binary(row, x, y)
+        else:
+            out = bind(row, (x, y), NO_PARAMS)
+    elif type(y) is Tracer:
+        out = y.trace.binary(row, x, y) if row.elementwise else bind(row, (x, y), NO_PARAMS)
     else:
-        out = bind(row, (x, y), NO_PARAMS)
+        out = _on_buffers(row, (x, y))
     if type(out) is Tracer or (type(out) is Buffer and out.view is None):
         h = new(ndarray)
-        h._host, h._root, h._value = None, None, out
+        h._host = h._root = None
+        h._value = out
         return h
     return wrap(out)
 

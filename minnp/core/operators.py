@@ -40,11 +40,13 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     public.report.HOST_CALLS[method] = e
 
     def short(self: ndarray, other: Any) -> Any:
-        # The commonest case of all, two small host arrays, before anything else is asked.
+        # The commonest cases, two small host arrays and two handles under a tape, before anything else is asked.
         if type(other) is ndarray and not state.busy:
             a = self._host
             b = other._host
-            if a is not None and b is not None and a.size < MEDIUM:
+            if a is None or b is None:
+                return on_values(TABLE[name], self, other)
+            if a.size < MEDIUM:
                 e.calls += 1
                 out = kernel(a, b)
                 if type(out) is Host:

@@ -49,6 +49,7 @@ class Primitive:
         "accumulate",
         "anywhere",
         "calls",
+        "direct",
         "elementwise",
         "flops",
         "jvp",
@@ -69,7 +70,9 @@ class Primitive:
             setattr(self, fact, facts.pop(fact, default))
         # Of this very shape are the operators that need to be fast on ten elements: traces have a short path for them.
         rules = self.vjp if type(self.vjp) is list else [None]
-        self.elementwise = self.jvp == "elementwise" and all(callable(rule) for rule in rules) and self.worth is None
+        plain = self.worth is None and self.accumulate is None and not self.view
+        self.direct = plain and all(map(callable, rules))
+        self.elementwise = self.direct and self.jvp == "elementwise"
         if facts:
             raise TypeError(f"primitive({name!r}) got unknown facts {sorted(facts)}; known: {sorted(DEFAULTS)}")
 

@@ -21,7 +21,7 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, foreign, placed, policy, report
-from .array import ATOMS, handle, ndarray, new, read, unwrap, wrap
+from .array import ATOMS, handle, ndarray, new, on_value, read, unwrap, wrap
 from .dispatch import DEFINITIONS
 from .fallback import fallback
 from .host import LARGE
@@ -302,6 +302,8 @@ def function(name: str, host: Callable) -> Callable:
                 if t is ndarray:
                     a = a._host
                     if a is None:
+                        if reduces and not kwargs and len(args) == 1:
+                            return on_value(TABLE[name], args[0])
                         if kwargs or (reduces and type(args[0]._value) is Buffer):
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= _out_place(e.name)[0]):

@@ -31,6 +31,7 @@ from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
 
 new = object.__new__
+F32, F64 = onp.dtype("f4"), onp.dtype("f8")  # the commonest by far: known by identity
 SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
 OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
 
@@ -53,9 +54,12 @@ class GradTrace(Trace):
     # -------------------------------------------------------------- forward
     def start(self, value: Any) -> Tracer:
         """The tracer of an input."""
+        nodes = self.nodes
         self.lent.append(value)
-        self.nodes.append((None, None, (), None, None, value.shape, value.dtype))
-        return Tracer(self, value, len(self.nodes) - 1)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, value, len(nodes), None
+        nodes.append((None, None, (), None, None, value.shape, value.dtype))
+        return t
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         raw, parents, plain = [], [], not state.busy and row.worth is None
@@ -115,60 +119,54 @@ class GradTrace(Trace):
         return t
 
     def unary(self, row: Primitive, x: Tracer) -> Any:
-        """process(row, (x,), {}) for an elementwise row: the short path."""
+        """process(row, (x,), {}) for a `direct` row: the short path."""
         a = x.value
         if type(a) is Tracer or type(a) is Buffer or state.busy:
             return self.process(row, (x,), NO_PARAMS)
         y = row.numpy(a)
         dtype = y.dtype
-        if dtype.kind not in INEXACT:
+        if dtype is not F64 and dtype is not F32 and dtype.kind not in INEXACT:
             return self.process(row, (x,), NO_PARAMS)
         row.calls += 1
         nodes = self.nodes
-        saves = row.saves
-        if y.size <= SMALL or saves == "both":
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, y, len(nodes), None
+        if a.size <= SMALL:
             nodes.append((row, NO_PARAMS, (x.node,), (a,), y, y.shape, dtype))
         else:
+            saves = row.saves
+            kept = (a,) if saves == "in" or saves == "both" else None
             nodes.append(
-                (
-                    row,
-                    NO_PARAMS,
-                    (x.node,),
-                    (a,) if saves == "in" else None,
-                    y if saves == "out" else None,
-                    y.shape,
-                    dtype,
-                )
+                (row, NO_PARAMS, (x.node,), kept, y if saves == "out" or saves == "both" else None, y.shape, dtype)
             )
-        t = new(Tracer)
-        t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, None
         return t
 
     def binary(self, row: Primitive, a: Any, b: Any) -> Any:
         """process(row, (a, b), {}) for an elementwise row of which a or b is traced here: the short path."""
-        if state.busy:
-            return bind(row, (a, b), NO_PARAMS)
-        x, y, p, q = a, b, -1, -1
+        p = q = -1
+        x, y = a, b
         if type(a) is Tracer:
             x, p = a.value, a.node
         if type(b) is Tracer:
             y, q = b.value, b.node
-        if type(x) is Tracer or type(y) is Tracer or type(x) is Buffer or type(y) is Buffer:
+        if type(x) is Tracer or type(y) is Tracer or type(x) is Buffer or type(y) is Buffer or state.busy:
             return bind(row, (a, b), NO_PARAMS)
         z = row.numpy(x, y)
         dtype = z.dtype
-        nodes = self.nodes
-        if dtype.kind not in INEXACT:
+        if dtype is not F64 and dtype is not F32 and dtype.kind not in INEXACT:
             return self.process(row, (a, b), NO_PARAMS)
         row.calls += 1
-        if z.size <= SMALL or row.saves == "both":
+        nodes = self.nodes
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, z, len(nodes), None
+        if z.size <= SMALL:
             nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
         else:
             saves = row.saves
-            kept = (x, y) if saves == "in" else self._metas((x, y), (p, q))
-            nodes.append((row, NO_PARAMS, (p, q), kept, z if saves == "out" else None, z.shape, dtype))
-        t = new(Tracer)
-        t.trace, t.value, t.node, t.view = self, z, len(nodes) - 1, None
+            kept = (x, y) if saves == "in" or saves == "both" else self._metas((x, y), (p, q))
+            nodes.append(
+                (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
+            )
         return t
 
     def _metas(self, raw: list, parents: list) -> list:
@@ -228,9 +226,11 @@ class GradTrace(Trace):
         nodes = self.nodes
         grads: list = [None] * len(nodes)
         owned: set[int] = set()
+        last = -1
         for n, g in seeds:
             grads[n] = g if grads[n] is None else grads[n] + g
-        for n in range(max([n for n, _ in seeds], default=-1), inputs - 1, -1):
+            last = max(n, last)
+        for n in range(last, inputs - 1, -1):
             g = grads[n]
             if g is None:
                 continue
@@ -242,7 +242,7 @@ class GradTrace(Trace):
                     results = grads[parents[0]] = {}
                 results[params] = g
                 continue
-            if row.elementwise and not params:
+            if row.direct and not params and shape is not None:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
                 for p, rule in zip(parents, row.vjp):

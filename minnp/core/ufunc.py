@@ -30,7 +30,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
     row = TABLE.get(ufunc.__name__)
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if type(a) is not ndarray or args or kwargs or (state.busy and not _on_place(a)):
+        if kwargs or args or type(a) is not ndarray or (state.busy and not _on_place(a)):
             return invoke(e, args if a is MISSING else (a, *args), kwargs)
         x = a._host
         if x is None:
@@ -56,7 +56,9 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
         if type(a) is ndarray and type(b) is ndarray and not (kwargs or args or state.busy):
             x = a._host
             y = b._host
-            if x is not None and y is not None and x.size < MEDIUM:
+            if x is None or y is None:
+                return on_values(row, a, b) if row is not None else invoke(e, (a, b), kwargs)
+            if x.size < MEDIUM:
                 e.calls += 1
                 out = ufunc(x, y)
                 if type(out) is Host:
