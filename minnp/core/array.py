@@ -17,9 +17,8 @@ from . import placed
 from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
-from .primitive import TABLE, Primitive
+from .primitive import NO_PARAMS, TABLE, Primitive
 from .state import state
-from .trace import NO_PARAMS
 from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
@@ -244,18 +243,9 @@ def on_value(row: Primitive, a: ndarray) -> Any:
     x = a._value
     if a._root is not None or (type(x) is Tracer and not x.trace.alive):
         x = read(a)
-    if type(x) is Tracer and row.direct:
-        out = x.trace.unary(row, x)
-    elif type(x) is Buffer:
-        out = _on_buffers(row, (x,))
-    else:
-        out = bind(row, (x,), NO_PARAMS)
-    if type(out) is Tracer or (type(out) is Buffer and out.view is None):
-        h = new(ndarray)
-        h._host = h._root = None
-        h._value = out
-        return h
-    return wrap(out)
+    if type(x) is Tracer:
+        return x.trace.unary(row, x)
+    return _on_buffers(row, (x,)) if type(x) is Buffer else wrap(bind(row, (x,), NO_PARAMS))
 
 
 def on_values(row: Primitive, a: Any, b: Any) -> Any:
@@ -274,28 +264,27 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
             if b._root is not None or (type(y) is Tracer and not y.trace.alive):
                 y = read(b)
     if type(x) is Tracer:
-        if row.elementwise and (type(y) is not Tracer or y.trace is x.trace):
-            out = x.trace.binary(row, x, y)
-        else:
-            out = bind(row, (x, y), NO_PARAMS)
+        if type(y) is not Tracer or y.trace is x.trace:
+            return x.trace.binary(row, x, y)
     elif type(y) is Tracer:
-        out = y.trace.binary(row, x, y) if row.elementwise else bind(row, (x, y), NO_PARAMS)
-    else:
-        out = _on_buffers(row, (x, y))
-    if type(out) is Tracer or (type(out) is Buffer and out.view is None):
+        return y.trace.binary(row, x, y)
+    elif type(x) is Buffer or type(y) is Buffer:
+        return _on_buffers(row, (x, y))
+    return wrap(bind(row, (x, y), NO_PARAMS))
+
+
+def _on_buffers(row: Primitive, values: tuple) -> Any:
+    """The handle of a row of one or two values of which at least one is a buffer."""
+    try:
+        out = placed.unary(row, *values) if len(values) == 1 else placed.binary(row, *values)
+    except errors.BackendUnsupportedError:
+        out = bind(row, values, NO_PARAMS)  # which falls back, and says why
+    if type(out) is Buffer and out.view is None:
         h = new(ndarray)
         h._host = h._root = None
         h._value = out
         return h
     return wrap(out)
-
-
-def _on_buffers(row: Primitive, values: tuple) -> Any:
-    """A row on one or two values of which at least one is a buffer."""
-    try:
-        return placed.unary(row, *values) if len(values) == 1 else placed.binary(row, *values)
-    except errors.BackendUnsupportedError:
-        return bind(row, values, NO_PARAMS)  # which falls back, and says why
 
 
 def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:

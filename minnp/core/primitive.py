@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 TABLE: dict[str, Primitive] = {}
+NO_PARAMS: dict = {}  # of the many calls without parameters; nobody writes to it
 
 
 class Primitive:

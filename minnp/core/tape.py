@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as onp
 
+from .array import ndarray, wrap
 from .cotangents import (
     INEXACT,
     accumulate,
@@ -24,9 +25,9 @@ from .cotangents import (
     zeros_of,
 )
 from .dispatch import bind
-from .primitive import CONSTANT, Joint, Meta, Primitive, primitive
+from .primitive import CONSTANT, NO_PARAMS, Joint, Meta, Primitive, primitive
 from .state import state
-from .trace import LEVELS, NO_PARAMS, Trace
+from .trace import LEVELS, Trace
 from .value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
 
@@ -95,7 +96,7 @@ class GradTrace(Trace):
         dtype = y.dtype
         if row.vjp is CONSTANT:
             return y
-        if dtype.kind not in "fcO" and any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents):
+        if self._is_constant(dtype, parents):
             return y
         if row is WRITE_VIEW:
             params = {k: v for k, v in params.items() if k != "donate"}
@@ -119,16 +120,14 @@ class GradTrace(Trace):
         return t
 
     def unary(self, row: Primitive, x: Tracer) -> Any:
-        """process(row, (x,), {}) for a `direct` row: the short path."""
         a = x.value
-        if type(a) is Tracer or type(a) is Buffer or state.busy:
-            return self.process(row, (x,), NO_PARAMS)
+        if type(a) is Tracer or type(a) is Buffer or state.busy or not row.direct:
+            return wrap(bind(row, (x,), NO_PARAMS))
         y = row.numpy(a)
-        dtype = y.dtype
-        if dtype is not F64 and dtype is not F32 and dtype.kind not in INEXACT:
-            return self.process(row, (x,), NO_PARAMS)
         row.calls += 1
-        nodes = self.nodes
+        nodes, dtype = self.nodes, y.dtype
+        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (x.node,)):
+            return wrap(y)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, y, len(nodes), None
         if a.size <= SMALL:
@@ -139,24 +138,32 @@ class GradTrace(Trace):
             nodes.append(
                 (row, NO_PARAMS, (x.node,), kept, y if saves == "out" or saves == "both" else None, y.shape, dtype)
             )
-        return t
+        h = new(ndarray)
+        h._host = h._root = None
+        h._value = t
+        return h
 
     def binary(self, row: Primitive, a: Any, b: Any) -> Any:
-        """process(row, (a, b), {}) for an elementwise row of which a or b is traced here: the short path."""
         p = q = -1
         x, y = a, b
         if type(a) is Tracer:
             x, p = a.value, a.node
         if type(b) is Tracer:
             y, q = b.value, b.node
-        if type(x) is Tracer or type(y) is Tracer or type(x) is Buffer or type(y) is Buffer or state.busy:
-            return bind(row, (a, b), NO_PARAMS)
+        if (
+            type(x) is Tracer
+            or type(y) is Tracer
+            or type(x) is Buffer
+            or type(y) is Buffer
+            or state.busy
+            or not row.elementwise
+        ):
+            return wrap(bind(row, (a, b), NO_PARAMS))
         z = row.numpy(x, y)
-        dtype = z.dtype
-        if dtype is not F64 and dtype is not F32 and dtype.kind not in INEXACT:
-            return self.process(row, (a, b), NO_PARAMS)
         row.calls += 1
-        nodes = self.nodes
+        nodes, dtype = self.nodes, z.dtype
+        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (p, q)):
+            return wrap(z)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, z, len(nodes), None
         if z.size <= SMALL:
@@ -167,7 +174,17 @@ class GradTrace(Trace):
             nodes.append(
                 (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
             )
-        return t
+        h = new(ndarray)
+        h._host = h._root = None
+        h._value = t
+        return h
+
+    def _is_constant(self, dtype: onp.dtype, parents: Any) -> bool:
+        """Whether a result of this dtype is locally constant in the inexact ones among its traced arguments."""
+        if dtype.kind in "fcO":
+            return False
+        nodes = self.nodes
+        return any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents)
 
     def _metas(self, raw: list, parents: list) -> list:
         """Unsaved arguments: None for a traced one (its node knows its shape), a Meta for an array, or the number."""
@@ -236,12 +253,6 @@ class GradTrace(Trace):
                 continue
             grads[n] = None
             row, params, parents, arrays, y, shape, _ = nodes[n]
-            if row is OUTPUT:
-                results = grads[parents[0]]
-                if results is None:
-                    results = grads[parents[0]] = {}
-                results[params] = g
-                continue
             if row.direct and not params and shape is not None:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
@@ -257,6 +268,12 @@ class GradTrace(Trace):
                             grads[p] = gp
                         else:
                             accumulate(grads, p, gp, owned)
+                continue
+            if row is OUTPUT:
+                results = grads[parents[0]]
+                if results is None:
+                    results = grads[parents[0]] = {}
+                results[params] = g
                 continue
             arrays, y = whole(nodes, n)
             if shape is None:

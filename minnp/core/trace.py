@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from .primitive import Primitive
+from .array import wrap
+from .dispatch import bind
+from .primitive import NO_PARAMS, Primitive
 from .state import state
 from .value import Tracer
 
 LEVELS = itertools.count(1)
-NO_PARAMS: dict = {}
 
 
 class Trace:
@@ -33,10 +34,12 @@ class Trace:
         raise NotImplementedError
 
     def unary(self, row: Primitive, x: Tracer) -> Any:
-        return self.process(row, (x,), NO_PARAMS)
+        """The handle of row(x): what operators and ufuncs call, so that a trace may have a short path for it."""
+        return wrap(bind(row, (x,), NO_PARAMS))
 
     def binary(self, row: Primitive, x: Any, y: Any) -> Any:
-        return self.process(row, (x, y), NO_PARAMS)
+        """The handle of row(x, y), at least one of them a tracer of this trace and none of another."""
+        return wrap(bind(row, (x, y), NO_PARAMS))
 
     def keep_busy(self) -> None:
         """A host array was written under this trace: until it ends, views must look at their root."""
