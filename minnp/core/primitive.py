@@ -11,6 +11,7 @@ the same rule, given tracers, is itself differentiated or captured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -141,13 +142,10 @@ def lookup(name: str) -> Primitive:
     return TABLE[name]
 
 
-class Meta:
-    """Shape and dtype of a value, without its data."""
+class Shaped:
+    """What follows from a shape alone."""
 
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtype
+    __slots__ = ()
 
     @property
     def ndim(self) -> int:
@@ -155,10 +153,16 @@ class Meta:
 
     @property
     def size(self) -> int:
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
+        return math.prod(self.shape)
+
+
+class Meta(Shaped):
+    """Shape and dtype of a value, without its data."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
 
     def __repr__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
