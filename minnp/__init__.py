@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "nn", "numpy", "npx"]
+    return [*__all__, "fx", "nn", "numpy", "npx"]
 
 
 LATE["scipy.special"] = "minnp.scipy.special"

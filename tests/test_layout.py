@@ -21,6 +21,8 @@ MAY_IMPORT = {
     "minnp.npx": {"minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},  # its rules are written in NumPy's rows
     "minnp.scipy": {"minnp.scipy", "minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx"},
+    # graphs of models: above both
+    "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
 }
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
 HEAVY = ["mxnet", "torch", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]

@@ -13,8 +13,10 @@ from test_fuzz_writes import make, run
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.effects import guard, pick
 from minnp.core.executor import compile_host
-from minnp.core.graph import Graph, Node, guard, map_nodes, pick
+from minnp.core.graph import Graph, Node
+from minnp.core.node import map_nodes
 from minnp.core.passes import bytes_moved, cost, flops, memory, plan_buffers
 from minnp.core.passes.memory import storages
 from minnp.core.primitive import Primitive
@@ -109,7 +111,7 @@ def test_an_unknown_shape_is_named() -> None:
 # ------------------------------------------------------------------ buffer plans
 def run_in_block(graph: Graph, args: tuple) -> Any:
     """Run a planned graph with every result stored at its place in one block full of rubbish."""
-    block = onp.full(graph.output_node.meta["block"], 0xAB, onp.uint8)
+    block = onp.full(graph.output_node().meta["block"], 0xAB, onp.uint8)
     values: dict[Node, Any] = {}
     inputs = iter(args)
     shared = {n for s in storages(graph) for n in s.names[1:]}
@@ -148,7 +150,7 @@ def test_a_plan_reuses_memory_and_never_what_is_still_read(f: Callable, args: tu
     for a, b in zip(got, parts, strict=True):
         onp.testing.assert_array_equal(a, onp.asarray(b))
     figures = memory(graph)
-    assert graph.output_node.meta["block"] <= figures.peak + 64 * len(graph)
+    assert graph.output_node().meta["block"] <= figures.peak + 64 * len(graph)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as onp
 
-from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
+from .effects import guard, pick
 from .fallback import fill
-from .graph import Graph, Node, guard, pick
+from .graph import Graph, Node
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
 from .state import capture, state
@@ -25,24 +25,25 @@ from .trace import Trace
 from .tree import tree_flatten
 from .value import Buffer, Host, Tracer, concrete, overlapping
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rows whose result's shape depends on data; so does that of every call without a row.
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
 class CaptureTrace(Trace):
-    """One capture: `node` of its tracers is the graph's node, `value` the real value (or a dummy under symbolic_trace).
+    """One capture: `node` of its tracers is the graph's node, `value` the real value.
 
     graph      what was recorded
     constants  name -> NumPy array (or other object) that the graph reads by get_attr
     """
 
     differentiable = False
-    __slots__ = ("constants", "graph", "known", "symbolic")
+    symbolic = False
+    __slots__ = ("constants", "graph", "known")
 
-    def __init__(self, symbolic: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.graph, self.symbolic = Graph(), symbolic
+        self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
 
@@ -120,11 +121,6 @@ class CaptureTrace(Trace):
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: type) -> Any:
-        if self.symbolic:
-            raise errors.CaptureError(
-                f"symbolic_trace met {kind.__name__}() of {value.node.name} ({_meta(value.value)!r}) at {user_line()}: "
-                "a branch on data has no one graph. Use np.where, or jit, which captures every path"
-            )
         self._guard(value.node, "value", concrete(value))
         return value.value
 
@@ -170,7 +166,7 @@ def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
 def user_line() -> str:
     """file:line of the innermost frame outside this package."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
@@ -185,15 +181,13 @@ class Captured:
         self.graph, self.constants, self.rebuild, self.written = graph, constants, rebuild, written
 
 
-def capture_call(
-    f: Callable, leaves: list, rebuild: Callable, names: list[str], symbolic: bool = False
-) -> tuple[Captured, Any]:
+def capture_call(f: Callable, leaves: list, rebuild: Callable, names: list[str]) -> tuple[Captured, Any]:
     """Run f with its array leaves replaced by tracers; returns (Captured, f's own result, decayed).
 
     leaves    values of the arguments' leaves; arrays among them become inputs
     rebuild   leaves -> (args, kwargs)
     """
-    trace = CaptureTrace(symbolic)
+    trace = CaptureTrace()
     boxed, roots = [], []
     for value, name in zip(leaves, names, strict=True):
         if isinstance(value, (Host, Buffer, Tracer)):

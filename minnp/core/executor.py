@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as onp
 
-from .graph import Graph, Node, guard, map_nodes, pick
+from .effects import guard, pick
+from .graph import Graph, Node, map_nodes
 from .primitive import Primitive
 from .value import BINARY
 

@@ -16,8 +16,9 @@ import numpy as onp
 from .. import errors
 from .array import handle, ndarray, read
 from .capture import Captured, capture_call
+from .effects import Diverged
 from .executor import compile_host
-from .graph import Diverged, Graph
+from .graph import Graph
 from .passes import fuse_elementwise, optimize
 from .state import capture, state
 from .tree import structure, tree_flatten
@@ -101,7 +102,7 @@ class Jitted:
                 f"{self!r} has met {self.limit} different {what} and would compile another; pass numbers that keep "
                 "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
             )
-        captured, (out, written) = capture_call(self.function, values, rebuild, _names(self.function, args, kwargs))
+        captured, (out, written) = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
         self.captures += 1
         paths.insert(0, Path(captured))
         for i, final in zip(captured.written, written, strict=True):
@@ -114,7 +115,7 @@ class Jitted:
         """Capture (or find) the path of these arguments without keeping its result: .graph, .code, .flops()."""
         leaves, rebuild = tree_flatten((args, kwargs))
         values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
-        captured, _ = capture_call(self.function, values, rebuild, _names(self.function, args, kwargs))
+        captured, _ = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
         return Lowered(Path(captured))
 
     def cache_info(self) -> dict[str, int]:
@@ -163,7 +164,7 @@ def _static(v: Any) -> Any:
     return type(v), v
 
 
-def _names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
+def leaf_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
     """A readable name for every leaf: the parameter's, numbered where it is a tree."""
     try:
         bound = list(inspect.signature(f).parameters)

@@ -37,6 +37,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
     if reflected:
         LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})
+        host.reflects = kernel
     public.report.HOST_CALLS[method] = e
 
     def short(self: ndarray, other: Any) -> Any:

@@ -90,6 +90,8 @@ OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
+    if state.busy and (watching := capture.get()) is not None and watching.symbolic:
+        return watching.public(e, args, kwargs)
     if kwargs and "device" in kwargs and e.host in context.CREATION:
         return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
@@ -360,11 +362,12 @@ class Home:
         return getattr(importlib.import_module(self.address[0]), name)
 
     def __reduce__(self) -> tuple:
-        return _home, self.address
+        return _home, (*self.address, self.host)
 
 
-def _home(module: str, name: str) -> Home:
-    return getattr(importlib.import_module(module), name).__self__
+def _home(module: str, name: str, host: Any) -> Home:
+    getattr(importlib.import_module(module), name)  # which makes it
+    return PUBLIC[host].__self__
 
 
 def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:

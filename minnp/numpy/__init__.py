@@ -48,4 +48,5 @@ _EXTRA: dict[str, Any] = {
     **_CLASSES,
     **_STANDARD,
 }
+_PYTHON = (*_STANDARD, *_MINPY, "stop_gradient")  # written in Python with other names of this module
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp, "", _EXTRA)

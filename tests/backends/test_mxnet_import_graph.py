@@ -11,7 +11,8 @@ import pytest
 import minnp.numpy as np
 from minnp import errors, grad, npx
 from minnp.backends.mxnet.importing import to_graph
-from minnp.core.graph import Graph, Node, map_nodes
+from minnp.core.graph import Graph, Node
+from minnp.core.node import map_nodes
 
 R = onp.random.default_rng(0)
 

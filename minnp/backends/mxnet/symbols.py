@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as onp
 
 from ...core import primitive
-from ...core.graph import Graph, Node, guard, pick, target_name
+from ...core.effects import guard, pick
+from ...core.graph import Graph, Node
+from ...core.node import target_name
 from ...errors import BackendUnsupportedError, SymbolError
 from . import algebra, elementwise, neural, shapes
 from .capi import runtime

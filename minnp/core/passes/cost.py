@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..graph import Graph, Node, pick
+from ..effects import pick
+from ..graph import Graph, Node
 from ..primitive import Primitive
 from .memory import nbytes, shows
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from ... import errors
 from ..codegen import show
-from ..graph import Graph, Node, guard, pick, target_name
+from ..effects import guard, pick
+from ..graph import Graph, Node
+from ..node import target_name
 from ..primitive import Meta
 
 # opcode -> (shape, fill) of its box

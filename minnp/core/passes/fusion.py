@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..graph import Graph, Node, pick
+from ..effects import pick
+from ..graph import Graph, Node
 from ..host.fused import Reduction, cast, fuse, is_constant, select
 from ..primitive import Meta, Primitive
 
@@ -205,5 +206,5 @@ def in_order(graph: Graph) -> Graph:
                 stack.pop()
             else:
                 stack.append((following, iter(needs[following])))
-    graph._order[:] = order
+    graph.reorder(order)
     return graph

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as onp
 
+from ..effects import pick
 from ..executor import _donated
-from ..graph import Graph, Node, pick
+from ..graph import Graph, Node
 from ..primitive import Meta, Primitive
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
@@ -182,7 +183,7 @@ def plan_buffers(graph: Graph) -> Graph:
     """The graph with a place for every array it makes, in one block shared by those that never live at once.
 
     node.meta["buffer"] is its Slot (a view has its source's, of several results each `pick` its own); the bytes needed
-    are graph.output_node.meta["block"]. What the graph returns is the caller's, and gets no place. Largest first, each
+    are graph.output_node().meta["block"]. What the graph returns is the caller's and gets no place. Largest first, each
     at the lowest offset where nothing that lives with it lies: Pisarchyk and Lee, "Efficient memory management for deep
     neural net inference", 2020, "greedy by size for offset calculation".
     """
@@ -206,7 +207,7 @@ def plan_buffers(graph: Graph) -> Graph:
         for node in storage.names:
             if not isinstance(node.meta["value"], tuple):
                 node.meta["buffer"] = slot
-    graph.output_node.meta["block"] = block
+    graph.output_node().meta["block"] = block
     return graph
 
 

@@ -1,0 +1,52 @@
+"""capture: what a function does on real values, as a GraphModule of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from minnp.core.array import ndarray, read
+from minnp.core.capture import capture_call
+from minnp.core.effects import assign
+from minnp.core.jit import leaf_names
+from minnp.core.node import map_nodes
+from minnp.core.tree import tree_flatten
+from minnp.core.value import Host
+from minnp.nn.model import Layer
+
+from .graph_module import GraphModule
+
+
+def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
+    """What f does on these arguments, as a graph of rows with known shapes: gradients, loops and branches included.
+
+    The arrays among the arguments are its inputs (nested ones one by one); all else is part of the graph. What Python
+    asked of the data is a guard: called with arguments that take another way, the module raises. f's own arguments
+    are not written.
+    """
+    leaves, rebuild = tree_flatten((args, kwargs))
+    values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
+    captured, _ = capture_call(f, values, rebuild, leaf_names(f, args, kwargs))
+    graph = captured.graph
+    output = graph.output_node()
+    nodes = list(output.args[0])
+    results = nodes[: len(nodes) - len(captured.written)]
+    inputs = graph.find_nodes(op="placeholder")
+    with graph.inserting_before(output):
+        for i, final in zip(captured.written, nodes[len(results) :], strict=True):
+            graph.call_function(assign, (inputs[i], final)).meta["effect"] = True
+    back = {n: inputs[i] for i, n in zip(captured.written, nodes[len(results) :], strict=True)}
+    output.args = (map_nodes(captured.rebuild(results), lambda n: back.get(n, n)),)
+    owner = getattr(f, "__self__", f)
+    names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) is ndarray}
+    for node in graph.find_nodes(op="get_attr"):
+        if id(node.meta["constant"]) in names:
+            node.target = names[id(node.meta.pop("constant"))]
+    graph.eliminate_dead_code()
+    return GraphModule(owner, graph)
+
+
+def _arrays_of(owner: Any) -> dict[str, Any]:
+    return {**owner.tree(), **owner.aux_tree()} if isinstance(owner, Layer) else {}

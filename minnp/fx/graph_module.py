@@ -1,0 +1,201 @@
+"""GraphModule: a graph with the parameters and layers it reads, as a layer of minnp.nn that is called and trained."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import linecache
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+import minnp.numpy as np
+from minnp.core.array import handle
+from minnp.core.codegen import Code
+from minnp.core.graph import Graph
+from minnp.core.interpreter import located
+from minnp.core.node import attribute
+from minnp.core.value import Host
+from minnp.nn.model import Layer, ModelBase
+
+_SERIAL = itertools.count()
+
+
+class GraphModule(ModelBase):
+    """A callable made of a graph: `gm(x)` runs the Python that `gm.code` shows.
+
+    It is a layer: `gm.tree()` has its parameters, under the names that the traced model gave them, and gradients,
+    optimisers, `fit`, checkpoints and pickle work on it. Layers are shared with the model that was traced. After a
+    change of the graph, `recompile()` makes the code anew. An error in it names the node and the line of the user's
+    file that it came from.
+
+    root         where attributes and layers come from: the traced model, any object, or a dict of names to values
+    graph        what it runs; becomes this module's own
+    class_name   how it is shown
+    """
+
+    def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
+        super().__init__()
+        self.class_name = class_name
+        for node in graph.nodes:
+            if node.op in ("get_attr", "call_module") and not _has(self, node.target):
+                if "constant" in node.meta:
+                    value = node.meta["constant"]
+                    setattr(self, node.target, handle(value) if isinstance(value, Host) else value)
+                elif isinstance(root, dict):
+                    self.add_submodule(node.target, root[node.target])
+                else:
+                    _share(root, self, node.target)
+        loss = getattr(root, "loss", None)
+        if callable(loss) and not isinstance(root, GraphModule):
+            self.loss = loss
+        self.graph = graph
+
+    # -------------------------------------------------------------- graph and code
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        self._graph = graph
+        graph.owning_module = self
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The Python that runs."""
+        return self._code.text
+
+    def recompile(self) -> Code:
+        """Make the code anew from the graph."""
+        code = self._code = Code(self._graph, attributes=True)
+        # A name for linecache, so that tracebacks and debuggers show the generated lines.
+        self._file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
+        names = {"np": np, "__name__": "minnp.fx.generated", **code.names}
+        exec(compile(code.text, self._file, "exec"), names)
+        linecache.cache[self._file] = (len(code.text), None, code.text.splitlines(True), self._file)
+        self._run: Callable = names["forward"]
+        return code
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self._run)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The graph's output."""
+        try:
+            return self._run(self, *args, **kwargs)
+        except Exception as error:
+            self._locate(error)
+            raise
+
+    def forward_batch(self, batch: Any, mode: str) -> Any:
+        takes = any(n.target == "mode" for n in self._graph.find_nodes(op="placeholder"))
+        return self(batch.data[0], mode) if takes else self(batch.data[0])
+
+    def _locate(self, error: BaseException) -> None:
+        at: types.TracebackType | None = error.__traceback__
+        while at is not None:
+            if at.tb_frame.f_code.co_filename == self._file and at.tb_lineno in self._code.lines:
+                located(error, self._code.lines[at.tb_lineno])
+            at = at.tb_next
+
+    # -------------------------------------------------------------- what it holds
+    def parameters(self) -> list:
+        """Every trained array; `tree()` has them by name."""
+        return list(self.tree().values())
+
+    def get_submodule(self, target: str) -> Any:
+        """The layer (or other attribute) of a dotted name. Raises AttributeError."""
+        return attribute(self, target)
+
+    def add_submodule(self, target: str, module: Any) -> None:
+        """Put a layer (or array) under a dotted name; the parts of the name that are not there yet are made."""
+        *path, last = target.split(".")
+        at: Any = self
+        for part in path:
+            if not isinstance(vars(at).get(part), Layer):
+                setattr(at, part, Layer())
+            at = vars(at)[part]
+        setattr(at, last, module)
+
+    def delete_all_unused_submodules(self) -> None:
+        """Forget every layer that the graph does not read."""
+        used = [n.target for n in self._graph.nodes if n.op in ("call_module", "get_attr")]
+
+        def prune(at: Layer, prefix: str) -> None:
+            for name, child in list(at.children()):
+                full = prefix + name
+                if any(u == full or full.startswith(u + ".") for u in used):
+                    continue
+                if not any(u.startswith(full + ".") for u in used):
+                    vars(at).pop(name, None)
+                else:
+                    prune(child, full + ".")
+
+        prune(self, "")
+
+    def to_folder(self, folder: str | os.PathLike) -> str:
+        """Write `module.py` with the code, and `module.pickle` with this module; returns the path of module.py."""
+        import pickle
+
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(os.fspath(folder), "module.py")
+        with open(path, "w") as f:
+            f.write(f"import minnp.numpy as np\n\n\n{self.code}")
+        with open(os.path.join(os.fspath(folder), "module.pickle"), "wb") as f:
+            pickle.dump(self, f)
+        return path
+
+    def print_readable(self) -> str:
+        """Print the code; returns it."""
+        print(f"class {self.class_name}:\n    " + self.code.replace("\n", "\n    ").rstrip())
+        return self.code
+
+    def __repr__(self) -> str:
+        return f"{self.class_name}({', '.join(name for name, _ in self.children())})\n\n{self.code}"
+
+    def __getstate__(self) -> dict:
+        made = ("_code", "_file", "_run")
+        return {k: v for k, v in vars(self).items() if k not in made}
+
+    def __setstate__(self, saved: dict) -> None:
+        vars(self).update(saved)
+        self.recompile()
+
+    def __deepcopy__(self, memo: dict) -> GraphModule:
+        import copy
+
+        new = object.__new__(type(self))
+        memo[id(self)] = new
+        saved = {k: copy.deepcopy(v, memo) for k, v in self.__getstate__().items() if k != "_graph"}
+        vars(new).update(saved)
+        new.graph = self._graph.copy()
+        return new
+
+
+def _has(owner: Any, name: str) -> bool:
+    try:
+        attribute(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _share(source: Any, to: Layer, target: str) -> None:
+    """Give `to` what `source` has under a dotted name: the same layer or array, in containers of its own."""
+    *path, last = target.split(".")
+    for part in path:
+        source = attribute(source, part)
+        if not isinstance(vars(to).get(part), Layer):
+            setattr(to, part, Layer())
+        to = vars(to)[part]
+    if isinstance(source, Layer) and (last in source.params or last in source.aux_params):
+        # A parameter of a layer that is traced through: its dict is shared, so that training reaches both.
+        to.params, to.aux_params, to.param_configs = source.params, source.aux_params, source.param_configs
+        to.aux_param_configs = source.aux_param_configs
+    else:
+        setattr(to, last, attribute(source, last))

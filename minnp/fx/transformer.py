@@ -1,0 +1,74 @@
+"""Transformer: an interpreter on proxies, whose run is a new graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minnp.core.graph import Graph
+from minnp.core.interpreter import Interpreter
+from minnp.core.node import Node
+from minnp.core.proxy import Proxy
+from minnp.core.state import capture, state
+from minnp.core.symbolic import SymbolicTrace
+
+from .graph_module import GraphModule
+
+KEPT = ("where", "effect", "kind", "constant")  # facts of a node that hold for what takes its place
+
+
+class Transformer(Interpreter):
+    """Rewrites a GraphModule: override the method of an opcode, on proxies, and call `transform()`.
+
+    class SigmoidAsTanh(Transformer):
+        def call_function(self, target, args, kwargs):
+            if target is npx.sigmoid:
+                return 0.5 + 0.5 * np.tanh(0.5 * args[0])
+            return super().call_function(target, args, kwargs)
+
+    gm = SigmoidAsTanh(gm).transform()
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self.new_graph = Graph()
+        self.tracer = SymbolicTrace(self.new_graph)
+
+    def transform(self) -> GraphModule:
+        """A GraphModule of the transformed graph; layers and parameters are shared with the old one."""
+        state.busy += 1
+        token = capture.set(self.tracer)
+        try:
+            result = self.tracer.create_arg(self.run())
+        finally:
+            capture.reset(token)
+            state.busy -= 1
+            self.tracer.finish()
+        self.new_graph.output(result)
+        root = {} if isinstance(self.module, Graph) else self.module
+        return GraphModule(root, self.new_graph, getattr(self.module, "class_name", "GraphModule"))
+
+    def run_node(self, node: Node) -> Any:
+        last = self.new_graph.nodes[-1:]
+        result = super().run_node(node)
+        made = self.new_graph.nodes
+        for new in made[made.index(last[0]) + 1 if last else 0 :]:
+            new.meta["where"] = node.meta.get("where", "")
+        if isinstance(result, Proxy) and (not last or result.node is not last[0]) and result.node.target is node.target:
+            result.node.meta.update({k: node.meta[k] for k in KEPT if k in node.meta})
+        return result
+
+    # -------------------------------------------------------------- the opcodes, recorded
+    def placeholder(self, target: str, args: tuple, kwargs: dict) -> Proxy:
+        return self.tracer.proxy(self.new_graph.placeholder(target, *args))
+
+    def get_attr(self, target: str, args: tuple, kwargs: dict) -> Proxy:
+        return self.tracer.proxy(self.new_graph.get_attr(target))
+
+    def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.create_proxy("call_method", target, args, kwargs)
+
+    def call_module(self, target: str, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.create_proxy("call_module", target, args, kwargs)

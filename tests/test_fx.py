@@ -1,0 +1,525 @@
+"""minnp.fx: programs traced without values are graphs that print, run, change and compose."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import fx, grad, jit, nn, npx, vmap
+from minnp.errors import CaptureError
+
+X = onp.random.default_rng(5).normal(size=(3, 3))
+
+
+def same(f: Any, *args: Any) -> fx.GraphModule:
+    """f and its graph give the same numbers, called, interpreted, or its printed code executed; so do writes."""
+    gm = fx.symbolic_trace(f)
+    gm.graph.lint()
+    names: dict[str, Any] = {}
+    exec("import minnp.numpy as np\n" + gm.graph.code, names)
+    want_args = [np.array(a) for a in args]
+    want = f(*want_args)
+    for run in (gm, fx.Interpreter(gm).run, names["forward"], pickle.loads(pickle.dumps(gm)), jit(gm), jit(gm)):
+        given = [np.array(a) for a in args]
+        got = run(*given)
+        for a, b in zip(nn_leaves(got), nn_leaves(want), strict=True):
+            onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
+            assert onp.asarray(a).dtype == onp.asarray(b).dtype
+        for a, b in zip(given, want_args, strict=True):
+            onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
+    return gm
+
+
+def nn_leaves(tree: Any) -> list:
+    from minnp.core.tree import tree_leaves
+
+    return tree_leaves(tree)
+
+
+# ------------------------------------------------------------------ tracing functions
+def test_opcodes_names_and_code_read_well() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return np.tanh(x @ w).sum(axis=0) * 2
+
+    gm = same(f, X, X)
+    assert [(n.op, n.name) for n in gm.graph.nodes] == [
+        ("placeholder", "x"),
+        ("placeholder", "w"),
+        ("call_function", "matmul"),
+        ("call_function", "tanh"),
+        ("call_method", "sum_"),
+        ("call_function", "mul"),
+        ("output", "output"),
+    ]
+    assert gm.graph.find_nodes(op="call_function", target=np.tanh)[0].args[0].target is operator.matmul
+    assert "tanh = np.tanh(matmul)" in gm.code and "matmul = x @ w" in gm.graph.code
+    assert gm.graph.nodes[3].meta["where"].startswith(__file__)
+
+
+def test_writes_and_views_are_write_view_nodes() -> None:
+    def f(x: Any) -> Any:
+        b = np.zeros((2, 3))
+        row = b[1]
+        b[0] = x[0] * 2
+        b[1, 1:] += np.exp(-x)[1, 1:]
+        b.T[2] = 7.0
+        row[:] = row + b[0]
+        row *= 2
+        x[x > 0.5] = 0.25
+        x[0, 0] -= 1
+        x += 1
+        return b, row, x, x[::-1].sum()
+
+    gm = same(f, X)
+    targets = [fx_name(n) for n in gm.graph.nodes]
+    assert targets.count("write_view") >= 6 and targets[-2] == "assign"
+
+
+def fx_name(node: Any) -> str:
+    return getattr(node.target, "name", None) or getattr(node.target, "__name__", node.target)
+
+
+def test_numbers_are_not_arrays() -> None:
+    def f(x: Any) -> Any:
+        total = x.sum()
+        first = total
+        total += 1  # another number: `first` stays
+        n, d = x.shape
+        n += 1
+        count = 0 * n
+        count += d
+        x[0][0] += 2
+        return total, first, n, x.reshape(n - 1, -1).mean() / d, count, x.ndim
+
+    same(f, X)
+
+
+def test_functions_that_write_and_out() -> None:
+    def f(x: Any) -> Any:
+        y = x.copy()
+        np.add(x, 1, out=y)
+        np.multiply(y, x, out=y[:2], where=True) if False else None
+        np.copyto(y[1:], x[:-1])
+        y.sort(axis=0)
+        np.add.at(y, [0, 0], 1.0)
+        np.fill_diagonal(y, 3.0)
+        np.put(y, [1], 9.0)
+        z = np.empty_like(y)
+        z.fill(2.0)
+        np.sum(y, axis=0, out=z[1])
+        return y, z
+
+    same(f, X)
+
+
+def test_integer_arrays_keep_their_dtype_and_their_errors() -> None:
+    gm = fx.symbolic_trace(lambda n: operator.iadd(n[:1], 0.5))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        gm(np.arange(3))
+
+
+def test_a_view_that_may_be_a_copy_is_not_guessed() -> None:
+    def writes(x: Any) -> Any:
+        x.reshape(-1)[0] = 1
+        return x
+
+    def reads(x: Any) -> Any:
+        flat = x.ravel()
+        x[0] = 1
+        return flat
+
+    for f in (writes, reads):
+        with pytest.raises(CaptureError, match=r"test_fx.py:\d+: .*may or may not be a view"):
+            fx.symbolic_trace(f)
+
+    def dense(x: Any) -> Any:
+        b = np.zeros((3, 3))
+        flat = b.reshape(-1)
+        b[0] = x[0]
+        flat[3:6] = x[1]
+        return b, flat
+
+    same(dense, X)
+
+
+def test_indices_and_masks_that_are_computed() -> None:
+    def f(x: Any) -> Any:
+        order = np.argsort(x[:, 0])
+        y = x[order]
+        y[np.argmax(x[0])] = 0.0
+        y[:, x[0] > 0] = 5.0
+        k = x.shape[0] - 1
+        y[k] = x[:k].sum(axis=0)
+        return y, np.where(x > 0, x, -x), [y.T, {"a": x[..., None]}]
+
+    same(f, X)
+
+
+def test_literals_may_be_branched_on_and_random_draws_are_fresh() -> None:
+    def f(x: Any) -> Any:
+        steps = np.arange(3)
+        for i in steps:
+            x = x + int(i)
+        if steps.sum() > 2:
+            x = x * len(steps)
+        return x + np.random.rand(3)
+
+    gm = fx.symbolic_trace(f)
+    np.random.seed(0)
+    want = [onp.asarray(f(np.array(X))) for _ in range(2)]
+    np.random.seed(0)
+    got = [onp.asarray(gm(np.array(X))) for _ in range(2)]
+    onp.testing.assert_array_equal(got, want)
+    assert not onp.array_equal(got[0], got[1])
+
+
+def test_arrays_made_outside_are_read_anew() -> None:
+    w = np.ones(3)
+    gm = fx.symbolic_trace(lambda x: 2 * w * x)
+    w *= 4
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))), 8 * X)
+    with pytest.raises(CaptureError, match="made outside"):
+        fx.symbolic_trace(lambda x: operator.setitem(w, 0, x[0, 0]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x if x.sum() > 0 else -x,
+        lambda x: [v for v in x],  # noqa: C416
+        lambda x: float(x.sum()),
+        lambda x: range(int(x[0])),
+        lambda x: np.zeros(x.__len__()),
+        lambda x: 1.0 in x,
+        lambda x: onp.asarray(x),
+    ],
+)
+def test_what_has_no_graph_says_where_and_the_way_out(f: Any) -> None:
+    with pytest.raises(CaptureError, match=r"at .*test_fx.py:\d+: .*minnp.jit.*wrap.*concrete_args"):
+        fx.symbolic_trace(f)
+
+
+@fx.wrap
+def branches(x: Any, least: float) -> Any:
+    return x if x.sum() > least else -x
+
+
+fx.wrap("len")
+
+
+def test_wrap_keeps_functions_whole() -> None:
+    gm = same(lambda x: branches(x, 0.5) * len(x) + npx.sigmoid(x) + nn.layers.affine(x, x, x[0]), X)
+    called = [fx_name(n) for n in gm.graph.nodes if n.op == "call_function"]
+    assert {"branches", "len", "sigmoid", "affine"} <= set(called)
+    assert branches(np.array(X), 100.0)[0, 0] == -X[0, 0]
+
+
+def test_a_trace_ends_even_if_it_fails() -> None:
+    from minnp.core.state import capture, state
+
+    before, called = state.busy, nn.model.Layer.__call__
+    with pytest.raises(KeyError):
+        fx.symbolic_trace(lambda x: {}[npx.relu])
+    assert state.busy == before and capture.get() is None and nn.model.Layer.__call__ is called
+    assert not hasattr(npx.relu, "__wrapped_whole__")
+
+
+# ------------------------------------------------------------------ models
+class Net(nn.ModelBase):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = [nn.Linear(3, 4), nn.Linear(4, 4)]
+        self.head = nn.Sequential(nn.ReLU(), nn.Residual(nn.Linear(4, 4)), nn.Linear(4, 2))
+        self.add_param("scale", (2,), init_rule="constant", init_config={"value": 2.0})
+
+    def forward(self, x: Any, mode: str | None = None) -> Any:
+        for layer in self.hidden:
+            x = np.tanh(layer(x))
+        return (
+            self.head(nn.layers.dropout(x, 0.5, mode), mode=mode) * self.params["scale"]
+            + self.hidden[0].params["b"][:2]
+        )
+
+    def loss(self, predict: Any, y: Any) -> Any:
+        return nn.layers.softmax_loss(predict, y)
+
+
+def test_models_become_layers_with_the_same_parameters() -> None:
+    net = Net().init()
+    gm = fx.symbolic_trace(net, {"mode": "test"})
+    gm.graph.lint()
+    want = onp.asarray(net(np.array(X), "test"))
+    for module in (gm, pickle.loads(pickle.dumps(gm)), copy.deepcopy(gm)):
+        onp.testing.assert_array_equal(onp.asarray(module(np.array(X))), want)
+    assert gm.tree().keys() == net.tree().keys() and len(gm.parameters()) == 9
+    assert [n.target for n in gm.graph.find_nodes(op="call_module")] == [
+        "hidden.0", "hidden.1", "head.0", "head.1.inner", "head.2",
+    ]  # fmt: skip
+    with gm.holding({"scale": np.zeros(2)}):
+        onp.testing.assert_array_equal(onp.asarray(gm(np.array(X)))[0], onp.asarray(net.hidden[0].params["b"][:2]))
+
+    def loss(tree: dict, module: Any) -> Any:
+        with module.holding(tree):
+            return (module(np.array(X), **({} if module is gm else {"mode": "test"})) ** 2).sum()
+
+    a, b = grad(loss)(net.tree(), net), grad(loss)(gm.tree(), gm)
+    for name, g in a.items():
+        onp.testing.assert_allclose(onp.asarray(g), onp.asarray(b[name]))
+
+
+def test_a_graph_module_trains() -> None:
+    rng = onp.random.default_rng(0)
+    x = rng.normal(size=(64, 3))
+    y = (x[:, 0] > 0).astype(int)
+    history = fx.symbolic_trace(Net().init(), {"mode": "test"}).fit(
+        x, y, epochs=10, batch_size=16, learning_rate=0.1, verbose=False
+    )
+    assert history["loss"][-1] < history["loss"][0]
+
+
+def test_what_is_a_leaf_can_be_said() -> None:
+    class Coarse(fx.Tracer):
+        def is_leaf_module(self, module: Any, name: str) -> bool:
+            return name == "head" or super().is_leaf_module(module, name)
+
+    class Fine(fx.Tracer):
+        def is_leaf_module(self, module: Any, name: str) -> bool:
+            return False
+
+    net = Net().init()
+    coarse = fx.GraphModule(net, Coarse().trace(net, {"mode": "test"}))
+    assert "head" in [n.target for n in coarse.graph.find_nodes(op="call_module")]
+    onp.testing.assert_array_equal(onp.asarray(coarse(np.array(X))), onp.asarray(net(np.array(X), "test")))
+    with pytest.raises(CaptureError, match="bool"):  # Linear asks for x.ndim
+        Fine().trace(net, {"mode": "test"})
+
+
+def test_state_that_layers_keep_is_refused() -> None:
+    class Traced(fx.Tracer):
+        def is_leaf_module(self, module: Any, name: str) -> bool:
+            return False
+
+    class Average(nn.model.Layer):
+        def forward(self, x: Any) -> Any:
+            self.aux_params["mean"] = x.mean()
+            return x
+
+    with pytest.raises(CaptureError, match="keeps mean between calls"):
+        Traced().trace(Average())
+
+
+# ------------------------------------------------------------------ running
+def test_errors_show_the_users_own_line() -> None:
+    def f(x: Any) -> Any:
+        y = x[:2]
+        return y @ np.ones((7, 2))  # the line to be shown
+
+    gm = fx.symbolic_trace(f)
+    for run in (gm, fx.Interpreter(gm).run, jit(f)):
+        with pytest.raises(ValueError, match="matmul") as caught:
+            run(np.array(X))
+        if not isinstance(run, type(jit(f))):
+            assert "test_fx.py" in caught.value.__notes__[0] and "the line to be shown" in caught.value.__notes__[0]
+
+
+def test_graph_modules_compose_with_transformations() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        y[0] *= x[1]
+        return (np.sin(y) * y).sum()
+
+    gm = fx.symbolic_trace(f)
+    x = np.array(X)
+    for g in (grad(gm), jit(grad(gm)), grad(jit(gm)), fx.capture(grad(gm), x), fx.capture(grad(f), x)):
+        onp.testing.assert_allclose(onp.asarray(g(x)), onp.asarray(grad(f)(x)), rtol=1e-12)
+    batch = np.stack([x, x + 1])
+    onp.testing.assert_allclose(onp.asarray(vmap(gm)(batch)), [float(f(x)), float(f(x + 1))])
+    again = fx.symbolic_trace(gm)
+    onp.testing.assert_array_equal(onp.asarray(again(x)), onp.asarray(f(x)))
+
+
+def test_capture_is_on_values_and_guards_what_was_asked() -> None:
+    def f(x: Any) -> Any:
+        while x.max() > 1:
+            x = x / 2
+        x[0] += 1
+        return {"x": x, "n": (x.sum(), 3)}
+
+    gm = fx.capture(f, np.array(abs(X)))
+    gm.graph.lint()
+    out, want = gm(np.array(abs(X))), f(np.array(abs(X)))
+    onp.testing.assert_array_equal(onp.asarray(out["x"]), onp.asarray(want["x"]))
+    assert out["n"][1] == 3 and all(n.meta["value"] is not None for n in gm.graph.nodes if n.op == "placeholder")
+    with pytest.raises(AssertionError, match="another path"):
+        gm(np.array(abs(X) / 10))
+    with pytest.raises(CaptureError, match="another path"):
+        fx.Interpreter(gm).run(np.array(abs(X) / 10))
+    net = Net().init()
+    gm = fx.capture(net.forward, np.array(X), mode="test")
+    assert gm.tree().keys() == net.tree().keys()
+    onp.testing.assert_allclose(onp.asarray(gm(np.array(X))), onp.asarray(net(np.array(X), "test")))
+
+
+# ------------------------------------------------------------------ changing graphs
+def test_nodes_are_inserted_replaced_and_erased() -> None:
+    gm = fx.symbolic_trace(lambda x: np.tanh(x) + x)
+    graph = gm.graph
+    (tanh,) = graph.find_nodes(op="call_function", target=np.tanh)
+    with graph.inserting_after(tanh):
+        scaled = graph.call_function(np.multiply, (tanh, 3.0))
+    tanh.replace_all_uses_with(scaled, where=lambda user: user is not scaled)
+    with pytest.raises(RuntimeError, match="multiply still read"):
+        graph.erase_node(tanh)
+    scaled.update_arg(1, 2.0)
+    with graph.inserting_before(graph.output_node()):
+        end = fx.Proxy(graph.output_node().args[0])
+        result = (np.exp(end) - end / 2).node
+    graph.output_node().args = (result,)
+    graph.lint()
+    gm.recompile()
+    y = onp.tanh(X) * 2 + X
+    onp.testing.assert_allclose(onp.asarray(gm(np.array(X))), onp.exp(y) - y / 2, rtol=1e-12)
+    scaled.target, scaled.args = np.subtract, (tanh, tanh)
+    gm.recompile()
+    onp.testing.assert_allclose(onp.asarray(gm(np.array(X))), onp.exp(X) - X / 2, rtol=1e-12)
+
+
+def test_order_and_lint() -> None:
+    gm = fx.symbolic_trace(lambda x: np.sin(x) * np.cos(x))
+    x, sin, cos, mul, out = gm.graph.nodes
+    assert sin.next is cos and cos.prev is sin and mul.all_input_nodes == [sin, cos] and list(x.users) == [sin, cos]
+    sin.prepend(cos)
+    assert gm.graph.nodes == [x, cos, sin, mul, out]
+    gm.graph.lint()
+    mul.append(sin)
+    with pytest.raises(ValueError, match="mul reads sin before it is computed"):
+        gm.graph.lint()
+    with pytest.raises(ValueError, match="no 'weights'"):
+        bad = fx.Graph()
+        bad.output(bad.get_attr("weights"))
+        bad.owning_module = gm
+        bad.lint()
+    with pytest.raises(ValueError, match="one output"):
+        fx.Graph().lint()
+
+
+def test_the_table_of_nodes(capsys: Any) -> None:
+    fx.symbolic_trace(lambda x: x.sum(axis=0)).graph.print_tabular()
+    assert capsys.readouterr().out.splitlines() == [
+        "opcode       name    target  args     kwargs",
+        "placeholder  x       x       ()       {}",
+        "call_method  sum_    sum     (x,)     {'axis': 0}",
+        "output       output  output  (sum_,)  {}",
+    ]
+
+
+def test_graphs_built_by_hand_with_every_opcode() -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    k = graph.placeholder("k", 2.0)
+    w = graph.get_attr("block.w")
+    y = graph.call_module("block.fc", (x,))
+    y = graph.call_method("sum", (y,), {"axis": 0})
+    y = graph.call_function(np.multiply, (y, w))
+    graph.output({"y": graph.call_function(operator.add, (y, k))})
+    fc = nn.Linear(3, 2).init()
+    gm = fx.GraphModule({"block.w": np.array([1.0, 2.0]), "block.fc": fc}, graph)
+    gm.graph.lint()
+    want = onp.asarray(fc(np.array(X))).sum(axis=0) * [1, 2]
+    for run in (gm, fx.Interpreter(gm).run):
+        onp.testing.assert_allclose(onp.asarray(run(np.array(X))["y"]), want + 2)
+        onp.testing.assert_allclose(onp.asarray(run(np.array(X), 5.0)["y"]), want + 5)
+    gm.add_submodule("block.unused", nn.ReLU())
+    gm.delete_all_unused_submodules()
+    assert not hasattr(gm.block, "unused") and gm.get_submodule("block.fc") is fc
+
+
+def test_patterns_are_replaced() -> None:
+    def f(x: Any, y: Any) -> Any:
+        a = np.add(x, y) * 0.5
+        b = (a + x) * 0.5
+        c = (x + y) * 0.25
+        return a, b, c
+
+    gm = fx.symbolic_trace(f)
+    found = fx.replace_pattern(gm, lambda p, q: (p + q) * 0.5, lambda p, q: np.divide(p + q, 2))
+    gm.graph.lint()
+    assert len(found) == 2 and gm.code.count("np.divide") == 2 and gm.code.count("*") == 1
+    for a, b in zip(gm(np.array(X), np.array(X + 1)), f(X, X + 1), strict=True):
+        onp.testing.assert_array_equal(onp.asarray(a), b)
+    # what is read from outside the pattern stays
+    gm = fx.symbolic_trace(lambda x: (lambda s: np.exp(s) * s)(np.sin(x)))
+    assert fx.replace_pattern(gm, lambda x: np.exp(np.sin(x)), lambda x: x) == []
+    # several results
+    gm = fx.symbolic_trace(lambda x: (np.sin(x), np.cos(x) + 1))
+    (match,) = fx.replace_pattern(gm, lambda x: (np.sin(x), np.cos(x)), lambda x: (np.cos(x), np.sin(x)))
+    assert isinstance(match, fx.Match)
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))[1]), onp.sin(X) + 1)
+
+
+def test_a_transformer_rewrites() -> None:
+    class Wide(fx.Transformer):
+        def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+            if target is npx.sigmoid:
+                return 0.5 + 0.5 * np.tanh(0.5 * args[0])
+            return super().call_function(target, args, kwargs)
+
+        def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:
+            return super().call_method("mean" if target == "sum" else target, args, kwargs)
+
+    def f(x: Any) -> Any:
+        y = npx.sigmoid(x)
+        y[0] = 0
+        return y.sum(axis=0)
+
+    gm = Wide(fx.symbolic_trace(f)).transform()
+    gm.graph.lint()
+    want = 1 / (1 + onp.exp(-X))
+    want[0] = 0
+    onp.testing.assert_allclose(onp.asarray(gm(np.array(X))), want.mean(axis=0))
+    assert all(n.meta["where"].startswith(__file__) for n in gm.graph.nodes if n.op.startswith("call"))
+    net = Net().init()
+    gm = fx.Transformer(fx.symbolic_trace(net, {"mode": "test"})).transform()
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))), onp.asarray(net(np.array(X), "test")))
+
+
+def test_an_interpreter_sees_every_value() -> None:
+    class Shapes(fx.Interpreter):
+        def run_node(self, node: fx.Node) -> Any:
+            value = super().run_node(node)
+            seen.append((node.name, onp.shape(value)))
+            return value
+
+    seen: list = []
+    gm = fx.symbolic_trace(lambda x: np.exp(x).sum(axis=0))
+    Shapes(gm).run(np.array(X))
+    assert seen == [("x", (3, 3)), ("exp", (3, 3)), ("sum_", (3,)), ("output", (3,))]
+    exp = gm.graph.nodes[1]
+    out = fx.Interpreter(gm).run(np.array(X), initial_env={exp: np.ones((2, 2))})
+    onp.testing.assert_array_equal(onp.asarray(out), [2, 2])
+
+
+def test_long_graphs_are_pickled_and_copied() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(3000):
+            x = x + 1.0
+        return x
+
+    gm = pickle.loads(pickle.dumps(fx.symbolic_trace(f)))
+    assert len(gm.graph) == 3002 and float(gm(np.zeros(1))[0]) == 3000
+
+
+def test_the_folder_holds_code_that_runs(tmp_path: Any) -> None:
+    gm = fx.symbolic_trace(Net().init(), {"mode": "test"})
+    names: dict[str, Any] = {}
+    with open(gm.to_folder(tmp_path / "net")) as f:
+        exec(f.read(), names)
+    with open(tmp_path / "net" / "module.pickle", "rb") as f:
+        loaded = pickle.load(f)
+    onp.testing.assert_array_equal(onp.asarray(names["forward"](loaded, np.array(X))), onp.asarray(gm(np.array(X))))
