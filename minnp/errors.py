@@ -17,11 +17,12 @@ class NotDifferentiableError(MinnpError, TypeError):
 
 
 class TracedValueError(MinnpError, TypeError):
-    """A traced array was about to leave minnp: a foreign library asked for its data.
+    """A traced array was about to leave minnp: a foreign library asked for its data, or Python for a number.
 
         grad(lambda x: scipy.ndimage.laplace(x).sum())(a)      # SciPy would compute without the tape
+        grad(lambda x: math.exp(x))(2.0)                       # so would Python: float(x), x.item(), x.tolist()
 
-    Write that step with minnp.numpy, wrap it with `minnp.custom_vjp`, or pass `np.stop_gradient(x)`.
+    Write that step with minnp.numpy (np.exp), wrap it with `minnp.custom_vjp`, or pass `np.stop_gradient(x)`.
     """
 
 

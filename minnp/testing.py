@@ -12,8 +12,9 @@ from .core.forward import jvp
 from .core.gradients import LEAVES, vjp
 from .core.tree import tree_leaves
 
-# Central differences of step e err by about e**2 |f'''| / 6 + u |f| / e: at 6e-6 both are near 1e-10 for f of size 1.
-STEP, RTOL, ATOL = 6e-6, 5e-6, 5e-7
+# Central differences of step e err by about e**2 |f'''| / 6 and by u |f| / e: at 6e-6 the latter is 4e-11 |f|.
+# So a part of 5e-6 of the derivative, and 1e-8 of the function's own size, leave room for functions less simple.
+STEP, RTOL, ATOL = 6e-6, 5e-6, 1e-8
 
 
 def check_grads(
@@ -32,6 +33,9 @@ def check_grads(
     does.
     order   each order checks the derivative of the one before
     modes   "rev": pullbacks; "fwd": tangents
+    rtol    of the derivative: an error of 1e-4 in any one rule is found
+    atol    of the function's own size, which is what rounding disturbs in a difference
+    Each argument is moved by itself, so that no small derivative hides behind a large one of another argument.
     Arguments and results are float64 (or complex128) arrays or numbers: with less precision differences mean nothing.
     """
     if args is None:
@@ -63,23 +67,29 @@ def _check(
     if order < 1:
         return
     along = [_direction(rng, p.shape, p.dtype) for p in points]
-    up = _numbers(f(*[handle(p + step * d) for p, d in zip(points, along, strict=True)]))
-    down = _numbers(f(*[handle(p - step * d) for p, d in zip(points, along, strict=True)]))
-    want = [(u - d) / (2 * step) for u, d in zip(up, down, strict=True)]
-    weights = [_direction(rng, w.shape, w.dtype) for w in want]
-    if "fwd" in modes:
-        _, slopes = jvp(f, tuple(map(handle, points)), tuple(along))
-        _compare(_numbers(slopes), want, rtol, atol, f"forward derivative of {name}, order {order} from the top")
-    if "rev" in modes:
-        out, pullback = vjp(f, *map(handle, points))
-        seeds = iter(weights)
-        leaves = tree_leaves(out)
-        cotangents = [next(seeds) for _ in leaves]
-        grads = _numbers(pullback(cotangents))
-        got = sum(_dot(g, d) for g, d in zip(grads, along, strict=True))
-        expected = sum(_dot(w, v) for w, v in zip(weights, want, strict=True))
-        scale = sum(float(onp.sum(onp.abs(w) * onp.abs(v))) for w, v in zip(weights, want, strict=True))
-        _compare([onp.asarray(got)], [onp.asarray(expected)], rtol, atol + rtol * scale, f"gradient of {name}")
+    top = f"order {order} from the top"
+    pullback = weights = None
+    for i, d in enumerate(along):
+        moved = lambda e: [p + e * d if k == i else p for k, p in enumerate(points)]  # noqa: B023
+        up, down = (_numbers(f(*map(handle, moved(e)))) for e in (step, -step))
+        want = [(u - v) / (2 * step) for u, v in zip(up, down, strict=True)]
+        noise = atol * max([1.0, *(float(onp.max(onp.abs(u), initial=0.0)) for u in up)])
+        if "fwd" in modes:
+            tangents = [d if k == i else onp.zeros_like(t) for k, t in enumerate(along)]
+            _, slopes = jvp(f, tuple(map(handle, points)), tuple(tangents))
+            for got, w in zip(_numbers(slopes), want, strict=True):
+                limit = noise + rtol * (onp.abs(w) + 0.1 * onp.max(onp.abs(w), initial=0.0))
+                _compare(got, w, limit, f"forward derivative of {name} for argument {i}, {top}")
+        if "rev" in modes:
+            if pullback is None:
+                _, pullback = vjp(f, *map(handle, points))
+                weights = [_direction(rng, w.shape, w.dtype) for w in want]
+            # Once along random weights, and once along those with which nothing cancels.
+            for ws in (weights, [onp.abs(c) * _phase(w) for c, w in zip(weights, want, strict=True)]):
+                got = _dot(_numbers(pullback(ws)[i])[0], d)
+                expected = sum(_dot(c, w) for c, w in zip(ws, want, strict=True))
+                limit = sum(float(onp.sum(onp.abs(c) * (noise + rtol * onp.abs(w)))) for c, w in zip(ws, want))
+                _compare(got, expected, limit, f"gradient of {name} for argument {i}, {top}")
     if order == 1:
         return
     if "fwd" in modes:
@@ -115,9 +125,12 @@ def _numbers(tree: Any) -> list[onp.ndarray]:
     ]
 
 
-def _compare(got: list, want: list, rtol: float, atol: float, what: str) -> None:
-    for g, w in zip(got, want, strict=True):
-        error = onp.abs(g - w)
-        limit = atol * max(1.0, float(onp.max(onp.abs(w), initial=0.0))) + rtol * onp.abs(w)
-        if not onp.all(error <= limit):  # NaN fails too
-            raise AssertionError(f"{what}: {onp.asarray(g)!r} differs from central differences {onp.asarray(w)!r}")
+def _phase(w: onp.ndarray) -> onp.ndarray:
+    """What turns w into its absolute value."""
+    size = onp.abs(w)
+    return onp.where(size > 0, onp.conj(w), 1) / onp.where(size > 0, size, 1)
+
+
+def _compare(got: Any, want: Any, limit: Any, what: str) -> None:
+    if not onp.all(onp.abs(got - want) <= limit):  # NaN fails too
+        raise AssertionError(f"{what}: {onp.asarray(got)!r} differs from central differences {onp.asarray(want)!r}")

@@ -308,9 +308,8 @@ def stack_nested(x: Any) -> Any:
     return x if isinstance(x, ndarray) else handle(x)
 
 
-def concretize(value: Any, kind: type) -> Any:
-    """What Python's bool(), int(), float() see of a value: under reverse mode the number itself (no gradient flows
-    through a Python number), under capture the recorded number, guarded."""
+def concretize(value: Any, kind: Any) -> Any:
+    """What Python's bool(), int(), float() see of a value; a trace that the answer would escape raises (trace.py)."""
     while type(value) is Tracer:
         value = value.trace.concretize(value, kind)
     return value.host() if type(value) is Buffer else value

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as onp
 
-from .. import errors
 from . import public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
@@ -61,15 +60,7 @@ def _format(self: ndarray, spec: str) -> str:
 def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
     value = read(self)
     if type(value) is Tracer:
-        inner = concrete(value)
-        if not value.trace.differentiable or inner.dtype.kind not in "fc":
-            value = concretize(value, onp.ndarray)
-        else:
-            raise errors.TracedValueError(
-                f"a traced array ({inner.dtype}{list(inner.shape)}) was about to leave minnp: something asked for its "
-                "data as a numpy.ndarray, where the gradient would be lost. Use minnp.numpy functions on it, "
-                "np.stop_gradient(x) to cut the gradient on purpose, or minnp.custom_vjp to give this step a rule"
-            )
+        value = concretize(value, onp.ndarray)
     a = value.host() if type(value) is Buffer else value
     if copy is False and (type(value) is Buffer or (dtype is not None and a.dtype != dtype)):
         raise ValueError("Unable to avoid copy while creating an array as requested.")

@@ -36,7 +36,7 @@ class BatchTrace(Trace):
         super().__init__()
         self.size = size
 
-    def concretize(self, value: Tracer, kind: type) -> Any:
+    def concretize(self, value: Tracer, kind: Any) -> Any:
         raise PerExampleError
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:

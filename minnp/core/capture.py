@@ -120,7 +120,7 @@ class CaptureTrace(Trace):
         return found[1]
 
     # -------------------------------------------------------------- guards
-    def concretize(self, value: Tracer, kind: type) -> Any:
+    def concretize(self, value: Tracer, kind: Any) -> Any:
         self._guard(value.node, "value", concrete(value))
         return value.value
 

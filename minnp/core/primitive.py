@@ -11,7 +11,6 @@ the same rule, given tracers, is itself differentiated or captured.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -142,10 +141,13 @@ def lookup(name: str) -> Primitive:
     return TABLE[name]
 
 
-class Shaped:
-    """What follows from a shape alone."""
+class Meta:
+    """Shape and dtype of a value, without its data."""
 
-    __slots__ = ()
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
 
     @property
     def ndim(self) -> int:
@@ -153,16 +155,10 @@ class Shaped:
 
     @property
     def size(self) -> int:
-        return math.prod(self.shape)
-
-
-class Meta(Shaped):
-    """Shape and dtype of a value, without its data."""
-
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtype
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
 
     def __repr__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

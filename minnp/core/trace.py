@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as onp
+
+from .. import errors
 from .array import wrap
 from .dispatch import bind
 from .primitive import NO_PARAMS, Primitive
@@ -12,6 +15,10 @@ from .state import state
 from .value import Tracer
 
 LEVELS = itertools.count(1)
+
+
+class Constant:
+    """The kind of answer (see `concretize`) in which derivatives do not matter: positions, counts, shapes, masks."""
 
 
 class Trace:
@@ -54,6 +61,25 @@ class Trace:
             self.busy = False
             state.busy -= 1
 
-    def concretize(self, value: Tracer, kind: type) -> Any:
-        """The value below, when Python asks a tracer for a bool, an int or a float."""
+    def concretize(self, value: Tracer, kind: Any) -> Any:
+        """The value below, when Python asks a tracer for a bool, an int, a float (or a list, an array) of numbers.
+
+        A bool and an int are locally constant: branches, and range(int(n)). A float that carries a derivative would
+        lose it without a word, so that raises. Who asks for a Constant knows that no gradient flows.
+        """
+        if self.differentiable and kind in LEAVING and value.dtype.kind in "fc":
+            inner = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+            raise errors.TracedValueError(
+                f"a traced array ({inner}) was about to leave minnp: {LEAVING[kind]}, where the gradient would be "
+                "lost. Use minnp.numpy functions on it (np.exp for math.exp), np.stop_gradient(x) to cut the gradient "
+                "on purpose, or minnp.custom_vjp to give this step a rule"
+            )
         return value.value
+
+
+LEAVING = {
+    float: "something asked for it as a Python float",
+    complex: "something asked for it as a Python complex number",
+    list: "something asked for its elements as Python numbers",
+    onp.ndarray: "something asked for its data as a numpy.ndarray",
+}

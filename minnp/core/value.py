@@ -7,16 +7,27 @@ from typing import Any
 import numpy as onp
 
 from . import report
-from .primitive import TABLE, Shaped
+from .primitive import TABLE
 
 Host = onp.ndarray
 
 
-class Value(Shaped):
+class Value:
     """Operators on values, so that one gradient rule serves NumPy arrays, tracers and device buffers alike."""
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy operators give way: array * tracer is tracer.__rmul__
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
 
     @property
     def T(self) -> Any:

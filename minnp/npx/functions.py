@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array, number, plain
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.shaping import astype
 from ..numpy.ufuncs import absolute, tanh, where
@@ -121,7 +121,8 @@ def _scaled(data: Any, temperature: float | None, dtype: Any) -> ndarray:
     x = as_array(data)
     if dtype is not None:
         x = astype(x, dtype=onp.dtype(dtype))
-    return x if temperature in (None, 1.0) else x / temperature
+    plain_one = not isinstance(temperature, ndarray) and temperature in (None, 1.0)
+    return x if plain_one else x / temperature
 
 
 def _within(x: Any, length: Any, axis: int) -> onp.ndarray:
@@ -183,5 +184,5 @@ def dropout(
             from ..numpy import random as rng
         shape = tuple(1 if i in axes_of(axes, x.ndim) else n for i, n in enumerate(x.shape)) if axes else x.shape
         mask = rng.random(shape) >= p
-    keep = onp.asarray(plain(as_array(mask))).astype(x.dtype)
+    keep = onp.asarray(number(as_array(mask))).astype(x.dtype)
     return x * (keep / x.dtype.type(1 - p))

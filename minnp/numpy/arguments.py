@@ -9,6 +9,8 @@ import numpy as onp
 
 from ..core.array import concretize, handle, ndarray, read, stack_nested
 from ..core.primitive import Primitive
+from ..core.trace import Constant
+from ..core.value import Host
 
 NOT_GIVEN = onp._NoValue
 
@@ -40,7 +42,12 @@ def plain(x: Any) -> Any:
     """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
     if isinstance(x, (list, tuple)):
         return type(x)([plain(e) for e in x])
-    return concretize(read(x), onp.ndarray) if type(x) is ndarray else x
+    return concretize(read(x), Constant) if type(x) is ndarray else x
+
+
+def number(x: Any) -> Any:
+    """An argument of which a row wants NumPy's numbers, though it has a derivative: raises if one is being taken."""
+    return concretize(read(x), Host) if type(x) is ndarray else x
 
 
 def spelled(row: Primitive, signature: str) -> Callable:

@@ -13,7 +13,7 @@ from ..core.primitive import TABLE, Primitive
 from ..core.ufunc import UFUNC_DEFINITIONS
 from ..core.writing import write
 from . import ufuncs
-from .arguments import NOT_GIVEN, as_array, operand, option, plain, spelled
+from .arguments import NOT_GIVEN, as_array, number, operand, option, plain, spelled
 from .facts import NUMPY_2
 from .ufuncs import absolute, equal, where
 
@@ -176,7 +176,7 @@ def _clip(
 
 @defines(onp.nan_to_num)
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    out = ufuncs.nan_to_num(as_array(x), nan=plain(nan), posinf=plain(posinf), neginf=plain(neginf))
+    out = ufuncs.nan_to_num(as_array(x), nan=number(nan), posinf=number(posinf), neginf=number(neginf))
     if copy:
         return out
     write(x, ..., out)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, primitive
 from .arguments import as_array, plain
@@ -80,7 +81,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         xp, fp = take(xp, order), take(fp, order)
         xp = concatenate(xp[-1:] - period, xp, xp[:1] + period)
         fp = concatenate(fp[-1:], fp, fp[:1])
-    return interp(x, xp, fp, left=plain(left), right=plain(right))
+    ends = [None if isinstance(end, ndarray) else end for end in (left, right)]
+    out = interp(x, xp, fp, left=ends[0], right=ends[1])
+    for outside, end in ((x < xp[0], left), (x > xp[-1], right)):
+        out = where(outside, end, out) if isinstance(end, ndarray) else out
+    return out
 
 
 # ------------------------------------------------------------------ bincount

@@ -333,7 +333,7 @@ nan_to_num = primitive(
     saves="in",
     shape=same,
     flops=per_element(1),
-    samples=sampled(((onp.array([0.5, onp.nan, -onp.inf, 2.0]),), {"nan": 3.0})),
+    samples=sampled(((onp.array([0.5, onp.nan, -onp.inf, 2.0]),), {"nan": 3.0}), ((onp.array([0.5, onp.nan]),), {})),
 )
 
 # ------------------------------------------------------------------ complex numbers, rounding
