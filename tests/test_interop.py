@@ -314,3 +314,24 @@ def test_a_traced_array_has_no_memory_to_share() -> None:
         grad(lambda x: float(memoryview(x)[0]))(np.ones(3))
     with pytest.raises(AttributeError, match="traced"):
         grad(lambda x: x.__array_interface__["data"][0])(np.ones(3))
+
+
+def test_numpy_functions_give_our_poly1d():
+    p = np.poly1d([1, 0, 4])
+    for result in (np.polyadd(p, p), np.polyder(p), np.polyint(p), np.polyval(p, p), p * p, (p**3 / p)[0]):
+        assert type(result) is np.poly1d
+        assert type(result.coeffs) is np.ndarray
+    assert list(np.polyadd(p, p).coeffs) == [2, 0, 8]
+    assert type(onp.asarray(p)) is onp.ndarray
+
+
+def test_a_shell_that_keeps_its_last_result_disturbs_nothing():
+    # sys.displayhook stores it as builtins._; a polynomial is callable and cannot be hashed
+    code = """
+import builtins
+from minnp.numpy import polynomial
+builtins._ = polynomial.Chebyshev([1.0, 2.0])
+print(builtins._.convert(kind=polynomial.Polynomial).coef)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "[1. 2.]\n"

@@ -184,7 +184,10 @@ def wrap(out: Any, sources: Any = ()) -> Any:
         return t([wrap(o, sources) for o in out])
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return t(*[wrap(o, sources) for o in out])
-    return out
+    return OURS[t](out) if t in OURS else out
+
+
+OURS: dict[type, Any] = {}  # a class of NumPy's that has a form of ours: how an instance is turned into it
 
 
 def _wrap_value(out: Any, sources: Any) -> ndarray:

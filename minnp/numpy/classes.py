@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, wrap
+from ..core.array import OURS, ndarray, read, wrap
 from ..core.value import Host
 from .arguments import as_array
-from .rebound import rebound_class
+from .rebound import SUBSTITUTES, rebound_class
 from .shaping import broadcast_to, reshape, stack
 
-poly1d = rebound_class(onp.poly1d)
+poly1d = SUBSTITUTES[onp.poly1d] = rebound_class(onp.poly1d)
+OURS[onp.poly1d] = lambda p: poly1d(p.coeffs, variable=p.variable)
 r_, c_, mgrid, ogrid = (rebound_class(type(x))() for x in (onp.r_, onp.c_, onp.mgrid, onp.ogrid))
 
 

@@ -49,7 +49,8 @@ def rebound_class(cls: type, module: str = "minnp.numpy") -> type:
             members |= {
                 k: _member(v)
                 for k, v in vars(base).items()
-                if k not in ("__dict__", "__weakref__", "__module__") and type(v) is not bool  # settings stay NumPy's
+                # settings stay NumPy's, and so does what NumPy itself calls for an array of its own
+                if k not in ("__dict__", "__weakref__", "__module__", "__array__") and type(v) is not bool
             }
     return type(cls)(cls.__name__, (cls,), members)
 
@@ -89,7 +90,8 @@ def _globals_of(name: str) -> dict[str, Any]:
     names = _GLOBALS.get(name)
     if names is None:
         names = _GLOBALS[name] = {}  # known before it is filled: functions of a module name each other
-        names.update({key: _ours(value) for key, value in vars(sys.modules[name]).items()})
+        for key, value in vars(sys.modules[name]).items():
+            names[key] = value if key == "__builtins__" else _ours(value)  # where a shell keeps its last result, `_`
     return names
 
 
