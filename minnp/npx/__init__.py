@@ -1,6 +1,7 @@
 """Neural-network operators, under MXNet's names: `from minnp import npx`."""
 
 from ..core.gradients import stop_gradient
+from . import inference, quantized  # rows
 from .functions import (
     activation,
     dropout,

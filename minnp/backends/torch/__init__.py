@@ -24,7 +24,8 @@ SYNCHRONOUS = "MINNP_SYNCHRONOUS"  # set in the environment: wait for the device
 # rows that stay NumPy's where the memory is NumPy's (as those that look at memory another way do): they write to it, or
 # their results are partly free (the order inside partitions, the phases of eigenvectors) and a program may rely on them
 NUMPYS_OWN = str.split(
-    "write_view copy partition argpartition linalg.svd linalg.eigh linalg.eig linalg.qr linalg.lstsq linalg.eigvals"
+    "write_view copy partition argpartition linalg.svd linalg.eigh linalg.eig linalg.qr linalg.lstsq linalg.eigvals "
+    "npx.quantize npx.dequantize"  # one pass over the memory
 )
 
 
@@ -36,12 +37,13 @@ class TorchBackend(Backend):
     def __init__(self, device: Any = None) -> None:
         import torch
 
-        from . import dtypes, kernels, registry
+        from . import dtypes, kernels, packed, registry
 
         version = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
         if version < MINIMUM:
             raise ImportError(f"the torch backend needs torch 2.4 or newer, and this is {torch.__version__}")
         self.torch, self._dtypes, self._table = torch, dtypes, kernels.KERNELS
+        self._packed = packed.HOST
         self._verified = registry.VERIFIED
         self.shares_host = device is None
         self.where = torch.device(device or "cpu")
@@ -73,7 +75,7 @@ class TorchBackend(Backend):
         if found is None or name not in self._verified:
             return None
         if self.shares_host:
-            return self._dtypes.over_host(found)
+            return self._packed.get(name) or self._dtypes.over_host(found)
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
     def _waiting(self, kernel: Callable) -> Callable:

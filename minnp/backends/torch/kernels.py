@@ -8,6 +8,7 @@ from . import (  # noqa: F401  (they register)
     indexing,
     linalg,
     neural,
+    packed,
     products,
     recurrent,
     reductions,

@@ -7,6 +7,7 @@ from .common import common_subexpressions
 from .cost import bytes_moved, cost, flops
 from .dead import dead_code
 from .drawing import draw
+from .folding import fold_convolutions
 from .fusion import fuse_elementwise
 from .memory import memory, plan_buffers
 
@@ -17,6 +18,7 @@ __all__ = [
     "dead_code",
     "draw",
     "flops",
+    "fold_convolutions",
     "fuse_elementwise",
     "memory",
     "optimize",

@@ -1,0 +1,215 @@
+"""Kernels whose weights are prepared once: convolution with what follows it, and the layers of 8-bit integers.
+
+oneDNN computes on a weight in a layout of its own; bringing it there costs as much as a small layer itself. A weight
+that cannot change, a read-only array that owns its memory, is brought there at its first call and forgotten with the
+array. HOST has the kernels over NumPy's memory; `kernel` enters those for tensors of a place, where nothing is prepared.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import torch
+
+from .dtypes import Tensor, borrowed, refuse
+from .neural import CONV, common, together
+from .registry import kernel
+
+HOST: dict[str, Callable] = {}
+_kept: dict[int, tuple[Any, dict]] = {}  # id of a frozen array -> (a weak reference to it, what was made of it)
+
+
+def frozen(array: Any) -> bool:
+    """Whether an array's elements cannot change: it owns its memory, and is read-only."""
+    return type(array) is onp.ndarray and not array.flags.writeable and array.base is None
+
+
+def prepared(array: onp.ndarray, key: Any, make: Callable[[Tensor], Any]) -> Any:
+    """make(the array as a tensor), kept for the next call with this key if the array is frozen."""
+    if not frozen(array):
+        return make(borrowed(array))
+    entry = _kept.get(id(array))
+    if entry is None:
+        entry = _kept[id(array)] = (weakref.ref(array, lambda _, at=id(array): _kept.pop(at, None)), {})
+    made = entry[1].get(key)
+    if made is None:
+        made = entry[1][key] = make(borrowed(array))
+    return made
+
+
+def over_host(name: str) -> Callable:
+    """Enter the decorated function, (*NumPy arrays, **params) -> a tensor, as the kernel over NumPy's memory."""
+
+    def enter(function: Callable) -> Callable:
+        def call(*arrays: Any, **params: Any) -> onp.ndarray:
+            return function(*arrays, **params).numpy()
+
+        HOST[name] = call
+        return function
+
+    return enter
+
+
+def tensor(array: Any) -> Tensor:
+    """An argument as a tensor for the length of one call; small constants are kept."""
+    return prepared(array, "tensor", lambda t: t)
+
+
+def word(activation: str) -> str:
+    """oneDNN's name for what follows a product."""
+    if activation not in ("", "relu"):
+        refuse(f"activation {activation!r}")
+    return activation or "none"
+
+
+# ------------------------------------------------------------------ convolution and what follows it
+@kernel("npx.conv_act", dtypes_of=common)
+def conv_act(
+    x: Any, w: Any, b: Any, *other: Any, stride: Any, pad: Any, dilate: Any, groups: int = 1, activation: str = ""
+) -> Tensor:
+    word(activation)
+    x, w, b, *other = together(x, w, b, *other)
+    if x.ndim != w.ndim or not 3 <= x.ndim <= 5:
+        refuse("a convolution of these shapes")
+    y = CONV[x.ndim - 3](x, w, b, stride, pad, dilate, groups)
+    for term in other:
+        y = y.add_(term)
+    return y.relu_() if activation else y
+
+
+@over_host("npx.conv_act")
+def conv_act_on_host(
+    x: Any, w: Any, b: Any, *other: Any, stride: Any, pad: Any, dilate: Any, groups: int = 1, activation: str = ""
+) -> Tensor:
+    fits = x.ndim == w.ndim == 4 and len(other) < 2 and all(a.dtype == onp.float32 for a in (x, w, b, *other))
+    if not (fits and frozen(w) and torch.backends.mkldnn.is_available()):
+        params = {"stride": stride, "pad": pad, "dilate": dilate, "groups": groups, "activation": activation}
+        return conv_act(*map(borrowed, (x, w, b, *other)), **params)
+    where = (list(pad), list(stride), list(dilate), groups)
+
+    def pack(t: Tensor) -> Tensor:
+        return torch.ops.mkldnn._reorder_convolution_weight(t, *where, list(x.shape))
+
+    weight = prepared(w, (*map(tuple, where[:3]), groups, x.shape), pack)
+    fused = torch.ops.mkldnn._convolution_pointwise
+    data = channels_last(borrowed(x))
+    if other:
+        term = channels_last(borrowed(other[0]))
+        relu = word(activation) if activation else None
+        return fused.binary(data, term, weight, tensor(b), *where, "add", 1.0, relu, [], None)
+    return fused(data, weight, tensor(b), *where, word(activation), [], "")
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """The layout in which oneDNN's results come, and convolutions follow one another without being re-laid."""
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+# ------------------------------------------------------------------ 8-bit integers
+def exactly(x: Tensor) -> Tensor:
+    """Integers as floats that add up without rounding."""
+    return x.double()
+
+
+def finished(sums: Tensor, scales: Tensor, bias: Tensor | None, activation: str) -> Tensor:
+    y = sums.float() * scales
+    if bias is not None:
+        y = y + bias
+    return y.relu_() if activation else y
+
+
+@kernel("npx.quantize")
+def quantize(x: Tensor, scale: float, zero_point: int, dtype: Any = "uint8") -> Tensor:
+    info = onp.iinfo(dtype)
+    inverse = float(onp.float32(1.0 / scale))
+    q = (x.float() * inverse).round_().add_(zero_point).nan_to_num_(float(info.min))
+    return q.clamp_(info.min, info.max).to(getattr(torch, onp.dtype(dtype).name))
+
+
+@kernel("npx.dequantize")
+def dequantize(q: Tensor, scale: float, zero_point: int) -> Tensor:
+    return (q.float() - zero_point) * float(onp.float32(scale))
+
+
+def integers(q: Any, w: Any, *rest: Any) -> tuple:
+    return (q.dtype,)
+
+
+@kernel("npx.quantized_linear", dtypes_of=integers)
+def quantized_linear(
+    q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = ""
+) -> Tensor:
+    word(activation)
+    rows = q.reshape(-1, q.shape[-1])
+    n, k = rows.shape
+    if q.is_cuda and n > 16 and not k % 8 and not w.shape[0] % 8:  # what the integer tensor cores take
+        sums = torch._int_mm((rows.int() - 128).to(torch.int8), w.t())
+        sums = sums + (128 - zero_point) * w.sum(1, dtype=torch.int32)
+    else:
+        sums = (exactly(rows) - zero_point) @ exactly(w).t()
+    y = finished(sums, w_scale * float(onp.float32(scale)), bias[0] if bias else None, activation)
+    return y.reshape(*q.shape[:-1], w.shape[0])
+
+
+@kernel("npx.quantized_conv", dtypes_of=integers)
+def quantized_conv(
+    q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = "",
+    stride: Any, pad: Any, dilate: Any, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    word(activation)
+    sums = CONV[q.ndim - 3](exactly(q) - zero_point, exactly(w), None, stride, pad, dilate, groups)
+    shape = (-1,) + (1,) * (q.ndim - 2)
+    scales = (w_scale * float(onp.float32(scale))).reshape(shape)
+    return finished(sums, scales, bias[0].reshape(shape) if bias else None, activation)
+
+
+def none_or(bias: tuple) -> Tensor | None:
+    return tensor(bias[0]) if bias else None
+
+
+def zeros(w: onp.ndarray) -> Tensor:
+    return torch.zeros(w.shape[0], dtype=torch.int32)
+
+
+@over_host("npx.quantized_linear")
+def quantized_linear_on_host(
+    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = ""
+) -> Tensor:
+    onednn = getattr(torch.ops.onednn, "qlinear_pointwise", None)
+    if onednn is None or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
+        rest = map(borrowed, (q, w, w_scale, *bias))
+        return quantized_linear(*rest, scale=scale, zero_point=zero_point, activation=activation)
+    rows = borrowed(q).reshape(-1, q.shape[-1])
+    shape = list(rows.shape)
+    weight = prepared(w, shape[0], lambda t: torch.ops.onednn.qlinear_prepack(t.contiguous(), shape))
+    y = onednn(
+        rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias), 1.0, 0, torch.float32,
+        word(activation), [], "",
+    )  # fmt: skip
+    return y.reshape(*q.shape[:-1], w.shape[0])
+
+
+@over_host("npx.quantized_conv")
+def quantized_conv_on_host(
+    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = "",
+    stride: Any, pad: Any, dilate: Any, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    onednn = getattr(torch.ops.onednn, "qconv_pointwise", None)
+    where = (list(stride), list(pad), list(dilate), groups)
+    if onednn is None or q.ndim != 4 or q.dtype != onp.uint8:
+        params = dict(zip(("stride", "pad", "dilate", "groups"), where, strict=True))
+        rest = map(borrowed, (q, w, w_scale, *bias))
+        return quantized_conv(*rest, scale=scale, zero_point=zero_point, activation=activation, **params)
+    scales = tensor(w_scale)
+    key = (*map(tuple, where[:3]), groups, q.shape, scale, zero_point)
+    weight = prepared(
+        w, key, lambda t: torch.ops.onednn.qconv_prepack(t, scales, scale, zero_point, *where, list(q.shape))
+    )
+    data = channels_last(borrowed(q))
+    return onednn(
+        data, scale, zero_point, weight, scales, zeros(w), none_or(bias), *where, 1.0, 0, torch.float32,
+        word(activation), [], None,
+    )  # fmt: skip
