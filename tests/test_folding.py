@@ -11,7 +11,8 @@ import pytest
 import minnp.numpy as np
 from minnp import backends, jit, nn, npx
 from minnp.core.executor import compile_host
-from minnp.core.graph import Graph, target_name
+from minnp.core.graph import Graph
+from minnp.core.node import target_name
 from minnp.core.passes import fold_convolutions
 
 R = onp.random.default_rng(0)

@@ -9,25 +9,14 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import errors, grad, npx
+from minnp import errors, fx, grad, npx
 from minnp.backends.mxnet.importing import to_graph
-from minnp.core.graph import Graph, Node
-from minnp.core.node import map_nodes
 
 R = onp.random.default_rng(0)
 
 
-def evaluate(graph: Graph, **inputs: Any) -> Any:
-    values: dict[Node, Any] = {}
-    for node in graph.nodes:
-        args, kwargs = map_nodes((node.args, node.kwargs), values.__getitem__)
-        if node.op == "placeholder":
-            values[node] = inputs[node.target]
-        elif node.op == "output":
-            return args[0]
-        else:
-            values[node] = node.target(*args, **kwargs)
-    return None
+def evaluate(graph: fx.Graph, **inputs: Any) -> Any:
+    return fx.GraphModule({}, graph)(*[inputs[n.target] for n in graph.find_nodes(op="placeholder")])
 
 
 def symbol(*nodes: tuple, heads: Any = None) -> dict:

@@ -2,13 +2,14 @@
 
 oneDNN computes on a weight in a layout of its own; bringing it there costs as much as a small layer itself. A weight
 that cannot change, a read-only array that owns its memory, is brought there at its first call and forgotten with the
-array. HOST has the kernels over NumPy's memory; `kernel` enters those for tensors of a place, where nothing is prepared.
+array. HOST has the kernels over NumPy's memory; `kernel` enters those for tensors of a place, which prepare nothing.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as onp
@@ -27,13 +28,17 @@ def frozen(array: Any) -> bool:
     return type(array) is onp.ndarray and not array.flags.writeable and array.base is None
 
 
+def _forget(at: int, _: Any) -> None:
+    _kept.pop(at, None)
+
+
 def prepared(array: onp.ndarray, key: Any, make: Callable[[Tensor], Any]) -> Any:
     """make(the array as a tensor), kept for the next call with this key if the array is frozen."""
     if not frozen(array):
         return make(borrowed(array))
     entry = _kept.get(id(array))
     if entry is None:
-        entry = _kept[id(array)] = (weakref.ref(array, lambda _, at=id(array): _kept.pop(at, None)), {})
+        entry = _kept[id(array)] = (weakref.ref(array, partial(_forget, id(array))), {})
     made = entry[1].get(key)
     if made is None:
         made = entry[1][key] = make(borrowed(array))

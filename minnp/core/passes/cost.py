@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..effects import pick
-from ..graph import Graph, Node
+from ..graph import Graph
+from ..node import Node
 from ..primitive import Primitive
 from .memory import nbytes, shows
 

@@ -12,8 +12,8 @@ from typing import Any
 from ... import errors
 from ..codegen import show
 from ..effects import guard, pick
-from ..graph import Graph, Node
-from ..node import target_name
+from ..graph import Graph
+from ..node import Node, target_name
 from ..primitive import Meta
 
 # opcode -> (shape, fill) of its box

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..graph import Graph, Node
+from ..graph import Graph
+from ..node import Node
 from ..primitive import TABLE, Meta, Primitive
 from .known import Known, add_constant
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as onp
 
 from ..array import ndarray, read
-from ..graph import Graph, Node, map_nodes
+from ..graph import Graph
+from ..node import Node, attribute, map_nodes
 from ..primitive import TABLE, Meta, Primitive
 from ..value import Host
 
@@ -28,7 +29,7 @@ class Known:
 
     def _compute(self, node: Node) -> Any:
         if node.op == "get_attr":
-            return attribute(node)
+            return held(node)
         if node.op != "call_function" or node.meta.get("effect"):
             return None
         target: Any = node.target
@@ -47,14 +48,11 @@ class Known:
         return value if isinstance(value, (Host, onp.generic)) else None
 
 
-def attribute(node: Node) -> Any:
+def held(node: Node) -> Any:
     """The array a get_attr node reads: its constant, or the attribute of the module that owns the graph."""
     value = node.meta.get("constant")
-    if value is None:
-        value = getattr(node.graph, "owning_module", None)
-        for name in node.target.split(".") if value is not None else ():
-            params = {**getattr(value, "params", {}), **getattr(value, "aux_params", {})}
-            value = params[name] if name in params else getattr(value, name, None)
+    if value is None and node.graph.owning_module is not None:
+        value = attribute(node.graph.owning_module, node.target)
     if type(value) is ndarray:
         value = read(value)
     return value if isinstance(value, (Host, onp.generic)) else None
@@ -67,9 +65,5 @@ def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
     taken = {n.target for n in graph.find_nodes(op="get_attr")}
     unique = next(u for k in range(len(taken) + 1) if (u := f"{name}_{k}" if k else name) not in taken)
     node = graph.get_attr(unique)
-    node.meta.update(value=meta_of(frozen), constant=frozen)
+    node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=frozen)
     return node
-
-
-def meta_of(value: Any) -> Any:
-    return Meta(value.shape, value.dtype)

@@ -13,7 +13,8 @@ import numpy as onp
 
 from ..effects import pick
 from ..executor import _donated
-from ..graph import Graph, Node
+from ..graph import Graph
+from ..node import Node
 from ..primitive import Meta, Primitive
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register

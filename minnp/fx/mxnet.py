@@ -1,0 +1,18 @@
+"""Graphs from MXNet's symbols, and symbols from graphs; mxnet is imported only where it is needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from minnp.core.graph import Graph
+
+
+def from_mxnet(symbol: Any, training: bool = False) -> Graph:
+    """minnp.backends.mxnet.importing.to_graph: an `mx.sym`, or its JSON (which needs no mxnet), as a graph."""
+    return importlib.import_module("minnp.backends.mxnet.importing").to_graph(symbol, training)
+
+
+def to_mxnet(graph: Graph) -> Any:
+    """minnp.backends.mxnet.symbols.to_symbol: a captured graph as an `mx.sym`, and the arrays of its constants."""
+    return importlib.import_module("minnp.backends.mxnet.symbols").to_symbol(graph)
