@@ -207,7 +207,8 @@ class Graph:
                 raise ValueError(f"{n.name} calls {n.target!r}, which is no function")
             if n.op in ("call_method", "call_module", "get_attr") and not isinstance(n.target, str):
                 raise ValueError(f"the target of {n.name} ({n.op}) is a name, not {n.target!r}")
-            if self.owning_module is not None and n.op in ("call_module", "get_attr"):
+            held = "constant" in n.meta  # by the node itself
+            if self.owning_module is not None and n.op in ("call_module", "get_attr") and not held:
                 try:
                     attribute(self.owning_module, n.target)
                 except AttributeError as missing:

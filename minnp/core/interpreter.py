@@ -83,13 +83,15 @@ class Interpreter:
         return value
 
     def get_attr(self, target: str, args: tuple, kwargs: dict) -> Any:
-        if not isinstance(self.module, Graph):
+        if not isinstance(self.module, Graph) and hasattr(self.module, target.partition(".")[0]):
             return attribute(self.module, target)
         for node in self.graph.find_nodes(op="get_attr", target=target):
             if "constant" in node.meta:
                 value = node.meta["constant"]
                 return handle(value) if isinstance(value, Host) else value
-        raise AttributeError(f"a graph alone has no attribute {target!r}; run its GraphModule")
+        if isinstance(self.module, Graph):
+            raise AttributeError(f"a graph alone has no attribute {target!r}; run its GraphModule")
+        return attribute(self.module, target)
 
     def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
         if target is guard:

@@ -15,17 +15,22 @@ from minnp.core.passes import (
     dead_code,
     draw,
     flops,
+    fold_constants,
     fold_convolutions,
     fuse_elementwise,
     memory,
     plan_buffers,
+    propagate_shapes,
+    simplify,
 )
+from minnp.core.primitive import Meta
 from minnp.core.proxy import Proxy
 
 from .capturing import capture
 from .graph_module import GraphModule
 from .mxnet import from_mxnet, to_mxnet
 from .rewriting import Match, replace_pattern
+from .splitting import split_module
 from .tracer import Tracer, symbolic_trace, wrap
 from .transformer import Transformer
 
@@ -34,6 +39,7 @@ __all__ = [
     "GraphModule",
     "Interpreter",
     "Match",
+    "Meta",
     "Node",
     "Proxy",
     "Tracer",
@@ -45,12 +51,16 @@ __all__ = [
     "dead_code",
     "draw",
     "flops",
+    "fold_constants",
     "fold_convolutions",
     "from_mxnet",
     "fuse_elementwise",
     "memory",
     "plan_buffers",
+    "propagate_shapes",
     "replace_pattern",
+    "simplify",
+    "split_module",
     "symbolic_trace",
     "to_mxnet",
     "wrap",

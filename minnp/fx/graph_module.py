@@ -38,12 +38,10 @@ class GraphModule(ModelBase):
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.class_name = class_name
-        for node in graph.nodes:
-            if node.op in ("get_attr", "call_module") and not _has(self, node.target):
-                if "constant" in node.meta:
-                    value = node.meta["constant"]
-                    setattr(self, node.target, handle(value) if isinstance(value, Host) else value)
-                elif isinstance(root, dict):
+        # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
+        for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
+            if node.op in ("get_attr", "call_module") and "constant" not in node.meta and not _has(self, node.target):
+                if isinstance(root, dict):
                     self.add_submodule(node.target, root[node.target])
                 else:
                     _share(root, self, node.target)
@@ -70,6 +68,10 @@ class GraphModule(ModelBase):
 
     def recompile(self) -> Code:
         """Make the code anew from the graph."""
+        for node in self._graph.find_nodes(op="get_attr"):
+            if "constant" in node.meta and not _has(self, node.target):
+                value = node.meta["constant"]
+                setattr(self, node.target, handle(value) if isinstance(value, Host) else value)
         code = self._code = Code(self._graph, attributes=True)
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
         self._file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from ..graph import Graph
 from .common import common_subexpressions
+from .constants import fold_constants
 from .cost import bytes_moved, cost, flops
 from .dead import dead_code
 from .drawing import draw
 from .folding import fold_convolutions
 from .fusion import fuse_elementwise
 from .memory import memory, plan_buffers
+from .shapes import propagate_shapes
+from .simplification import simplify
 
 __all__ = [
     "bytes_moved",
@@ -18,11 +21,14 @@ __all__ = [
     "dead_code",
     "draw",
     "flops",
+    "fold_constants",
     "fold_convolutions",
     "fuse_elementwise",
     "memory",
     "optimize",
     "plan_buffers",
+    "propagate_shapes",
+    "simplify",
 ]
 
 

@@ -7,19 +7,22 @@ from typing import Any
 import numpy as onp
 
 from ..graph import Graph, Node
-from ..primitive import TABLE, Primitive
+from .rows import escapes, is_pure, row_of
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """The graph with every repeated pure row read from its first occurrence."""
+    """The graph with every repeated pure call read from its first occurrence.
+
+    What the caller may hold is not merged: two results of a program are two arrays.
+    """
     seen: dict[Any, Node] = {}
     for node in graph.nodes:
-        target = node.target
-        if node.op != "call_function" or not isinstance(target, Primitive) or TABLE.get(target.name) is not target:
+        if not is_pure(node):
             continue
-        key = (target.name, _key(node.args), _key(node.kwargs))
+        row = row_of(node)
+        key = (node.op, node.target if row is None else row.name, _key(node.args), _key(node.kwargs))
         first = seen.setdefault(key, node)
-        if first is not node:
+        if first is not node and not escapes(node):
             node.replace_all_uses_with(first)
             graph.erase_node(node)
     return graph

@@ -1,0 +1,76 @@
+"""Shapes and dtypes: what every node of a graph gives, for inputs of given shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..array import handle, ndarray, read
+from ..capture import DATA_SHAPED
+from ..effects import assign, guard
+from ..graph import Graph, Node
+from ..interpreter import Interpreter
+from ..node import target_name
+from ..primitive import Meta
+from ..value import Host
+
+WHERE = DATA_SHAPED - {"getitem"} | {"where", "extract", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}
+
+
+def propagate_shapes(graph: Graph, *inputs: Any) -> Graph:
+    """Set meta["value"] of every node: a Meta (shape and dtype), a tuple of them, or a Python object such as a shape.
+
+    inputs   arrays, or Metas: Meta((3, 4), np.dtype("f4")). With arrays the graph is run on copies of them; with
+             Metas it runs on stand-ins that take no memory, so the numbers mean nothing
+    Raises CaptureError where a shape depends on numbers (masks, nonzero) and there are only Metas.
+    """
+    _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(_stand_in, inputs))
+    return graph
+
+
+class _Shapes(Interpreter):
+    def __init__(self, graph: Graph, abstract: bool) -> None:
+        super().__init__(graph if graph.owning_module is None else graph.owning_module, graph=graph)
+        self.abstract = abstract
+
+    def run_node(self, node: Node) -> Any:
+        if node.target is guard or node.target is assign:
+            return None
+        if self.abstract and self._depends_on_data(node):
+            raise errors.CaptureError(
+                f"the shape of {node.name} ({target_name(node.target)}) depends on data: give arrays, not Metas"
+            )
+        with onp.errstate(all="ignore"):
+            value = super().run_node(node)
+        node.meta["value"] = _meta(value)
+        return value
+
+    def _depends_on_data(self, node: Node) -> bool:
+        name = target_name(node.target)
+        if name == "getitem":
+            index = node.kwargs.get("index", node.args[-1])
+            parts = index if isinstance(index, tuple) else (index,)
+            return any(isinstance(p, Node) and _is_mask(p.meta.get("value")) for p in parts)
+        if name == "where" and len(node.args) > 1:
+            return False
+        return node.op in ("call_function", "call_method") and name in WHERE
+
+
+def _is_mask(value: Any) -> bool:
+    return isinstance(value, Meta) and value.dtype.kind == "b"
+
+
+def _stand_in(x: Any) -> Any:
+    if isinstance(x, Meta):
+        return handle(onp.broadcast_to(onp.ones((), x.dtype), x.shape))
+    return handle(onp.array(x)) if isinstance(x, (ndarray, Host)) else x
+
+
+def _meta(x: Any) -> Any:
+    if isinstance(x, ndarray):
+        x = read(x)
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return Meta(x.shape, x.dtype)
+    return tuple(map(_meta, x)) if isinstance(x, tuple) else list(map(_meta, x)) if type(x) is list else x
