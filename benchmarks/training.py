@@ -157,53 +157,55 @@ def transformer(jit: bool) -> dict[str, Step]:
     return steps | ({"jit": minnp_step(addition.Adder(), x, y, jit=True)} if jit else {})
 
 
+def torch_cell(a: torch.Tensor, *cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """npx.lstm_cell."""
+    n = cells[0].shape[1]
+    i, *forget, o = torch.sigmoid(a[:, :-n]).split(n, 1)
+    c = i * torch.tanh(a[:, -n:])
+    for f, cell in zip(forget, cells, strict=True):
+        c = torch.addcmul(c, f, cell)
+    return o * torch.tanh(c), c
+
+
 class TorchSpinn(torch.nn.Module):
     """spinn.Spinn, line by line."""
 
     def __init__(self, hidden: int, tracking: int = 32, vector: int = 32) -> None:
         super().__init__()
+        linear = torch.nn.Linear
         self.hidden, self.tracking = hidden, tracking
         self.embedding = torch.nn.Embedding(len(entailment.WORDS), vector)
-        self.leaf = torch.nn.Linear(vector, 2 * hidden)
-        self.track = torch.nn.Linear(3 * hidden + tracking, 4 * tracking)
-        self.compose = torch.nn.Linear(2 * hidden + tracking, 5 * hidden)
-        self.move = torch.nn.Linear(tracking, 2)
-        linear = torch.nn.Linear
+        self.leaf, self.cell = linear(vector, hidden), linear(vector, hidden)
+        self.front = linear(hidden, 4 * tracking)
+        self.track = linear(2 * hidden + tracking, 4 * tracking, bias=False)
+        self.compose = linear(2 * hidden + tracking, 5 * hidden)
+        self.move = linear(tracking, 2)
         self.classify = torch.nn.Sequential(linear(4 * hidden, hidden), torch.nn.ReLU(), linear(hidden, 3))
 
-    def reduce(self, left: torch.Tensor, right: torch.Tensor, tracker: torch.Tensor) -> torch.Tensor:
-        n = self.hidden
-        a = self.compose(torch.cat([left[:, :n], right[:, :n], tracker], 1))
-        i, fl, fr, o = torch.sigmoid(a[:, : 4 * n]).split(n, 1)
-        c = i * torch.tanh(a[:, 4 * n :]) + fl * left[:, n:] + fr * right[:, n:]
-        return torch.cat([o * torch.tanh(c), c], 1)
-
     def encode(self, words: torch.Tensor, moves: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        n, h, k = len(words), self.hidden, self.tracking
-        rows, reducing = torch.arange(n), moves == entailment.REDUCE
-        length = 2 * (words != 0).sum(1) - 1
-        steps = int(length.max())
-        going = torch.arange(moves.shape[1]) < length[:, None]
-        depth = torch.where(reducing, -1, 1).cumsum(1) * going
-        taken = (~reducing).long().cumsum(1) - (~reducing).long()
-        leaves = self.leaf(self.embedding(words))
-        buffer = leaves[rows, taken.T[:steps].clamp(max=words.shape[1] - 1)]
-        stack = torch.zeros(int(depth.max()) + 2, n, 2 * h)
+        n, k = len(words), self.tracking
+        fronts, belows, reducing, last = (
+            [torch.from_numpy(onp.array(r)) for r in part] if type(part) is list else torch.from_numpy(onp.array(part))
+            for part in spinn.plan(words.numpy(), moves.numpy())
+        )
+        rows = torch.arange(n)
+        vectors = self.embedding(words)
+        leaves = self.leaf(vectors)
+        front = self.front(leaves)[rows, fronts]
+        empty = torch.zeros(1, n, self.hidden)
+        h = torch.cat([leaves[rows, fronts], empty])
+        c = torch.cat([self.cell(vectors)[rows, fronts], empty])
         tracker, cell, trackers = torch.zeros(n, k), torch.zeros(n, k), []
-        top = torch.ones(n, dtype=torch.long)
-        for t in range(steps):
-            left, right = stack[torch.stack([top - 1, top]), rows]
-            a = self.track(torch.cat([buffer[t, :, :h], right[:, :h], left[:, :h], tracker], 1))
-            i, f, o = torch.sigmoid(a[:, : 3 * k]).split(k, 1)
-            cell = f * cell + i * torch.tanh(a[:, 3 * k :])
-            tracker = o * torch.tanh(cell)
+        for t, (below, which) in enumerate(zip(belows, reducing)):
+            seen = torch.cat([h[below, rows], h[t - 1], tracker], 1)
+            tracker, cell = torch_cell(front[t] + self.track(seen), cell)
             trackers.append(tracker)
-            top = depth[:, t] + 1
-            stack[top, rows] = buffer[t]
-            which = torch.where(reducing[:, t])[0]
             if len(which):
-                stack[top[which], which] = self.reduce(left[which], right[which], tracker[which])
-        return stack[2, :, :h], self.move(torch.stack(trackers, 1))
+                below = below[which]
+                pair = torch.cat([h[below, which], h[t - 1, which], tracker[which]], 1)
+                made = torch_cell(self.compose(pair), c[below, which], c[t - 1, which])
+                h[t, which], c[t, which] = made
+        return h[last, rows], self.move(torch.stack(trackers, 1))
 
     def loss(self, data: list[torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
         words, moves = torch.cat([data[0], data[2]]), torch.cat([data[1], data[3]])
@@ -219,20 +221,24 @@ class TorchSpinnLists(TorchSpinn):
 
     def encode(self, words: torch.Tensor, moves: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         h, k = self.hidden, self.tracking
-        buffers = [list(reversed(leaves.unbind(0))) for leaves in self.leaf(self.embedding(words))]
+        vectors = self.embedding(words)
+        buffers = [
+            list(reversed(leaves.unbind(0))) for leaves in torch.cat([self.leaf(vectors), self.cell(vectors)], 2)
+        ]
         empty = torch.zeros(2 * h)
         stacks = [[empty, empty] for _ in buffers]
         tracker, cell, trackers = torch.zeros(len(words), k), torch.zeros(len(words), k), []
         for step in moves.T:
             right, left = (torch.stack([stack[-i] for stack in stacks]) for i in (1, 2))
             word = torch.stack([buffer[-1] if buffer else empty for buffer in buffers])
-            a = self.track(torch.cat([word[:, :h], right[:, :h], left[:, :h], tracker], 1))
-            i, f, o = torch.sigmoid(a[:, : 3 * k]).split(k, 1)
-            cell = f * cell + i * torch.tanh(a[:, 3 * k :])
-            tracker = o * torch.tanh(cell)
+            seen = torch.cat([left[:, :h], right[:, :h], tracker], 1)
+            tracker, cell = torch_cell(self.front(word[:, :h]) + self.track(seen), cell)
             trackers.append(tracker)
             which = (step == entailment.REDUCE).nonzero()[:, 0].tolist()
-            made = iter(self.reduce(left[which], right[which], tracker[which]).unbind(0) if which else ())
+            if which:
+                pair = torch.cat([left[which, :h], right[which, :h], tracker[which]], 1)
+                made = torch_cell(self.compose(pair), left[which, h:], right[which, h:])
+                made = iter(torch.cat(made, 1).unbind(0))
             for move, stack, buffer in zip(step.tolist(), stacks, buffers):
                 if move == entailment.SHIFT:
                     stack.append(buffer.pop())

@@ -14,6 +14,7 @@ FUSED = {
     "npx.normalize": (norms._definition, 3),
     "npx.lstm": (recurrent._lstm_definition, 2),
     "npx.gru": (recurrent._gru_definition, 1),
+    "npx.lstm_cell": (recurrent._cell_definition, 2),
     "npx.simple_rnn": (recurrent._simple_definition, 1),
 }
 

@@ -72,6 +72,10 @@ FUNCTIONS = {
     "lstm": (npx.lstm, [(3, 2, 4), (2, 3), (2, 3), (12, 4), (12, 3), (12,), (12,)]),
     "lstm's outputs alone": (lambda *a: npx.lstm(*a)[0], [(3, 2, 4), (2, 3), (2, 3), (12, 4), (12, 3), (12,)]),
     "gru": (npx.gru, [(3, 2, 4), (2, 3), (9, 4), (9, 3), (9,), (9,)]),
+    "lstm_cell": (npx.lstm_cell, [(2, 12), (2, 3)]),
+    "lstm_cell on a tree": (npx.lstm_cell, [(2, 15), (2, 3), (2, 3)]),
+    "lstm_cell's h alone": (lambda *a: npx.lstm_cell(*a)[0], [(2, 12), (2, 3)]),
+    "lstm_cell's c alone": (lambda *a: npx.lstm_cell(*a)[1], [(2, 12), (2, 3)]),
     "simple_rnn": (npx.simple_rnn, [(3, 2, 4), (2, 3), (3, 4), (3, 3), (3,), (3,)]),
     "rnn": (
         lambda x, p, h, c: npx.rnn(x, p, h, c, [2, 3], num_layers=2, bidirectional=True, state_outputs=True,

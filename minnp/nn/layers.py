@@ -227,16 +227,7 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
 
     Hochreiter and Schmidhuber 1997, with the forget gate of Gers 2000; the order of gates is CS231n's.
     """
-    return lstm_gates(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
-
-
-def lstm_gates(a: Any, c: Any) -> tuple[Any, Any]:
-    """(h', c') from the four gates' inputs a [N, 4H] and the cells c [N, H]."""
-    size = c.shape[1]
-    gates = npx.sigmoid(a[:, : 3 * size])
-    i, f, o = gates[:, :size], gates[:, size : 2 * size], gates[:, 2 * size :]
-    c = f * c + i * np.tanh(a[:, 3 * size :])
-    return o * np.tanh(c), c
+    return npx.lstm_cell(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
 
 
 def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:

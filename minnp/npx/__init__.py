@@ -49,6 +49,7 @@ from .sequences import (
     attention,
     gru,
     lstm,
+    lstm_cell,
     rnn,
     sequence_last,
     sequence_mask,

@@ -1,4 +1,5 @@
-"""Recurrent layers over whole sequences: the rows lstm, gru and simple_rnn, one kernel each way through time.
+"""Recurrent layers over whole sequences: the rows lstm, gru and simple_rnn, one kernel each way through time; and
+lstm_cell, one step.
 
 x is [T, N, I], states [N, H], weights [gates * H, I] and [gates * H, H]. Gates are in MXNet's order (and cuDNN's, and
 torch's): input, forget, cell, output for the LSTM; reset, update, new for the GRU, whose reset acts on h W_h^T + b_h.
@@ -160,6 +161,78 @@ def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tupl
     return stack(*hs, axis=0), stack(*cs, axis=0), stack(*gates, axis=1), stack(*tanh_cs, axis=0)
 
 
+# ------------------------------------------------------------------ one step of an LSTM, on a chain or on a tree
+def _cell(a: Any, *cells: Any) -> tuple:
+    n, size = cells[0].shape
+    edge = a.shape[1] - size  # where the sigmoids end
+    gates = empty(a.shape, onp.result_type(a, *cells))
+    sigmoids, g = gates[:, :edge], gates[:, edge:]
+    onp.multiply(a[:, :edge], 0.5, out=sigmoids)  # a sigmoid as a tanh, which has no overflow and a fast kernel
+    g[...] = a[:, edge:]
+    onp.tanh(gates, out=gates)
+    sigmoids += 1
+    sigmoids *= 0.5
+    i, *forget, o = _blocks(sigmoids, len(cells) + 2)
+    c, product = i * g, onp.empty((n, size), gates.dtype)
+    for f, cell in zip(forget, cells, strict=True):
+        c += onp.multiply(f, cell, out=product)
+    tanh_c = onp.tanh(c)
+    return o * tanh_c, c, gates, tanh_c
+
+
+def _cell_back(wanted: Sequence[bool], g: tuple, y: tuple, a: Any, *cells: Any) -> tuple:
+    (gh, gc), (_, _, gates, tanh_c) = g, y
+    size = tanh_c.shape[1]
+    edge = gates.shape[1] - size
+    i, *forget, o, cell_gate = _blocks(gates, len(cells) + 3)
+    d = empty(gates.shape, gates.dtype)
+    _slope_of_sigmoid(gates[:, :edge], d[:, :edge])
+    di, *dforget, do, dcell = _blocks(d, len(cells) + 3)
+    _slope_of_tanh(cell_gate, dcell)
+    dc = onp.zeros_like(tanh_c)
+    if gh is None:
+        do[...] = 0
+    else:
+        _slope_of_tanh(tanh_c, dc)
+        dc *= o
+        dc *= gh
+        do *= gh
+        do *= tanh_c
+    if gc is not None:
+        dc += gc
+    product = onp.empty_like(dc)
+    di *= onp.multiply(dc, cell_gate, out=product)
+    dcell *= onp.multiply(dc, i, out=product)
+    for df, cell in zip(dforget, cells, strict=True):
+        df *= onp.multiply(dc, cell, out=product)
+    return d, *(dc * f if w else None for f, w in zip(forget, wanted[1:], strict=True))
+
+
+def _cell_definition(a: Any, *cells: Any) -> tuple:
+    size = cells[0].shape[-1]
+    parts = [a[:, k * size : (k + 1) * size] for k in range(len(cells) + 3)]
+    i, *forget, o = map(sigmoid, parts[:-1])
+    g = tanh(parts[-1])
+    c = i * g
+    for f, cell in zip(forget, cells, strict=True):
+        c = c + f * cell
+    tanh_c = tanh(c)
+    return o * tanh_c, c, concatenate(i, *forget, o, g, axis=1), tanh_c
+
+
+def _cell_facts() -> dict:
+    def shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+        a, c = metas[:2]
+        dtype = onp.result_type(*(m.dtype for m in metas))
+        return tuple(Meta(s, dtype) for s in (c.shape, c.shape, a.shape, c.shape))
+
+    def samples() -> list:
+        shapes = [[(2, 12), (2, 3)], [(3, 10), (3, 2), (3, 2)]]
+        return [(tuple(spread(*s, low=-1, high=1, seed=i) for i, s in enumerate(case)), {}) for case in shapes]
+
+    return {"shape": shape, "flops": lambda metas, params, out: 4 * metas[0].size, "samples": samples}
+
+
 # ------------------------------------------------------------------ GRU
 def _gru(x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
     gates = _project(x, w_x, b_x)
@@ -289,6 +362,7 @@ def _facts(gates: int, returns: Callable, states: int, biases: int, *cases: dict
 lstm = fused(
     "npx.lstm", _lstm, _lstm_back, _lstm_definition, main=2, **_facts(4, lambda *s: (s, s, (4, *s), s), 2, 1, {})
 )
+lstm_cell = fused("npx.lstm_cell", _cell, _cell_back, _cell_definition, main=2, **_cell_facts())
 gru = fused(
     "npx.gru",
     _gru,

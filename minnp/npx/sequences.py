@@ -30,6 +30,24 @@ def lstm(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any = None) 
     return hs, hs[-1], cs[-1]
 
 
+def lstm_cell(a: Any, *cells: Any) -> tuple[ndarray, ndarray]:
+    """One step of an LSTM, (h, c) [N, H], from the sums a [N, (3 + K) H] before its gates and K cells [N, H].
+
+    Gates i, f_1 ... f_K, o, g side by side:  c = sigmoid(a_i) tanh(a_g) + sum_k sigmoid(a_f_k) c_k;
+    h = sigmoid(a_o) tanh(c). K = 1 is the LSTM on a chain, K = 2 on a binary tree (Tai et al. 2015, equations 9-14).
+    ValueError if the shapes disagree.
+    """
+    a, cells = as_array(a), tuple(map(as_array, cells))
+    shapes = {c.shape for c in cells}
+    n, size = cells[0].shape if len(shapes) == 1 and cells[0].ndim == 2 else (0, 0)
+    if not size or a.shape != (n, (3 + len(cells)) * size):
+        raise ValueError(
+            f"lstm_cell of a {a.shape} and cells {[c.shape for c in cells]}: with K cells [N, H], a is [N, (3 + K) H]"
+        )
+    h, c, *_ = rows.lstm_cell(a, *cells)
+    return h, c
+
+
 def gru(x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple[ndarray, ndarray]:
     """A GRU layer (Cho et al. 2014, with cuDNN's reset): all outputs [T, N, H], and the last [N, H].
 

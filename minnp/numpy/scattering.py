@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as onp
 
+CHUNK = 1 << 18  # elements added at a time: their indices take 2 MB
+
 
 def is_basic(index: Any) -> bool:
     """Whether NumPy answers x[index] with a view: no array among the indices, so no element is taken twice."""
@@ -34,7 +36,10 @@ def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> None:
 
 
 def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
-    """add_at for integers that choose whole rows: one sorted sum, far faster than add.at; False for other indices."""
+    """add_at for integers that choose whole rows, element by element; False for other indices.
+
+    NumPy's add.at is fast where everything is one-dimensional, and slow for rows.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     if not all(isinstance(p, (int, onp.integer, onp.ndarray, list)) for p in parts):
         return False
@@ -45,12 +50,12 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
         return False
     rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
     added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
-    order = rows.argsort(kind="stable")
-    ranked = rows[order]
-    new = ranked[1:] != ranked[:-1]
-    if new.all():
+    if rows.size < 2 or (onp.diff(onp.sort(rows)) != 0).all():
         cells[rows] += added
-    else:
-        starts = onp.flatnonzero(onp.concatenate([[True], new]))
-        cells[ranked[starts]] += onp.add.reduceat(added[order], starts, axis=0)
+        return True
+    flat, width = buffer.reshape(-1), cells.shape[1]
+    some = max(1, CHUNK // width)
+    for start in range(0, rows.size, some):
+        index = rows[start : start + some, None] * width + onp.arange(width)
+        onp.add.at(flat, index.ravel(), added[start : start + some].ravel())
     return True

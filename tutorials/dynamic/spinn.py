@@ -4,8 +4,9 @@
 
 A shift-reduce parser keeps a stack of phrase vectors. SHIFT pushes the next word; REDUCE replaces the top two by one,
 made by a TreeLSTM; a second, small LSTM, the tracker, watches the buffer and the stack, and helps. Every sentence has a
-tree of its own, yet a batch is one array: `stack[depth, rows]` reads and writes each sentence at its own depth. Writing
-into the stack is plain NumPy, and the gradient goes through it.
+tree of its own, yet a batch is one array: a stack is a list of step numbers, and what the steps made is kept by step
+(Bowman's "thin stack"): `h[below, rows]` reads each sentence at its own place, `h[t, which] = ...` writes those that
+REDUCE. That is plain NumPy, and the gradient goes through it.
 
 A bag of words, trained on the same pairs, shows what the order of words is worth.
 """
@@ -15,8 +16,30 @@ import argparse
 import entailment
 
 import minnp.numpy as np
-from minnp import nn
+from minnp import nn, npx
 from minnp.nn import layers
+
+
+def plan(words, moves):
+    """Where everything is at each step, known before any vector is: a stack of step numbers for each sentence.
+
+    (the word at the buffer's front [steps, N], the step that made what lies below the top of the stack [steps, N], the
+    sentences that REDUCE [steps] of lists, the step that made the whole sentence [N]); -1 is an empty stack.
+    """
+    length = 2 * np.sum(words != 0, axis=1) - 1
+    steps = int(length.max())
+    belows = []
+    for sentence in moves[:, :steps].tolist():
+        stack, below = [-1, -1], []
+        for t, move in enumerate(sentence):
+            below.append(stack[-2])
+            stack[len(stack) if move == entailment.SHIFT else -2 :] = [t]
+        belows.append(below)
+    moves, going = moves[:, :steps], np.arange(steps) < length[:, None]
+    reducing = [np.flatnonzero(column) for column in ((moves == entailment.REDUCE) & going).T]
+    shifts = moves == entailment.SHIFT
+    fronts = np.minimum(np.cumsum(shifts, axis=1) - shifts, words.shape[1] - 1)
+    return fronts.T, np.array(belows).T, reducing, length - 1
 
 
 class Spinn(nn.ModelBase):
@@ -26,51 +49,37 @@ class Spinn(nn.ModelBase):
         super().__init__()
         self.hidden, self.tracking = hidden, tracking
         self.embedding = nn.Embedding(len(entailment.WORDS), vector)
-        self.leaf = nn.Linear(vector, 2 * hidden)
-        self.track = nn.Linear(3 * hidden + tracking, 4 * tracking)
+        self.leaf, self.cell = nn.Linear(vector, hidden), nn.Linear(vector, hidden)
+        self.front = nn.Linear(hidden, 4 * tracking)
+        self.track = nn.Linear(2 * hidden + tracking, 4 * tracking, bias=False)
         self.compose = nn.Linear(2 * hidden + tracking, 5 * hidden)
         remembering = np.repeat(np.array([0.0, 1.0, 1.0, 0.0, 0.0]), hidden)  # at first both children are kept
         self.compose.param_configs["b"].update(init_rule="custom", init_config={"function": lambda shape: remembering})
         self.move = nn.Linear(tracking, 2)
         self.classify = nn.Sequential(nn.Linear(4 * hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes))
 
-    def reduce(self, left, right, tracker):
-        """TreeLSTM: i, f_l, f_r, o = sigmoid, g = tanh of an affine map of (h_l, h_r, tracker);
-        c = i g + f_l c_l + f_r c_r, h = o tanh(c). Phrases are (h, c) side by side, [N, 2H]."""
-        n = self.hidden
-        a = self.compose(np.concatenate([left[:, :n], right[:, :n], tracker], axis=1))
-        gates = layers.sigmoid(a[:, : 4 * n])
-        i, fl, fr, o = (gates[:, k * n : (k + 1) * n] for k in range(4))
-        c = i * np.tanh(a[:, 4 * n :]) + fl * left[:, n:] + fr * right[:, n:]
-        return np.concatenate([o * np.tanh(c), c], axis=1)
-
     def encode(self, words, moves):
         """(sentence vectors [N, H], the tracker's scores of each move [N, 2T - 1, 2])."""
-        n, h, k = len(words), self.hidden, self.tracking
+        n, k = len(words), self.tracking
+        fronts, belows, reducing, last = plan(words, moves)
         rows = np.arange(n)
-        reducing = moves == entailment.REDUCE
-        length = 2 * np.sum(words != 0, axis=1) - 1  # how many steps each sentence takes
-        steps = int(length.max())
-        going = np.arange(moves.shape[1]) < length[:, None]
-        depth = np.cumsum(np.where(reducing, -1, 1), axis=1) * going  # of each stack after each step
-        taken = np.cumsum(~reducing, axis=1) - ~reducing  # words taken before each step
-
-        leaves = self.leaf(self.embedding(words))
-        buffer = leaves[rows, np.minimum(taken.T[:steps], words.shape[1] - 1)]  # [steps, N, 2H]: the word at its front
-        stack = np.zeros((int(depth.max()) + 2, n, 2 * h), leaves.dtype)  # with two empty places below, to look at
+        vectors = self.embedding(words)
+        leaves = self.leaf(vectors)
+        front = self.front(leaves)[rows, fronts]  # [steps, N, 4 K]: the tracker's view of the buffer
+        # What each step puts on top: a word, until a REDUCE writes over it. The last place is an empty stack.
+        empty = np.zeros((1, n, self.hidden), leaves.dtype)
+        h = np.concatenate([leaves[rows, fronts], empty])
+        c = np.concatenate([self.cell(vectors)[rows, fronts], empty])
         tracker, cell, trackers = np.zeros((n, k), leaves.dtype), np.zeros((n, k), leaves.dtype), []
-        top = np.ones(n, int)
-        for t in range(steps):
-            left, right = stack[[top - 1, top], rows]
-            seen = np.concatenate([buffer[t, :, :h], right[:, :h], left[:, :h], tracker], axis=1)
-            tracker, cell = layers.lstm_gates(self.track(seen), cell)
+        for t, (below, which) in enumerate(zip(belows, reducing)):
+            seen = np.concatenate([h[below, rows], h[t - 1], tracker], axis=1)
+            tracker, cell = npx.lstm_cell(front[t] + self.track(seen), cell)
             trackers.append(tracker)
-            top = depth[:, t] + 1  # a finished sentence, of depth 0, goes on reading and writing below its stack
-            stack[top, rows] = buffer[t]
-            which = np.flatnonzero(reducing[:, t])
             if len(which):
-                stack[top[which], which] = self.reduce(left[which], right[which], tracker[which])
-        return stack[2, :, :h], self.move(np.stack(trackers, axis=1))
+                below = below[which]
+                pair = np.concatenate([h[below, which], h[t - 1, which], tracker[which]], axis=1)
+                h[t][which], c[t][which] = npx.lstm_cell(self.compose(pair), c[below, which], c[t - 1, which])
+        return h[last, rows], self.move(np.stack(trackers, axis=1))
 
     def forward_batch(self, batch, mode):
         first, first_moves, second, second_moves = batch.data
