@@ -1,4 +1,4 @@
-"""Sphinx: `python -m sphinx -W docs docs/_build` builds the pages; -W makes every warning an error."""
+"""Sphinx: `./run docs` builds the pages; every warning is an error."""
 
 import sys
 from pathlib import Path
