@@ -16,6 +16,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
+
 from . import backends
 from .core.array import unwrap, wrap
 from .core.dispatch import bind
@@ -38,8 +40,9 @@ class CustomOp:
         self.function, self.backend = function, backend
         self.rules: dict[int | str, tuple[Callable, int | None]] = {}  # argument -> (rule, which of its results)
         self.row = Primitive(self.__name__, self._forward, vjp=self._vjp)
-        # The derivative is an operator without derivatives: it runs on concrete arrays at every level of tracing.
-        self.derivative = Primitive(f"{self.__name__}.derivative", self._backward)
+        # The derivative runs on concrete arrays at every level of tracing. All that is known of it is that it is linear
+        # in the cotangent, which is what forward mode needs.
+        self.derivative = Primitive(f"{self.__name__}.derivative", self._backward, vjp=[self._transposed])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         sources: list = []
@@ -84,6 +87,13 @@ class CustomOp:
                 f"{self.__name__}.def_grad_kw(rule, {key!r})"
             )
         return bind(self.derivative, (g, y, *leaves), {"key": key, "arguments": arguments})
+
+    def _transposed(self, h: Any, _: Any, g: Any, y: Any, *leaves: Any, **params: Any) -> Any:
+        """The derivative transposed, element by element of the result: one call of the rule for each."""
+        shape, dtype = g.shape, g.dtype
+        units = onp.eye(g.size, dtype=dtype).reshape(g.size, *shape)
+        parts = [(h * bind(self.derivative, (e, y, *leaves), params)).sum() for e in units]
+        return bind(TABLE["reshape"], (bind(TABLE["stack"], parts, {"axis": 0}),), {"shape": shape})
 
     def _backward(self, g: Any, y: Any, *leaves: Any, key: int | str, arguments: Any) -> Any:
         rule, place = self.rules[key]

@@ -103,6 +103,8 @@ def elementwise(row: Primitive, raw: list, mine: list, params: dict) -> Any:
 def _reduction(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     x, axis = raw[0], params.get("axis")
     ndim = len(x.shape) - 1
+    if not ndim:
+        return NotImplemented  # NumPy lets a number be reduced along its axis 0
     if axis is None:
         axes: Any = tuple(range(1, ndim + 1))
         if row.name in ("argmax", "argmin", "cumsum", "cumprod"):

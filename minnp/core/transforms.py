@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as onp
 
+from .. import errors
 from .array import handle, ndarray, read, wrap
 from .dispatch import bind
 from .forward import jvp
 from .gradients import LEAVES, argument_value, grad, vjp
 from .primitive import TABLE, Joint, Primitive
 from .tree import tree_flatten, tree_leaves
-from .value import Host
+from .value import Host, Tracer
 
 
 def elementwise_grad(f: Callable, argnum: Any = 0) -> Callable:
@@ -125,12 +126,18 @@ def make_ggnvp(f: Callable, g: Callable | None = None, f_argnum: int = 0) -> Cal
 
 # ------------------------------------------------------------------ functions as operators
 class _Spec:
-    """The frozen part of a call: how to rebuild its arguments from array leaves."""
+    """The frozen part of a call.
 
-    __slots__ = ("rebuild",)
+    rebuild  its arguments from array leaves
+    result   its result from array leaves, once the function has run
+    watched  whether a transformation watches its arguments
+    """
 
-    def __init__(self, rebuild: Callable) -> None:
-        self.rebuild = rebuild
+    __slots__ = ("rebuild", "result", "watched")
+
+    def __init__(self, rebuild: Callable, watched: bool) -> None:
+        self.rebuild, self.watched = rebuild, watched
+        self.result: Any = None
 
     def __repr__(self) -> str:
         return "..."
@@ -162,18 +169,21 @@ class _Call:
     def __init__(self, name: str, **facts: Any) -> None:
         self.row = Primitive(name, self.kernel, **facts)
 
-    def kernel(self, *leaves: Any, function: Callable, spec: _Spec, structure: list) -> tuple:
+    def kernel(self, *leaves: Any, function: Callable, spec: _Spec) -> tuple:
         args, kwargs = spec.rebuild([handle(v) for v in leaves])
-        values, rebuild = _outputs(function(*args, **kwargs))
-        structure[:] = [rebuild]
+        values, spec.result = _outputs(function(*args, **kwargs))
+        if spec.watched and any(type(v) is Tracer for v in values):
+            raise errors.TracedValueError(
+                f"{getattr(function, '__name__', function)!s}, under {self.row.name}, reads a traced array from "
+                "outside its arguments, which would get no gradient: pass it in as an argument, or use np.stop_gradient"
+            )
         return values
 
-    def __call__(self, function: Callable, args: tuple, kwargs: dict, **more: Any) -> Any:
+    def __call__(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         leaves, again = _split(args, kwargs)
-        structure: list = []
-        params = {"function": function, "spec": _Spec(again), "structure": structure, **more}
-        out = bind(self.row, leaves, params)
-        return structure[0]([wrap(o) for o in out])
+        spec = _Spec(again, any(type(v) is Tracer for v in leaves))
+        out = bind(self.row, leaves, {"function": function, "spec": spec})
+        return spec.result([wrap(o) for o in out])
 
 
 def _seeds(g: Any, y: Any) -> tuple:
@@ -205,7 +215,7 @@ def _pull(function: Callable, spec: _Spec, leaves: Any, g: Any) -> list:
 
 _CHECKPOINT = _Call(
     "checkpoint",
-    vjp=Joint(lambda wanted, g, y, *leaves, function, spec, structure: _pull(function, spec, leaves, _seeds(g, y))),
+    vjp=Joint(lambda wanted, g, y, *leaves, function, spec: _pull(function, spec, leaves, _seeds(g, y))),
     saves="in",
 )
 
@@ -258,12 +268,10 @@ class custom_vjp:
             args = bound.args
         return self._call(self.function, args, {})
 
-    def _pullback(
-        self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec, structure: list
-    ) -> list:
+    def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         args, _ = spec.rebuild([handle(v) for v in leaves])
         _, saved = self.forward(*args)
-        cotangents = self.backward(saved, structure[0](_seeds(g, y)))
+        cotangents = self.backward(saved, spec.result(_seeds(g, y)))
         if not isinstance(cotangents, (tuple, list)):
             cotangents = (cotangents,)
         if len(cotangents) != len(args):
@@ -305,9 +313,7 @@ class custom_jvp:
         call = _Call(self.function.__name__, jvp=None, vjp=Joint(self._pullback), saves="in")
         return call(self.function, args, {})
 
-    def _pullback(
-        self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec, structure: list
-    ) -> list:
+    def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         """The transpose of the linear map tangents -> tangent of the result."""
         args, _ = spec.rebuild([handle(v) for v in leaves])
 
