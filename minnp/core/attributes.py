@@ -15,6 +15,7 @@ from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
 from .primitive import TABLE
+from .quick import seen
 from .state import state
 from .value import Buffer, Host, Tracer, concrete
 from .writing import write
@@ -27,22 +28,23 @@ def shown(self: ndarray) -> onp.ndarray:
     return value.host() if type(value) is Buffer else value
 
 
-def _conversion(name: str, kind: type) -> Callable:
+def _conversion(name: str, kind: type, convert: Callable) -> Callable:
     def call(self: ndarray) -> Any:
         a = self._host
-        if a is None:
-            a = concretize(read(self), kind)
-        return getattr(onp.asarray(a), name)()
+        return convert(a if a is not None else onp.asarray(concretize(read(self), kind)))
 
     call.__name__ = name
     return call
 
 
 for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
-    setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind))
+    _convert = operator.index if _name == "index" else _kind
+    setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
 
 
 def _len(self: ndarray) -> int:
+    if self._host is not None:
+        return len(self._host)
     shape = self.shape
     if not shape:
         raise TypeError("len() of unsized object")
@@ -284,11 +286,16 @@ for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(FlatIterator, f"__{_name}__", _flat_comparison(getattr(operator, _name)))
 
 
+def _transposed(self: ndarray) -> ndarray:
+    a = self._host
+    return seen(a.T, (self,)) if a is not None and not state.busy else self.transpose()
+
+
 ndarray.base = property(_base)
 ndarray.real = _part("real")
 ndarray.imag = _part("imag")
 ndarray.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
-ndarray.T = property(lambda self: self.transpose(), doc=onp.ndarray.T.__doc__)
+ndarray.T = property(_transposed, doc=onp.ndarray.T.__doc__)
 ndarray.mT = property(
     lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc="View of the matrix transposed array."
 )

@@ -21,12 +21,9 @@ class Leaf:
         return f"Leaf({self.i})"
 
 
-FALLBACKS: dict[Any, Primitive] = {}
-
-
 def fallback(e: Any, values: list, options: dict) -> Any:
     """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
-    row = FALLBACKS.get(e.host)
+    row = e.row
     if row is None:
         host = e.host
 
@@ -35,7 +32,7 @@ def fallback(e: Any, values: list, options: dict) -> Any:
             return host(*args, **kwargs)
 
         kernel.host = host
-        row = FALLBACKS[e.host] = Primitive(e.name, kernel, view=True)
+        row = e.row = Primitive(e.name, kernel, view=True)
     leaves: list = []
     arguments = freeze((tuple(values), options), leaves)
     return bind(row, leaves, {"arguments": arguments})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from .public import PUBLIC, entry, invoke
+from .public import PUBLIC, foreign_entry, invoke
 
 
 def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
@@ -15,7 +15,7 @@ def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
     known = PUBLIC.get(func)
     if known is not None:
         return known(*args, **kwargs)
-    return invoke(entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
+    return invoke(foreign_entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
 
 
 def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
@@ -24,7 +24,11 @@ def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> An
         kwargs = {**kwargs, "out": out[0]}
     known = PUBLIC.get(host)
     if method == "__call__":
-        return known(*inputs, **kwargs) if known is not None else invoke(entry(host.__name__, host), inputs, kwargs)
+        return (
+            known(*inputs, **kwargs)
+            if known is not None
+            else invoke(foreign_entry(host.__name__, host), inputs, kwargs)
+        )
     if known is not None:
         return getattr(known, method)(*inputs, **kwargs)
-    return invoke(entry(f"{host.__name__}.{method}", getattr(host, method)), inputs, kwargs)
+    return invoke(foreign_entry(f"{host.__name__}.{method}", getattr(host, method)), inputs, kwargs)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import context, placed, public
-from .array import concretize, handle, ndarray, on_view, read, unwrap, wrap
+from . import context, placed
+from .array import ATOMS, concretize, handle, ndarray, on_view, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
 from .fallback import fallback
+from .host import LARGE
 from .primitive import TABLE
-from .public import PLAIN, entry, invoke, plain
+from .public import PLAIN, entry, invoke
+from .quick import plain, seen
 from .state import state
 from .value import Buffer, Host, concrete
 from .writing import write
@@ -30,14 +32,14 @@ def _method(name: str, writes: tuple = ()) -> Callable:
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         a = self._host
-        if a is not None and fast and not state.busy and a.size < public.LARGE and (not kwargs or plain(kwargs)):
+        if a is not None and fast and not state.busy and a.size < LARGE and (not kwargs or plain(kwargs)):
             for x in args:
-                if type(x) not in PLAIN:
+                if type(x) not in PLAIN and not (type(x) is tuple and ATOMS.issuperset(map(type, x))):
                     break
             else:
                 e.calls += 1
                 out = host(a, *args, **kwargs)
-                return wrap(out, (self,)) if type(out) is Host else out
+                return seen(out, (self,)) if type(out) is Host else out
         if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
             return out
         if a is None and moves and not kwargs and (out := _moved(name, self, args)) is not None:

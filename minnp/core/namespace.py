@@ -14,6 +14,7 @@ from typing import Any
 import numpy as onp
 
 from . import public
+from .quick import function
 from .ufunc import make_ufunc
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(onp.concatenate), type(onp.sum))
@@ -52,7 +53,7 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
         return public.PUBLIC.get(x) or make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
     if isinstance(x, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = public.PUBLIC.get(x)
-        return known or public.function(f"{prefix}.{name}" if prefix else name, x)
+        return known or function(f"{prefix}.{name}" if prefix else name, x)
     return x
 
 

@@ -193,19 +193,25 @@ for _op, _name in UNARY.items():
 # ------------------------------------------------------------------ indexing
 def _getitem(self: ndarray, index: Any) -> Any:
     a = self._host
-    i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
-    if a is not None and i is not None and not state.busy and (type(i) is not Host or i.size < LARGE):
-        out = a[i]
-        if type(out) is not Host:
-            return out
-        h = new(ndarray)
-        h._host = out
-        # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
-        if out.base is not None and (out.base is a or out.base is a.base):
-            h._root = self if self._root is None else self._root
+    if a is not None and not state.busy:
+        t = type(index)
+        if t is tuple:
+            i = _on_host(index)
         else:
-            h._root = None
-        return h
+            i = index._host if t is ndarray else index
+        if i is not None and (type(i) is not Host or i.size < LARGE):
+            out = a[i]
+            if type(out) is not Host:
+                return out
+            h = new(ndarray)
+            h._host = out
+            base = out.base
+            # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
+            if base is not None and (base is a or base is a.base):
+                h._root = self if self._root is None else self._root
+            else:
+                h._root = None
+            return h
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out
     return invoke(_GETITEM, (self, index), {})
@@ -215,9 +221,17 @@ def _on_host(index: tuple) -> tuple | None:
     """An index with NumPy's arrays in the place of handles; None if one of them is not on the host."""
     for x in index:
         if type(x) is ndarray:
-            hosts = tuple([x._host if type(x) is ndarray else x for x in index])
-            return None if any(h is None and x is not None for h, x in zip(hosts, index)) else hosts
-    return index
+            break
+    else:
+        return index
+    hosts = []
+    for x in index:
+        if type(x) is ndarray:
+            x = x._host
+            if x is None:
+                return None
+        hosts.append(x)
+    return tuple(hosts)
 
 
 _STATIC = {int, slice, type(None), type(...)}

@@ -7,12 +7,10 @@ it raises.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import inspect
 import sys
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +19,9 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, foreign, placed, policy, report
-from .array import ATOMS, handle, ndarray, new, on_value, read, unwrap, wrap
+from .array import ndarray, read, unwrap, wrap
 from .dispatch import DEFINITIONS
 from .fallback import fallback
-from .host import LARGE
 from .host import run as run_host
 from .primitive import TABLE
 from .state import capture, state
@@ -40,13 +37,15 @@ MISSING = object()
 
 
 class Entry:
-    """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count."""
+    """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count.
 
-    __slots__ = ("calls", "definition", "host", "name", "nin", "writes")
+    row   NumPy's callable as a row without rules, once it was needed (see fallback.py)"""
+
+    __slots__ = ("calls", "definition", "host", "name", "nin", "row", "writes")
 
     def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
         self.name, self.host, self.definition, self.writes = name, host, definition, writes
-        self.calls = 0
+        self.calls, self.row = 0, None
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
@@ -74,6 +73,16 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
     return found
 
 
+def foreign_entry(name: str, host: Callable) -> Entry:
+    """The entry of a callable that may not be NumPy's own, such as frompyfunc's; of each name, the last is kept."""
+    found = ENTRIES.get(host)
+    if found is None:
+        found = report.HOST_CALLS.get(name)
+        if found is None or found.host is not host:
+            found = report.HOST_CALLS[name] = Entry(name, host, DEFINITIONS.get(host) or ufunc_definition(host))
+    return found
+
+
 # ------------------------------------------------------------------ the general path
 def _on_place(a: Any) -> bool:
     """Whether an argument is known to live on a place, and nothing watches."""
@@ -85,7 +94,9 @@ def _on_place(a: Any) -> bool:
     )
 
 
-OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
+OF_ARRAYS = {onp.asarray, onp.asanyarray}
+OF_SHAPES = {onp.zeros, onp.ones, onp.empty, onp.arange}
+OF_OBJECTS = {onp.array, *OF_ARRAYS}
 
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
@@ -133,8 +144,8 @@ def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:
     written = [values[i] for i in e.writes if i < len(values)]
     out = options.get("out")
     written += out if type(out) is tuple else (out,)
-    if e.nin is not None:
-        written += values[e.nin :]
+    place = out_place(e.name)[0] if e.nin is None else e.nin
+    written += values[place : place + 1] if e.nin is None else values[place:]
     for w in written:
         if isinstance(w, Host):
             release(w)
@@ -148,7 +159,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     elif e.nin is not None and len(args) > e.nin:
         args, out = args[: e.nin], args[e.nin :]
     else:
-        place, after = _out_place(e.name)
+        place, after = out_place(e.name)
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
@@ -179,7 +190,7 @@ _OUT_PLACES: dict[str, tuple[int, tuple]] = {
 
 
 @functools.cache
-def _out_place(name: str) -> tuple[int, tuple]:
+def out_place(name: str) -> tuple[int, tuple]:
     """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
     last = name.removeprefix("ndarray.").rpartition(".")[2]
     if last in _OUT_PLACES:
@@ -263,128 +274,3 @@ def operand(x: Any) -> Any:
     sources: list = []
     value = unwrap(x, sources)
     return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)
-
-
-# ------------------------------------------------------------------ fast paths
-def held(x: list | tuple) -> Any:
-    """A flat list or tuple with the host arrays its handles hold; None where a member needs the general path."""
-    if ATOMS.issuperset(map(type, x)):
-        return x
-    out = []
-    for e in x:
-        t = type(e)
-        if t is ndarray:
-            e = e._host
-            if e is None or e.size >= LARGE:
-                return None
-        elif t not in PLAIN:
-            return None
-        out.append(e)
-    return out if type(x) is list else tuple(out)
-
-
-def plain(options: dict) -> bool:
-    """Whether keyword arguments hold no handle, and nothing that needs the general path."""
-    for v in options.values():
-        if type(v) not in PLAIN and not (type(v) is tuple and ATOMS.issuperset(map(type, v))):
-            return False
-    return "out" not in options and "device" not in options and options.get("dtype") is not object
-
-
-def function(name: str, host: Callable) -> Callable:
-    """The public function for a NumPy callable."""
-    e = entry(name, host)
-    simple, reduces = not e.writes, name in placed.REDUCTIONS
-
-    def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not state.busy and simple and (not kwargs or plain(kwargs)):
-            values = []
-            for a in args:
-                t = type(a)
-                if t is ndarray:
-                    a = a._host
-                    if a is None:
-                        if reduces and not kwargs and len(args) == 1:
-                            return on_value(TABLE[name], args[0])
-                        if kwargs or (reduces and type(args[0]._value) is Buffer):
-                            break
-                        if e.definition is not None and (len(args) < 3 or len(args) <= _out_place(e.name)[0]):
-                            return as_handles(e.definition(*args))
-                        break
-                    if a.size >= LARGE:
-                        break
-                elif t is list or t is tuple:
-                    a = held(a)
-                    if a is None:
-                        break
-                elif t not in PLAIN:
-                    break
-                values.append(a)
-            else:
-                if e.nin is None or len(values) == e.nin:
-                    e.calls += 1
-                    out = host(*values, **kwargs)
-                    if type(out) is Host and out.base is None:
-                        for a in args:
-                            if type(a) is ndarray and a._host is out:
-                                return a
-                        h = new(ndarray)
-                        h._host, h._root = out, None
-                        return h
-                    if type(out) in NUMBERS:
-                        return out
-                    members = [x for a in args for x in (a if type(a) in (list, tuple) else (a,))]
-                    return wrap(out, [x for x in members if type(x) is ndarray])
-        if reduces and args and type(args[0]) is ndarray and args[0]._host is None:
-            x = args[0]._value if args[0]._root is None else read(args[0])
-            if type(x) is Buffer and (out := placed.reduction(name, x, args[1:], kwargs)) is not None:
-                return handle(out)
-        return invoke(e, args, kwargs)
-
-    return finish(call, name, host)
-
-
-class Home:
-    """What a public function is bound to. A bound method, unlike a function, is not bound again by a class whose
-    attribute it becomes: `class Layer: activation = np.tanh` works, as it does with NumPy's builtins and ufuncs."""
-
-    __slots__ = ("address", "host")
-
-    def __init__(self, call: Callable, host: Any) -> None:
-        self.address, self.host = (call.__module__, call.__qualname__), host
-
-    def __repr__(self) -> str:
-        return repr(self.host)
-
-    def __getattr__(self, name: str) -> Any:
-        if name != self.address[1]:
-            raise AttributeError(name)
-        return getattr(importlib.import_module(self.address[0]), name)
-
-    def __reduce__(self) -> tuple:
-        return _home, (*self.address, self.host)
-
-
-def _home(module: str, name: str, host: Any) -> Home:
-    getattr(importlib.import_module(module), name)  # which makes it
-    return PUBLIC[host].__self__
-
-
-def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
-    """The public function made of `call`, which takes its home first, with NumPy's name, text and signature."""
-    call.__name__ = name.rpartition(".")[2]
-    call.__qualname__ = call.__name__
-    call.__module__ = "minnp.numpy" if "." not in name else "minnp.numpy." + name.rpartition(".")[0]
-    call.__doc__ = getattr(host, "__doc__", None)
-    call.__wrapped__ = host
-    with contextlib.suppress(ValueError):  # a builtin may have none
-        signature = inspect.signature(host)
-        parameters = [_HOME, *signature.parameters.values()]
-        if host in context.CREATION and "device" not in signature.parameters:  # NumPy 1.26
-            parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
-        call.__signature__ = signature.replace(parameters=parameters)
-    PUBLIC[host] = public = types.MethodType(call, Home(call, host) if home is None else home)
-    return public
-
-
-_HOME = inspect.Parameter("home", inspect.Parameter.POSITIONAL_ONLY)

@@ -14,7 +14,8 @@ from .host import MEDIUM
 from .host import binary as large_binary
 from .host import unary as large_unary
 from .primitive import TABLE
-from .public import MISSING, NUMBERS, Entry, entry, finish, function, invoke
+from .public import MISSING, NUMBERS, Entry, entry, invoke
+from .quick import finish, function, quick
 from .state import state
 from .value import Buffer, Host
 
@@ -125,14 +126,7 @@ def make_ufunc(name: str, host: onp.ufunc) -> Callable:
             continue
         e = entry(f"{name}.{method}", bound, writes=(0,) if method == "at" else ())
         e.definition = _ufunc_method(call, method, e)
-        setattr(facts, method, finish(_general(e), f"{name}.{method}", bound, call))
-    return call
-
-
-def _general(e: Entry) -> Callable:
-    def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return invoke(e, args, kwargs)
-
+        setattr(facts, method, finish(quick(e), f"{name}.{method}", bound, call))
     return call
 
 

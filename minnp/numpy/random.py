@@ -16,7 +16,7 @@ from ..core.context import seed as _seed_places
 from ..core.dispatch import DEFINITIONS
 from ..core.namespace import lazy as _lazy
 from ..core.public import WRITERS, entry, invoke
-from ..core.public import function as _function
+from ..core.quick import function as _function
 from ..core.writing import write
 from .arguments import plain
 

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import stats as _scipy
 
 from ..core.namespace import lazy as _lazy
-from ..core.public import function as _function
+from ..core.quick import function as _function
 from . import distributions as _distributions  # noqa: F401  (definitions)
 
 

@@ -1,0 +1,204 @@
+"""The short way of public functions: small arrays on the host go straight to NumPy.
+
+What is traced, placed, large or nested takes the general path, `public.invoke`. Every name here that a small call meets
+costs its ten elements a few per cent, so the shapes of calls are told apart once, when a function is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import context, placed
+from .array import ATOMS, handle, ndarray, new, on_value, read, wrap
+from .host import LARGE
+from .primitive import TABLE
+from .public import MISSING, NUMBERS, OF_ARRAYS, OF_SHAPES, PLAIN, PUBLIC, Entry, as_handles, entry, invoke, out_place
+from .state import state
+from .value import Buffer, Host
+
+
+def held(x: list | tuple) -> Any:
+    """A flat list or tuple with the host arrays its handles hold; None where a member needs the general path."""
+    if ATOMS.issuperset(map(type, x)):
+        return x
+    out = []
+    for e in x:
+        t = type(e)
+        if t is ndarray:
+            e = e._host
+            if e is None or e.size >= LARGE:
+                return None
+        elif t not in PLAIN:
+            return None
+        out.append(e)
+    return out if type(x) is list else tuple(out)
+
+
+def plain(options: dict) -> bool:
+    """Whether keyword arguments hold no handle, and nothing that needs the general path."""
+    for v in options.values():
+        if type(v) not in PLAIN and not (type(v) is tuple and ATOMS.issuperset(map(type, v))):
+            return False
+    return "out" not in options and "device" not in options and options.get("dtype") is not object
+
+
+def function(name: str, host: Callable) -> Callable:
+    """The public function for a NumPy callable."""
+    e = entry(name, host)
+    kind = returned if host in OF_ARRAYS else made if host in OF_SHAPES else quick
+    return finish(kind(e), name, host)
+
+
+def quick(e: Entry) -> Callable:
+    """An entry as a function (home, *args, **kwargs): small host arrays go straight to NumPy, the rest to `invoke`."""
+    # NumPy's function without its search for __array_function__: the arguments are arrays of its own
+    host, name = getattr(e.host, "_implementation", e.host), e.name
+    nin, simple, reduces = e.nin, not e.writes, name in placed.REDUCTIONS
+
+    def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not state.busy and (simple or not state.tapes) and (not kwargs or plain(kwargs)):
+            values = []
+            for a in args:
+                t = type(a)
+                if t is ndarray:
+                    a = a._host
+                    if a is None:
+                        if reduces and not kwargs and len(args) == 1:
+                            return on_value(TABLE[name], args[0])
+                        if kwargs or (reduces and type(args[0]._value) is Buffer):
+                            break
+                        if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
+                            return as_handles(e.definition(*args))
+                        break
+                    if a.size >= LARGE:
+                        break
+                elif t is list or t is tuple:
+                    a = held(a)
+                    if a is None:
+                        break
+                elif t not in PLAIN:
+                    break
+                values.append(a)
+            else:
+                if (nin is None or len(values) == nin) and (
+                    not state.tapes or len(args) < 3 or len(args) <= out_place(name)[0]
+                ):
+                    e.calls += 1
+                    out = host(*values, **kwargs)
+                    if type(out) is Host:
+                        return seen(out, args)
+                    return out if type(out) in NUMBERS else wrap(out, handles_in(args))
+        if reduces and args and type(args[0]) is ndarray and args[0]._host is None:
+            x = args[0]._value if args[0]._root is None else read(args[0])
+            if type(x) is Buffer and (out := placed.reduction(name, x, args[1:], kwargs)) is not None:
+                return handle(out)
+        return invoke(e, args, kwargs)
+
+    return call
+
+
+def made(e: Entry) -> Callable:
+    """An entry that makes an array out of a number or a shape."""
+    other, host = quick(e), getattr(e.host, "_implementation", e.host)
+
+    def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if (type(a) is int or type(a) is tuple) and not (args or kwargs or state.busy):
+            e.calls += 1
+            h = new(ndarray)
+            h._host = host(a)
+            h._root = None
+            return h
+        return other(home, *args, **kwargs) if a is MISSING else other(home, a, *args, **kwargs)
+
+    return call
+
+
+def seen(out: Host, args: tuple) -> ndarray:
+    """The handle of a host array that a call made of these arguments: one of them, a view of one, or a new one."""
+    base = out.base
+    for s in args:
+        if type(s) is ndarray:
+            a = s._host
+            if out is a:
+                return s
+            if base is not None and (base is a or base is a.base):
+                h = new(ndarray)
+                h._host = out
+                h._root = s if s._root is None else s._root
+                return h
+    if base is not None:
+        return wrap(out, handles_in(args))
+    h = new(ndarray)
+    h._host = out
+    h._root = None
+    return h
+
+
+def handles_in(args: tuple) -> list:
+    """The handles among arguments, and in the lists and tuples among them."""
+    members = [x for a in args for x in (a if type(a) in (list, tuple) else (a,))]
+    return [x for x in members if type(x) is ndarray]
+
+
+def returned(e: Entry) -> Callable:
+    """An entry that returns an array of ours as it is."""
+    other = quick(e)
+
+    def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is ndarray and a._host is not None and not (args or kwargs or state.busy):
+            e.calls += 1
+            return a
+        return other(home, *args, **kwargs) if a is MISSING else other(home, a, *args, **kwargs)
+
+    return call
+
+
+class Home:
+    """What a public function is bound to. A bound method, unlike a function, is not bound again by a class whose
+    attribute it becomes: `class Layer: activation = np.tanh` works, as it does with NumPy's builtins and ufuncs."""
+
+    __slots__ = ("address", "host")
+
+    def __init__(self, call: Callable, host: Any) -> None:
+        self.address, self.host = (call.__module__, call.__qualname__), host
+
+    def __repr__(self) -> str:
+        return repr(self.host)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != self.address[1]:
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.address[0]), name)
+
+    def __reduce__(self) -> tuple:
+        return _home, (*self.address, self.host)
+
+
+def _home(module: str, name: str, host: Any) -> Home:
+    getattr(importlib.import_module(module), name)  # which makes it
+    return PUBLIC[host].__self__
+
+
+def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
+    """The public function made of `call`, which takes its home first, with NumPy's name, text and signature."""
+    call.__name__ = name.rpartition(".")[2]
+    call.__qualname__ = call.__name__
+    call.__module__ = "minnp.numpy" if "." not in name else "minnp.numpy." + name.rpartition(".")[0]
+    call.__doc__ = getattr(host, "__doc__", None)
+    call.__wrapped__ = host
+    with contextlib.suppress(ValueError):  # a builtin may have none
+        signature = inspect.signature(host)
+        parameters = [_HOME, *signature.parameters.values()]
+        if host in context.CREATION and "device" not in signature.parameters:  # NumPy 1.26
+            parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
+        call.__signature__ = signature.replace(parameters=parameters)
+    PUBLIC[host] = public = types.MethodType(call, Home(call, host) if home is None else home)
+    return public
+
+
+_HOME = inspect.Parameter("home", inspect.Parameter.POSITIONAL_ONLY)
