@@ -22,9 +22,9 @@ from .convolutions import _samples as conv_samples
 ACTIVATIONS = ("", "relu")
 
 
-def check_activation(activation: str) -> None:
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation={activation!r}: choose from {', '.join(map(repr, ACTIVATIONS))}")
+def check_activation(activation: str, known: Sequence[str] = ACTIVATIONS) -> None:
+    if activation not in known:
+        raise ValueError(f"activation={activation!r}: choose from {', '.join(map(repr, known))}")
 
 
 def along_channels(b: Any, ndim: int) -> Any:

@@ -18,12 +18,15 @@ import numpy as onp
 from ..core.host.fused import LARGEST, cast, fuse
 from ..core.primitive import Meta, per_element, primitive
 from ..numpy.facts import from_cost
+from .activations import elu
 from .convolutions import Sizes, _conv, _conv_shape, _cost
 from .convolutions import _samples as conv_samples
+from .functions import SELU_ALPHA, SELU_SCALE
 from .inference import along_channels, check_activation
 
 EXACT = 2**24 // (255 * 128)  # products of a uint8 and an int8 that float32 adds up without rounding
 FLOAT = onp.dtype("float32")
+ACTIVATIONS = ("", "relu", "selu")
 
 
 # ------------------------------------------------------------------ kernels
@@ -76,11 +79,13 @@ def _dequantize(q: Any, scale: float, zero_point: int) -> onp.ndarray:
 
 def _finish(sums: onp.ndarray, scales: onp.ndarray, bias: Any, activation: str) -> onp.ndarray:
     """Exact sums as real numbers: times scales, plus the bias, through the activation."""
-    check_activation(activation)
+    check_activation(activation, ACTIVATIONS)
     y = sums.astype(FLOAT)
     y *= scales
     if bias is not None:
         y += bias
+    if activation == "selu":
+        return onp.multiply(elu.numpy(y, alpha=SELU_ALPHA), FLOAT.type(SELU_SCALE))
     return onp.maximum(y, 0, out=y) if activation else y
 
 
@@ -126,6 +131,7 @@ def _linear_samples() -> list:
     return [
         ((q, *_weights(r, (5, 700))), {**params, "activation": "relu"}),
         ((q[:, :16], *_weights(r, (3, 16))[:2]), params),
+        ((q[:, :9], *_weights(r, (2, 9))), {**params, "activation": "selu"}),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as onp
@@ -121,9 +121,12 @@ def exactly(x: Tensor) -> Tensor:
 
 def finished(sums: Tensor, scales: Tensor, bias: Tensor | None, activation: str) -> Tensor:
     y = sums.float() * scales
-    if bias is not None:
-        y = y + bias
-    return y.relu_() if activation else y
+    return activated(y if bias is None else y + bias, activation)
+
+
+def activated(y: Tensor, activation: str) -> Tensor:
+    """In place."""
+    return torch.selu_(y) if activation == "selu" else y.relu_() if activation else y
 
 
 @kernel("npx.quantize")
@@ -147,7 +150,6 @@ def integers(q: Any, w: Any, *rest: Any) -> tuple:
 def quantized_linear(
     q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = ""
 ) -> Tensor:
-    word(activation)
     rows = q.reshape(-1, q.shape[-1])
     n, k = rows.shape
     if q.is_cuda and n > 16 and not k % 8 and not w.shape[0] % 8:  # what the integer tensor cores take
@@ -164,11 +166,21 @@ def quantized_conv(
     q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = "",
     stride: Any, pad: Any, dilate: Any, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    word(activation)
     sums = CONV[q.ndim - 3](exactly(q) - zero_point, exactly(w), None, stride, pad, dilate, groups)
     shape = (-1,) + (1,) * (q.ndim - 2)
     scales = (w_scale * float(onp.float32(scale))).reshape(shape)
     return finished(sums, scales, bias[0].reshape(shape) if bias else None, activation)
+
+
+@cache
+def sums_exactly() -> bool:
+    """Whether oneDNN adds products of 8-bit integers without saturating, which it does on processors without the
+    instructions for them (AVX512-VNNI, AVX-VNNI, AMX; on ARM, the dot product)."""
+    q, w = torch.full((2, 64), 255, dtype=torch.uint8), torch.full((2, 64), 127, dtype=torch.int8)
+    weight = torch.ops.onednn.qlinear_prepack(w, [2, 64])
+    one, none = torch.ones(2), torch.zeros(2, dtype=torch.int32)
+    y = torch.ops.onednn.qlinear_pointwise(q, 1.0, 0, weight, one, none, None, 1.0, 0, torch.float32, "none", [], "")
+    return bool((y == 64 * 255 * 127).all())
 
 
 def none_or(bias: tuple) -> Tensor | None:
@@ -184,7 +196,7 @@ def quantized_linear_on_host(
     q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = ""
 ) -> Tensor:
     onednn = getattr(torch.ops.onednn, "qlinear_pointwise", None)
-    if onednn is None or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
+    if onednn is None or not sums_exactly() or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
         rest = map(borrowed, (q, w, w_scale, *bias))
         return quantized_linear(*rest, scale=scale, zero_point=zero_point, activation=activation)
     rows = borrowed(q).reshape(-1, q.shape[-1])
@@ -192,8 +204,9 @@ def quantized_linear_on_host(
     weight = prepared(w, shape[0], lambda t: torch.ops.onednn.qlinear_prepack(t.contiguous(), shape))
     y = onednn(
         rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias), 1.0, 0, torch.float32,
-        word(activation), [], "",
+        "relu" if activation == "relu" else "none", [], "",
     )  # fmt: skip
+    y = torch.selu_(y) if activation == "selu" else y
     return y.reshape(*q.shape[:-1], w.shape[0])
 
 
@@ -204,7 +217,7 @@ def quantized_conv_on_host(
 ) -> Tensor:  # fmt: skip
     onednn = getattr(torch.ops.onednn, "qconv_pointwise", None)
     where = (list(stride), list(pad), list(dilate), groups)
-    if onednn is None or q.ndim != 4 or q.dtype != onp.uint8:
+    if onednn is None or not sums_exactly() or q.ndim != 4 or activation == "selu" or q.dtype != onp.uint8:
         params = dict(zip(("stride", "pad", "dilate", "groups"), where, strict=True))
         rest = map(borrowed, (q, w, w_scale, *bias))
         return quantized_conv(*rest, scale=scale, zero_point=zero_point, activation=activation, **params)

@@ -11,12 +11,16 @@ from .drawing import draw
 from .folding import fold_convolutions
 from .fusion import fuse_elementwise
 from .memory import memory, plan_buffers
+from .quantization import Observer, calibrate, convert, observe, quantize
 from .shapes import propagate_shapes
 from .simplification import simplify
 
 __all__ = [
+    "Observer",
     "bytes_moved",
+    "calibrate",
     "common_subexpressions",
+    "convert",
     "cost",
     "dead_code",
     "draw",
@@ -25,9 +29,11 @@ __all__ = [
     "fold_convolutions",
     "fuse_elementwise",
     "memory",
+    "observe",
     "optimize",
     "plan_buffers",
     "propagate_shapes",
+    "quantize",
     "simplify",
 ]
 

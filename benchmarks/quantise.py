@@ -1,0 +1,162 @@
+"""DeepRecommender's autoencoder in 8-bit integers, beside float32.
+
+    python benchmarks/quantise.py [--items 17768] [--batch 256] [--repeat 20] [--steps 30] [--threads 2]
+
+n-512-512-1024-512-512-n with SELU after every layer (Kuchaiev and Ginsburg 2017), n = 17,768 items. The data is made:
+users and items have 16 hidden factors, each user has rated 1 % of the items from 1 to 5. The network is trained for a
+few steps on it, calibrated on other users, and judged on ratings it was not shown. Alternating in one process:
+  float32 numpy   the captured graph by minnp's default policy
+  float32 torch   the captured graph under prefer_torch: every operation through MKL and oneDNN
+  torch eager     the same network in torch: functional.linear and selu
+  int8            fx.quantize of the graph, a scale for each channel, and for each tensor
+With one thread, times are of the processor, which other programs on the machine disturb least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import minnp
+import minnp.numpy as np
+from minnp import fx, nn, npx, value_and_grad
+
+HIDDEN = (512, 512, 1024, 512, 512)
+
+
+def selu(x: Any) -> Any:
+    return npx.leaky_relu(x, act_type="selu")
+
+
+def autoencoder(items: int) -> Any:
+    sizes = (items, *HIDDEN, items)
+    layers: list = []
+    for inputs, outputs in itertools.pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs, init_rule="xavier"), selu]
+    return nn.Sequential(*layers).init(0)
+
+
+class Ratings:
+    """Users with hidden tastes: `draw(n)` gives what they are asked with [n, items] and what they said elsewhere."""
+
+    def __init__(self, items: int) -> None:
+        self.random = numpy.random.default_rng(0)
+        self.items = self.random.normal(size=(16, items)).astype("f4") / 4
+
+    def draw(self, n: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+        tastes = self.random.normal(size=(n, 16)).astype("f4")
+        scores = numpy.clip(numpy.rint(3 + 1.2 * (tastes @ self.items)), 1, 5).astype("f4")
+        chance = self.random.random(scores.shape, numpy.float32)
+        return numpy.where(chance < 0.01, scores, 0), numpy.where(chance > 0.99, scores, 0)
+
+
+def train(model: Any, ratings: Ratings, steps: int) -> None:
+    """Adam on the squared error of the ratings that were asked with, and of those elsewhere."""
+    names = list(model.tree())
+    values = [model.tree()[name] for name in names]
+    first, second = ([np.zeros(v.shape, v.dtype) for v in values] for _ in range(2))
+
+    def loss(values: list, x: Any, wanted: Any) -> Any:
+        y = x
+        for w, b in zip(values[::2], values[1::2], strict=True):
+            y = selu(y @ w + b)
+        return np.sum((y - wanted) ** 2 * (wanted > 0)) / np.sum(wanted > 0)
+
+    for step in range(1, steps + 1):
+        asked, elsewhere = ratings.draw(128)
+        _, grads = value_and_grad(loss)(values, np.array(asked), np.array(asked + elsewhere))
+        for v, g, m, s in zip(values, grads, first, second, strict=True):
+            m += 0.1 * (g - m)
+            s += 0.001 * (g * g - s)
+            v -= (1e-3 / (1 - 0.9**step)) * m / (np.sqrt(s / (1 - 0.999**step)) + 1e-8)
+
+
+def in_torch(model: Any) -> Callable:
+    import torch
+    from torch.nn import functional
+
+    layers = [
+        (torch.tensor(numpy.array(s.params["w"]).T.copy()), torch.tensor(numpy.array(s.params["b"])))
+        for s in model.steps
+        if isinstance(s, nn.Linear)
+    ]
+
+    def run(x: Any) -> Any:
+        with torch.no_grad():
+            y = torch.from_numpy(x)
+            for w, b in layers:
+                y = functional.selu(functional.linear(y, w, b), inplace=True)
+            return y.numpy()
+
+    return run
+
+
+def under(policy: str, f: Callable) -> Callable:
+    def run(x: Any) -> Any:
+        with minnp.policy(policy):
+            return f(x)
+
+    return run
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, value in {"items": 17768, "batch": 256, "repeat": 20, "steps": 30, "threads": os.cpu_count()}.items():
+        options.add_argument(f"--{name}", type=int, default=value)
+    given = options.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        raise SystemExit("this benchmark needs torch: pip install 'minnp[torch]'")
+    import torch
+
+    torch.set_num_threads(given.threads)
+    minnp.set_num_threads(given.threads)
+    clock = time.thread_time if given.threads == 1 else time.perf_counter
+    ratings, model = Ratings(given.items), autoencoder(given.items)
+    with minnp.policy("prefer_torch"):
+        train(model, ratings, given.steps)
+    x, wanted = ratings.draw(given.batch)
+    gm = fx.capture(lambda x: model(x), x)
+    batches = [ratings.draw(given.batch)[0] for _ in range(4)]
+    integers = {
+        f"int8 per {word}": fx.GraphModule(gm, fx.quantize(gm.graph.copy(), batches, per_channel=word == "channel"))
+        for word in ("channel", "tensor")
+    }
+    contestants = {
+        "float32 numpy": gm,
+        "float32 torch": under("prefer_torch", gm),
+        "torch eager": in_torch(model),
+        **{name: under("prefer_torch", f) for name, f in integers.items()},
+    }
+    print(f"minnp {minnp.__version__}, numpy {numpy.__version__}, torch {torch.__version__}, {given.threads} threads, "
+          f"load {os.getloadavg()[0]:.1f}; {fx.flops(gm.graph) / 1e9:.1f} GFLOP")  # fmt: skip
+    exact = numpy.asarray(gm(x))
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for i in range(given.repeat + 2):
+        for name, run in contestants.items():
+            start = clock()
+            run(x)
+            if i > 1:
+                times[name].append(clock() - start)
+    print(f"{'':18}{'median ms':>10}{'quartiles':>18}{'x float torch':>14}{'x float numpy':>14}"
+          f"{'rmse':>9}{'differs by':>11}")  # fmt: skip
+    middle = {name: statistics.median(seconds) for name, seconds in times.items()}
+    for name, run in contestants.items():
+        y = numpy.asarray(run(x))
+        rmse = numpy.sqrt(numpy.mean((y - wanted)[wanted > 0] ** 2))
+        differs = numpy.sqrt(numpy.mean((y - exact) ** 2) / numpy.mean(exact**2))
+        low, _, high = (1e3 * q for q in statistics.quantiles(times[name], n=4))
+        spread = f"{low:.1f} - {high:.1f}"
+        print(f"{name:18}{1e3 * middle[name]:10.1f}{spread:>18}{middle['float32 torch'] / middle[name]:14.2f}"
+              f"{middle['float32 numpy'] / middle[name]:14.2f}{rmse:9.4f}{differs:11.2%}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

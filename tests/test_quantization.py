@@ -1,0 +1,151 @@
+"""Networks in 8-bit integers: what is converted, and how far the results are from float32."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import backends, fx, nn, npx
+from minnp.core.node import target_name
+
+R = onp.random.default_rng(0)
+BATCHES = [R.normal(size=(32, 20)).astype("f4") for _ in range(4)]
+IMAGES = [R.normal(size=(4, 3, 8, 8)).astype("f4") for _ in range(4)]
+
+
+def selu(x: Any) -> Any:
+    return npx.leaky_relu(x, act_type="selu")
+
+
+def dense() -> Any:
+    layers = [nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 48), selu, nn.Linear(48, 10, bias=False)]
+    return nn.Sequential(*layers).init(0)
+
+
+def convnet() -> Any:
+    layers = [nn.Conv2D(3, 16, 3, pad="same"), nn.BatchNorm(16), nn.ReLU(), nn.Conv2D(16, 8, 3, groups=2), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(8 * 36, 10)).init(0)
+
+
+def captured(model: Any, x: Any, fold: bool = False) -> fx.GraphModule:
+    gm = fx.capture(lambda x: model(x, mode="test"), x)
+    return fx.GraphModule(gm, fx.fold_convolutions(gm.graph.copy())) if fold else gm
+
+
+def quantized(gm: fx.GraphModule, batches: Any, **options: Any) -> fx.GraphModule:
+    return fx.GraphModule(gm, fx.quantize(gm.graph.copy(), batches, **options))
+
+
+def calls(gm: fx.GraphModule) -> list[str]:
+    return [target_name(n.target) for n in gm.graph.nodes if n.op == "call_function"]
+
+
+def error(got: Any, want: Any) -> float:
+    """The root mean square of the difference, of that of what is wanted."""
+    got, want = onp.asarray(got), onp.asarray(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    return float(onp.sqrt(onp.mean((got - want) ** 2) / onp.mean(want**2)))
+
+
+@pytest.mark.parametrize("policy", ["auto", "only_numpy"])
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_a_dense_network_in_integers(per_channel: bool, policy: str) -> None:
+    model = dense()
+    gm = captured(model, BATCHES[0])
+    small = quantized(gm, BATCHES, per_channel=per_channel)
+    layer = ["npx.quantize", "npx.quantized_linear"]
+    assert calls(small) == layer * 3
+    assert [n.kwargs["activation"] for n in small.graph.nodes if "activation" in n.kwargs] == ["relu", "selu", ""]
+    with minnp.policy(policy):
+        assert 1e-4 < error(small(BATCHES[0]), model(BATCHES[0], mode="test")) < 0.02
+    weights = [n.meta["constant"].dtype for n in small.graph.find_nodes(op="get_attr")]
+    assert weights.count("int8") == 3
+
+
+@pytest.mark.parametrize("fold", [True, False])
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_a_convolutional_network_in_integers(per_channel: bool, fold: bool) -> None:
+    model = convnet()
+    gm = captured(model, IMAGES[0], fold)
+    small = quantized(gm, IMAGES, per_channel=per_channel)
+    assert calls(small).count("npx.quantized_conv") == 2 and calls(small).count("npx.quantized_linear") == 1
+    assert ("multiply" in calls(small)) == (not fold)
+    assert 1e-4 < error(small(IMAGES[1]), model(IMAGES[1], mode="test")) < 0.03
+
+
+def test_a_scale_for_each_channel_is_worth_it_where_channels_differ() -> None:
+    w = R.normal(size=(20, 8)).astype("f4") * onp.logspace(-2, 1, 8, dtype="f4")
+    matrix = np.array(w)
+    model = lambda x: x @ matrix
+    gm = fx.capture(model, BATCHES[0])
+    channels = lambda y: onp.asarray(y) / onp.logspace(-2, 1, 8)
+    errors = [
+        error(channels(quantized(gm, BATCHES, per_channel=each)(BATCHES[0])), channels(model(np.array(BATCHES[0]))))
+        for each in (True, False)
+    ]
+    assert errors[0] < 0.01 < 0.1 < errors[1]
+
+
+def test_one_value_is_quantised_once_for_all_that_read_it() -> None:
+    u, v = (np.array(R.normal(size=(20, 8)).astype("f4")) for _ in range(2))
+    small = quantized(fx.capture(lambda x: np.tanh(x @ u) * (x @ v + 1.0), BATCHES[0]), BATCHES)
+    assert calls(small).count("npx.quantize") == 1 and calls(small).count("npx.quantized_linear") == 2
+
+
+def test_residual_sums_stay_in_floating_point() -> None:
+    w = np.array(R.normal(size=(3, 3, 3, 3)).astype("f4"))
+    f = lambda x: npx.relu(npx.convolution(x, w, pad=1) + x)
+    gm = fx.capture(f, IMAGES[0])
+    folded = fx.GraphModule(gm, fx.fold_convolutions(gm.graph.copy()))
+    assert calls(folded) == ["npx.conv_act"]
+    small = quantized(folded, IMAGES)
+    assert calls(small) == ["npx.quantize", "npx.quantized_conv", "add", "npx.relu"]
+    assert error(small(IMAGES[0]), f(np.array(IMAGES[0]))) < 0.02
+
+
+def test_the_three_steps_and_observers_by_calling_the_module() -> None:
+    gm = captured(dense(), BATCHES[0])
+    observed = fx.GraphModule(gm, fx.observe(gm.graph.copy(), partial(fx.Observer, percentile=99.9)))
+    with pytest.raises(ValueError, match="nothing has been observed before matmul: run calibrate"):
+        fx.convert(observed.graph.copy())
+    for batch in BATCHES:
+        observed(batch)
+    seen = [n.args[1] for n in observed.graph.nodes if target_name(n.target) == "record"]
+    assert [o.seen for o in seen] == [4, 4, 4] and seen[0].high < max(b.max() for b in BATCHES)
+    assert "observer of 4 arrays" in repr(seen[0])
+    small = fx.GraphModule(gm, fx.convert(observed.graph.copy()))
+    assert error(small(BATCHES[0]), gm(BATCHES[0])) < 0.05
+
+
+def test_only_some_layers() -> None:
+    gm = captured(dense(), BATCHES[0])
+    small = quantized(gm, BATCHES, only=lambda n: n.meta["value"].shape[-1] == 64)
+    assert calls(small).count("npx.quantized_linear") == 1 and calls(small).count("matmul") == 2
+
+
+def test_the_range_covers_zero_and_its_ends() -> None:
+    observer = fx.Observer()
+    observer.show(onp.array([2.0, 6.0]))
+    assert observer.affine() == (6 / 255, 0)
+    observer.show(onp.array([-2.0, 1.0]))
+    scale, zero = observer.affine()
+    assert (scale, zero) == (8 / 255, 64)
+    assert fx.Observer().affine() == (1.0, 0)
+    with pytest.raises(ValueError, match="percentile=40"):
+        fx.Observer(40)
+
+
+@pytest.mark.skipif("torch" not in backends.installed(), reason="needs torch")
+def test_numpys_integers_and_torchs_give_the_same() -> None:
+    gm = captured(convnet(), IMAGES[0], fold=True)
+    small = quantized(gm, IMAGES)
+    with minnp.policy("only_numpy"):
+        want = onp.asarray(small(IMAGES[0]))
+    with minnp.policy("prefer_torch"):
+        for _ in range(2):
+            assert error(small(IMAGES[0]), want) < 2e-3  # a value between two integers may go to either
