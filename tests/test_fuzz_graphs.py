@@ -141,7 +141,7 @@ def do(step: tuple, pool: list, total: list, xp: Any) -> None:
             do(inner, pool, total, xp)
     elif kind == "l":  # a loop on data
         count = 0
-        while float(abs(a).max()) > abs(step[2]) + 0.1 and count < 3:
+        while abs(a).max() > abs(step[2]) + 0.1 and count < 3:
             a *= 0.5
             count += 1
             for inner in step[3]:
@@ -193,14 +193,14 @@ def check(seed: int) -> str:
             slope = onp.asarray(grad(f)(np.array(x)))
             if not onp.isfinite(slope).all() or abs(slope).max() > 1e8:
                 return "not finite"
-            ways = {"eager": f, "jit": compiled, "jit again": compiled}
-            slopes = {"jit of grad": derivative, "jit of grad again": derivative, "grad of jit": grad(compiled)}
-            captured = fx.capture(f, np.array(x))
-            captured.graph.lint()
-            ways |= {"captured": captured, "captured, printed": executed(captured.graph)}
-            slopes["captured grad"] = fx.capture(grad(f), np.array(x))
-            slopes["captured grad, printed"] = executed(slopes["captured grad"].graph)
-            if not branches and n == 0:
+            ways = {"eager": f, "jit": compiled}
+            slopes = {"jit of grad": derivative, "grad of jit": grad(compiled)}
+            if n == 0:
+                captured, captured_slope = fx.capture(f, np.array(x)), fx.capture(grad(f), np.array(x))
+                captured.graph.lint()
+                ways |= {"jit again": compiled, "captured": captured, "captured, printed": executed(captured.graph)}
+                slopes |= {"jit of grad again": derivative, "captured grad, printed": executed(captured_slope.graph)}
+            if n == 0 and not branches:
                 try:
                     gm = fx.symbolic_trace(f)
                 except CaptureError as refusal:

@@ -321,11 +321,30 @@ def test_errors_show_the_users_own_line() -> None:
         return y @ np.ones((7, 2))  # the line to be shown
 
     gm = fx.symbolic_trace(f)
-    for run in (gm, fx.Interpreter(gm).run, jit(f)):
+    for run in (gm, fx.Interpreter(gm).run):
         with pytest.raises(ValueError, match="matmul") as caught:
             run(np.array(X))
-        if not isinstance(run, type(jit(f))):
-            assert "test_fx.py" in caught.value.__notes__[0] and "the line to be shown" in caught.value.__notes__[0]
+        assert "test_fx.py" in caught.value.__notes__[0] and "the line to be shown" in caught.value.__notes__[0]
+    compiled = jit(lambda x: np.linalg.inv(x) + 1)  # this line
+    compiled(np.eye(3))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        compiled(np.zeros((3, 3)))
+    assert "# this line" in caught.value.__notes__[0] and "linalg.inv" in caught.value.__notes__[0]
+
+
+def test_what_a_wrapped_function_does_is_done_though_nobody_reads_its_result() -> None:
+    seen: list = []
+    note = fx.wrap(lambda x: seen.append(onp.asarray(x)))
+
+    def f(x: Any) -> Any:
+        np.exp(x)
+        note(x + 1)
+        return x * 2
+
+    gm = fx.symbolic_trace(f)
+    gm(np.array(X))
+    onp.testing.assert_array_equal(seen[0], X + 1)
+    assert [n.name for n in gm.graph.nodes] == ["x", "add", "lambda_", "mul", "output"]
 
 
 def test_graph_modules_compose_with_transformations() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import keyword
 import operator
 import re
 import sys
@@ -171,6 +172,7 @@ class Code:
             if held is target:
                 return known
         base = re.sub(r"\W", "_", name).strip("_") or "value"
+        base = f"{base}_" if keyword.iskeyword(base) or base[0].isdigit() else base
         name, k = base, 0
         while name in self._taken or name in self.names or hasattr(builtins, name):
             k += 1

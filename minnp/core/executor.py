@@ -32,6 +32,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
     donated = _donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
+    made: dict[int, Node] = {}  # the nodes that the lines compute
     for node in graph.nodes:
         if node.op == "placeholder":
             continue
@@ -45,6 +46,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
         if node in donated:
             statement = statement[:-1] + ", donate=True)"
         lines.append(f"    {statement}")
+        made[len(lines)] = node
         dead = [n.name for n in last_use.get(node, ()) if n.op not in ("get_attr",)]
         if dead:
             lines.append(f"    del {', '.join(dead)}")
@@ -53,7 +55,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
     exec(compile(source, filename, "exec"), names)
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     run = names["run"]
-    run.source = source
+    run.source, run.nodes = source, made
     return run
 
 

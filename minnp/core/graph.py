@@ -27,7 +27,7 @@ class Graph:
 
     def __init__(self, owning_module: Any = None) -> None:
         self._root = Node(self, "", "get_attr", "")  # before the first and after the last node
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}  # taken, and the last number put behind each
         self._before: Node | None = None  # where new nodes go
         self._count = 0
         self.owning_module = owning_module
@@ -47,6 +47,11 @@ class Graph:
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
+
+    @property
+    def last(self) -> Node:
+        """The last node, which is the output of a graph that is complete."""
+        return self._root._prev
 
     def find_nodes(self, *, op: str, target: Any = None) -> list[Node]:
         """The nodes with this opcode (and target, if given)."""
@@ -112,7 +117,7 @@ class Graph:
             self._before = node._next
         node._unlink()
         self._count -= 1
-        self._names.discard(node.name)
+        self._names.pop(node.name, None)
 
     def reorder(self, nodes: Iterable[Node]) -> None:
         """Put the nodes, all of this graph's, in this order."""
@@ -164,24 +169,28 @@ class Graph:
             node.meta.update(meta)
             made.append(node)
 
-    def eliminate_dead_code(self) -> bool:
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] = Node.is_impure) -> bool:
         """Erase what nobody reads, except what is impure; returns whether anything went."""
         changed = False
         for node in reversed(self.nodes):
-            if not node.users and not node.is_impure():
+            if not node.users and not is_impure_node(node):
                 self.erase_node(node)
                 changed = True
         return changed
 
     def _unique(self, name: str) -> str:
-        name = re.sub(r"\W", "_", name)
-        if not name or name[0].isdigit() or keyword.iskeyword(name) or hasattr(builtins, name):
-            name = f"_{name}" if name[:1].isdigit() else f"{name}_"
-        base, k = name, 0
+        if not name.isidentifier():
+            name = re.sub(r"\W", "_", name).strip("_")
+            name = name if name.isidentifier() else f"_{name}"
+        if keyword.iskeyword(name) or hasattr(builtins, name):
+            name = f"{name}_"
+        base, k = name, self._names.get(name, 0)
         while name in self._names or name in _TAKEN:
             k += 1
             name = f"{base}_{k}"
-        self._names.add(name)
+        if name is not base and base in self._names:
+            self._names[base] = k
+        self._names[name] = 0
         return name
 
     # -------------------------------------------------------------- checking

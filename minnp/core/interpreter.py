@@ -150,6 +150,15 @@ def located(error: BaseException, node: Node) -> None:
         )
 
 
+def blame(error: BaseException, run: Any, lines: dict[int, Node]) -> None:
+    """Say in the error which node's line of generated code it passed through; `lines` are the nodes of run's lines."""
+    at: Any = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code is run.__code__ and at.tb_lineno in lines:
+            located(error, lines[at.tb_lineno])
+        at = at.tb_next
+
+
 def _shown(x: Any) -> str:
     value = x.meta.get("value") if isinstance(x, Node) else None
     return (f"{x.name}: {value!r}" if value is not None else x.name) if isinstance(x, Node) else ""

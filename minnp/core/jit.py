@@ -19,6 +19,7 @@ from .capture import Captured, capture_call
 from .effects import Diverged
 from .executor import compile_host
 from .graph import Graph
+from .interpreter import blame
 from .passes import fuse_elementwise, optimize
 from .state import capture, state
 from .tree import structure, tree_flatten
@@ -77,6 +78,9 @@ class Jitted:
                 except Diverged:
                     self.guard_failures += 1
                     continue
+                except Exception as error:
+                    blame(error, path.run, path.run.nodes)
+                    raise
                 if i:  # what held last is tried first
                     paths.insert(0, paths.pop(i))
                 return self._finish(path, out, leaves)

@@ -54,8 +54,9 @@ class Node:
         self._rewire(self._args, dict(new))
 
     def _rewire(self, args: tuple, kwargs: dict) -> None:
-        for n in self.all_input_nodes:
-            n.users.pop(self, None)
+        if self._args or self._kwargs:
+            for n in self.all_input_nodes:
+                n.users.pop(self, None)
         self._args, self._kwargs = args, kwargs
         for n in self.all_input_nodes:
             n.users[self] = None
@@ -64,7 +65,9 @@ class Node:
     def all_input_nodes(self) -> list[Node]:
         """The nodes this one reads, each once, in order of appearance."""
         found: dict[Node, None] = {}
-        map_nodes((self._args, self._kwargs), lambda n: found.setdefault(n))
+        _collect(self._args, found)
+        if self._kwargs:
+            _collect(self._kwargs, found)
         return list(found)
 
     def update_arg(self, i: int, value: Any) -> None:
@@ -130,6 +133,21 @@ class Node:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _collect(x: Any, found: dict[Node, None]) -> None:
+    """Put the nodes in x, where map_nodes finds them, into `found`."""
+    t = type(x)
+    if t is Node:
+        found[x] = None
+    elif t is tuple or t is list or isinstance(x, tuple):
+        for v in x:
+            _collect(v, found)
+    elif t is dict:
+        for v in x.values():
+            _collect(v, found)
+    elif t is slice:
+        _collect((x.start, x.stop, x.step), found)
 
 
 def map_nodes(x: Any, f: Callable[[Any], Any], leaf: type = Node) -> Any:

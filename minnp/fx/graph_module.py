@@ -6,7 +6,6 @@ import inspect
 import itertools
 import linecache
 import os
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import minnp.numpy as np
 from minnp.core.array import handle
 from minnp.core.codegen import Code
 from minnp.core.graph import Graph
-from minnp.core.interpreter import located
+from minnp.core.interpreter import blame
 from minnp.core.node import attribute
 from minnp.core.value import Host
 from minnp.nn.model import Layer, ModelBase
@@ -74,10 +73,10 @@ class GraphModule(ModelBase):
                 setattr(self, node.target, handle(value) if isinstance(value, Host) else value)
         code = self._code = Code(self._graph, attributes=True)
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
-        self._file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
+        file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
         names = {"np": np, "__name__": "minnp.fx.generated", **code.names}
-        exec(compile(code.text, self._file, "exec"), names)
-        linecache.cache[self._file] = (len(code.text), None, code.text.splitlines(True), self._file)
+        exec(compile(code.text, file, "exec"), names)
+        linecache.cache[file] = (len(code.text), None, code.text.splitlines(True), file)
         self._run: Callable = names["forward"]
         return code
 
@@ -91,19 +90,12 @@ class GraphModule(ModelBase):
         try:
             return self._run(self, *args, **kwargs)
         except Exception as error:
-            self._locate(error)
+            blame(error, self._run, self._code.lines)
             raise
 
     def forward_batch(self, batch: Any, mode: str) -> Any:
         takes = any(n.target == "mode" for n in self._graph.find_nodes(op="placeholder"))
         return self(batch.data[0], mode) if takes else self(batch.data[0])
-
-    def _locate(self, error: BaseException) -> None:
-        at: types.TracebackType | None = error.__traceback__
-        while at is not None:
-            if at.tb_frame.f_code.co_filename == self._file and at.tb_lineno in self._code.lines:
-                located(error, self._code.lines[at.tb_lineno])
-            at = at.tb_next
 
     # -------------------------------------------------------------- what it holds
     def parameters(self) -> list:
@@ -161,7 +153,7 @@ class GraphModule(ModelBase):
         return f"{self.class_name}({', '.join(name for name, _ in self.children())})\n\n{self.code}"
 
     def __getstate__(self) -> dict:
-        made = ("_code", "_file", "_run")
+        made = ("_code", "_run")
         return {k: v for k, v in vars(self).items() if k not in made}
 
     def __setstate__(self, saved: dict) -> None:

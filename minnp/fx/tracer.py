@@ -19,6 +19,7 @@ from minnp.core.array import ndarray
 from minnp.core.effects import assign
 from minnp.core.graph import Graph
 from minnp.core.node import map_nodes
+from minnp.core.passes.rows import is_pure
 from minnp.core.proxy import Proxy
 from minnp.core.state import capture, state
 from minnp.core.symbolic import SymbolicTrace, recording
@@ -107,7 +108,7 @@ class Tracer(SymbolicTrace):
                 state.busy -= 1
                 self.finish()
         self.graph.output(result)
-        self.graph.eliminate_dead_code()
+        self.graph.eliminate_dead_code(lambda n: not (is_pure(n) or n.op == "get_attr"))
         return self.graph
 
     def _inputs(self, signature: inspect.Signature, concrete: dict[str, Any]) -> tuple[list, dict, list[Proxy]]:

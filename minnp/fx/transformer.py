@@ -48,13 +48,14 @@ class Transformer(Interpreter):
         return GraphModule(root, self.new_graph, getattr(self.module, "class_name", "GraphModule"))
 
     def run_node(self, node: Node) -> Any:
-        last = self.new_graph.nodes[-1:]
+        before = len(self.new_graph)
         result = super().run_node(node)
-        made = self.new_graph.nodes
-        for new in made[made.index(last[0]) + 1 if last else 0 :]:
+        new = self.new_graph.last
+        for _ in range(len(self.new_graph) - before):
             new.meta["where"] = node.meta.get("where", "")
-        if isinstance(result, Proxy) and (not last or result.node is not last[0]) and result.node.target is node.target:
-            result.node.meta.update({k: node.meta[k] for k in KEPT if k in node.meta})
+            if isinstance(result, Proxy) and new is result.node and new.target is node.target:
+                new.meta.update({k: node.meta[k] for k in KEPT if k in node.meta})
+            new = new.prev
         return result
 
     # -------------------------------------------------------------- the opcodes, recorded

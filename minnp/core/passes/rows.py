@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..effects import in_place, pick
 from ..methods import METHODS
 from ..node import Node
 from ..primitive import TABLE, Primitive
@@ -83,7 +84,7 @@ def is_pure(node: Node) -> bool:
         return False
     if isinstance(target, Primitive):
         return TABLE.get(target.name) is target
-    if target in _OPERATORS or target is getattr or target is operator.getitem:
+    if target in _OPERATORS or target in (getattr, operator.getitem, in_place, pick):
         return True
     if target in _PUBLIC:
         return not ENTRIES[target.__wrapped__].name.startswith("random.")
