@@ -10,3 +10,20 @@ import hypothesis
 
 hypothesis.settings.register_profile("minnp", derandomize=True, deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile("minnp")
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def on_the_host(request, monkeypatch):
+    """Tests marked `host`, and programs they start, run under the default policy whatever MINNP_BACKEND says."""
+    import minnp
+
+    if request.node.get_closest_marker("host") is None or minnp.get_global_policy().name == "auto":
+        yield
+        return
+    monkeypatch.delenv("MINNP_BACKEND", raising=False)
+    before = minnp.get_global_policy()
+    minnp.set_global_policy("auto")
+    yield
+    minnp.set_global_policy(before)

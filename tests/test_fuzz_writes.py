@@ -11,6 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jvp, vjp
+from tests.agreement import same
 
 PROGRAMS = int(os.environ.get("MINNP_FUZZ", 2000))
 
@@ -116,8 +117,8 @@ def check(seed: int) -> bool:
         slope, wide = ((run(program, x + s * d, onp) - run(program, x - s * d, onp)) / (2 * s) for s in (e, 2 * e))
         if not onp.isfinite(want) or abs(want) > 1e8 or not abs(slope - wide) < 1e-4 * (1 + abs(want) + abs(slope)):
             return False  # the difference itself has not converged
-        got = float(f(np.array(x)))
-        assert got == want, f"value of program {seed}"
+        # on another backend's kernels sums are in another order
+        assert same(f(np.array(x)), want, ulps=64, scale=10.0), f"value of program {seed}"
         mine = np.array(x)
         y, pullback = vjp(f, mine)
         assert float(y) == pytest.approx(want, rel=1e-12), f"traced value of program {seed}"

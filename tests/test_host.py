@@ -17,6 +17,7 @@ import minnp.numpy as mnp
 from minnp.core import host
 from minnp.core.host import elementwise, memory, reductions, selection, threads
 
+pytestmark = pytest.mark.host("the executor of NumPy's own kernels")
 N = 1 << 20
 D = np.dtype(float)
 

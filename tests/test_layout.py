@@ -76,6 +76,7 @@ def run_python(code):
     return done.stdout
 
 
+@pytest.mark.host("a backend chosen by the environment is imported at once")
 def test_importing_minnp_imports_no_backend_and_nothing_heavy():
     loaded = run_python("import sys, minnp, minnp.numpy; print(*sys.modules)").split()
     assert [name for name in HEAVY if name in loaded] == []

@@ -77,6 +77,7 @@ def test_one_index_gives_a_bare_gradient_and_several_a_list():
     assert (float(dx), float(dy), float(loss)) == (3.0, 2.0, 6.0)
 
 
+@pytest.mark.host("counts what NumPy runs")
 def test_op_statistics_say_what_ran_where(capsys):
     inputs, weights, training_loss = logistic_regression()
     np.record_op_stat()

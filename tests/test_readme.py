@@ -31,6 +31,7 @@ def run(block, names):
             assert repr(value) == said or str(value) == said, f"{source} is {value!r}, README.md says {said}"
 
 
+@pytest.mark.host("the page prints what the default policy gives")
 def test_python_blocks_run():
     names = {}
     assert BLOCKS

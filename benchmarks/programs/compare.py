@@ -25,17 +25,20 @@ def program(name: str) -> Any:
     return importlib.import_module(f"{__package__}.{name}")
 
 
-def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
-    """The first place where minnp's result is not NumPy's, or None."""
+def difference(ours: Any, theirs: Any, ulps: float = 0, where: str = "result") -> str | None:
+    """The first place where minnp's result is not NumPy's, or None.
+
+    ulps   units in the last place (of the largest number of an array, or of 1) that floating-point numbers may be off
+    """
     if isinstance(theirs, dict):
         if not isinstance(ours, dict) or list(ours) != list(theirs):
             return f"{where}: {type(ours).__name__} instead of {type(theirs).__name__}, or of other names"
-        found = (difference(ours[name], value, f"{where}[{name!r}]") for name, value in theirs.items())
+        found = (difference(ours[name], value, ulps, f"{where}[{name!r}]") for name, value in theirs.items())
         return next((d for d in found if d), None)
     if isinstance(theirs, (tuple, list)):
         if type(ours) is not type(theirs) or len(ours) != len(theirs):
             return f"{where}: {type(ours).__name__} instead of {type(theirs).__name__}, or of another length"
-        found = (difference(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs)))
+        found = (difference(a, b, ulps, f"{where}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs)))
         return next((d for d in found if d), None)
     if theirs is None or isinstance(theirs, str):
         return None if ours == theirs else f"{where}: {ours!r} instead of {theirs!r}"
@@ -46,7 +49,9 @@ def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{where}: {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}"
     if not numpy.array_equal(a, b, equal_nan=b.dtype.kind in "fc"):
-        return f"{where}: values differ, the most by {numpy.abs(a - b).max()}"
+        limit = ulps * numpy.finfo(b.dtype).eps * max(1.0, numpy.abs(b).max()) if b.dtype.kind in "fc" else 0
+        if not numpy.abs(a - b).max() <= limit:
+            return f"{where}: values differ, the most by {numpy.abs(a - b).max()}"
     return None
 
 

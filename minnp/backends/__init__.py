@@ -40,6 +40,10 @@ class Backend:
         """Empty if the kernel can take these arguments, else the reason in words."""
         return ""
 
+    def compile(self, graph: Any, constants: dict) -> Callable | None:
+        """A captured graph as a function of values that live here, or None: core's own executor runs it."""
+        return None
+
     def program(self, symbol: Any) -> Any:
         """A symbol of this backend's library as a program of arrays (see minnp.core.function)."""
         raise NotImplementedError
@@ -54,6 +58,10 @@ class Backend:
         None: they do not tell, ask NumPy.
         """
         return None
+
+    def alone(self, buffer: Any) -> bool:
+        """Whether nothing but this buffer holds or shows its memory, so that a write may go there."""
+        return False
 
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""

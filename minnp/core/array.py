@@ -13,12 +13,11 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import placed
 from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
-from .primitive import NO_PARAMS, TABLE, Primitive
-from .state import state
+from .primitive import TABLE, Primitive
+from .state import capture, state
 from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
@@ -107,6 +106,8 @@ def read(h: ndarray) -> Any:
         value = value.value
     if isinstance(value, (Tracer, Buffer)):
         h._value = value
+        if type(value) is Buffer and state.busy and (watching := capture.get()) is not None:
+            watching.handles[id(value)] = value, h
         return value
     h._host, h._value = onp.asarray(value), None
     return h._host
@@ -239,69 +240,6 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
 
 
 _primitive.call = _call
-
-
-def on_value(row: Primitive, a: ndarray) -> Any:
-    """A row of one traced or placed handle: the short path of operators and ufuncs."""
-    x = a._value
-    if a._root is not None or (type(x) is Tracer and not x.trace.alive):
-        x = read(a)
-    if type(x) is Tracer:
-        return x.trace.unary(row, x)
-    return _on_buffers(row, (x,)) if type(x) is Buffer else wrap(bind(row, (x,), NO_PARAMS))
-
-
-def on_values(row: Primitive, a: Any, b: Any) -> Any:
-    """A row of two operands (handles, host arrays or numbers), one of them traced or placed: the short path."""
-    x, y = a, b
-    if type(a) is ndarray:
-        x = a._host
-        if x is None:
-            x = a._value
-            if a._root is not None or (type(x) is Tracer and not x.trace.alive):
-                x = read(a)
-    if type(b) is ndarray:
-        y = b._host
-        if y is None:
-            y = b._value
-            if b._root is not None or (type(y) is Tracer and not y.trace.alive):
-                y = read(b)
-    if type(x) is Tracer:
-        if type(y) is not Tracer or y.trace is x.trace:
-            return x.trace.binary(row, x, y)
-    elif type(y) is Tracer:
-        return y.trace.binary(row, x, y)
-    elif type(x) is Buffer or type(y) is Buffer:
-        return _on_buffers(row, (x, y))
-    return wrap(bind(row, (x, y), NO_PARAMS))
-
-
-def _on_buffers(row: Primitive, values: tuple) -> Any:
-    """The handle of a row of one or two values of which at least one is a buffer."""
-    try:
-        out = placed.unary(row, *values) if len(values) == 1 else placed.binary(row, *values)
-    except errors.BackendUnsupportedError:
-        out = bind(row, values, NO_PARAMS)  # which falls back, and says why
-    if type(out) is Buffer and out.view is None:
-        h = new(ndarray)
-        h._host = h._root = None
-        h._value = out
-        return h
-    return wrap(out)
-
-
-def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
-    """A row that may look at its argument's memory (getitem, reshape) on a traced or placed handle: the short path."""
-    x = h._value if h._root is None else read(h)
-    if type(x) is Tracer and not state.busy and x.trace.alive:
-        return wrap(x.trace.process(TABLE[name], (x,), params), (h,))
-    if type(x) is not Buffer or (state.busy and not placed.free(x.backend)):
-        return None
-    row = TABLE[name]
-    try:
-        return wrap(placed.on_place(x.backend, row, (x,), params), (h,))
-    except errors.BackendUnsupportedError:
-        return None
 
 
 def stack_nested(x: Any) -> Any:

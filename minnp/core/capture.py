@@ -39,13 +39,14 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("constants", "graph", "known")
+    __slots__ = ("constants", "graph", "handles", "known")
 
     def __init__(self) -> None:
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
+        self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 
     def __repr__(self) -> str:
         return "capture"
@@ -113,7 +114,8 @@ class CaptureTrace(Trace):
         found = self.known.get(id(value))
         if found is None:
             name = f"constant_{len(self.constants)}"
-            self.constants[name] = value
+            # a write on a place may replace the buffer: its handle knows the one that holds now
+            self.constants[name] = self.handles.get(id(value), (value,))[-1] if type(value) is Buffer else value
             node = self.graph.get_attr(name)
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
@@ -125,8 +127,8 @@ class CaptureTrace(Trace):
         return value.value
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
-        if isinstance(expected, Host):
-            expected = expected.copy()
+        if isinstance(expected, (Host, Buffer)):
+            expected = (expected.host() if type(expected) is Buffer else expected).copy()
         self.graph.create_node("call_function", guard, (node, kind, expected), name="guard").meta["effect"] = True
 
 

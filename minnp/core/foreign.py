@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as onp
 
+from .array import ndarray
+
+# what NumPy says of a class of the user's, whose __array__ gives an array of ours
+REFUSAL = ("object __array__ method not producing an array",)
+
 
 class _Adapter:
     """An object whose __array__ gives an array of ours, as NumPy wants it: giving NumPy's."""
@@ -23,6 +28,6 @@ def adapted(x: Any) -> Any:
         return type(x)([adapted(e) for e in x]) if not hasattr(x, "_fields") else type(x)(*map(adapted, x))
     if isinstance(x, dict):
         return {k: adapted(v) for k, v in x.items()}
-    if isinstance(x, (onp.ndarray, onp.generic, type)) or not hasattr(type(x), "__array__"):
+    if isinstance(x, (ndarray, onp.generic, type)) or not hasattr(type(x), "__array__"):
         return x
     return _Adapter(x)

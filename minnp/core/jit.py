@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as onp
 
-from .. import errors
+from .. import backends, errors
+from . import policy
 from .array import handle, ndarray, read
 from .capture import Captured, capture_call
 from .effects import Diverged
@@ -21,6 +22,7 @@ from .executor import compile_host
 from .graph import Graph
 from .interpreter import blame
 from .passes import fuse_elementwise, optimize
+from .placed import free
 from .state import capture, state
 from .tree import structure, tree_flatten
 from .value import Buffer, Host, Tracer
@@ -34,10 +36,11 @@ class Path:
 
     __slots__ = ("captured", "graph", "run")
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: Captured, home: Any = None) -> None:
         self.captured = captured
         self.graph = optimize(captured.graph.copy())
-        self.run = compile_host(fuse_elementwise(self.graph.copy()), captured.constants)
+        run = None if home is None else home.compile(self.graph.copy(), captured.constants)
+        self.run = run or compile_host(fuse_elementwise(self.graph.copy()), captured.constants)
 
 
 class Jitted:
@@ -62,14 +65,20 @@ class Jitted:
             leaves, rebuild = tree_flatten((args, kwargs))
             shape = structure((args, kwargs))
         values = [read(x) if type(x) is ndarray else x for x in leaves]
+        home = None
         for v in values:
-            if isinstance(v, (Tracer, Buffer)):
-                return self.function(*args, **kwargs)  # another transformation, or a place, runs it row by row
-        if state.busy and capture.get() is not None:
-            return self.function(*args, **kwargs)
-        key = (shape, *[(v.shape, v.dtype) if isinstance(v, Host) else _static(v) for v in values])
+            if type(v) is Tracer:
+                return self.function(*args, **kwargs)  # another transformation runs it row by row
+            if type(v) is Buffer:
+                home = v.backend
+        if state.busy or home is not None:
+            if capture.get() is not None or (home is not None and not free(home)):
+                return self.function(*args, **kwargs)
+            if home is None and policy.current().backend is not None:
+                home = backends.get(policy.current().backend)
+        key = (shape, *[(v.shape, v.dtype) if isinstance(v, (Host, Buffer)) else _static(v) for v in values], home)
         self.calls += 1
-        arrays = [v for v in values if isinstance(v, Host)]
+        arrays = [v for v in values if isinstance(v, (Host, Buffer))]
         paths = self.paths.get(key)
         if paths is not None:
             for i, path in enumerate(paths):
@@ -94,7 +103,7 @@ class Jitted:
             for i, final in zip(captured.written, out[n:], strict=True):
                 target = inputs[i]
                 write(target if type(target) is ndarray else handle(target), ..., handle(final))
-        return captured.rebuild([handle(v) if isinstance(v, (Host, onp.generic)) else v for v in out[:n]])
+        return captured.rebuild([handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out[:n]])
 
     def _capture(self, key: Any, args: tuple, kwargs: dict, leaves: list, values: list, rebuild: Callable) -> Any:
         paths = self.paths.setdefault(key, [])
@@ -108,7 +117,7 @@ class Jitted:
             )
         captured, (out, written) = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
         self.captures += 1
-        paths.insert(0, Path(captured))
+        paths.insert(0, Path(captured, key[-1]))
         for i, final in zip(captured.written, written, strict=True):
             target = [x for x in leaves if type(x) is ndarray or isinstance(x, Host)][i]
             write(target if type(target) is ndarray else handle(target), ..., final)

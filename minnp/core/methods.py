@@ -9,7 +9,7 @@ import numpy as onp
 
 from .. import errors
 from . import context, placed
-from .array import ATOMS, concretize, handle, ndarray, on_view, read, unwrap, wrap
+from .array import ATOMS, concretize, ndarray, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
 from .fallback import fallback
@@ -17,6 +17,7 @@ from .host import LARGE
 from .primitive import TABLE
 from .public import PLAIN, entry, invoke
 from .quick import plain, seen
+from .short import on_place, on_view
 from .state import state
 from .value import Buffer, Host, concrete
 from .writing import write
@@ -64,8 +65,8 @@ def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:
 def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
     """The short way for the methods whose rows take NumPy's own arguments."""
     if name in placed.REDUCTIONS:
-        out = placed.reduction(name, read(self), args, kwargs)
-        return None if out is None else handle(out)
+        params = placed.params_of(name, args, kwargs)
+        return None if params is None else on_place(name, (self,), params)
     if name == "reshape" and args and not kwargs:
         return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
     return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None

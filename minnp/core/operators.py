@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from . import placed, public
-from .array import handle, ndarray, new, on_value, on_values, on_view, read, unwrap, wrap
+from .array import handle, ndarray, new, path_of, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import LARGE, MEDIUM
 from .host import call as call_large
@@ -18,6 +18,7 @@ from .host import run as run_host
 from .host.temporaries import binary as large_binary
 from .primitive import TABLE
 from .public import NUMBERS, PLAIN, Entry, invoke
+from .short import on_value, on_values, on_view
 from .state import capture, state
 from .value import BINARY, COMPARISON, UNARY, Buffer, Host, Tracer, is_scalar
 from .writing import release, write
@@ -172,6 +173,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
         return self
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
+    del a  # a write on a place goes into the buffer, if nothing else holds it
     result = TABLE[name](
         self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
     )
@@ -260,7 +262,19 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
         if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
             a[i] = v
             return
+    if a is None and type(value) is ndarray and value._root is not None and _static(index) and _is(value, self, index):
+        return  # the second half of `x[index] += y`: the view was written in place
     write(self, index, value)
+
+
+def _is(view: ndarray, self: ndarray, index: Any) -> bool:
+    """Whether a traced or placed view is self[index] itself."""
+    root = self if self._root is None else self._root
+    return (
+        view._host is None
+        and view._root is root
+        and view._path == (*path_of(self), (TABLE["getitem"], {"index": index}))
+    )
 
 
 _OBJECT = onp.dtype(object)  # an array of objects keeps the handles it is given

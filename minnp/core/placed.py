@@ -1,7 +1,4 @@
-"""Rows on buffers: run where the arguments live, and the short way there for operators and the commonest functions.
-
-The functions named `quick_` take handles and return None when a call needs the long way: a trace, a capture, a policy.
-"""
+"""Rows on buffers: they run where their arguments live, and results go there; short.py has the short ways."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ import numpy as onp
 
 from .. import errors
 from . import policy, report
-from .primitive import TABLE, Primitive
-from .state import capture, state
+from .primitive import Primitive
+from .state import capture
 from .value import Buffer, Host
 
 NO_PARAMS: dict = {}
@@ -98,49 +95,19 @@ def settled(out: Any, home: Any) -> Any:
         return out
 
 
-# ------------------------------------------------------------------ the short way
-def unary(row: Primitive, x: Any) -> Any:
-    """A one-argument row on a buffer."""
-    home = x.backend
-    slot = home.slots.get(row)
-    if slot is None or slot[0] is None or row.view:
-        return on_place(home, row, (x,), NO_PARAMS)
-    out = slot[0](x.data)
-    slot[1] += 1
-    return Buffer(out, home) if type(out) is not tuple else tuple([Buffer(o, home) for o in out])
-
-
-def binary(row: Primitive, x: Any, y: Any) -> Any:
-    """A two-argument row on two buffers, or on one and a number or host array."""
-    home = x.backend if type(x) is Buffer else y.backend
-    slot = home.slots.get(row)
-    if slot is None or slot[0] is None:
-        return on_place(home, row, (x, y), NO_PARAMS)
-    out = slot[0](
-        x.data if type(x) is Buffer else x if type(x) in NUMBERS else arrived(x, home),
-        y.data if type(y) is Buffer else y if type(y) in NUMBERS else arrived(y, home),
-    )
-    slot[1] += 1
-    return Buffer(out, home) if type(out) is not tuple else tuple([Buffer(o, home) for o in out])
-
-
+# ------------------------------------------------------------------ the short ways: see short.py
 # functions whose row takes NumPy's own arguments: (array, axis) and these keywords
 REDUCTIONS = {
     name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
 } | {"cumsum": {"axis"}, "cumprod": {"axis"}}
 
+# and functions of these many arrays, or of a list of them, whose row takes just those
+DIRECT = {"where": 3}
+LISTS = {"concatenate", "stack"}
 
-def reduction(name: str, x: Buffer, args: tuple, kwargs: dict) -> Buffer | None:
-    """A reduction or scan of a buffer, called with NumPy's arguments; None: not this simply."""
-    if len(args) > 1 or (kwargs and not kwargs.keys() <= REDUCTIONS[name]) or (state.busy and not free(x.backend)):
+
+def params_of(name: str, args: tuple, kwargs: dict) -> dict | None:
+    """The params of a reduction's row for NumPy's arguments after the array; None: not this simply."""
+    if kwargs and not kwargs.keys() <= REDUCTIONS[name]:
         return None
-    home = x.backend
-    slot = home.slots.get(TABLE[name])
-    if slot is None or slot[0] is None:
-        return None
-    try:
-        out = slot[0](x.data, *args, **kwargs)
-    except errors.BackendUnsupportedError:
-        return None
-    slot[1] += 1
-    return Buffer(out, home)
+    return kwargs if not args else {"axis": args[0], **kwargs} if len(args) == 1 else None

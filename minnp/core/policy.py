@@ -22,7 +22,7 @@ from .state import state
 # Making an array of host data, or converting one, is nothing that a policy's backend could do better.
 MAKERS = {
     *(onp.array, onp.asarray, onp.asanyarray, onp.ascontiguousarray, onp.asfortranarray, onp.asarray_chkfinite),
-    *(onp.copy, onp.full, onp.full_like, onp.zeros_like, onp.ones_like, onp.empty_like, onp.arange),
+    *(onp.ndarray.view, onp.copy, onp.full, onp.full_like, onp.zeros_like, onp.ones_like, onp.empty_like, onp.arange),
 }
 
 

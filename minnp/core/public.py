@@ -19,13 +19,13 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, foreign, placed, policy, report
-from .array import ndarray, read, unwrap, wrap
+from .array import handle, ndarray, read, unwrap, wrap
 from .dispatch import DEFINITIONS
 from .fallback import fallback
 from .host import run as run_host
 from .primitive import TABLE
 from .state import capture, state
-from .value import Buffer, Host
+from .value import Buffer, Host, Value
 from .writing import release, write
 
 # Arguments that are their own value: no handle can hide in them.
@@ -125,16 +125,20 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
                 special = True
                 break
     if special:
-        return _special(e, args, kwargs, values, options)
+        try:
+            return _special(e, args, kwargs, values, options)
+        except ValueError as error:
+            if error.args != foreign.REFUSAL:
+                raise
+            return _special(e, *map(foreign.adapted, (args, kwargs, values, options)))
     e.calls += 1
     if state.tapes:
         _release_written(e, args, values, options)
     try:
         result = run_host(e.host, values, options)
     except ValueError as error:
-        if error.args != ("object __array__ method not producing an array",):
+        if error.args != foreign.REFUSAL:
             raise
-        # a class of the user's, whose __array__ gives an array of ours
         values, options = foreign.adapted(values), foreign.adapted(options)
         result = run_host(e.host, values, options)
     return wrap(result, sources)
@@ -171,7 +175,9 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
         result = as_handles(definition(*args, **kwargs))
-    if out is None or out is ... or (type(out) is tuple and all(o is None for o in out)):
+    if out is ...:  # NumPy 2: an array, where it would return a scalar
+        return result if type(result) in (ndarray, tuple) else handle(result)
+    if out is None or (type(out) is tuple and all(o is None for o in out)):
         return result
     where = kwargs.get("where", True)
     if where is not True and e.nin is not None:
@@ -216,6 +222,8 @@ def write_out(name: str, out: Any, result: Any) -> Any:
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
+    given = [read(r) if type(r) is ndarray else r for r in results]  # NumPy's own arrays may receive host data
+    outs = [handle(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
     for o, r in zip(outs, results, strict=False):
         if o is None:
             continue
@@ -236,7 +244,7 @@ def write_out(name: str, out: Any, result: Any) -> Any:
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'"
             )
         write(o, ..., r)
-    return out[0] if type(out) is tuple and len(out) == 1 else out
+    return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 def as_handles(result: Any) -> Any:

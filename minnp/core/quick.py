@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from . import context, placed
-from .array import ATOMS, handle, ndarray, new, on_value, read, wrap
+from .array import ATOMS, ndarray, new, wrap
 from .host import LARGE
 from .primitive import TABLE
 from .public import MISSING, NUMBERS, OF_ARRAYS, OF_SHAPES, PLAIN, PUBLIC, Entry, as_handles, entry, invoke, out_place
+from .short import on_value, quickly
 from .state import state
-from .value import Buffer, Host
+from .value import Host
 
 
 def held(x: list | tuple) -> Any:
@@ -59,6 +60,7 @@ def quick(e: Entry) -> Callable:
     # NumPy's function without its search for __array_function__: the arguments are arrays of its own
     host, name = getattr(e.host, "_implementation", e.host), e.name
     nin, simple, reduces = e.nin, not e.writes, name in placed.REDUCTIONS
+    on_place = quickly(name)
 
     def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not state.busy and (simple or not state.tapes) and (not kwargs or plain(kwargs)):
@@ -70,7 +72,9 @@ def quick(e: Entry) -> Callable:
                     if a is None:
                         if reduces and not kwargs and len(args) == 1:
                             return on_value(TABLE[name], args[0])
-                        if kwargs or (reduces and type(args[0]._value) is Buffer):
+                        if on_place is not None and (out := on_place(args, kwargs)) is not None:
+                            return out
+                        if kwargs:
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
                             return as_handles(e.definition(*args))
@@ -80,6 +84,8 @@ def quick(e: Entry) -> Callable:
                 elif t is list or t is tuple:
                     a = held(a)
                     if a is None:
+                        if on_place is not None and (out := on_place(args, kwargs)) is not None:
+                            return out
                         break
                 elif t not in PLAIN:
                     break
@@ -93,10 +99,8 @@ def quick(e: Entry) -> Callable:
                     if type(out) is Host:
                         return seen(out, args)
                     return out if type(out) in NUMBERS else wrap(out, handles_in(args))
-        if reduces and args and type(args[0]) is ndarray and args[0]._host is None:
-            x = args[0]._value if args[0]._root is None else read(args[0])
-            if type(x) is Buffer and (out := placed.reduction(name, x, args[1:], kwargs)) is not None:
-                return handle(out)
+        if state.busy and on_place is not None and args and (out := on_place(args, kwargs)) is not None:
+            return out
         return invoke(e, args, kwargs)
 
     return call

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from . import placed
-from .array import ndarray, new, on_value, on_values, unwrap, wrap
+from .array import ndarray, new, unwrap, wrap
 from .fallback import fallback
 from .host import MEDIUM
 from .host import binary as large_binary
@@ -16,6 +16,7 @@ from .host import unary as large_unary
 from .primitive import TABLE
 from .public import MISSING, NUMBERS, Entry, entry, invoke
 from .quick import finish, function, quick
+from .short import on_value, on_values
 from .state import state
 from .value import Buffer, Host
 

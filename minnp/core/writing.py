@@ -7,6 +7,7 @@ Untraced, a write goes straight into the buffer, after live tapes took copies of
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any
 
 import numpy as onp
@@ -15,6 +16,7 @@ from .. import errors
 from .array import ndarray, path_of, read, replay, stack_nested, unwrap
 from .dispatch import bind
 from .host import run as run_host
+from .placed import on_place
 from .primitive import TABLE, primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete, owner
@@ -118,6 +120,9 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     given = value
     index, value = unwrap(index, sources), unwrap(value, sources)
     current = read(h)
+    if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
+        del current
+        return _write_on_place(h, index, value if type(value) not in (list, tuple) else read(stack_nested(value)))
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
@@ -150,6 +155,31 @@ def write(h: ndarray, index: Any, value: Any) -> None:
         _watch(result)
         root._seen = root._host
     root._host, root._value = None, result
+
+
+def _write_on_place(h: ndarray, index: Any, value: Any) -> None:
+    """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
+    (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
+    root = h if h._root is None else h._root
+    params = {"path": path_of(h), "index": index, "layout": None}
+    read(root)
+    if h is not root:
+        h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory
+    home = root._value.backend
+    if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
+        root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
+        return
+    if sys.getrefcount(root._value) <= 2 and home.alone(root._value):
+        try:
+            root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
+            return
+        except errors.BackendUnsupportedError:  # raised before anything is written
+            pass
+    root._value = bind(WRITE_VIEW, (root._value, value), params)
+
+
+def _alike(a: Buffer, b: Buffer) -> bool:
+    return (a.backend, a.shape, a.dtype) == (b.backend, b.shape, b.dtype)
 
 
 def overlapping_memory(a: Any, b: Any) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
+from ..core.array import ndarray, read
 from ..core.dispatch import defines
 from ..core.primitive import Joint, Meta, per_input, primitive
+from ..core.value import concrete, overlapping
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
 
@@ -287,10 +288,12 @@ def _memory_order(a: ndarray, order: str) -> str:
 
 @defines(onp.reshape)
 def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: bool | None = None) -> Any:
-    if order == "C" and type(a) is ndarray and not copy and type(shape) in (int, tuple):  # the usual call
+    if order == "C" and type(a) is ndarray and copy is None and type(shape) in (int, tuple):  # the usual call
         return reshape(a, shape=shape)
     a, shape = as_array(a), plain(newshape if shape is None else shape)
     out = reshape(a, shape=full_shape(shape, a.size), order=_memory_order(a, order))
+    if copy is False and out is not a and not overlapping(concrete(read(out)), concrete(read(a))):
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
     return copy_(out) if copy else out
 
 

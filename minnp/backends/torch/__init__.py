@@ -9,6 +9,7 @@ package does not import torch; making a backend does.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,21 @@ class TorchBackend(Backend):
             return self._packed.get(name) or self._dtypes.over_host(found)
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
+    def on_tensors(self, row: Any) -> Callable | None:
+        """The verified kernel for a row as a function of tensors, also where `kernel` has one of NumPy's arrays."""
+        if callable(row.kernels.get(self.name)):
+            return None
+        name = row.kernels.get(self.name, row.name)
+        if not self.shares_host or (name in NUMPYS_OWN and name not in ("write_view", "copy")):
+            return None if self.shares_host else self.kernel(row)
+        known = TABLE.get(row.name) is row or row.name.startswith("npx.")
+        return self._table.get(name) if known and name in self._verified else None
+
+    def compile(self, graph: Any, constants: dict) -> Callable:
+        from .executor import TorchExecutor
+
+        return TorchExecutor(graph, constants, self)
+
     def _waiting(self, kernel: Callable) -> Callable:
         """The kernel, and then a wait: what the device refuses is raised at the line that asked for it."""
 
@@ -105,10 +121,16 @@ class TorchBackend(Backend):
 
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
         if row.name == "getitem":
-            return result.ndim > 0 and is_basic(params["index"])
+            return result.ndim > 0 and (type(params["index"]) in (int, slice) or is_basic(params["index"]))
         if row.name == "flip":
             return True  # torch copies where NumPy steps backwards
         return result is source or (row.name != "sum_to" and result._is_view())
+
+    def alone(self, buffer: Any) -> bool:
+        if buffer.view is not None or hasattr(buffer, "_host") or sys.getrefcount(buffer.data) > 2:
+            return False
+        storage = buffer.data.untyped_storage()
+        return self.torch._C._storage_Use_Count(storage._cdata) <= 2  # the tensor's, and the one just made
 
     def program(self, symbol: Any) -> Any:
         from .block import Program

@@ -14,12 +14,15 @@ from .registry import kernel
 Tensor = torch.Tensor
 
 
-def _operand_dtypes(*values: Any) -> tuple:
-    return (promote(*values),)
+def _chosen(c: Any, a: Any, b: Any) -> tuple:
+    return (a.dtype if type(a) is type(b) is Tensor and a.dtype is b.dtype else promote(a, b),)
 
 
-@kernel("where", dtypes_of=lambda c, a, b: (promote(a, b),))
+@kernel("where", dtypes_of=_chosen)
 def where(c: Any, a: Any, b: Any) -> Tensor:
+    tensors = type(c) is type(a) is type(b) is Tensor and c.dtype is torch.bool
+    if tensors and a.dtype is b.dtype and a.dtype not in UNSIGNED:
+        return torch.where(c, a, b)
     device, dtype = device_of((c, a, b)), promote(a, b)
     condition = cast(c, torch.bool, device) if type(c) is not Tensor or c.dtype is not torch.bool else c
     a, b = cast(a, dtype, device), cast(b, dtype, device)

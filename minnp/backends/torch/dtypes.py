@@ -141,9 +141,10 @@ def borrowed(v: Any) -> Any:
         return v
     if v.dtype not in TO_TORCH:
         refuse(f"torch has no dtype {v.dtype}")
-    if not v.flags.writeable or min(v.strides) < 0 or not v.dtype.isnative or v.dtype.char in "qQ":
-        return from_host(v, CPU)  # torch has no read-only tensors and no negative strides
-    return torch.from_numpy(v)
+    if not v.flags.writeable or min(v.strides) < 0 or not v.dtype.isnative:
+        # torch has no read-only tensors and no negative strides; in the order of v's memory, which results will have
+        v = onp.array(v, v.dtype.newbyteorder("="), order="K")
+    return torch.from_numpy(v.view(TO_NUMPY[TO_TORCH[v.dtype]]) if v.dtype.char in "qQ" else v)
 
 
 def over_host(kernel: Any) -> Any:
@@ -171,12 +172,12 @@ def returned(y: Tensor, arguments: Any = ()) -> Any:
 
 def stand_in(v: Any) -> Any:
     """What a kernel's plan looks at: an empty tensor of the dtype; numbers themselves."""
-    data = getattr(v, "data", None)
-    if type(data) is Tensor:
-        return data
-    if type(v) is onp.ndarray and v.ndim:
+    if type(v) is onp.ndarray:
+        if not v.ndim:
+            return v
         return NOTHING[v.dtype] if v.dtype in NOTHING else refuse(f"torch has no dtype {v.dtype}")
-    return v
+    data = getattr(v, "data", None)
+    return data if type(data) is Tensor else v
 
 
 CPU = torch.device("cpu")

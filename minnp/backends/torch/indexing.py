@@ -140,9 +140,11 @@ def index_add(g: Tensor, shape: Any, index: Any) -> Tensor:
 
 
 @kernel("write_view", bits=True)
-def write_view(base: Tensor, new: Any, path: Any = (), index: Any = ..., **layout: Any) -> Tensor:
-    """base with `new` written at `index` of the view that `path` leads to."""
-    out = base.clone()
+def write_view(
+    base: Tensor, new: Any, path: Any = (), index: Any = ..., layout: Any = None, donate: bool = False
+) -> Tensor:
+    """base with `new` written at `index` of the view that `path` leads to. `donate`: base itself may be written."""
+    out = base if donate else base.clone()
     if type(new) is list or type(new) is tuple:
         new = onp.asarray(new)
     if type(new) is onp.ndarray and new.ndim:
@@ -154,6 +156,10 @@ def write_view(base: Tensor, new: Any, path: Any = (), index: Any = ..., **layou
     if view.untyped_storage().data_ptr() == out.untyped_storage().data_ptr() and is_plain(index):
         view[index] = _fitting(new, view, index)
         return out
+    if not path and not _steps_back(index):
+        view, index = normal(out, index)
+        view[index] = _fitting(new, view, index)
+        return out
     chosen = flat_positions(base.shape, base.device)
     for row, params in path:
         chosen = KERNELS[row.name](chosen, **params)
@@ -161,6 +167,11 @@ def write_view(base: Tensor, new: Any, path: Any = (), index: Any = ..., **layou
     out = out.reshape(-1)
     out[chosen] = new
     return out.reshape(base.shape)
+
+
+def _steps_back(index: Any) -> bool:
+    parts = index if type(index) is tuple else (index,)
+    return any(type(p) is slice and p.step is not None and p.step < 0 for p in parts)
 
 
 def _fitting(new: Tensor, view: Tensor, index: Any) -> Tensor:

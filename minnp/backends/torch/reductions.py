@@ -23,6 +23,8 @@ def dims(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes of a reduction, counted from the front; refuses what NumPy raises AxisError or ValueError for."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     if type(axis) is not tuple:
         axis = tuple(axis) if isinstance(axis, list) else (axis,)
     found = []
@@ -56,8 +58,11 @@ def back(y: Tensor, target: torch.dtype) -> Tensor:
 
 @kernel("sum")
 def sum_(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    if axis is None and dtype is None and not keepdims and x.dtype.is_floating_point:
-        return torch.sum(x)
+    if dtype is None and x.dtype.is_floating_point:  # torch adds up in the same dtype
+        if axis is None and not keepdims:
+            return torch.sum(x)
+        if type(axis) is int:
+            return torch.sum(x, axis, keepdims)
     x, target = widened(x, dtype)
     over = dims(axis, x.ndim)
     return back(torch.sum(x, over, keepdims, dtype=x.dtype) if over else x, target)

@@ -84,8 +84,8 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
     _forget.append(plans.clear)
     nin, nout = ufunc.nin, ufunc.nout
 
-    def plan(kinds: tuple) -> Callable:
-        """The prepared call for operand kinds: torch dtypes, or Python's scalar types."""
+    def loop(kinds: tuple) -> tuple[Callable, tuple, list | None]:
+        """(the function, the dtypes it takes, the dtypes its results are cast to or None) for operand kinds."""
         asked = [TO_NUMPY.get(k, k) for k in kinds]
         if LEGACY and name == "ldexp":
             asked = [onp.dtype(int) if k is int else k for k in asked]
@@ -100,10 +100,12 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
         probe = prepared(*[torch.ones((1, 1), dtype=d) for d in ins])
         results = probe if isinstance(probe, tuple) else (probe,)
         after = None if [r.dtype for r in results] == outs else outs
-        return _prepared(prepared, kinds, ins, after)
+        return prepared, ins, after
 
     def remember(kinds: tuple) -> Callable:
-        plans[kinds] = made = plan(kinds)
+        """The prepared call for operand kinds: torch dtypes, or Python's scalar types."""
+        function, ins, after = loop(kinds)
+        plans[kinds] = made = _prepared(function, kinds, ins, after)
         return made
 
     if nin == 1:
@@ -132,6 +134,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
         raise TypeError(f"{name}: a ufunc of {nin} arguments")
 
     kernel.plan = lambda *values: plans.get(k := kinds_of(*values)) or remember(k)
+    kernel.loop = lambda *values: loop(kinds_of(*values))
     KERNELS[name] = kernel
 
 
@@ -169,7 +172,7 @@ def kinds_of(*values: Any) -> tuple:
 def kind_of_scalar(v: Any) -> Any:
     if type(v) in PYTHON:
         return type(v)
-    if isinstance(v, (onp.generic, onp.ndarray, bool)):
+    if isinstance(v, (onp.generic, onp.ndarray, bool)) and not getattr(v, "ndim", 0):  # no array of a user's class
         found = onp.asarray(v).dtype
         if found in TO_TORCH:
             return found
@@ -233,10 +236,9 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             except FAILURES as error:
                 return failed(name, error)
 
-        def plan(x: Any, *rest: Any, **params: Any) -> None:
+        def plan(x: Any, *rest: Any, **params: Any) -> Callable:
             dtype = x.dtype if type(x) is Tensor else to_torch(onp.asarray(x).dtype)
-            if dtype not in plans:
-                prepare((dtype,))
+            return plans.get(dtype) or prepare((dtype,))
 
         kernel.plan = plan
     else:

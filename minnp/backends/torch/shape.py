@@ -107,6 +107,8 @@ def tile(x: Tensor, reps: Any) -> Tensor:
 # ------------------------------------------------------------------ joining
 def _joined(join: Any) -> Any:
     def run(*arrays: Any, axis: int | None = 0) -> Tensor:
+        if _alike(arrays) and arrays[0].dtype not in UNSIGNED:
+            return join(arrays, axis)
         arrays = [a if type(a) is Tensor else onp.asarray(a) for a in arrays]
         dtype, device = promote(*arrays), device_of(arrays)
         arrays = [cast(a, dtype, device) for a in arrays]
@@ -117,7 +119,19 @@ def _joined(join: Any) -> Any:
     return run
 
 
+def _alike(arrays: Sequence[Any]) -> bool:
+    """Whether all are tensors of one dtype."""
+    if not arrays or type(arrays[0]) is not Tensor:
+        return False
+    dtype = arrays[0].dtype
+    return all([type(a) is Tensor and a.dtype is dtype for a in arrays])  # noqa: C419  twice as fast as a generator
+
+
 def _common(*arrays: Any) -> tuple:
+    if _alike(arrays):
+        return (arrays[0].dtype,)
+    if not arrays:
+        refuse("no arrays to join")
     return (promote(*[a if type(a) is Tensor else onp.asarray(a) for a in arrays]),)  # numbers count as arrays here
 
 

@@ -1,0 +1,266 @@
+"""jit on torch: a captured graph as straight-line calls of torch's functions on tensors.
+
+The code is written at the first call, when the operands of every node are at hand: each node's kernel is then the very
+function the dispatcher would have chosen, without the choosing. What has no kernel goes through the dispatcher there,
+and what a kernel refuses later (an index out of range, say) sends the whole call through it, so that results and
+exceptions are those of the program run row by row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ...core import report
+from ...core.array import handle, ndarray, read
+from ...core.dispatch import bind
+from ...core.effects import guard, pick
+from ...core.graph import Graph
+from ...core.node import Node, map_nodes
+from ...core.primitive import Primitive
+from ...core.value import Buffer, Host
+from ...errors import BackendUnsupportedError
+from .dtypes import LEGACY, borrowed, returned, scalar
+
+Tensor = torch.Tensor
+_SERIAL = itertools.count()
+NUMBERS = (int, float, complex)
+# what torch raises for arguments it will not take: the dispatcher then says what NumPy says to them
+REFUSALS = (BackendUnsupportedError, RuntimeError, IndexError)
+
+
+class TorchExecutor:
+    """A graph as a function of values, which returns the tuple of its outputs.
+
+    home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
+    run     the generated function of tensors, once there is one; `source` is its Python
+    pure    whether it calls nothing but torch: no dispatcher, no guard
+    """
+
+    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any) -> None:
+        self.graph, self.constants, self.home = graph, constants, home
+        self.run: Callable | None = None
+        self.source, self.pure = "", True
+        self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
+
+    def __call__(self, *values: Any) -> tuple:
+        data = [self.tensor(v) for v in values] + [self.tensor(self._constant(n)) for n in self._read]
+        if self.run is None:
+            return tuple([self.value(v) for v in self._compile(data)])
+        try:
+            out = self.run(*data)
+        except REFUSALS:
+            out = self._walk(data, self.dispatched)
+        return tuple([self.value(v) for v in out])
+
+    # -------------------------------------------------------------- values and tensors
+    def tensor(self, v: Any) -> Any:
+        """A value as the generated code takes it: arrays as tensors at home, anything else as it is."""
+        if type(v) is Buffer:
+            return v.data
+        if type(v) is not Host or not v.ndim:
+            return v
+        if self.home.shares_host:
+            try:
+                return borrowed(v)
+            except BackendUnsupportedError:  # a dtype torch has not
+                return v
+        report.copied("copy to device", self.home.name, v.nbytes)
+        return self.home.from_host(v)
+
+    def value(self, v: Any) -> Any:
+        if type(v) is not Tensor:
+            return v
+        return returned(v) if self.home.shares_host else Buffer(v, self.home)
+
+    def _constant(self, name: str) -> Any:
+        """An array made outside, as it is now."""
+        v = self.constants[name]
+        return read(v) if type(v) is ndarray else v
+
+    # -------------------------------------------------------------- node by node
+    def _walk(self, data: list, run: Callable[[Node, Any, Any], Any]) -> tuple:
+        """The outputs, nodes computed by run(node, args, kwargs)."""
+        inputs = [n for op in ("placeholder", "get_attr") for n in self.graph.nodes if n.op == op]
+        known = dict(zip(inputs, data, strict=True))
+        for node in self.graph.nodes:
+            if node.op == "output":
+                return map_nodes(node.args[0], known.__getitem__)
+            if node.op == "call_function":
+                known[node] = run(
+                    node, map_nodes(node.args, known.__getitem__), map_nodes(node.kwargs, known.__getitem__)
+                )
+        return ()
+
+    def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
+        """A node's result, as the program itself would compute it."""
+        target = node.target
+        if target is guard:
+            return self.holds(*args)
+        if target is pick:
+            return args[0][args[1]]
+        if isinstance(target, Primitive):
+            out = bind(target, each(args, self.value), each(kwargs, self.value))
+        else:
+            out = target(*each(args, self._handle), **each(kwargs, self._handle))
+            out = read(out) if type(out) is ndarray else each(out, lambda v: read(v) if type(v) is ndarray else v)
+        return each(out, self.tensor)
+
+    def _handle(self, v: Any) -> Any:
+        return handle(self.value(v)) if type(v) is Tensor else v
+
+    def holds(self, value: Any, kind: str, expected: Any) -> None:
+        """Check a guard; the number it needs is one the program would have waited for too."""
+        guard(self.value(value).host() if kind == "value" and self._placed(value) else value, kind, expected)
+
+    def _placed(self, value: Any) -> bool:
+        return type(value) is Tensor and not self.home.shares_host
+
+    # -------------------------------------------------------------- code
+    def _compile(self, data: list) -> tuple:
+        """Run once, node by node, choosing the function for each; then write them down."""
+        chosen: dict[Node, tuple[Callable, tuple]] = {}
+        results: dict[Node, Any] = {}
+
+        def choose(node: Node, args: tuple, kwargs: dict) -> Any:
+            if isinstance(node.target, Primitive):
+                try:
+                    function, operands = self._function(node, args, kwargs)
+                    results[node] = function(*operands, **kwargs)
+                    chosen[node] = function, operands
+                    return results[node]
+                except (*REFUSALS, TypeError, AttributeError, ValueError):
+                    pass
+            self.pure &= node.target is pick
+            return self.dispatched(node, args, kwargs)
+
+        out = self._walk(data, choose)
+        self._write(chosen, donated(self.graph, results))
+        return out
+
+    def _function(self, node: Node, args: tuple, kwargs: dict) -> tuple[Callable, tuple]:
+        """(the function of tensors that computes a node for such operands, the operands: numbers as tensors)."""
+        kernel = self.home.on_tensors(node.target)
+        if kernel is None:
+            raise BackendUnsupportedError("no kernel")
+        operands = tuple([self.tensor(a) for a in args])
+        if LEGACY or not any(type(a) is Tensor for a in operands):
+            return kernel, operands  # which dtypes it computes in depends on values
+        loop = getattr(kernel, "loop", None)
+        if loop is not None:
+            function, ins, outs = loop(*operands)
+            device = next(a.device for a in operands if type(a) is Tensor)
+            cast = [scalar(a, d, device) if type(a) in NUMBERS else a for a, d in zip(operands, ins, strict=True)]
+            if outs is None and all(type(a) is Tensor and a.dtype is d for a, d in zip(cast, ins, strict=True)):
+                return function, tuple(cast)
+        plan = getattr(kernel, "plan", None)
+        if plan is not None and type(operands[0]) is Tensor:
+            kernel = plan(*operands, **kwargs) or kernel
+        return kernel, operands
+
+    def _write(self, chosen: dict, donations: set[Node]) -> None:
+        names: dict[str, Any] = {"holds": self.holds}
+        inputs = [n.name for op in ("placeholder", "get_attr") for n in self.graph.nodes if n.op == op]
+        lines = [f"def run({', '.join(inputs)}):"]
+        last = last_readers(self.graph)
+        for node in self.graph.nodes:
+            if node.op == "output":
+                lines.append(f"    return {show(node.args[0], names)}")
+            elif node.op == "call_function":
+                lines.append("    " + self._statement(node, chosen.get(node), node in donations, names))
+                dead = [n.name for n in last.get(node, ())]
+                if dead:
+                    lines.append(f"    del {', '.join(dead)}")
+        self.source = "\n".join(lines) + "\n"
+        filename = f"<minnp torch jit {next(_SERIAL)}>"
+        exec(compile(self.source, filename, "exec"), names)
+        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(True), filename)
+        self.run = names["run"]
+
+    def _statement(self, node: Node, choice: tuple | None, donate: bool, names: dict) -> str:
+        if node.target is guard:
+            return f"holds({', '.join(show(a, names) for a in node.args)})"
+        if node.target is pick:
+            return f"{node.name} = {show(node.args[0], names)}[{node.args[1]}]"
+        function = f"k_{node.name}"
+        if choice is None:
+            names[function] = lambda *args, **kwargs: self.dispatched(node, args, kwargs)
+            args = [show(a, names) for a in node.args]
+        else:
+            names[function], operands = choice
+            args = [show(a if isinstance(a, Node) else o, names) for a, o in zip(node.args, operands, strict=True)]
+        args += [f"{key}={show(v, names)}" for key, v in node.kwargs.items()]
+        return f"{node.name} = {function}({', '.join(args + ['donate=True'] * donate)})"
+
+
+def each(x: Any, f: Callable[[Any], Any]) -> Any:
+    """x with f(v) for every value v in it, through containers and slices."""
+    if type(x) in (tuple, list):
+        return type(x)([each(v, f) for v in x])
+    if type(x) is dict:
+        return {k: each(v, f) for k, v in x.items()}
+    return slice(each(x.start, f), each(x.stop, f), each(x.step, f)) if type(x) is slice else f(x)
+
+
+def last_readers(graph: Graph) -> dict[Node, list[Node]]:
+    """For every node, the values that nobody reads after it."""
+    last: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target is not guard:
+            last[node] = node
+        for n in node.all_input_nodes:
+            last[n] = node
+    out: dict[Node, list[Node]] = {}
+    for n, at in last.items():
+        if at.op == "call_function":
+            out.setdefault(at, []).append(n)
+    return out
+
+
+def donated(graph: Graph, results: dict[Node, Any]) -> set[Node]:
+    """The write_view nodes that may write into the old tensor itself: it was made here, and nothing that shows its
+    memory is read afterwards. Whose memory a result shows is seen from the results of a run."""
+    at = {n: i for i, n in enumerate(graph.nodes)}
+    memory = {n: y.untyped_storage().data_ptr() for n, y in results.items() if type(y) is Tensor}
+    last: dict[int, int] = {}
+    for n, where in memory.items():
+        last[where] = max(last.get(where, 0), *[at[u] for u in n.users], at[n])
+    made = {memory[n] for n in memory if n.target.name == "write_view"}  # copies of its own
+    found: set[Node] = set()
+    for n in graph.nodes:
+        if n in memory and n.target.name == "write_view":
+            old = n.args[0]
+            where = memory.get(old)
+            if where in made and last[where] == at[n] and n.args[1] is not old and _apart(n.args[1], where, memory):
+                found.add(n)
+                last[where] = last[memory[n]]  # from here on the two are one memory
+                memory[n] = where
+    return found
+
+
+def _apart(new: Any, where: int, memory: dict) -> bool:
+    return not isinstance(new, Node) or (new in memory and memory[new] != where)
+
+
+def show(x: Any, names: dict) -> str:
+    """An argument in the generated code: nodes by name, plain literals as they are, anything else as a named object."""
+    if isinstance(x, Node):
+        return x.name
+    if type(x) in (bool, int, str, type(None)):
+        return f"({x!r})" if type(x) is int and x < 0 else repr(x)
+    if x is Ellipsis:
+        return "..."
+    if type(x) in (tuple, list) and x:
+        inner = ", ".join(show(v, names) for v in x)
+        return f"[{inner}]" if type(x) is list else f"({inner},)"
+    if type(x) is slice:
+        return f"slice({show(x.start, names)}, {show(x.stop, names)}, {show(x.step, names)})"
+    if type(x) is dict:
+        return "{" + ", ".join(f"{k!r}: {show(v, names)}" for k, v in x.items()) + "}"
+    name = f"c_{len(names)}"
+    names[name] = x
+    return name
