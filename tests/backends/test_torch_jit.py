@@ -143,8 +143,9 @@ def test_a_refusal_at_run_time_raises_what_numpy_raises():
     f = jit(lambda x, i: x[i])
     x = placed(onp.arange(4.0))
     assert same(f(x, placed(onp.array([0, 3]))), [0, 3])
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError) as raised:
         f(x, placed(onp.array([0, 7])))
+    assert __file__ in "".join(getattr(raised.value, "__notes__", ()))  # the user's line
 
 
 def test_prefer_torch_compiles_for_torch_on_numpys_memory():

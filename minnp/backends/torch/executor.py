@@ -18,8 +18,9 @@ import torch
 from ...core import report
 from ...core.array import handle, ndarray, read
 from ...core.dispatch import bind
-from ...core.effects import guard, pick
+from ...core.effects import Diverged, guard, pick
 from ...core.graph import Graph
+from ...core.interpreter import located
 from ...core.node import Node, map_nodes
 from ...core.primitive import Primitive
 from ...core.value import Buffer, Host
@@ -40,6 +41,8 @@ class TorchExecutor:
     run     the generated function of tensors, once there is one; `source` is its Python
     pure    whether it calls nothing but torch: no dispatcher, no guard
     """
+
+    __code__, nodes = None, {}
 
     def __init__(self, graph: Graph, constants: dict[str, Any], home: Any) -> None:
         self.graph, self.constants, self.home = graph, constants, home
@@ -90,10 +93,15 @@ class TorchExecutor:
         for node in self.graph.nodes:
             if node.op == "output":
                 return map_nodes(node.args[0], known.__getitem__)
-            if node.op == "call_function":
-                known[node] = run(
-                    node, map_nodes(node.args, known.__getitem__), map_nodes(node.kwargs, known.__getitem__)
-                )
+            if node.op != "call_function":
+                continue
+            args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
+            try:
+                known[node] = run(node, args, kwargs)
+            except Exception as error:
+                if not isinstance(error, Diverged):
+                    located(error, node)
+                raise
         return ()
 
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
