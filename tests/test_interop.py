@@ -222,6 +222,19 @@ def test_einops_and_opt_einsum() -> None:
     y = array_api.rearrange(x, "a b c -> c (a b)")
     assert type(y) is np.ndarray and onp.array_equal(y, einops.rearrange(onp.asarray(x), "a b c -> c (a b)"))
     assert array_api.reduce(x, "a b c -> b", "sum").tolist() == onp.asarray(x).sum((0, 2)).tolist()
+    for pattern in ("a b c -> c (a b)", "a (b1 b2) c -> b1 a (b2 c)", "a b c -> a 1 c b"):
+        sizes = {"b1": 3} if "b1" in pattern else {}
+        y = einops.rearrange(x, pattern, **sizes)
+        assert type(y) is np.ndarray and onp.array_equal(y, einops.rearrange(onp.asarray(x), pattern, **sizes))
+    assert einops.repeat(x, "a b c -> (a r) b c", r=2).shape == (4, 3, 4)
+    assert einops.einsum(x, x, "a b c, d b c -> a d").tolist() == onp.einsum("abc,dbc->ad", x, x).tolist()
+    assert type(einops.rearrange(onp.ones((2, 3)), "a b -> b a")) is onp.ndarray  # NumPy's stay NumPy's
+    weights = onp.arange(4.0)
+    g = grad(lambda x: (einops.reduce(x, "a b c -> c", "mean") * weights).sum())(x)
+    assert onp.allclose(g, onp.broadcast_to(weights / 6, x.shape))
+    before = "import einops, minnp.numpy as np; print(type(einops.rearrange(np.ones((2, 3)), 'a b -> b a')).__module__)"
+    done = subprocess.run([sys.executable, "-c", before], capture_output=True, text=True)
+    assert done.stdout.strip() == "minnp.numpy", done.stderr
     y = opt_einsum.contract("abc,dbc->ad", x, x)
     assert onp.allclose(y, onp.einsum("abc,dbc->ad", onp.asarray(x), onp.asarray(x)))
 

@@ -116,3 +116,24 @@ def test_generators_are_numpys_own_kind_and_survive_pickling():
     first = np.random.rand()
     np.random.set_state(state)
     assert np.random.rand() == first
+
+
+@pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence"])
+def test_our_arrays_are_seeds(name):
+    ours, theirs = getattr(np.random, name), getattr(numpy.random, name)
+    a, b = ours(np.array([1, 2, 3])), theirs(numpy.array([1, 2, 3]))
+    if name == "SeedSequence":
+        assert (a.generate_state(4) == b.generate_state(4)).all()
+        assert [(s.generate_state(2) == t.generate_state(2)).all() for s, t in zip(a.spawn(2), b.spawn(2))] == [
+            True
+        ] * 2
+        c = ours(entropy=5, spawn_key=(1,))
+        assert (c.generate_state(2) == theirs(5, spawn_key=(1,)).generate_state(2)).all()
+    else:
+        assert (np.random.Generator(a).random(3) == numpy.random.Generator(b).random(3)).all()
+        assert repr(np.random.Generator(a)).startswith(f"Generator({name})")
+        again = pickle.loads(pickle.dumps(a))
+        assert again.random_raw() == b.random_raw()
+        assert isinstance(again, ours)
+        assert not isinstance(again, np.random.MT19937 if name != "MT19937" else np.random.PCG64)
+    assert isinstance(b, ours) and isinstance(a, theirs) and issubclass(ours, theirs)

@@ -143,8 +143,8 @@ def of_library(thing: Any) -> Backend:
 
 
 # Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
-# NumPy it would meet today. So the user's own `import mxnet` works too, once minnp is imported.
-_HELPED = {"mxnet": "minnp.backends.mxnet.loader"}
+# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. einops is told of ours.
+_HELPED = {"mxnet": "minnp.backends.mxnet.loader", "einops": "minnp.backends.einops"}
 
 
 class _Finder:
@@ -157,3 +157,5 @@ class _Finder:
 
 
 sys.meta_path.insert(0, _Finder)
+if "einops" in sys.modules:
+    importlib.import_module(_HELPED["einops"])

@@ -125,6 +125,24 @@ def _restored(state: dict) -> RandomState:
     return new
 
 
+class _Stream(type):
+    """The class of a NumPy bit generator: those made by NumPy are instances too."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.__mro__[1])
+
+
+def _seeded(base: type) -> type:
+    """NumPy's class of bit generators or of seeds, whose seed may be one of our arrays."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        base.__init__(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+    __init__.__wrapped__ = base.__init__
+    members = {"__init__": __init__, "__doc__": base.__doc__, "__module__": "minnp.numpy.random", "__slots__": ()}
+    return _Stream(base.__name__, (base,), members)
+
+
 def default_rng(seed: Any = None) -> Generator:
     """A Generator with NumPy's stream for this seed; a Generator of ours is returned as it is."""
     if isinstance(seed, Generator):
@@ -154,6 +172,8 @@ _EXTRA: dict[str, Any] = {
     "RandomState": RandomState,
     "default_rng": default_rng,
 }
+for _name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence"):
+    _EXTRA[_name] = _seeded(getattr(_onp.random, _name))
 for _name in _onp.random.__all__:
     _x = getattr(_onp.random, _name)
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):
