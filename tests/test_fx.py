@@ -542,3 +542,41 @@ def test_the_folder_holds_code_that_runs(tmp_path: Any) -> None:
     with open(tmp_path / "net" / "module.pickle", "rb") as f:
         loaded = pickle.load(f)
     onp.testing.assert_array_equal(onp.asarray(names["forward"](loaded, np.array(X))), onp.asarray(gm(np.array(X))))
+
+
+def test_draws_of_generators_are_made_when_the_graph_runs() -> None:
+    rng = np.random.default_rng(3)
+
+    def f(x: Any) -> Any:
+        np.random.shuffle(x)
+        return x + rng.normal(size=3)
+
+    gm = fx.symbolic_trace(f)
+    assert rng.bit_generator.state == np.random.default_rng(3).bit_generator.state
+    other = np.random.default_rng(3)
+    for seed in (0, 1):
+        a, b = np.array(X), np.array(X)
+        np.random.seed(seed)
+        got = gm(a)
+        np.random.seed(seed)
+        np.random.shuffle(b)
+        onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(b + other.normal(size=3)))
+        onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
+    with pytest.raises(CaptureError, match="writes to its argument"):
+        fx.symbolic_trace(lambda x: rng.shuffle(x))
+
+
+def test_a_tracer_traces_again_and_in_other_threads_nothing_is_recorded() -> None:
+    import threading
+
+    tracer, seen = fx.Tracer(), []
+
+    def f(x: Any) -> Any:
+        worker = threading.Thread(target=lambda: seen.append(npx.relu(np.array([-1.0, 1.0])) + nn.ReLU()(np.ones(2))))
+        worker.start()
+        worker.join()
+        return npx.relu(x)
+
+    for _ in range(2):
+        assert [n.name for n in tracer.trace(f).nodes] == ["x", "relu", "output"]
+        onp.testing.assert_array_equal(onp.asarray(seen.pop()), [1, 2])

@@ -89,14 +89,19 @@ class SymbolicTrace(Trace):
         """The proxy of a new node."""
         return Proxy(node, self)
 
-    def create_proxy(self, op: str, target: Any, args: tuple, kwargs: dict, name: str | None = None) -> Any:
-        """Record a call and return the proxy of its result, which knows what it is a view of."""
+    def create_proxy(
+        self, op: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, effect: bool = False
+    ) -> Any:
+        """Record a call and return the proxy of its result, which knows what it is a view of.
+
+        effect   it draws random numbers, or does more than its result says: it is run each time, and never now
+        """
         kind = kind_of(op, target, args, kwargs)
-        known = self._known(op, target, args, kwargs)
+        known = None if effect else self._known(op, target, args, kwargs)
         at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, Proxy)), (0, None))
         call = (op, target, tuple(map(self.create_arg, args)), {k: self.create_arg(v) for k, v in kwargs.items()})
         node = self.create_node(*call, name or (args[1] if target is getattr else None))
-        node.meta["kind"] = kind
+        node.meta.update(kind=kind, effect=True) if effect else node.meta.update(kind=kind)
         made = self.proxy(node)
         vars(made)["kind"] = kind
         called = target_name(target) if target is not getattr else args[1]
@@ -116,8 +121,7 @@ class SymbolicTrace(Trace):
 
     def _known(self, op: str, target: Any, args: tuple, kwargs: dict) -> Any:
         """The value of a call that depends on literals and arrays made outside alone, or None."""
-        random = ".random" in (getattr(target, "__module__", "") or "")
-        if op not in ("call_function", "call_method") or random or not isinstance(target, (str, *_CALLABLE)):
+        if op not in ("call_function", "call_method") or not isinstance(target, (str, *_CALLABLE)):
             return None
         if not _all_known((args, kwargs)):
             return None
@@ -159,22 +163,22 @@ class SymbolicTrace(Trace):
         if writes == (0,):
             if not isinstance(args[0], Proxy):
                 raise self.error("it writes to an array made outside the traced function", "pass it in and return it")
-            self.write(args[0], target, args[1:], kwargs)
+            self.write(args[0], target, args[1:], kwargs, name.startswith("random."))
             return None
-        result = self.create_proxy("call_function", target, args, kwargs)
-        if name.startswith("random."):
-            result.node.meta["effect"] = True
-        return result
+        if writes:
+            raise self.error(f"{name} writes to its argument number {writes[0]}", "use what gives a new array")
+        return self.create_proxy("call_function", target, args, kwargs, effect=name.startswith("random."))
 
     def numpy(self, host: Callable, args: tuple, kwargs: dict) -> Any:
         """NumPy's own function called on a proxy: recorded as ours."""
         return self.create_proxy("call_function", PUBLIC.get(host, host), args, kwargs)
 
     # -------------------------------------------------------------- writes
-    def write(self, target: Proxy, function: Any, args: tuple, kwargs: dict | None = None) -> None:
+    def write(
+        self, target: Proxy, function: Any, args: tuple, kwargs: dict | None = None, effect: bool = False
+    ) -> None:
         """Record function(target, *args, **kwargs), which writes to its first argument."""
-        made = self.create_proxy("call_function", in_place, (function, target, *args), kwargs or {})
-        made.node.meta["effect"] = ".random" in (getattr(function, "__module__", "") or "")
+        made = self.create_proxy("call_function", in_place, (function, target, *args), kwargs or {}, effect=effect)
         if target._path:
             self.write_at(target, ..., made)
         else:

@@ -252,9 +252,8 @@ def kept_whole(f: Callable, itself: bool = False) -> Callable:
         tracer = recording()
         if tracer is None or not _traced((args, kwargs)):
             return f(*args, **kwargs)
-        made = tracer.create_proxy("call_function", call if itself else f, args, kwargs)
-        made.node.meta["effect"] = f.__name__ == "dropout"
-        return made
+        target = call if itself else f
+        return tracer.create_proxy("call_function", target, args, kwargs, effect=f.__name__ == "dropout")
 
     call.__wrapped_whole__ = f
     return call

@@ -87,7 +87,7 @@ def _method(base: type, name: str) -> Callable:
         made.definition = definition
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name == "shuffle" and args and not isinstance(args[0], ndarray):
+        if name == "shuffle" and args and isinstance(args[0], list):
             return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
         return invoke(made, (self, *args), kwargs)
 
@@ -162,7 +162,7 @@ _shuffle_array = _function("random.shuffle", _onp.random.shuffle)
 
 def shuffle(x: Any) -> None:
     """numpy.random.shuffle; of a list the elements themselves change places, so it is NumPy that must see the list."""
-    return _shuffle_array(x) if isinstance(x, ndarray) else _onp.random.shuffle(x)
+    return _onp.random.shuffle(x) if isinstance(x, list) else _shuffle_array(x)
 
 
 _EXTRA: dict[str, Any] = {
