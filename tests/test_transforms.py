@@ -247,3 +247,85 @@ def test_padding_by_nothing_has_a_gradient(mode: str) -> None:
 def test_stop_gradient_cuts() -> None:
     close(grad(lambda x: (x * np.stop_gradient(x)).sum())(X), X)
     assert minnp.stop_gradient is np.stop_gradient
+
+
+def test_vmap_does_not_batch_arrays_from_outside() -> None:
+    outside, fixed = np.zeros(3), np.ones(3)
+
+    def writes(x: Any) -> Any:
+        outside[0] = x.sum()
+        return outside * 2
+
+    def writes_argument(x: Any, y: Any) -> Any:
+        y[1:][0] = x.sum()
+        return y.sum()
+
+    for call in (
+        lambda: vmap(writes)(BATCH),
+        lambda: vmap(grad(lambda x: writes(x).sum()))(BATCH),
+        lambda: grad(lambda b: vmap(writes)(b).sum())(BATCH),
+        lambda: vmap(writes_argument, in_axes=(0, None))(BATCH, fixed),
+    ):
+        with pytest.raises(minnp.errors.TracedValueError, match="made outside it"):
+            call()
+        close(outside, onp.zeros(3))
+        close(fixed, onp.ones(3))
+
+    def inside(x: Any) -> Any:
+        y = np.zeros(3)
+        view = y[1:]
+        view[0] = x.sum()
+        loop = [y]
+        loop.append(loop)  # a cycle keeps y until the collector comes
+        return view, y
+
+    view, y = vmap(inside)(BATCH)
+    close(view[:, 0], BATCH.sum(1))
+    close(y[:, 1], BATCH.sum(1))
+
+
+def test_a_loop_that_fills_a_buffer_costs_its_slices() -> None:
+    """T writes of n elements take memory and work of order T n: forward, backward, and what the tape keeps."""
+    import tracemalloc
+
+    from minnp.core.primitive import TABLE
+
+    n = 4096
+
+    def fill(x: Any, steps: int) -> Any:
+        buffer = np.zeros((steps, n))
+        for t in range(steps):
+            buffer[t] = x * (t + 1.0)
+        return np.sum(buffer)
+
+    def peak(steps: int) -> int:
+        x = np.ones(n)
+        grad(lambda x: fill(x, 2))(x)
+        tracemalloc.start()
+        try:
+            g = grad(lambda x: fill(x, steps))(x)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        close(g, onp.full(n, steps * (steps + 1) / 2))
+        return most
+
+    copied = []
+    kernel = TABLE["write_view"].numpy
+
+    def watched(old: Any, new: Any, *args: Any, donate: bool = False, **params: Any) -> Any:
+        copied.append(0 if donate else old.size)
+        return kernel(old, new, *args, donate=donate, **params)
+
+    minnp.memory_reuse(False)
+    TABLE["write_view"].numpy = watched
+    try:
+        few, many = peak(50), peak(400)
+    finally:
+        TABLE["write_view"].numpy = kernel
+        minnp.memory_reuse(True)
+    # eight times the steps, eight times the memory; one copy of the buffer for each step would be 64 times
+    assert many < 10 * few
+    assert many < 6 * 400 * n * 8
+    # no step copies the buffer: at most the cotangent does, once
+    assert sum(copied) <= 450 * n + 2 * 2 * n, copied[:10]

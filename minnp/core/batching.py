@@ -9,11 +9,13 @@ is run example by example, whole.
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
 
+from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
 from .primitive import CONSTANT, TABLE, Primitive
@@ -30,11 +32,31 @@ class BatchTrace(Trace):
     """One vmap over `size` examples."""
 
     batched = True
-    __slots__ = ("size",)
+    __slots__ = ("size", "written")
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
+        self.written: list[tuple] = []  # (reference to an array, its _host and _value before a write batched it)
+
+    def finish(self) -> None:
+        """End the function; the arrays it wrote to that outlive it get back what they held."""
+        super().finish()
+        for h, host, value in reversed(self._outliving()):
+            h._host, h._value = host, value
+
+    def check(self) -> None:
+        """Raise TracedValueError if a batched value was written to an array that outlives the function."""
+        if self._outliving():
+            gc.collect()  # arrays of the function itself may linger in cycles
+        for h, _, _ in self._outliving():
+            raise errors.TracedValueError(
+                f"a function under vmap wrote a batched value into an array made outside it "
+                f"({h.dtype}{list(h.shape)}), where a batch has no place; make it inside the function and return it"
+            )
+
+    def _outliving(self) -> list[tuple]:
+        return [(h, host, value) for ref, host, value in self.written if (h := ref()) is not None]
 
     def concretize(self, value: Tracer, kind: Any) -> Any:
         raise PerExampleError
@@ -229,13 +251,15 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         ]
         try:
             out = f(*boxed, **kwargs)
-            leaves, rebuild = tree_flatten(out)
-            values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in leaves]
+            values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
+            _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
+            del out  # what the function made dies here
         except PerExampleError:
             trace.finish()
             return _one_by_one(f, first, axes, kwargs, size, out_axes)
         finally:
             trace.finish()
+        trace.check()
         return rebuild(
             [
                 _last(v.value, out_axes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import weakref
 from typing import Any
 
 import numpy as onp
@@ -151,6 +152,7 @@ def write(h: ndarray, index: Any, value: Any) -> None:
             value = bind(TABLE["copy"], (value,), {})
     params = {"path": path, "index": index, "layout": layout_of(base) if path else None, "donate": donate}
     result = bind(WRITE_VIEW, (old, value), params)
+    _tell_batches(result, root, old)
     if root._host is not None:  # views of a host array must look at their root until the trace ends
         _watch(result)
         root._seen = root._host
@@ -184,6 +186,20 @@ def _alike(a: Buffer, b: Buffer) -> bool:
 
 def overlapping_memory(a: Any, b: Any) -> bool:
     return isinstance(b, Host) and onp.may_share_memory(a, b)
+
+
+def _tell_batches(result: Any, root: ndarray, old: Any) -> None:
+    """Let each vmap that batched an array by a write know what the array was, for it may be one from outside."""
+    before = set()
+    while type(old) is Tracer:
+        before.add(id(old.trace))
+        old = old.value
+    while type(result) is Tracer:
+        if result.trace.batched and id(result.trace) not in before:
+            result.trace.written.append(
+                (weakref.ref(root), root._host, None if root._host is not None else root._value)
+            )
+        result = result.value
 
 
 def _watch(value: Any) -> None:
