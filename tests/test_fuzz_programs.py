@@ -3,8 +3,8 @@
     MINNP_FUZZ=20000 python -m pytest tests/test_fuzz_programs.py      # a long run; 2000 programs otherwise
 
 A program keeps a few variables, each held twice, by NumPy and by us. Every step is one call on some of them. Its result
-(value, dtype, shape, strides), or the type of what it raises, must agree; then so must every variable, for some are views
-of others.
+(value, dtype, shape, strides), or the type of what it raises, must agree; then so must every variable, for some are
+views of others.
 """
 
 from __future__ import annotations
