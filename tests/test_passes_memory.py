@@ -148,7 +148,7 @@ def test_a_plan_reuses_memory_and_never_what_is_still_read(f: Callable, args: tu
     got = run_in_block(graph, args)
     parts = want if isinstance(want, (tuple, list)) else [want]
     for a, b in zip(got, parts, strict=True):
-        onp.testing.assert_array_equal(a, onp.asarray(b))
+        onp.testing.assert_allclose(a, onp.asarray(b), rtol=1e-12, atol=1e-15)  # a backend's kernels round differently
     figures = memory(graph)
     assert graph.output_node().meta["block"] <= figures.peak + 64 * len(graph)
 

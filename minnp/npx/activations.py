@@ -60,9 +60,20 @@ leaky_relu = _activation(
     saves="in",
     params={"slope": 0.1},
 )
+
+
+def _elu(x: Any, alpha: float = 1.0) -> onp.ndarray:
+    # a sum of two parts, of which one is 0: choosing by a mask takes three times as long
+    x = _inexact(x)
+    y = onp.expm1(onp.minimum(x, 0))
+    y *= alpha
+    y += onp.maximum(x, 0)
+    return y
+
+
 elu = _activation(
     "elu",
-    lambda x, alpha=1.0: onp.where(onp.greater(x, 0), x, alpha * onp.expm1(onp.minimum(_inexact(x), 0))),
+    _elu,
     lambda g, y, x, alpha=1.0: g * where(greater(x, 0), 1, y + alpha),
     params={"alpha": 0.7},
 )
