@@ -12,7 +12,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import jit
+from minnp import fx, jit, nn, npx
 from minnp.core.graph import Graph
 from minnp.core.passes import draw, fuse_elementwise
 from minnp.errors import DrawingError
@@ -61,6 +61,16 @@ def test_a_fused_call_says_what_it_stands_for() -> None:
     x = onp.ones(1 << 16)
     fused = fuse_elementwise(jit(lambda x: np.exp(x) * np.tanh(x)).lower(x).graph.copy())
     assert "exp, tanh, multiply" in draw(fused, format="dot").decode()
+
+
+def test_boxes_say_everything_in_lines_that_fit_and_name_the_layers() -> None:
+    w = np.ones((4, 3, 3, 3))
+    conv = fx.capture(lambda x: npx.convolution(x, w, pad=1) * 0.1234567891, onp.ones((1, 3, 6, 6)))
+    text = draw(conv.graph, format="dot").decode()
+    assert "stride=(1, 1), pad=(1, 1), dilate=(1, 1)\ngroups=1\nfloat64[1, 4, 6, 6]" in text
+    assert "0.123457" in text and 'style="filled,rounded"' in text and "…" not in text
+    model = fx.symbolic_trace(nn.Sequential(nn.Linear(4, 8), nn.ReLU()).init(0))
+    assert "= Linear (0)" in draw(model.graph, format="dot").decode()
 
 
 def test_without_dot_the_error_says_what_to_install(tmp_path: Path, monkeypatch: Any) -> None:

@@ -13,7 +13,7 @@ from ... import errors
 from ..codegen import show
 from ..effects import guard, pick
 from ..graph import Graph
-from ..node import Node, target_name
+from ..node import Node, attribute, target_name
 from ..primitive import Meta
 
 # opcode -> (shape, fill) of its box
@@ -74,10 +74,9 @@ def describe(graph: Graph) -> Any:
         shape, fill = LOOKS[node.op]
         if node.target is guard:
             fill = "#ffd6d6"
-        style = {"style": "filled"} if shape == "ellipse" else {}
-        drawing.node(
-            node.name, escaped("\n".join(lines(node))), shape=shape, fillcolor=fill, tooltip=tip(node), **style
-        )
+        style = "filled" if shape == "ellipse" else "filled,rounded"
+        text = escaped("\n".join(lines(node)))
+        drawing.node(node.name, text, shape=shape, style=style, fillcolor=fill, tooltip=tip(node))
     for node in graph.nodes:
         if node.target is pick:
             continue
@@ -91,23 +90,47 @@ def describe(graph: Graph) -> Any:
 
 def lines(node: Node) -> list[str]:
     """What a node's box says: its name (and what it calls, if that is another word), parameters, shape and dtype."""
-    target = target_name(node.target)
-    head = node.name
     if node.op == "output":
         return ["output"]
-    if node.op.startswith("call") and target.rpartition(".")[2] != node.name:
-        head = f"{node.name} = {target}"
-    out = [head]
+    target = target_name(node.target)
+    out = [node.name]
+    if node.op == "call_module":
+        out = [f"{node.name} = {called(node)}"]
+    elif node.op.startswith("call") and target.rpartition(".")[2] != node.name:
+        out = [f"{node.name} = {target}"]
     names = getattr(node.target, "names", None)
     if names is not None:  # a fused call: what it stands for
-        out += [", ".join(names)]
+        out += wrapped(names)
     if node.op.startswith("call"):
-        given = [show(a) for a in node.args if not isinstance(a, (Node, tuple, list, dict))]
-        out += [", ".join([*given, *(f"{k}={show(v)}" for k, v in node.kwargs.items() if v is not None)])]
+        given = [said(a) for a in node.args if not isinstance(a, (Node, tuple, list, dict))]
+        out += wrapped([*given, *(f"{k}={said(v)}" for k, v in node.kwargs.items() if v is not None)])
     value = node.meta.get("value")
     parts = value if isinstance(value, tuple) else (value,)
-    out += [", ".join(repr(v) for v in parts if isinstance(v, Meta))]
-    return [line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in out if line]
+    out += wrapped([repr(v) for v in parts if isinstance(v, Meta)])
+    return [line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in out]
+
+
+def said(value: Any) -> str:
+    """A parameter as Python, long numbers to six digits."""
+    text = show(value)
+    return f"{value:.6g}" if isinstance(value, float) and len(text) > 8 else text
+
+
+def called(node: Node) -> str:
+    """The kind of layer a node calls, and where it is: Linear (steps.0)."""
+    layer = None if node.graph.owning_module is None else attribute(node.graph.owning_module, node.target)
+    return node.target if layer is None else f"{type(layer).__name__} ({node.target})"
+
+
+def wrapped(parts: list[str]) -> list[str]:
+    """Parts with commas between them, as many on a line as it holds."""
+    out: list[str] = []
+    for part in parts:
+        if out and len(out[-1]) + len(part) + 2 <= LONGEST:
+            out[-1] += f", {part}"
+        else:
+            out.append(part)
+    return out
 
 
 def escaped(text: str) -> str:
