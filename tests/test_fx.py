@@ -139,7 +139,7 @@ def test_a_view_that_may_be_a_copy_is_not_guessed() -> None:
             fx.symbolic_trace(f)
 
     def dense(x: Any) -> Any:
-        b = np.zeros((3, 3))
+        b = x.copy()
         flat = b.reshape(-1)
         b[0] = x[0]
         flat[3:6] = x[1]
@@ -184,8 +184,10 @@ def test_arrays_made_outside_are_read_anew() -> None:
     gm = fx.symbolic_trace(lambda x: 2 * w * x)
     w *= 4
     onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))), 8 * X)
-    with pytest.raises(CaptureError, match="made outside"):
-        fx.symbolic_trace(lambda x: operator.setitem(w, 0, x[0, 0]))
+    for part in (lambda: w, lambda: w[1:], lambda: np.asarray(w)[::-1], lambda: w.T):
+        with pytest.raises(CaptureError, match="made outside"):
+            fx.symbolic_trace(lambda x: operator.setitem(part(), 0, x[0, 0]))  # noqa: B023
+    same(lambda x: operator.iadd(w[1:].copy(), 1) + x[0, 1:], X)
 
 
 @pytest.mark.parametrize(
@@ -530,7 +532,10 @@ def test_long_graphs_are_pickled_and_copied() -> None:
             x = x + 1.0
         return x
 
+    alone = pickle.loads(pickle.dumps(fx.symbolic_trace(f).graph))
+    assert len(alone) == 3002 and alone.owning_module is None
     gm = pickle.loads(pickle.dumps(fx.symbolic_trace(f)))
+    assert gm.graph.owning_module is gm
     assert len(gm.graph) == 3002 and float(gm(np.zeros(1))[0]) == 3000
 
 

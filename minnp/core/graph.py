@@ -158,10 +158,10 @@ class Graph:
         place = {n: i for i, n in enumerate(self.nodes)}
         flat = lambda x: map_nodes(x, lambda n: _Place(place[n]))
         rows = [(n.name, n.op, n.target, flat(n.args), flat(n.kwargs), n.meta) for n in place]
-        return {"rows": rows, "module": self.owning_module}
+        return {"rows": rows}  # its module, if it has one, is pickled with it and not by it
 
     def __setstate__(self, saved: dict) -> None:
-        self.__init__(saved["module"])
+        self.__init__()
         made: list[Node] = []
         back = lambda p: made[p.i]
         for name, op, target, args, kwargs, meta in saved["rows"]:

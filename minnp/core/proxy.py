@@ -45,15 +45,16 @@ class Cell:
     """The memory of an array made in the traced program: `node` is its value now.
 
     input    its placeholder, if the caller passed it in: a write goes back to the caller
+    outside  made outside the traced program, which may not write to it
     dense    known to be C-contiguous, so that reshape gives a view
     copies   indices in arrays by which parts were copied out of this memory, or it was of another: where one of them
              was a single number after all, that part was a view, which matters once there is a write
     """
 
-    __slots__ = ("copies", "dense", "input", "node")
+    __slots__ = ("copies", "dense", "input", "node", "outside")
 
     def __init__(self, node: Node, dense: bool = False) -> None:
-        self.node, self.dense = node, dense
+        self.node, self.dense, self.outside = node, dense, False
         self.input = node if node.op == "placeholder" else None
         self.copies: list[tuple[Node, ...]] = []
 

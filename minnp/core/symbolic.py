@@ -98,7 +98,10 @@ class SymbolicTrace(Trace):
         """
         kind = kind_of(op, target, args, kwargs)
         known = None if effect else self._known(op, target, args, kwargs)
-        at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, Proxy)), (0, None))
+        at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, (Proxy, ndarray, Host))), (0, None))
+        if base is not None and not isinstance(base, Proxy):
+            base = self.proxy(self.outside(base))
+            base._cell.outside = True
         call = (op, target, tuple(map(self.create_arg, args)), {k: self.create_arg(v) for k, v in kwargs.items()})
         node = self.create_node(*call, name or (args[1] if target is getattr else None))
         node.meta.update(kind=kind, effect=True) if effect else node.meta.update(kind=kind)
@@ -114,7 +117,8 @@ class SymbolicTrace(Trace):
             if unknown and not any(isinstance(i, (Host, list)) for i in (index if type(index) is tuple else (index,))):
                 for cell in (base._cell, made._cell):
                     cell.copies.append(unknown)
-        made._cell.dense |= called in DENSE and "order" not in kwargs and step is None
+        fresh = called in DENSE or (called == "copy" and op == "call_method" and len(args) == 1)
+        made._cell.dense |= fresh and "order" not in kwargs and step is None
         if known is not None:
             vars(made).update(_value=known, _value_at=made._cell.node)
         return made
@@ -210,6 +214,8 @@ class SymbolicTrace(Trace):
 
     def _replace(self, cell: Cell, node: Node) -> None:
         """The memory is written: its value is `node` from now on."""
+        if cell.outside:
+            raise self.error("it writes to an array made outside the traced function", "pass it in and return it")
         for unknown in cell.copies:
             check = self.create_node("call_function", guard, (unknown, "axes", True), {}, "guard")
             check.meta["effect"] = True

@@ -158,7 +158,7 @@ class GraphModule(ModelBase):
 
     def __setstate__(self, saved: dict) -> None:
         vars(self).update(saved)
-        self.recompile()
+        self.graph = self._graph
 
     def __deepcopy__(self, memo: dict) -> GraphModule:
         import copy
