@@ -90,3 +90,28 @@ def test_arrays_without_axes(name):
     assert (out.shape, out.dtype) == (wanted.shape, wanted.dtype)
     slope = (f(onp, x + step) - f(onp, x - step)).sum() / (2 * step)
     assert float(pullback(onp.ones_like(wanted))[0]) == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+def test_sums_of_narrow_rows_are_sums() -> None:
+    from minnp.core.primitive import TABLE
+
+    rng = onp.random.default_rng(0)
+    for source, shape in [
+        ((20, 1000, 10), (20, 1, 10)),
+        ((20, 1000, 10), (10,)),
+        ((20, 1000, 10), (20, 1000, 1)),
+        ((20, 1000, 10), (20, 1, 1)),
+        ((20, 1000, 10), (1, 1000, 10)),
+        ((20, 1000, 10), (1, 1000, 1)),
+        ((30000, 3), (3,)),
+        ((30000, 3), (1, 3)),
+    ]:
+        x = rng.standard_normal(source)
+        extra = x.ndim - len(shape)
+        axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and source[i + extra] != 1)
+        for a in (x, x.astype("f4"), x + 1j * x[::-1], onp.asfortranarray(x)):
+            want = a.sum(axis=axes).reshape(shape)
+            got = TABLE["sum_to"](a, shape=shape)
+            assert got.shape == shape and got.dtype == a.dtype
+            tolerance = 1e-12 if a.dtype.itemsize > 4 else 1e-3
+            onp.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
