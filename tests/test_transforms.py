@@ -329,3 +329,9 @@ def test_a_loop_that_fills_a_buffer_costs_its_slices() -> None:
     assert many < 6 * 400 * n * 8
     # no step copies the buffer: at most the cotangent does, once
     assert sum(copied) <= 450 * n + 2 * 2 * n, copied[:10]
+
+
+def test_an_argument_that_does_not_matter_locally_has_no_tangent() -> None:
+    check_grads(lambda x: np.heaviside(x - 0.7, 0.5) * x, (X,))
+    close(jvp(lambda x: np.heaviside(x, 0.5), (X,), (V,))[1], onp.zeros(3))
+    close(jvp(lambda h: np.heaviside(onp.array([0.0, 1.0]), h), (0.5,), (2.0,))[1], [2.0, 0.0])

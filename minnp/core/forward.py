@@ -76,6 +76,8 @@ def tangent(row: Primitive, y: Any, primals: list, tangents: list, params: dict)
         if each is None:
             return _transposed(row, y, primals, tangents, params)
         terms.append(each(t, y, *primals, **params))
+    if not terms:  # all that moves are arguments of which the result is locally constant
+        return type(y)(map(zeros, y)) if type(y) in (tuple, list) else zeros(y)
     return _total(terms)
 
 
