@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
 }
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
-HEAVY = ["mxnet", "torch", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
+HEAVY = ["mxnet", "torch", "llvmlite", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
 # Files over 400 lines, and the reason.
 LONG: dict[str, str] = {}
 

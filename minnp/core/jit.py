@@ -8,48 +8,81 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
 
 from .. import backends, errors
 from . import policy
-from .array import handle, ndarray, read
+from .array import handle, ndarray, new, read
 from .capture import Captured, capture_call
 from .effects import Diverged
 from .executor import compile_host
 from .graph import Graph
 from .interpreter import blame
+from .native import engine as native
 from .passes import fuse_elementwise, optimize
+from .passes.native import compile_native
 from .placed import free
 from .state import capture, state
-from .tree import structure, tree_flatten
+from .tree import open_tree, tree_flatten
 from .value import Buffer, Host, Tracer
 from .writing import write
 
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
+COMPILERS = ("auto", "llvm", "numpy")
+_MISS = object()
+
+
 class Path:
-    """One captured way through a function, compiled."""
+    """One captured way through a function, compiled: `run` takes and gives arrays, `finish` makes the user's result."""
 
-    __slots__ = ("captured", "graph", "run")
+    __slots__ = ("captured", "finish", "graph", "run")
 
-    def __init__(self, captured: Captured, home: Any = None) -> None:
+    def __init__(self, captured: Captured, compiler: str, home: Any = None) -> None:
         self.captured = captured
         self.graph = optimize(captured.graph.copy())
         run = None if home is None else home.compile(self.graph.copy(), captured.constants)
-        self.run = run or compile_host(fuse_elementwise(self.graph.copy()), captured.constants)
+        if run is None:
+            graph = self.graph.copy()
+            if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
+                graph = compile_native(graph)
+            run = compile_host(fuse_elementwise(graph), captured.constants)
+        self.run = run
+        numbers = list(range(len(self.graph.output_node().args[0]) - len(captured.written)))
+        tree = captured.rebuild(numbers) if numbers else None
+        self.finish = _one if tree == 0 else _handles if tree == numbers else self._rebuild
+        if tree == tuple(numbers) and numbers:
+            self.finish = lambda out: tuple(_handles(out))
+
+    def _rebuild(self, out: Sequence[Any]) -> Any:
+        return self.captured.rebuild(_handles(out))
+
+
+def _one(out: Sequence[Any]) -> Any:
+    (v,) = out
+    if type(v) is Host:
+        h = new(ndarray)
+        h._host, h._root = v, None
+        return h
+    return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
+
+
+def _handles(out: Sequence[Any]) -> list:
+    return [handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]
 
 
 class Jitted:
     """A compiled function; made by `jit`."""
 
-    def __init__(self, f: Callable, limit: int) -> None:
-        functools.update_wrapper(self, f)
-        self.function, self.limit = f, limit
+    def __init__(self, f: Callable, limit: int, compiler: str = "auto") -> None:
+        functools.update_wrapper(self, f, updated=())
+        self.function, self.limit, self.compiler = f, limit, compiler
         self.paths: dict[Any, list[Path]] = {}
+        self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays alone
         self.calls = self.captures = self.guard_failures = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -59,11 +92,25 @@ class Jitted:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and type(args[0]) is ndarray:
-            leaves, rebuild, shape = [args[0]], _one, "*"
-        else:
-            leaves, rebuild = tree_flatten((args, kwargs))
-            shape = structure((args, kwargs))
+        flat = None
+        if not kwargs and not state.busy:  # the short way: nothing but arrays, nothing traced
+            arrays, kinds = [], []
+            for a in args:
+                if type(a) is ndarray:
+                    a = a._host
+                if type(a) is not Host:
+                    break
+                arrays.append(a)
+                kinds.append((a.shape, a.dtype))
+            else:
+                flat = tuple(kinds)
+                paths = self.flat.get(flat)
+                if paths is not None:
+                    out = self._run(paths, arrays, args)
+                    if out is not _MISS:
+                        return out
+        leaves: list = []
+        shape = open_tree((args, kwargs), leaves)
         values = [read(x) if type(x) is ndarray else x for x in leaves]
         home = None
         for v in values:
@@ -77,35 +124,46 @@ class Jitted:
             if home is None and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
         key = (shape, *[(v.shape, v.dtype) if isinstance(v, (Host, Buffer)) else _static(v) for v in values], home)
-        self.calls += 1
-        arrays = [v for v in values if isinstance(v, (Host, Buffer))]
         paths = self.paths.get(key)
-        if paths is not None:
-            for i, path in enumerate(paths):
-                try:
-                    out = path.run(*arrays)
-                except Diverged:
-                    self.guard_failures += 1
-                    continue
-                except Exception as error:
-                    blame(error, path.run, path.run.nodes)
-                    raise
-                if i:  # what held last is tried first
-                    paths.insert(0, paths.pop(i))
-                return self._finish(path, out, leaves)
-        return self._capture(key, args, kwargs, leaves, values, rebuild)
+        if paths is not None and flat is None:
+            out = self._run(paths, [v for v in values if isinstance(v, (Host, Buffer))], leaves)
+            if out is not _MISS:
+                return out
+        out = self._capture(key, args, kwargs, leaves, values)
+        if flat is not None:
+            self.flat[flat] = self.paths[key]
+        return out
 
-    def _finish(self, path: Path, out: tuple, leaves: list) -> Any:
-        captured = path.captured
-        n = len(out) - len(captured.written)
-        if captured.written:
-            inputs = [x for x in leaves if type(x) is ndarray or isinstance(x, Host)]
-            for i, final in zip(captured.written, out[n:], strict=True):
-                target = inputs[i]
-                write(target if type(target) is ndarray else handle(target), ..., handle(final))
-        return captured.rebuild([handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out[:n]])
+    def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any]) -> Any:
+        """The result by the first path whose guards hold; _MISS if none does."""
+        for path in paths:
+            try:
+                out = path.run(*arrays)
+            except Diverged:
+                self.guard_failures += 1
+                continue
+            except Exception as error:
+                blame(error, path.run, path.run.nodes)
+                raise
+            self.calls += 1
+            if path is not paths[0]:  # what held last is tried first
+                paths.remove(path)
+                paths.insert(0, path)
+            written = path.captured.written
+            if written:
+                n = len(out) - len(written)
+                self._write_back(written, leaves, [handle(v) for v in out[n:]])
+                out = out[:n]
+            return path.finish(out)
+        return _MISS
 
-    def _capture(self, key: Any, args: tuple, kwargs: dict, leaves: list, values: list, rebuild: Callable) -> Any:
+    def _write_back(self, written: list[int], leaves: Sequence[Any], finals: Sequence[Any]) -> None:
+        targets = [x for x in leaves if type(x) is ndarray or isinstance(x, Host)]
+        for i, final in zip(written, finals, strict=True):
+            target = targets[i]
+            write(target if type(target) is ndarray else handle(target), ..., final)
+
+    def _capture(self, key: Any, args: tuple, kwargs: dict, leaves: list, values: list) -> Any:
         paths = self.paths.setdefault(key, [])
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             what = (
@@ -115,12 +173,13 @@ class Jitted:
                 f"{self!r} has met {self.limit} different {what} and would compile another; pass numbers that keep "
                 "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
             )
-        captured, (out, written) = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
+        self.calls += 1
+        _, rebuild = tree_flatten((args, kwargs))
+        names = leaf_names(self.function, args, kwargs)
+        captured, (out, written) = capture_call(self.function, values, rebuild, names)
         self.captures += 1
-        paths.insert(0, Path(captured, key[-1]))
-        for i, final in zip(captured.written, written, strict=True):
-            target = [x for x in leaves if type(x) is ndarray or isinstance(x, Host)][i]
-            write(target if type(target) is ndarray else handle(target), ..., final)
+        paths.insert(0, Path(captured, self.compiler, key[-1]))
+        self._write_back(captured.written, leaves, written)
         return out
 
     # -------------------------------------------------------------- looking inside
@@ -129,7 +188,7 @@ class Jitted:
         leaves, rebuild = tree_flatten((args, kwargs))
         values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
         captured, _ = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
-        return Lowered(Path(captured))
+        return Lowered(captured, self.compiler)
 
     def cache_info(self) -> dict[str, int]:
         """Counts: calls, captures, guard_failures, keys, paths."""
@@ -144,14 +203,20 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forget every compiled path."""
         self.paths.clear()
+        self.flat.clear()
 
 
 class Lowered:
     """A captured path, to look at."""
 
-    def __init__(self, path: Path) -> None:
-        self.graph: Graph = path.graph
-        self.source = getattr(path.run, "source", "")
+    def __init__(self, captured: Captured, compiler: str) -> None:
+        self.graph: Graph = optimize(captured.graph.copy())
+        self._path = lambda: Path(captured, compiler)
+
+    @property
+    def source(self) -> str:
+        """The Python that jit runs."""
+        return self._path().run.source
 
     @property
     def code(self) -> str:
@@ -165,11 +230,9 @@ class Lowered:
         return flops(self.graph)
 
 
-def _one(leaves: list) -> tuple:
-    return (leaves[0],), {}
-
-
 def _static(v: Any) -> Any:
+    if type(v) is float:
+        return float, v.hex()  # 0.0 is not -0.0, and nan is nan
     try:
         hash(v)
     except TypeError:
@@ -198,6 +261,7 @@ def jit(
     f: Callable | None = None,
     *,
     limit: int = LIMIT,
+    compiler: str = "auto",
 ) -> Any:
     """f, compiled at its first call for the shapes, dtypes and static values it meets.
 
@@ -205,8 +269,18 @@ def jit(
     objects are static: another value compiles again. Branches of Python on data (`if x.sum() > 0`, `while err > tol`,
     `range(int(n))`) are guards, and every path is compiled once. Arguments written in place are written back. Arrays
     read from outside are read anew at every call, as long as they are updated in place.
-    limit   paths and keys before a CaptureError says that the function keeps making new ones
+    limit      paths and keys before a CaptureError says that the function keeps making new ones
+    compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums, and
+               matrix products of small arrays, are added in another order; elementary functions and powers are within
+               3 ulp; floating point errors are not reported. "numpy": NumPy's own kernels, and its results to the bit.
+               "auto": the first if it is installed
+
+    Raises ValueError for another compiler, ModuleNotFoundError for "llvm" where it cannot be had.
     """
+    if compiler not in COMPILERS:
+        raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
+    if compiler == "llvm" and not native.available():
+        raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "minnp[compiler]"')
     if f is None:
-        return lambda g: Jitted(g, limit)
-    return Jitted(f, limit)
+        return lambda g: Jitted(g, limit, compiler)
+    return Jitted(f, limit, compiler)

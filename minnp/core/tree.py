@@ -44,13 +44,15 @@ def tree_flatten(tree: Any) -> tuple[list, Callable]:
     return leaves, rebuild
 
 
-def structure(tree: Any) -> Any:
-    """A hashable description of a tree's structure, the same for trees that differ in leaves only."""
+def open_tree(tree: Any, leaves: list) -> Any:
+    """A hashable description of a tree's structure, the same for trees that differ in leaves only; the leaves are
+    appended to `leaves`."""
     children, _ = _open(tree)
     if children is None:
+        leaves.append(tree)
         return "*"
     names = tuple(tree) if isinstance(tree, dict) else None
-    return type(tree), names, tuple(structure(child) for child in children)
+    return type(tree), names, tuple([open_tree(child, leaves) for child in children])
 
 
 def _open(tree: Any) -> tuple[list | None, Callable | None]:

@@ -37,7 +37,7 @@ class Cluster:
 
     __slots__ = ("first", "last", "nodes", "shape")
 
-    def __init__(self, shape: tuple[int, ...], at: int) -> None:
+    def __init__(self, shape: Any, at: int) -> None:
         self.shape, self.nodes, self.first, self.last = shape, [], at, at
 
 

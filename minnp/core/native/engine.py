@@ -1,0 +1,127 @@
+"""LLVM behind an optional library: IR text to machine code, machine code to a function Python can call.
+
+llvmlite (the extra "compiler") translates. The result is an ordinary built-in function of CPython that finds the data
+of the arrays it is given without a line of Python in between. Where llvmlite is
+missing, or Python or NumPy are laid out otherwise than this file knows, `available()` is False and nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as onp
+
+# Offsets in bytes inside PyArrayObject (numpy/ndarraytypes.h); checked against a live array before they are used.
+DATA, FLAGS = 16, 64
+ORDERED = 0x0001 | 0x0100  # C order, aligned
+FASTCALL = 0x0080  # METH_FASTCALL: (self, array of arguments, their number)
+
+
+class _Method(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("meth", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+class Machine:
+    """The processor: its vector width, and a compiler for it."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        if llvm.llvm_version_info < (18,):
+            raise ImportError("llvmlite older than 0.45")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm = llvm
+        features = llvm.get_host_cpu_features()
+        self.target = llvm.Target.from_default_triple()
+        self.cpu, self.features = llvm.get_host_cpu_name(), features.flatten()
+        self.vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+
+    def assemble(self, text: str) -> Any:
+        """The machine code of a module: it has the addresses, and lives as long as this object."""
+        llvm = self.llvm
+        module = llvm.parse_assembly(text)
+        target = self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=2)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options())
+        passes.run(module, builder)
+        engine = llvm.create_mcjit_compiler(module, target)
+        engine.finalize_object()
+        return engine
+
+
+@cache
+def machine() -> Machine | None:
+    """The compiler, or None where there is none."""
+    if os.environ.get("MINNP_COMPILER", "") == "none" or not _layout_is_known():
+        return None
+    try:
+        return Machine()
+    except ImportError:
+        return None
+
+
+def available() -> bool:
+    """Whether jit can compile to machine code here."""
+    return machine() is not None
+
+
+def _layout_is_known() -> bool:
+    if sys.implementation.name != "cpython" or sys.maxsize < 2**32 or sys.byteorder != "little":
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "getobjects"):
+        return False
+    a = onp.zeros((3, 4))
+    for view, ordered in ((a, True), (a.T, False), (a[1:, 2:], False)):
+        data = ctypes.c_size_t.from_address(id(view) + DATA).value
+        flags = ctypes.c_int.from_address(id(view) + FLAGS).value
+        if data != view.ctypes.data or (flags & ORDERED == ORDERED) != ordered:
+            return False
+    return True
+
+
+def symbol(name: str) -> int:
+    """The address of a function of the Python API."""
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+class Text(NamedTuple):
+    """One function as IR: its body after `entry:`, and what it declares and defines besides, by name."""
+
+    body: str
+    others: dict[str, str]
+
+
+def build(texts: Sequence[Text]) -> list[Callable]:
+    """Functions (ptr self, ptr arguments, i64 count) -> ptr, compiled together, as built-in functions of Python."""
+    found = machine()
+    assert found is not None
+    others: dict[str, str] = {}
+    for text in texts:
+        others |= text.others
+    functions = [
+        f"define ptr @kernel{i}(ptr %self, ptr %args, i64 %count) {{\nentry:\n{text.body}}}\n"
+        for i, text in enumerate(texts)
+    ]
+    code = found.assemble("\n".join([*others.values(), *functions]))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
+    built = []
+    for i in range(len(texts)):
+        method = _Method(b"kernel", code.get_function_address(f"kernel{i}"), FASTCALL, None)
+        built.append(new(ctypes.addressof(method), (code, method), None))
+    return built

@@ -1,0 +1,325 @@
+"""Programs: a list of steps on arrays of known shapes, as one machine-code function.
+
+A step is an elementwise map, a reduction, a view, or a write into part of an array. Maps of one shape that can run
+together share a loop nest, and what only they read never reaches memory. The result is either *small*, one call that
+does everything on arrays in C order, or a single nest for large arrays that is called for ranges of its first axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as onp
+
+from . import engine
+from .code import Code, Lane
+from .nest import Nest, Operand, Place, Reduction, dense, fill
+from .rows import accumulator, start_of
+
+SCRATCH = 1 << 17  # bytes of intermediate results a small program may keep on the stack
+
+
+# ------------------------------------------------------------------ steps
+@dataclass(eq=False)
+class Value:
+    """An array of the program; `reads` are other Values or numbers."""
+
+    shape: tuple[int, ...]
+    dtype: onp.dtype
+    reads: tuple = ()
+
+
+@dataclass(eq=False)
+class Input(Value):
+    """An argument of the program."""
+
+
+@dataclass(eq=False)
+class Map(Value):
+    """emit(code, *Lanes or numbers) -> Lane for every element; the arrays it reads broadcast to its shape."""
+
+    emit: Callable = lambda code, *args: args[0]
+
+
+@dataclass(eq=False)
+class Reduce(Value):
+    """`name` (a key of rows.COMBINE) of reads[0] over `axes`, divided by `count` if that is not 1.
+
+    `shape` may have ones for the axes, or lack them."""
+
+    name: str = "sum"
+    axes: tuple[int, ...] = ()
+    count: int = 1
+
+
+@dataclass(eq=False)
+class View(Value):
+    """reads[0] seen another way: where its first element lies after that of reads[0], and its strides, in bytes."""
+
+    offset: int = 0
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class Write(Value):
+    """reads[0] (None: nothing yet) with reads[1:] written into `parts` of it: (offset, strides, shape) of each."""
+
+    parts: tuple[tuple, ...] = ()
+
+
+@dataclass(eq=False)
+class Loop:
+    """A nest of a program: maps of one shape, and the reductions of them."""
+
+    shape: tuple[int, ...]
+    maps: list[Map] = field(default_factory=list)
+    reductions: list[Reduce] = field(default_factory=list)
+
+
+# ------------------------------------------------------------------ which nest, and in which order
+def schedule(values: Sequence[Value]) -> list[Any]:
+    """Loops, Views and Writes in an order in which they can run; `values` are in such an order themselves."""
+    steps: list[Any] = []
+    at: dict[Value, int] = {}  # the step that computes a value
+
+    def ready(v: Any, inside: tuple[int, ...] | None) -> int:
+        """The first step that may read v; one of shape `inside` may do so in the nest that computes it."""
+        if not isinstance(v, Value) or isinstance(v, Input):
+            return 0
+        return at[v] + (0 if isinstance(v, Map) and v.shape == inside else 1)
+
+    def loop_for(shape: tuple[int, ...], first: int) -> int:
+        for i in range(len(steps) - 1, first - 1, -1):
+            if isinstance(steps[i], Loop) and steps[i].shape == shape:
+                return i
+        steps.append(Loop(shape))
+        return len(steps) - 1
+
+    for v in values:
+        if isinstance(v, Map):
+            at[v] = loop_for(v.shape, max((ready(r, v.shape) for r in v.reads), default=0))
+            steps[at[v]].maps.append(v)
+        elif isinstance(v, Reduce):
+            (source,) = v.reads
+            at[v] = loop_for(source.shape, ready(source, source.shape))
+            steps[at[v]].reductions.append(v)
+        elif not isinstance(v, Input):
+            at[v] = len(steps)
+            steps.append(v)
+    return steps
+
+
+def in_memory(steps: Sequence[Any], results: Sequence[Value]) -> set[Value]:
+    """The values that something outside their own nest reads."""
+    needed = set(results)
+    for step in steps:
+        if isinstance(step, Loop):
+            own = set(step.maps)
+            needed.update(r for m in step.maps for r in m.reads if isinstance(r, Value) and r not in own)
+            needed.update(r.reads[0] for r in step.reductions if r.reads[0] not in own)
+        else:
+            needed.update(r for r in step.reads if isinstance(r, Value))
+    return needed
+
+
+# ------------------------------------------------------------------ writing a program
+class Writer:
+    """A program being written: where its values lie, and the code so far."""
+
+    def __init__(
+        self,
+        values: Sequence[Value],
+        results: Sequence[Value],
+        small: bool,
+        strides: dict[Value, tuple[int, ...]] | None = None,
+    ) -> None:
+        self.strides = strides or {}
+        self.values, self.results, self.small = values, results, small
+        self.inputs = [v for v in values if isinstance(v, Input)]
+        self.steps = schedule(values)
+        self.needed = in_memory(self.steps, results)
+        self.code = Code(0)
+        self.places: dict[Value, Place] = {}
+        self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
+        self.scratch = 0
+        self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b"], default=4)
+
+    def lanes(self, n: int) -> int:
+        """Elements of a vector for rows of n: all of a short row, else two registers of the widest dtype."""
+        found = engine.machine()
+        assert found is not None
+        most = found.vector_bytes // min(max(self.width, 4), 8) * 2
+        return most if n >= most else 1 << max(n - 1, 1).bit_length()
+
+    def make(self, v: Value) -> Place:
+        """Memory for a value."""
+        size = prod(v.shape) * v.dtype.itemsize
+        self.scratch += size
+        name = self.code.room(f"[{max(size, 1)} x i8], align 64")
+        place = self.places[v] = dense(name, v.shape, v.dtype)
+        return place
+
+    def place(self, v: Value) -> Place:
+        found = self.places.get(v)
+        return found if found is not None else self.make(v)
+
+    def part(self, place: Place, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Place:
+        """Part of a place: a view of it."""
+        base = self.code.emit(f"getelementptr i8, ptr {place.base}, i64 {offset}") if offset else place.base
+        return Place(base, shape, strides, place.dtype)
+
+    # -------------------------------------------------------------- one nest
+    def body(self, loop: Loop, loads: list[Value]) -> Callable:
+        def emit(code: Code, lanes: list[Lane]) -> list[Lane]:
+            known: dict[Value, Lane] = dict(zip(loads, lanes))
+            for m in loop.maps:
+                y = m.emit(code, *[known[r] if isinstance(r, Value) else r for r in m.reads])
+                known[m] = code.cast(y, m.dtype) if isinstance(y, Lane) else code.number(y, m.dtype)
+            self.known = known
+            return [known[v] for v in self.wanted]
+
+        return emit
+
+    def nest(self, loop: Loop, targets: dict[Reduce, Operand], bounds: tuple[str, str] | None = None) -> Nest:
+        """The nest of a loop, whose reductions accumulate into `targets`."""
+        own = set(loop.maps)
+        reads = [r for m in loop.maps for r in m.reads if isinstance(r, Value)] + [r.reads[0] for r in loop.reductions]
+        loads = list(dict.fromkeys(r for r in reads if r not in own))
+        stored = [m for m in loop.maps if m in self.needed]
+        reduced = [r.reads[0] for r in loop.reductions]
+        self.wanted = [*stored, *reduced]
+        operands = [Operand(self.place(v), self.place(v).spread(loop.shape)) for v in loads]
+        stores = [(i, Operand(self.place(m), self.place(m).spread(loop.shape))) for i, m in enumerate(stored)]
+        reductions = [Reduction(r.name, len(stored) + i, targets[r]) for i, r in enumerate(loop.reductions)]
+        return Nest(self.code, loop.shape, self.body(loop, loads), operands, stores, reductions, bounds)
+
+    def small_loop(self, loop: Loop) -> None:
+        targets, finish = {}, []
+        for r in loop.reductions:
+            shape = tuple(n for i, n in enumerate(loop.shape) if i not in r.axes)
+            last = max((i for i, n in enumerate(loop.shape) if n != 1), default=-1)
+            kind = accumulator(r.name, r.dtype, last in r.axes)
+            out = self.place(r)
+            lacking = dense(out.base, shape, r.dtype)
+            if kind == r.dtype and r.count == 1:
+                kept = lacking
+            else:
+                kept = self.make(Value(shape, kind))
+                finish.append((r, kept, lacking))
+            fill(self.code, kept, start_of(r.name, kind), self.lanes(shape[-1] if shape else 1))
+            targets[r] = Operand(kept, kept.kept(r.axes, loop.shape))
+        nest = self.nest(loop, targets)
+        nest.write(self.lanes(nest.dims[-1] if nest.dims else 1))
+        for r, kept, out in finish:
+            divided = lambda code, x, r=r: [code.cast(x[0] / r.count if r.count != 1 else x[0], r.dtype)]
+            loads, stores = [Operand(kept, kept.strides)], [(0, Operand(out, out.strides))]
+            Nest(self.code, out.shape, divided, loads, stores).write(self.lanes(out.shape[-1] if out.shape else 1))
+
+    def copy(self, source: Any, target: Place) -> None:
+        """Write a value, or a number, into a place."""
+        stores = [(0, Operand(target, target.strides))]
+        loads = []
+        if isinstance(source, Value):
+            place = self.place(source)
+            loads = [Operand(place, place.spread(target.shape))]
+        body = lambda code, x: [code.cast(x[0] if x else code.number(source, target.dtype), target.dtype)]
+        nest = Nest(self.code, target.shape, body, loads, stores)
+        nest.write(self.lanes(nest.dims[-1] if nest.dims else 1))
+
+    # -------------------------------------------------------------- whole functions
+    def small_text(self) -> engine.Text | None:
+        """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one."""
+        self.arguments(0, self.inputs, checked=True)
+        self.arguments(len(self.inputs), self.results)
+        for step in self.steps:
+            if isinstance(step, Loop):
+                self.small_loop(step)
+            elif isinstance(step, View):
+                self.places[step] = self.part(self.place(step.reads[0]), step.offset, step.strides, step.shape)
+            else:
+                target = self.place(step)
+                if step.reads[0] is not None:
+                    self.copy(step.reads[0], target)
+                for new, where in zip(step.reads[1:], step.parts):
+                    self.copy(new, self.part(target, *where))
+        if self.scratch > SCRATCH:
+            return None
+        return self.function()
+
+    def large_text(self) -> engine.Text | None:
+        """A function (*inputs, *results and accumulators, begin, end, part) that computes a range of the first axis."""
+        code = self.code
+        if len(self.steps) != 1 or not isinstance(self.steps[0], Loop):
+            return None
+        loop = self.steps[0]
+        self.arguments(0, self.inputs)
+        stored = [v for v in self.results if isinstance(v, Map)]
+        count = len(self.inputs)
+        self.arguments(count, stored)
+        count += len(stored)
+        n = len(loop.reductions)
+        convert = self.constant("PyLong_AsSsize_t")
+        numbers = []
+        for i in range(3):
+            at = code.emit(f"getelementptr ptr, ptr %args, i64 {count + n + i}")
+            given = code.emit(f"load ptr, ptr {at}")
+            numbers.append(code.emit(f"call i64 {convert}(ptr {given})"))
+        targets = {}
+        for i, r in enumerate(loop.reductions):
+            shape = tuple(d for k, d in enumerate(loop.shape) if k not in r.axes)
+            last = max(k for k, d in enumerate(loop.shape) if d != 1)
+            kind = accumulator(r.name, r.dtype, last in r.axes)
+            kept = dense(self.data(count + i), shape, kind)
+            targets[r] = Operand(kept, kept.kept(r.axes, loop.shape))
+            self.accumulators.append((r, kind, False))
+        nest = self.nest(loop, targets, (numbers[0], numbers[1]))
+        self.first_dim = nest.first_dim()
+        for i, r in enumerate(loop.reductions):
+            o = targets[r]
+            if not nest.lies[id(o)] or not nest.lies[id(o)][0]:  # ranges meet in one place: each part has its own
+                size = prod(o.place.shape) * o.place.dtype.itemsize
+                offset = code.emit(f"mul i64 {numbers[2]}, {size}")
+                o.place.base = code.emit(f"getelementptr i8, ptr {o.place.base}, i64 {offset}")
+                self.accumulators[i] = (r, o.place.dtype, True)
+        state = code.emit(f"call ptr {self.constant('PyEval_SaveThread')}()")
+        nest.write(self.lanes(nest.dims[-1]))
+        code.do(f"call void {self.constant('PyEval_RestoreThread')}(ptr {state})")
+        return self.function()
+
+    def constant(self, name: str) -> str:
+        return f"inttoptr (i64 {engine.symbol(name)} to ptr)"
+
+    def give(self, name: str) -> str:
+        """Code that returns a new reference to an object of the Python API."""
+        return f"  call void {self.constant('Py_IncRef')}(ptr {self.constant(name)})\n  ret ptr {self.constant(name)}"
+
+    def data(self, i: int, checked: bool = False) -> str:
+        """The data pointer of argument i."""
+        code = self.code
+        at = code.emit(f"getelementptr ptr, ptr %args, i64 {i}")
+        array = code.emit(f"load ptr, ptr {at}")
+        if checked:
+            field = code.emit(f"getelementptr i8, ptr {array}, i64 {engine.FLAGS}")
+            flags = code.emit(f"load i32, ptr {field}")
+            wrong = code.emit(f"and i32 {flags}, {engine.ORDERED}")
+            bad = code.emit(f"icmp ne i32 {wrong}, {engine.ORDERED}")
+            fine = code.label("ordered")
+            code.do(f"br i1 {bad}, label %refuse, label %{fine}")
+            code.begin(fine)
+        field = code.emit(f"getelementptr i8, ptr {array}, i64 {engine.DATA}")
+        return code.emit(f"load ptr, ptr {field}")
+
+    def arguments(self, first: int, values: Sequence[Value], checked: bool = False) -> None:
+        for i, v in enumerate(values):
+            base = self.data(first + i, checked)
+            strides = self.strides[v] if v in self.strides else dense("", v.shape, v.dtype).strides
+            self.places[v] = Place(base, v.shape, strides, v.dtype)
+
+    def function(self) -> engine.Text:
+        code = self.code
+        refusal = f"refuse:\n{self.give('_Py_NotImplementedStruct')}\n" if self.small and self.inputs else ""
+        lines = [*code.entry, "  br label %start\nstart:", *code.lines, self.give("_Py_NoneStruct")]
+        return engine.Text("\n".join(lines) + "\n" + refusal, {**code.declared, **code.helpers})

@@ -1,0 +1,156 @@
+"""Compilation: groups of nodes become calls of machine code.
+
+Small arrays: all that can be compiled and run together is one call. Large ones: the elementwise nodes of one shape,
+with the reductions that end them, are one pass over memory, shared by all cores. The rest of the graph stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..effects import pick
+from ..graph import Graph, Node
+from ..native.kernels import Kernel, Large, Small, assemble
+from ..native.lowering import lower, placeholder
+from ..native.program import Input, Map, Value, View
+from ..primitive import Meta, Primitive
+from .fusion import Cluster, dependencies, in_order, joins, unbroadcast
+
+LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+
+
+class Group(Cluster):
+    """Nodes to compile together. `shape` is None for small arrays; `reductions` are those that end a large group."""
+
+    __slots__ = ("reductions",)
+
+    def __init__(self, shape: tuple[int, ...] | None, at: int) -> None:
+        super().__init__(shape, at)
+        self.reductions: set[Node] = set()
+
+
+def compile_native(graph: Graph) -> Graph:
+    """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
+    kernels = []
+    for group in groups(graph):
+        kernel = replace(graph, group)
+        if kernel is not None:
+            kernels.append(kernel)
+    if not kernels:
+        return graph
+    assemble(kernels)
+    graph.eliminate_dead_code()
+    return in_order(graph)
+
+
+# ------------------------------------------------------------------ finding groups
+def groups(graph: Graph) -> list[Group]:
+    nodes = graph.nodes
+    at = {n: i for i, n in enumerate(nodes)}
+    needs = dependencies(nodes)
+    member: dict[Node, Group] = {}
+    latest: dict[Any, Group] = {}
+    for i, node in enumerate(nodes):
+        reduces, space = space_of(node)
+        if space is False:
+            continue
+        inputs = (
+            [unbroadcast(a) for a in node.args if isinstance(a, Node)] if space is not None else node.all_input_nodes
+        )
+        candidates = [member[n] for n in inputs if n in member] + [latest.get(space)]
+        for group in dict.fromkeys(candidates):
+            if group is None or group.shape != space or any(n in group.reductions for n in inputs):
+                continue
+            if joins(node, group, member, needs, at):
+                break
+        else:
+            group = latest[space] = Group(space, i)
+        group.nodes.append(node)
+        if reduces and space is not None:
+            group.reductions.add(node)
+        group.last = i
+        member[node] = group
+    return list(dict.fromkeys(member.values()))
+
+
+def space_of(node: Node) -> tuple[bool, Any]:
+    """(whether it reduces, the shape of the large group it belongs to: None is the small one, False none at all)."""
+    meta = node.meta.get("value")
+    if type(meta) is not Meta or node.op not in ("call_function", "get_attr"):
+        return False, False
+    sizes = [n.meta["value"] for n in node.all_input_nodes if type(n.meta.get("value")) is Meta]
+    if len(sizes) != len(node.all_input_nodes):
+        return False, False
+    small = all(m.size < LARGE for m in (meta, *sizes))
+    found = lower(node, lambda a: placeholder(a.meta["value"]) if isinstance(a, Node) else a, small)
+    if found is None:
+        return False, False
+    if small:
+        return False, None
+    if isinstance(found[-1], Map):
+        return False, found[-1].shape if found[-1].shape and found[-1].reads else False
+    return True, found[-1].reads[0].shape
+
+
+# ------------------------------------------------------------------ replacing them
+def replace(graph: Graph, group: Group) -> Kernel | None:
+    """Put one call in the place of a group; None if it is better left alone."""
+    small = group.shape is None
+    nodes = group.nodes
+    again = handed_on(nodes) if small else set()  # these stay in the graph too, for those outside who read them
+    own = set(nodes) - again
+    inside = set(own)
+    for n in reversed(nodes):
+        if any(u in inside for u in n.users):
+            inside.add(n)
+    nodes = [n for n in nodes if n in inside]
+    worth = [n for n in nodes if n in own and n.op == "call_function"]
+    if not worth or (len(worth) < 2 and not group.reductions):
+        return None
+    results = [n for n in nodes if n in own and any(u not in own for u in n.users)]
+    known: dict[Any, Value] = {}
+    sources: list[Node] = []
+
+    def find(a: Any) -> Any:
+        if not isinstance(a, Node):
+            return a
+        a = a if small else unbroadcast(a)
+        if a not in known:
+            known[a] = placeholder(a.meta["value"])
+            sources.append(a)
+        return known[a]
+
+    values: list[Value] = []
+    for n in nodes:
+        steps = lower(n, find, small)
+        assert steps is not None
+        known[n] = steps[-1]
+        values += steps
+    inputs = [known[s] for s in sources]
+    wanted = [known[n] for n in results]
+    if any(isinstance(w, (View, Input)) for w in wanted):
+        return None
+    kernel = (Small if small else Large)([*inputs, *values], inputs, wanted, [n.name for n in worth])
+    if not kernel.planned():
+        return None
+    with graph.inserting_before(max(nodes, key=graph.nodes.index)):
+        call = graph.create_node("call_function", kernel, tuple(sources), name="compiled")
+        call.meta["value"] = tuple(n.meta["value"] for n in results)
+        for i, n in enumerate(results):
+            item = graph.create_node("call_function", pick, (call, i), name=n.name)
+            item.meta.update(n.meta)
+            n.replace_all_uses_with(item)
+    for n in reversed([n for n in nodes if n in own]):
+        graph.erase_node(n)
+    return kernel
+
+
+def handed_on(nodes: list[Node]) -> set[Node]:
+    """Constants and views of a small group that somebody outside reads: they cost nothing there."""
+    found: set[Node] = set()
+    inside = set(nodes)
+    for n in reversed(nodes):
+        free = n.op == "get_attr" or (isinstance(n.target, Primitive) and n.target.view and n.target.name != "sum_to")
+        if free and any(u not in inside or u in found for u in n.users):
+            found.add(n)
+    return found

@@ -1,0 +1,171 @@
+"""jit's machine code agrees with NumPy: to the bit in arithmetic, within 3 ulp in elementary functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.native import engine, rows
+from minnp.core.native.program import Input, Map, Writer
+
+compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite, the extra minnp[compiler]")
+RNG = onp.random.default_rng(5)
+SPECIAL = [0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1.0, -1.0, 1e-40, 1e-310, 88.73, 709.9, -104.0, -745.2, 3e38, 1e30]
+FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "sinh", "cosh", "tanh", "sqrt"]
+
+
+def both(f: Any, *arrays: Any, exact: bool = True, nodes: int | None = None) -> None:
+    """f under jit's machine code is f under NumPy; `nodes` calls are left in the compiled graph."""
+    g = jit(lambda *a: f(np, *a), compiler="llvm")
+    with onp.errstate(all="ignore"):
+        want = f(onp, *arrays)
+        for _ in range(3):
+            got = g(*arrays)
+    (path,) = next(iter(g.paths.values()))
+    assert "compiled" in path.run.source
+    if nodes is not None:
+        assert path.run.source.count("k_") == nodes, path.run.source
+    want, got = (w if isinstance(w, tuple) else (w,) for w in (want, got))
+    for w, y in zip(want, got, strict=True):
+        y, w = onp.asarray(y), onp.asarray(w)
+        assert y.dtype == w.dtype and y.shape == w.shape
+        if exact:
+            onp.testing.assert_array_equal(y, w)
+            assert w.dtype.kind != "f" or onp.array_equal(onp.signbit(y), onp.signbit(w))
+        else:
+            size = onp.finfo(y.dtype).eps * 8
+            onp.testing.assert_allclose(y, w, rtol=size, atol=size * max(onp.abs(w).max(initial=0), 1e-30))
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_elementary_functions_are_within_3_ulp(kind: str) -> None:
+    dtype, n = onp.dtype(kind), 4099
+    texts = []
+    for name in FUNCTIONS:
+        x = Input((n,), dtype)
+        y = Map((n,), dtype, (x,), rows.elementwise(name, [dtype], {}, dtype, True))
+        texts.append(Writer([x, y], [y], True).small_text())
+    ranges = [RNG.uniform(-1, 1, n), RNG.uniform(-30, 30, n), RNG.uniform(-800, 800, n), onp.resize(SPECIAL, n)]
+    ranges.append(RNG.standard_normal(n) * 10.0 ** RNG.uniform(-30, 30, n))
+    for name, run in zip(FUNCTIONS, engine.build(texts), strict=True):
+        for values in ranges:
+            x, y = values.astype(dtype), onp.empty(n, dtype)
+            run(x, y)
+            with onp.errstate(all="ignore"):
+                want, exact = getattr(onp, name)(x), getattr(onp, name)(x.astype(onp.longdouble))
+            assert onp.array_equal(onp.isnan(y), onp.isnan(want)), name
+            assert onp.array_equal(onp.isinf(y), onp.isinf(want)), name
+            number = ~onp.isnan(y)
+            assert onp.array_equal(onp.signbit(y[number]), onp.signbit(want[number])), name
+            finite = onp.isfinite(y)
+            apart = onp.abs(y[finite] - exact[finite]) / onp.spacing(onp.abs(want[finite]))
+            assert apart.max() < 3, (name, x[finite][apart.argmax()])
+
+
+@compiled
+@pytest.mark.parametrize("shape", [(), (3,), (16,), (7, 5), (300, 201)])
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8", "u1"])
+def test_arithmetic_is_numpys_to_the_bit(kind: str, shape: tuple) -> None:
+    x, y = (RNG.uniform(1 if kind == "u1" else -9, 9, shape).astype(kind) for _ in range(2))
+    if kind[0] == "f" and shape:
+        x.flat[:3], y.flat[1:3] = onp.nan, (-0.0, onp.inf)
+
+    def f(m: Any, x: Any, y: Any) -> tuple:
+        a, b = x * y + x - 3, abs(x - y) * 2
+        c = m.maximum(a, b) - m.minimum(x, y) * m.sign(x) + m.where(x > y, a, 1)
+        d = (x >= y) & (a != b) | ~(x == 3)
+        e = m.square(x) + x**2 + (-y)
+        return (a, b, c, d, e, m.logical_or(x, y), m.clip(x, 2, 5), d.astype("f8"), x / y)
+
+    both(f, onp.asarray(x), onp.asarray(y))
+
+
+@compiled
+def test_small_arrays_are_one_call() -> None:
+    x, w = RNG.standard_normal((5, 6)), RNG.standard_normal((6, 4))
+
+    def f(m: Any, x: Any, w: Any) -> Any:
+        h = m.tanh(x @ w + w[0])
+        h = m.concatenate([h, m.stack([h[:, 0], h[:, 1]], axis=1)], axis=1)[::-1]
+        e = m.exp(h - h.max(axis=-1, keepdims=True))
+        p = e / e.sum(axis=-1, keepdims=True)
+        return p.T.reshape(3, 10).mean(axis=0) * p.min() + x.sum(), p.var()
+
+    both(lambda m, x, w: f(m, x, w)[0], x, w, exact=False, nodes=1)
+    both(lambda m, x, w: f(m, x, w)[0], x.T.copy().T, w[:, ::-1], exact=False, nodes=1)  # other memory orders
+    g = lambda x, w: f(np, x, w)[0].sum()
+    onp.testing.assert_allclose(jit(grad(g))(x, w), grad(g)(x, w), rtol=1e-12, atol=1e-14)
+
+
+@compiled
+def test_writes_into_parts() -> None:
+    def f(m: Any, x: Any) -> Any:
+        b = m.zeros((4, 5))
+        b[1:3, ::2] = x[:2, :3] * 2
+        b[0] = 7
+        b[:, 1] += x[:4, 0]
+        c = m.pad(b, 1)
+        return b, c * 2
+
+    both(f, RNG.standard_normal((5, 5)))
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["f4", "f8", "i8"])
+@pytest.mark.parametrize("shape", [(50, 700), (40000,), (9, 60, 70)])
+def test_reductions_of_large_arrays(kind: str, shape: tuple) -> None:
+    x = RNG.uniform(-9, 9, shape).astype(kind)
+    for axis in [None, *range(-1, len(shape) - 1), tuple(range(len(shape) - 1))]:
+        if axis == ():
+            continue
+
+        def f(m: Any, x: Any, axis: Any = axis) -> tuple:
+            y = x * 2 + 1
+            return y.sum(axis=axis), y.max(axis=axis), (y - x).min(axis=axis, keepdims=True), y.mean(axis=axis), y
+
+        both(f, x, exact=kind == "i8")
+    both(lambda m, x: ((x > 8).any(axis=0), (x > -8).all()), x)
+
+
+@compiled
+def test_large_arrays_in_any_layout() -> None:
+    x, y = RNG.standard_normal((300, 400)), RNG.standard_normal((400, 300))
+    f = lambda m, x, y, b: (x * 2 - y) * b + x
+    both(f, x, y.T, x[:, :1])
+    both(f, x[::-1, ::2], y.T[:, ::2], x[0, ::2])
+    g = jit(lambda x: x * 2 + x, compiler="llvm")
+    for a in (x, x.T.reshape(300, 400), x[::-1], x[:, ::-1], onp.broadcast_to(x[:1], (300, 400))):
+        for _ in range(2):
+            onp.testing.assert_array_equal(g(a), a * 2 + a)
+
+
+@compiled
+def test_numpys_own_results_are_one_word_away() -> None:
+    x = onp.float32(RNG.standard_normal(50000))
+    f = lambda x: np.tanh(x * 2) + np.exp(x)
+    run = jit(f, compiler="numpy")
+    for _ in range(2):
+        onp.testing.assert_array_equal(run(x), onp.tanh(x * 2) + onp.exp(x))
+    with pytest.raises(ValueError, match="one of auto, llvm, numpy"):
+        jit(f, compiler="gcc")
+
+
+def test_without_the_compiler_jit_runs_on_numpy() -> None:
+    code = (
+        "import minnp, minnp.numpy as np; from minnp.core.native import engine; assert not engine.available()\n"
+        "f = minnp.jit(lambda x: np.tanh(x) * 2); x = np.arange(5.0)\n"
+        "assert (f(x) == np.tanh(x) * 2).all() and (f(x) == np.tanh(x) * 2).all()\n"
+        "try: minnp.jit(f, compiler='llvm')\n"
+        "except ModuleNotFoundError as e: print(e)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"MINNP_COMPILER": "none", "PYTHONPATH": "."}, capture_output=True, text=True
+    )
+    assert 'pip install "minnp[compiler]"' in done.stdout, done.stderr
