@@ -9,6 +9,8 @@ would have seen. Its randomness is its own, from `seed`, so a background thread 
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -42,7 +44,27 @@ __all__ = [
     "save_data_labels",
 ]
 
+# MXNet's own iterators, under the names that MinPy gave them too; a Solver takes any of them.
+FROM_MXNET = (
+    "CSVIter",
+    "ImageDetRecordIter",
+    "ImageRecordIter",
+    "ImageRecordUInt8Iter",
+    "LibSVMIter",
+    "MNISTIter",
+    "PrefetchingIter",
+    "ResizeIter",
+)
 LAST_BATCH = ("pad", "discard", "roll_over", "keep")
+
+
+def __getattr__(name: str) -> Any:
+    """mxnet.io's iterators, imported on first use; ImportError where mxnet is not installed."""
+    if name not in FROM_MXNET:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if importlib.util.find_spec("mxnet") is None:
+        raise ImportError(f"minnp.nn.io.{name} is MXNet's iterator, and mxnet is missing: pip install 'minnp[mxnet]'")
+    return getattr(importlib.import_module("mxnet.io"), name)
 
 
 class DataBatch:

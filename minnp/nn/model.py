@@ -36,6 +36,9 @@ class Params(dict):
         raise KeyError(f"{self.owner} has no parameter {name!r}; {known}")
 
 
+OWN = ("params", "aux_params", "param_configs", "aux_param_configs")  # attributes that hold no layers
+
+
 class Layer:
     """Base of everything with parameters: declare with `add_param` in __init__, use `self.params[name]` in forward."""
 
@@ -76,10 +79,9 @@ class Layer:
         for attribute, value in vars(self).items():
             if isinstance(value, Layer):
                 yield attribute, value
-            elif isinstance(value, list | tuple):
-                yield from ((f"{attribute}.{i}", item) for i, item in enumerate(value) if isinstance(item, Layer))
-            elif isinstance(value, dict):
-                yield from ((f"{attribute}.{key}", item) for key, item in value.items() if isinstance(item, Layer))
+            elif attribute not in OWN and isinstance(value, (list, tuple, dict)):
+                items = value.items() if isinstance(value, dict) else enumerate(value)
+                yield from ((f"{attribute}.{key}", item) for key, item in items if isinstance(item, Layer))
 
     def walk(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Layer]]:
         """(dotted prefix, layer) for this layer and every layer below; a layer used twice comes once: it is shared."""

@@ -18,7 +18,7 @@ import numpy as onp
 
 from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, primitive
-from ..numpy.facts import from_cost
+from ..numpy.facts import either, from_cost
 
 Sizes = tuple[int, ...]
 CHUNK_BYTES = 1 << 20  # columns and results of one chunk: what a level-2 cache holds,
@@ -266,6 +266,19 @@ def _transpose_cost(arrays: Sequence, params: dict) -> float:
     return _cost(arrays, {"stride": ()})
 
 
+def _deep_cost(arrays: Sequence, params: dict) -> float:
+    """_cost where there are many channels: with few, as in pictures, the kernels here are as fast as torch's."""
+    return _cost(arrays, params) if arrays[0].shape[1] >= 16 else 0
+
+
+def _grads_cost(arrays: Sequence, params: dict) -> float:
+    return _transpose_cost((arrays[0], arrays[2]), params)
+
+
+def _deep_grads_cost(arrays: Sequence, params: dict) -> float:
+    return _grads_cost(arrays, params) if arrays[1].shape[1] >= 16 else 0
+
+
 # ------------------------------------------------------------------ rules
 def _conv_rule(wanted: Sequence[bool], g: Any, y: Any, x: Any, w: Any, **p: Any) -> Sequence[Any]:
     if all(wanted):
@@ -305,7 +318,7 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    worth=from_cost(_cost, mxnet=4e6),
+    worth=either(from_cost(_cost, mxnet=4e6), from_cost(_deep_cost, torch=4e6)),
     samples=_samples,
 )
 
@@ -316,7 +329,7 @@ conv_grads = primitive(  # both gradients at once: a backend's kernel shares the
     saves="in",
     shape=lambda metas, params: (metas[1], metas[2]),
     flops=lambda metas, params, out: 4 * metas[0].size * prod(metas[2].shape[1:]),
-    worth=from_cost(lambda arrays, params: _transpose_cost((arrays[0], arrays[2]), params), mxnet=1e7),
+    worth=either(from_cost(_grads_cost, mxnet=1e7), from_cost(_deep_grads_cost, torch=4e6)),
     samples=_grads_samples,
 )
 

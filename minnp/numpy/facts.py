@@ -98,3 +98,8 @@ def sampled(*cases: tuple) -> Callable:
 def from_cost(cost: Callable, **least: float) -> Callable:
     """worth fact: leave NumPy for a backend where cost(arrays, params) is at least `least` for it."""
     return lambda backend, arrays, params: backend in least and cost(arrays, params) >= least[backend]
+
+
+def either(*facts: Callable) -> Callable:
+    """worth fact: leave NumPy where one of these says so."""
+    return lambda backend, arrays, params: any(worth(backend, arrays, params) for worth in facts)

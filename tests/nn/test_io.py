@@ -204,3 +204,11 @@ def test_save_and_load_data_and_labels(tmp_path):
     io.save_data_labels(IMAGES, Y[:6], tmp_path / "set.data")
     x, y = io.load_data_labels(tmp_path / "set.data")
     assert onp.array_equal(onp.asarray(x), IMAGES) and onp.array_equal(onp.asarray(y), Y[:6])
+
+
+def test_a_name_of_mxnets_says_what_to_install_and_others_are_unknown(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"CSVIter is MXNet's iterator.*pip install 'minnp\[mxnet\]'"):
+        io.CSVIter
+    with pytest.raises(AttributeError, match="no attribute 'CSVReader'"):
+        io.CSVReader

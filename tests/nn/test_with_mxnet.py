@@ -44,3 +44,15 @@ def test_solver_takes_mxnets_iterator(mx):
                         optim_config={"learning_rate": 0.02}).train()  # fmt: skip
     assert history["val_accuracy"][-1] > 0.9 and history["loss"][-1] < history["loss"][0]
     assert type(model.tree()["1.w"]) is np.ndarray
+
+
+@pytest.mark.filterwarnings("ignore:Please import `csr_matrix`:DeprecationWarning")
+def test_mxnets_iterators_are_in_nn_io(mx, tmp_path):
+    assert all(hasattr(mx.io, name) for name in nn.io.FROM_MXNET)
+    onp.savetxt(tmp_path / "x.csv", X.reshape(len(X), -1), delimiter=",")
+    onp.savetxt(tmp_path / "y.csv", Y, delimiter=",")
+    shapes = {"data_shape": X.shape[1:], "label_shape": (1,)}
+    rows = nn.io.CSVIter(data_csv=str(tmp_path / "x.csv"), label_csv=str(tmp_path / "y.csv"), batch_size=8, **shapes)
+    batch = next(nn.io.each_batch(rows))
+    onp.testing.assert_allclose(onp.asarray(batch.data[0]), X[:8], rtol=1e-5)
+    assert onp.asarray(batch.label[0]).ravel().tolist() == Y[:8].tolist()
