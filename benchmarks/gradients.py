@@ -1,6 +1,6 @@
 """Gradients beside autograd, torch and JAX (eager and jit): overhead, throughput, and the memory of the tape.
 
-    python benchmarks/gradients.py [--cases chain rnn ...] [--peers torch ...] [--rounds 15] [--threads 2]
+    python benchmarks/gradients.py [--cases chain rnn ...] [--peers torch ...] [--rounds 15] [--threads 2] [--policy auto]
 
 Forward and gradient together, float32, the contestants in turn within a round of one process. Printed are medians over
 rounds with their 10th and 90th percentiles, and the median and the same percentiles of the ratios taken round by round:
@@ -283,8 +283,10 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[n for n in CONTESTANTS if n != "minnp"])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--policy", default="auto")
     options = parser.parse_args()
     minnp.set_num_threads(options.threads)
+    minnp.set_global_policy(options.policy)
     for module in sorted({missing(n) for n in CONTESTANTS} - {""}):
         print(f"{module} is not installed: left out")
     print(f"numpy {onp.__version__}, {options.threads} threads, policy {minnp.get_global_policy().name}")
