@@ -1,6 +1,6 @@
 """Gradients beside autograd, torch and JAX (eager and jit): overhead, throughput, and the memory of the tape.
 
-    python benchmarks/gradients.py [--cases chain rnn ...] [--peers torch ...] [--rounds 15] [--threads 2] [--policy auto]
+    python benchmarks/gradients.py [--cases chain ...] [--peers torch ...] [--rounds 15] [--threads 2] [--policy auto]
 
 Forward and gradient together, float32, the contestants in turn within a round of one process. Printed are medians over
 rounds with their 10th and 90th percentiles, and the median and the same percentiles of the ratios taken round by round:
