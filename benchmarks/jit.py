@@ -1,10 +1,13 @@
 """Compiled programs: minnp's jit beside NumPy, jax.jit and torch.compile on the CPU, alternating in one process.
 
     python benchmarks/jit.py [--cases chain9 ...] [--sizes 100000 ...] [--dtypes float32] [--peers numpy jax torch]
+                             [--steps lstm ...] [--skip chains steps small]
 
-Medians in milliseconds; the first call (capture and compilation) is reported apart. `vs best peer` is the time of the
-faster of JAX and torch.compile over ours, `vs NumPy` NumPy's over ours: above 1, minnp is faster. Results are compared
-with NumPy's before anything is timed.
+Medians in milliseconds with the spread of the middle half, then the minimum; the first call (capture and compilation)
+is reported apart. `vs best peer` is the time of the faster of JAX and torch.compile over ours, `vs NumPy` NumPy's over
+ours: above 1, minnp is faster; the second figure is the ratio of the minima, which a busy machine disturbs less.
+Results are compared with NumPy's (steps: losses with one another) before anything is timed. A peer that is not
+installed is left out.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
+from jit_steps import MAKERS, STEPS
 
 import minnp
 import minnp.numpy
+from minnp.core.native.engine import available
 
 
 # ------------------------------------------------------------------ elementwise chains of 8 to 20 operations
@@ -113,6 +118,7 @@ class Library:
         else:
             import torch
 
+            torch._dynamo.config.recompile_limit = torch._dynamo.config.cache_size_limit = 1000
             np = TorchNumPy()
             self.array = torch.from_numpy
             self.compile = lambda f: torch.compile(lambda x, p: f(np, x, p))
@@ -129,28 +135,95 @@ def inputs(case: str, n: int, dtype: str) -> list[numpy.ndarray]:
     return [x, p]
 
 
-def measure(case: str, n: int, dtype: str, libraries: list[Library], repeat: int) -> dict[str, tuple[float, float]]:
-    """Library -> (median seconds per call, seconds of the first call)."""
+class Times:
+    """The times of one program on one library, in seconds; `first` is its first call's."""
+
+    def __init__(self, first: float) -> None:
+        self.first = first
+        self.all: list[float] = []
+
+    def __str__(self) -> str:
+        low, middle, high = statistics.quantiles(self.all, n=4)
+        least = min(self.all)
+        spread = f"{1e3 * low:.4g}-{1e3 * high:.4g}, min {1e3 * least:.4g}"
+        return f"{1e3 * middle:.4g} ({spread}; first {1e3 * self.first:.0f})"
+
+
+def alternate(runs: dict[str, Callable], times: dict[str, Times], repeat: int, inner: int = 1) -> dict[str, Times]:
+    """Time the runs in turns, `inner` calls at a time."""
+    for _ in range(max(repeat, 2)):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            for _ in range(inner):
+                run()
+            times[name].all.append((time.perf_counter() - start) / inner)
+    return times
+
+
+def first_call(run: Callable) -> tuple[Any, Times]:
+    start = time.perf_counter()
+    result = run()
+    return result, Times(time.perf_counter() - start)
+
+
+def measure(case: str, n: int, dtype: str, libraries: list[Library], repeat: int) -> dict[str, Times]:
     arrays = inputs(case, n, dtype)
     expected = CASES[case](numpy, *arrays)
-    runs, first = {}, {}
+    runs, times = {}, {}
     for lib in libraries:
         args = [lib.array(a) for a in arrays]
         f, wait = lib.compile(CASES[case]), lib.wait
         run = runs[lib.name] = lambda f=f, args=args, wait=wait: wait(f(*args))
-        start = time.perf_counter()
-        result = run()
-        first[lib.name] = time.perf_counter() - start
+        result, times[lib.name] = first_call(run)
         tolerance = 2e-4 if dtype == "float32" else 1e-9
         numpy.testing.assert_allclose(numpy.asarray(result), expected, rtol=tolerance, atol=tolerance)
         run()
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeat):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: (statistics.median(t), first[name]) for name, t in times.items()}
+    return alternate(runs, times, repeat)
+
+
+def measure_step(name: str, makers: dict[str, Callable], repeat: int) -> dict[str, Times]:
+    loss, data = STEPS[name]
+    runs, times, losses = {}, {}, {}
+    for lib, make in makers.items():
+        runs[lib] = make(loss, *data(numpy.random.default_rng(0)))
+        value, times[lib] = first_call(runs[lib])
+        losses[lib] = [float(value), float(runs[lib]()), float(runs[lib]())]
+    for lib, values in losses.items():
+        numpy.testing.assert_allclose(values, losses["minnp"], rtol=1e-3, err_msg=lib)
+    return alternate(runs, times, repeat)
+
+
+def small_chain(libraries: list[str], repeat: int) -> dict[str, Times]:
+    """sum(tanh(h * y)) five times over, 11 operations, with its gradient, on 10 elements."""
+
+    def f(np: Any, h: Any, y: Any) -> Any:
+        for _ in range(5):
+            h = np.tanh(h * y)
+        return np.sum(h)
+
+    h, y = numpy.random.default_rng(0).random((2, 10)).astype("f")
+    runs: dict[str, Callable] = {}
+    ours = minnp.jit(minnp.grad(lambda h, y: f(minnp.numpy, h, y)))
+    a, b = minnp.numpy.array(h), minnp.numpy.array(y)
+    runs["minnp"] = lambda: ours(a, b)
+    runs["numpy"] = lambda: f(numpy, h, y)
+    if "jax" in libraries:
+        import jax
+
+        theirs = jax.jit(jax.grad(lambda h, y: f(jax.numpy, h, y)))
+        c, d = jax.numpy.asarray(h), jax.numpy.asarray(y)
+        runs["jax"] = lambda: theirs(c, d).block_until_ready()
+    times = {name: first_call(run)[1] for name, run in runs.items()}
+    for run in runs.values():
+        run()
+    return alternate(runs, times, 20 * repeat, inner=40)
+
+
+def ratios(times: dict[str, Times], peers: Sequence[str]) -> tuple[float, float]:
+    """The best peer's time over ours: of the medians, of the minima."""
+    found = [times[p].all for p in peers if p in times]
+    ours = times["minnp"].all
+    return min(map(statistics.median, found)) / statistics.median(ours), min(map(min, found)) / min(ours)
 
 
 def geometric_mean(ratios: list[float]) -> float:
@@ -163,29 +236,50 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**5, 10**6, 10**7])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--peers", nargs="+", default=["numpy", "jax", "torch"])
+    parser.add_argument("--steps", nargs="+", default=list(STEPS), help="steps whose names have one of these")
+    parser.add_argument("--skip", nargs="+", default=[], choices=["chains", "steps", "small"])
     parser.add_argument("--repeat", type=int, default=15)
     options = parser.parse_args()
     names = [p for p in options.peers if importlib.util.find_spec(p)]
+    peers = [p for p in ("jax", "torch") if p in names]
+    missing = [p for p in options.peers if p not in names] + ["llvmlite"] * (not available())
+    print(f"{minnp.num_threads()} threads of {os.cpu_count()}; minnp, {', '.join(names)}")
+    print(
+        f"not installed, so left out: {', '.join(missing)}" if missing else "all peers and the compiler are installed"
+    )
+
+    def report(label: str, times: dict[str, Times]) -> None:
+        line = f"{label:<34}" + "  ".join(f"{k} {t}" for k, t in times.items())
+        if any(p in times for p in peers):
+            line += "  | vs best peer {:.2f}, {:.2f}".format(*ratios(times, peers))
+        if "numpy" in times:
+            line += "  | vs NumPy {:.2f}, {:.2f}".format(*ratios(times, ["numpy"]))
+        print(line, flush=True)
+
+    if "small" not in options.skip:
+        report("small chain (NumPy: forward alone)", small_chain(names, options.repeat))
+    if "steps" not in options.skip:
+        makers = {name: MAKERS[name] for name in ["minnp", *peers]}
+        for step in STEPS:
+            if any(s in step for s in options.steps):
+                report(step, measure_step(step, makers, options.repeat))
+    if "chains" in options.skip:
+        return
     libraries = [Library(name) for name in ["minnp", *names]]
-    print(f"{minnp.num_threads()} threads of {os.cpu_count()}; " + ", ".join(lib.name for lib in libraries))
-    peer_ratios, numpy_ratios = [], []
+    best, numpys = [], []
     for n in options.sizes:
         for dtype in options.dtypes:
             for case in options.cases:
                 times = measure(case, n, dtype, libraries, options.repeat)
-                ours = times["minnp"][0]
-                peers = [times[p][0] for p in ("jax", "torch") if p in times]
-                line = f"{n:>9} {dtype} {case:<13} "
-                line += "  ".join(f"{k} {1e3 * t:8.3f} (first {1e3 * f:.0f})" for k, (t, f) in times.items())
-                if peers:
-                    line += f"  vs best peer {min(peers) / ours:5.2f}"
-                    peer_ratios += [min(peers) / ours] if CASES[case] in CHAINS else []
-                if "numpy" in times:
-                    line += f"  vs NumPy {times['numpy'][0] / ours:5.2f}"
-                    numpy_ratios += [times["numpy"][0] / ours] if CASES[case] in CHAINS and n >= 10**7 else []
-                print(line, flush=True)
-    print(f"chains: geometric mean vs best peer {geometric_mean(peer_ratios):.2f}, ", end="")
-    print(f"vs NumPy at 1e7 {geometric_mean(numpy_ratios):.2f}")
+                report(f"{n:>9} {dtype} {case}", times)
+                if CASES[case] in CHAINS and peers:
+                    best.append(ratios(times, peers))
+                if CASES[case] in CHAINS and "numpy" in times and n >= 10**7:
+                    numpys.append(ratios(times, ["numpy"]))
+    for what, found in (("the best peer", best), ("NumPy at 1e7", numpys)):
+        if found:
+            means = [geometric_mean(list(r)) for r in zip(*found)]
+            print(f"chains: geometric mean vs {what} {means[0]:.2f} of medians, {means[1]:.2f} of minima")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.host import products
 from minnp.core.native import engine, rows
 from minnp.core.native.program import Input, Map, Writer
 
@@ -20,7 +21,7 @@ SPECIAL = [0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1.0, -1.0, 1e-40, 1e-310, 88.7
 FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "sinh", "cosh", "tanh", "sqrt"]
 
 
-def both(f: Any, *arrays: Any, exact: bool = True, nodes: int | None = None) -> None:
+def both(f: Any, *arrays: Any, exact: bool = True, nodes: int | None = None, ulps: int = 8) -> None:
     """f under jit's machine code is f under NumPy; `nodes` calls are left in the compiled graph."""
     g = jit(lambda *a: f(np, *a), compiler="llvm")
     with onp.errstate(all="ignore"):
@@ -39,7 +40,7 @@ def both(f: Any, *arrays: Any, exact: bool = True, nodes: int | None = None) -> 
             onp.testing.assert_array_equal(y, w)
             assert w.dtype.kind != "f" or onp.array_equal(onp.signbit(y), onp.signbit(w))
         else:
-            size = onp.finfo(y.dtype).eps * 8
+            size = onp.finfo(y.dtype).eps * ulps
             onp.testing.assert_allclose(y, w, rtol=size, atol=size * max(onp.abs(w).max(initial=0), 1e-30))
 
 
@@ -155,6 +156,33 @@ def test_numpys_own_results_are_one_word_away() -> None:
         onp.testing.assert_array_equal(run(x), onp.tanh(x * 2) + onp.exp(x))
     with pytest.raises(ValueError, match="one of auto, llvm, numpy"):
         jit(f, compiler="gcc")
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_large_products_are_shared_and_leave_blas_as_it_was(kind: str) -> None:
+    a, b = RNG.standard_normal((90, 700)).astype(kind), RNG.standard_normal((700, 130)).astype(kind)
+    f = lambda m, a, b: m.tanh(a @ b) @ b.T + (a @ b).sum()
+    single = products.single_thread()
+    before = single.get() if single else None
+    both(f, a, b, exact=False, ulps=1000)
+    both(f, a.T.copy().T, b[::-1], exact=False, ulps=1000)
+    assert single is None or single.get() == before
+
+
+@compiled
+def test_parameters_overwritten_whole_are_not_copied_twice() -> None:
+    def step(w: Any, g: Any) -> Any:
+        w[...] = w * 2 - g
+        return g
+
+    run = jit(step, compiler="llvm")
+    w, g, want = np.ones(40000), np.arange(40000.0), onp.ones(40000)
+    for _ in range(3):
+        run(w, g)
+        want = want * 2 - onp.arange(40000.0)
+        onp.testing.assert_array_equal(onp.asarray(w), want)
+    assert "write_view" not in next(iter(run.paths.values()))[0].run.source
 
 
 def test_without_the_compiler_jit_runs_on_numpy() -> None:

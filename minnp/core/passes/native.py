@@ -10,6 +10,7 @@ from typing import Any
 
 from ..effects import pick
 from ..graph import Graph, Node
+from ..host import products
 from ..native.kernels import Kernel, Large, Small, assemble
 from ..native.lowering import lower, placeholder
 from ..native.program import Input, Map, Value, View
@@ -31,16 +32,41 @@ class Group(Cluster):
 
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
+    overwrite(graph)
     kernels = []
     for group in groups(graph):
         kernel = replace(graph, group)
         if kernel is not None:
             kernels.append(kernel)
+    share_products(graph)
     if not kernels:
         return graph
     assemble(kernels)
     graph.eliminate_dead_code()
     return in_order(graph)
+
+
+def overwrite(graph: Graph) -> None:
+    """A write of a whole array is the array written, where nobody else has it."""
+    for node in graph.nodes:
+        if getattr(node.target, "name", "") != "write_view" or node.kwargs.get("path") or len(node.args) != 2:
+            continue
+        new = node.args[1]
+        fresh = isinstance(new, Node) and isinstance(new.target, Primitive) and not new.target.view
+        whole = fresh and node.kwargs.get("index", ...) is ... and len(new.users) == 1
+        if whole and new.meta.get("value") == node.meta.get("value"):
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+
+
+def share_products(graph: Graph) -> None:
+    """Matrix products of large arrays on our threads."""
+    for node in graph.nodes:
+        if getattr(node.target, "name", "") == "matmul" and isinstance(node.target, Primitive) and not node.kwargs:
+            a, b = (n.meta.get("value") if isinstance(n, Node) else None for n in node.args)
+            plain = all(type(x) is Meta and len(x.shape) == 2 and x.dtype.char in "fd" for x in (a, b))
+            if plain and a.size * b.shape[1] >= products.LEAST:
+                node.target = products.matmul
 
 
 # ------------------------------------------------------------------ finding groups
