@@ -197,23 +197,24 @@ def _getitem(self: ndarray, index: Any) -> Any:
     a = self._host
     if a is not None and not state.busy:
         t = type(index)
-        if t is tuple:
-            i = _on_host(index)
+        if t is int or t is slice:
+            out = a[index]
         else:
-            i = index._host if t is ndarray else index
-        if i is not None and (type(i) is not Host or i.size < LARGE):
+            i = _on_host(index) if t is tuple else index._host if t is ndarray else index
+            if i is None or (type(i) is Host and i.size >= LARGE):
+                return invoke(_GETITEM, (self, index), {})
             out = a[i]
-            if type(out) is not Host:
-                return out
-            h = new(ndarray)
-            h._host = out
-            base = out.base
-            # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
-            if base is not None and (base is a or base is a.base):
-                h._root = self if self._root is None else self._root
-            else:
-                h._root = None
-            return h
+        if type(out) is not Host:
+            return out
+        h = new(ndarray)
+        h._host = out
+        base, root = out.base, self._root
+        # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
+        if base is a or (base is not None and base is a.base):
+            h._root = self if root is None else root
+        else:
+            h._root = None
+        return h
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out
     return invoke(_GETITEM, (self, index), {})
