@@ -24,6 +24,9 @@ from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_b
 from .io import DataBatch, each_batch
 from .training import measure
 
+HOST = minnp.cpu()
+MOST_WAITING = 200  # losses computed on a device before they are read, and looked at for being finite, unasked
+
 
 class Solver:
     """Trains `model` on the batches of `train_dataiter`, and measures it on those of `test_dataiter` after each epoch.
@@ -109,7 +112,7 @@ class Solver:
     def _reset(self) -> None:
         self.epoch = self.step = self.epoch_start = 0
         self.stopped = False
-        self.loss_history: list[float] = []
+        self.loss_history = []
         self.history: dict[str, list[float]] = {}
         self.best_value, self.best_params, self.best_aux = -math.inf, {}, {}
         self.optim_configs = {}
@@ -117,6 +120,16 @@ class Solver:
             own = {k: v for k, v in declared.items() if k not in ("shape", "init_rule", "init_config")}
             self.optim_configs[name] = {**self.optim_config, **own}
         self.base_rates = {name: learning_rate(self.update_rule, c) for name, c in self.optim_configs.items()}
+
+    @property
+    def loss_history(self) -> list[float]:
+        """The loss of every step."""
+        self._settle()
+        return self._losses
+
+    @loss_history.setter
+    def loss_history(self, losses: list[float]) -> None:
+        self._losses, self._waiting = losses, []
 
     # MinPy's names for two lines of the history
     @property
@@ -146,12 +159,9 @@ class Solver:
     def _step(self, batch: DataBatch) -> None:
         tree = self.model.tree()
         (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
-        loss = float(loss)
-        if not math.isfinite(loss):
-            raise FloatingPointError(
-                f"the loss is {loss} at step {self.step} (epoch {self.epoch + 1}): lower the learning rate, or clip "
-                "the gradients with clip_norm"
-            )
+        self._waiting.append((loss, self.step, self.epoch))
+        if len(self._waiting) == MOST_WAITING or getattr(loss, "context", HOST) == HOST:
+            self._settle()
         self.model.set_aux_tree(aux)
         if self.clip_value is not None:
             grads = optim.clip_value(grads, self.clip_value)
@@ -166,8 +176,19 @@ class Solver:
             tree[name], self.optim_configs[name] = self.update_rule(w, grads[name], config)
         if any(tree[name] is not w for name, w in before.items()):
             self.model.set_tree(tree)  # a rule of the user's that is not in place
-        self.loss_history.append(loss)
         self.step += 1
+
+    def _settle(self) -> None:
+        """Read the losses not read yet. On a device that waits for it, so it is done when one is asked for."""
+        waiting, self._waiting = self._waiting, []
+        for value, step, epoch in waiting:
+            loss = float(value)
+            if not math.isfinite(loss):
+                raise FloatingPointError(
+                    f"the loss is {loss} at step {step} (epoch {epoch + 1}): lower the learning rate, or clip "
+                    "the gradients with clip_norm"
+                )
+            self._losses.append(loss)
 
     # -------------------------------------------------------------- the loop
     def train(self) -> dict[str, list[float]]:

@@ -1,0 +1,77 @@
+"""Training on a device waits for nothing: no step of the Solver copies a number to the host that nobody asked for."""
+
+import numpy as onp
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+
+import minnp
+import minnp.numpy as np
+from minnp import Context, nn
+from minnp.nn.callbacks import Callback
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "gpu", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")]
+    ),
+]
+
+
+@pytest.fixture(params=DEVICES)
+def there(request):
+    return Context(request.param, 0, "torch")
+
+
+def copies() -> int:
+    return sum(r["calls"] for r in minnp.report() if r["function"] == "copy to host")
+
+
+def net():
+    return nn.Sequential(nn.Linear(8, 12), nn.BatchNorm(12), nn.ReLU(), nn.Dropout(0.2), nn.Linear(12, 3))
+
+
+class Copies(Callback):
+    """Counts the copies to the host that the steps make."""
+
+    def on_train_begin(self, solver):
+        self.steps = []
+        minnp.reset_report()
+
+    def on_batch_end(self, solver):
+        self.steps.append(copies())
+
+    def on_epoch_end(self, solver):
+        minnp.reset_report()
+
+
+@pytest.mark.parametrize("rule", ["sgd_momentum", "adam"])
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_a_step_of_the_solver_copies_nothing_to_the_host(there, jit, rule):
+    rng, counter = onp.random.default_rng(0), Copies()
+    with there:
+        x, y = np.array(rng.standard_normal((64, 8)).astype("f4")), np.array(rng.integers(0, 3, 64))
+        solver = nn.Solver(
+            net(),
+            nn.io.NDArrayIter(x, y, 16),
+            num_epochs=3,
+            update_rule=rule,
+            optim_config={"learning_rate": 0.01},
+            verbose=False,
+            callbacks=[counter],
+            jit=jit,
+            seed=0,
+        )
+        history = solver.train()
+    assert all(type(p._value).__name__ == "Buffer" for p in solver.model.tree().values())
+    assert counter.steps[4:] == [0] * 8, str(minnp.report())  # the first epoch makes the parameters, and captures
+    assert len(solver.loss_history) == 12 and history["loss"][-1] < history["loss"][0]
+
+
+def test_a_loss_that_is_not_finite_says_at_which_step_it_was_so(there):
+    with there:
+        x, y = np.array(onp.ones((8, 8), "f4")), np.array(onp.zeros(8, int))
+        x[5] = onp.inf
+        solver = nn.Solver(net(), nn.io.NDArrayIter(x, y, 4), num_epochs=1, verbose=False, progress=False)
+        with pytest.raises(FloatingPointError, match="at step 1 "), onp.errstate(all="ignore"):
+            solver.train()
