@@ -46,12 +46,19 @@ def main(argv: list[str] | None = None) -> int:
     table = commands.add_parser("table", help="every public function: what it is made of, its gradient, its kernels")
     table.add_argument("names", nargs="*", help="only these names; * matches (linalg.*)")
     table.add_argument("--markdown", action="store_true", help="as a page for the documentation")
+    table.add_argument("--backend", help="only what runs on this backend's own kernels: names and how many")
     options = parser.parse_args(argv)
     if options.command == "info":
         print(info())
         return 0
     from minnp import table as tables  # asks every backend for its kernels: only when wanted
 
+    if options.backend:
+        kinds = tables.own_kernels(options.backend)
+        for kind, names in kinds.items():
+            print(f"{len(names)} {kind}: {' '.join(names)}")
+        print(f"{sum(map(len, kinds.values()))} in all")
+        return 0
     lines = tables.table(kernels=True)
     if options.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.name, n) for n in options.names)]

@@ -12,6 +12,7 @@ from . import backends, npx
 from . import numpy as np
 from .core.dispatch import DEFINITIONS
 from .core.primitive import CONSTANT, TABLE, Primitive
+from .core.value import BINARY, COMPARISON, UNARY
 from .numpy.undifferentiated import why_not
 
 
@@ -96,6 +97,25 @@ def gradient_of(row: Primitive) -> str:
     if callable(row.vjp) or all(callable(rule) for rule in row.vjp):
         return "yes"
     return "arguments " + ", ".join(str(i) for i, rule in enumerate(row.vjp) if callable(rule))
+
+
+def own_kernels(backend: str) -> dict[str, list[str]]:
+    """The public names that run on a backend's own kernels, by kind; compositions of these are not counted.
+
+    functions (operators of the table), creation (of arrays out of none, random ones among them), methods (with the row
+    of such a function, or one of theirs), operators (Python's; reflected and in-place ones are methods of their own)
+    """
+    home = backends.get(backend)
+    functions = [line.name for line in table(kernels=True) if line.kernels and line.kernels.get(backend)]
+    known = {*functions, *(name for name, row in TABLE.items() if home.kernel(row) is not None)}
+    methods = [m for m in vars(onp.ndarray) if callable(getattr(onp.ndarray, m)) and m in known]
+    operators = []
+    for table_ in (BINARY, COMPARISON, UNARY):
+        for op, name in table_.items():
+            if name in known:
+                ways = (op, "r" + op, "i" + op) if table_ is BINARY else (op,)
+                operators += [f"__{way}__" for way in ways if hasattr(np.ndarray, f"__{way}__")]
+    return {"functions": functions, "creation": home.creates(), "methods": sorted(methods), "operators": operators}
 
 
 HEAD = ("name", "made as", "gradient", "kernels", "shape", "flops")

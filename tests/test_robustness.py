@@ -144,6 +144,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.host("the programs compute in threads of minnp's own, and their time is NumPy's")
 @pytest.mark.parametrize("what", PROGRAMS)
 @pytest.mark.parametrize("library", WITH)
 def test_a_process_ends_well(what: str, library: str, tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def test_table_as_text_and_markdown(capsys):
     assert main(["table", "no_such_function"]) == 1
 
 
+def test_a_backends_own_kernels_are_counted(capsys):
+    if "torch" not in backends.installed():
+        pytest.skip("torch is not installed")
+    assert main(["table", "--backend", "torch"]) == 0
+    kinds = table.own_kernels("torch")
+    assert {"exp", "sum", "linalg.inv", "fft.fft", "sort"} <= {*kinds["functions"]}
+    assert "random.normal" in kinds["creation"] and "cumsum" in kinds["methods"] and "__matmul__" in kinds["operators"]
+    total = sum(map(len, kinds.values()))
+    assert capsys.readouterr().out.splitlines()[-1] == f"{total} in all"
+    assert total >= (312 if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0" else 307)  # NumPy 2 has more names
+
+
 def test_info_says_what_runs_here(capsys):
     assert main(["info"]) == 0
     facts = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())

@@ -63,6 +63,10 @@ class Backend:
         """Whether nothing but this buffer holds or shows its memory, so that a write may go there."""
         return False
 
+    def creates(self) -> list[str]:
+        """The names of the functions that `create` makes arrays for."""
+        return []
+
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""
         return None

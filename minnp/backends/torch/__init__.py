@@ -176,6 +176,12 @@ class TorchBackend(Backend):
         except (BackendUnsupportedError, TypeError):  # arguments that NumPy alone knows how to take or refuse
             return None
 
+    def creates(self) -> list[str]:
+        from .creation import CREATORS
+        from .draws import DRAWS
+
+        return sorted({*CREATORS, *DRAWS})
+
     def generator(self) -> Any:
         if self._generator is None:
             self._generator = self.torch.Generator(self.where)
