@@ -60,6 +60,23 @@ def test_every_branch_is_compiled_once() -> None:
     assert info["paths"] == info["captures"] == 3 and info["keys"] == 1
 
 
+def test_keys_are_shapes_dtypes_structure_and_static_values() -> None:
+    f = jit(lambda x, k=1.0: (x["a"] if isinstance(x, dict) else x) * k)
+    calls = [(X,), (X[:2],), (X.astype("f4"),), ({"a": X},), (X, 2.0), (X, 2), (X, 0.0), (X, -0.0), (X, float("nan"))]
+    for _ in range(2):
+        for args in calls:
+            want = f.function(*args)
+            got = onp.asarray(f(*args))
+            assert got.dtype == want.dtype
+            onp.testing.assert_array_equal(got, want)
+            assert onp.array_equal(onp.signbit(got), onp.signbit(want))
+    info = f.cache_info()
+    assert info == {"calls": 18, "captures": 9, "guard_failures": 0, "keys": 9, "paths": 9}
+    f.clear_cache()
+    close(f(X), X)
+    assert f.cache_info()["captures"] == 10
+
+
 def test_too_many_paths_raise_and_say_what_to_do() -> None:
     f = jit(lambda x, k: x * k, limit=3)
     for k in range(3):

@@ -6,6 +6,7 @@ each way the function's Python went; a path whose guard fails gives way to the n
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from .capture import Captured, capture_call
 from .effects import Diverged
 from .executor import compile_host
 from .graph import Graph
+from .host.products import single_thread
 from .interpreter import blame
 from .native import engine as native
 from .passes import fuse_elementwise, optimize
@@ -176,7 +178,8 @@ class Jitted:
         self.calls += 1
         _, rebuild = tree_flatten((args, kwargs))
         names = leaf_names(self.function, args, kwargs)
-        captured, (out, written) = capture_call(self.function, values, rebuild, names)
+        with contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext():
+            captured, (out, written) = capture_call(self.function, values, rebuild, names)
         self.captures += 1
         paths.insert(0, Path(captured, self.compiler, key[-1]))
         self._write_back(captured.written, leaves, written)
