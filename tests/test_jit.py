@@ -9,7 +9,7 @@ import pytest
 from test_fuzz_writes import make, run
 
 import minnp.numpy as np
-from minnp import grad, jit, vmap
+from minnp import grad, jit, npx, report, reset_report, vmap
 from minnp.errors import CaptureError
 
 X = onp.random.default_rng(1).uniform(0.2, 1, 4)
@@ -167,3 +167,14 @@ def test_a_capture_does_not_survive_an_exception() -> None:
     with pytest.raises(KeyError):
         fails(X)
     assert state.busy == before and capture.get() is None
+
+
+def test_convolutions_go_to_a_backend_that_is_better_at_them() -> None:
+    pytest.importorskip("torch")
+    x, w = onp.ones((8, 32, 24, 24), "f"), onp.full((32, 32, 3, 3), 0.01, "f")
+    f = jit(lambda x, w: npx.convolution(x, w, None, kernel=(3, 3), num_filter=32, no_bias=True).sum())
+    onp.testing.assert_allclose(f(x, w), f.function(np.array(x), np.array(w)), rtol=1e-5)
+    reset_report()
+    f(x, w)
+    (line,) = [line for line in str(report()).splitlines() if "conv" in line]
+    assert "torch" in line

@@ -129,7 +129,8 @@ def _statement(node: Node, names: dict) -> str:
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1:
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
-        kernel: Any = target.numpy
+        # a row that a backend may be better at chooses at every call, as it does eagerly
+        kernel: Any = target if target.worth is not None else target.numpy
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = f"k_{node.name}"
