@@ -117,8 +117,8 @@ def check(seed: int) -> bool:
         slope, wide = ((run(program, x + s * d, onp) - run(program, x - s * d, onp)) / (2 * s) for s in (e, 2 * e))
         if not onp.isfinite(want) or abs(want) > 1e8 or not abs(slope - wide) < 1e-4 * (1 + abs(want) + abs(slope)):
             return False  # the difference itself has not converged
-        # on another backend's kernels sums are in another order
-        assert same(f(np.array(x)), want, ulps=64, scale=10.0), f"value of program {seed}"
+        # another backend sums in another order, and sines of large numbers multiply that: as close as traced values
+        assert same(f(np.array(x)), want, ulps=1 << 12, scale=10.0), f"value of program {seed}"
         mine = np.array(x)
         y, pullback = vjp(f, mine)
         assert float(y) == pytest.approx(want, rel=1e-12), f"traced value of program {seed}"
