@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
 from minnp import errors, grad
 
@@ -348,3 +349,21 @@ print(builtins._.convert(kind=polynomial.Polynomial).coef)
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout == "[1. 2.]\n"
+
+
+def test_a_class_that_overrides_numpy_keeps_its_say_under_every_policy():
+    class Length(onp.lib.mixins.NDArrayOperatorsMixin):
+        def __init__(self, metres):
+            self.metres = metres
+
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return Length(ufunc(*[x.metres if isinstance(x, Length) else x for x in inputs], **kwargs))
+
+        def __array__(self, dtype=None, copy=None):
+            return onp.asarray(self.metres)
+
+    for policy in ("auto", "only_numpy", "prefer_torch"):
+        with minnp.policy(policy):
+            doubled = np.add(Length(onp.ones(3)), Length(onp.ones(3)))
+        assert type(doubled) is Length
+        assert doubled.metres.tolist() == [2, 2, 2]

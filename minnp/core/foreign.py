@@ -22,6 +22,11 @@ class _Adapter:
         return onp.asarray(self.x.__array__(*args, **kwargs))
 
 
+def overrides(x: Any) -> bool:
+    """Whether NumPy asks the argument's class what a function means (NEP 13): a Series, a Quantity, a Proxy."""
+    return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
+
+
 def adapted(x: Any) -> Any:
     """An argument of a NumPy function, every such object in it adapted."""
     if isinstance(x, (list, tuple)):

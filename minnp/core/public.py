@@ -117,8 +117,13 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     return _run(e, args, kwargs, sources, values, options)
 
 
+def _leaves_to_numpy(e: Entry, values: list) -> bool:
+    """Whether the policy has nothing to say of a call on untraced host values."""
+    return policy.current().plain or e.host in policy.MAKERS or any(map(foreign.overrides, values))
+
+
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
-    special = state.busy and (capture.get() is not None or not (policy.current().plain or e.host in policy.MAKERS))
+    special = state.busy and (capture.get() is not None or not _leaves_to_numpy(e, values))
     if not special:
         for s in sources:
             if s._host is None or (s._root is not None and s._root._host is None and state.busy):
