@@ -1,5 +1,6 @@
 """The examples in NumPy's own docstrings, run with `import minnp.numpy as np`: what passes on NumPy passes on ours."""
 
+import contextlib
 import doctest
 import functools
 import warnings
@@ -67,11 +68,27 @@ def _failures(namespace, name, doc):
     except ValueError:  # not a well-formed doctest
         return 0, {}
     runner = _Runner()
-    namespace.random.seed(0)
-    with warnings.catch_warnings(), onp.errstate(), onp.printoptions():
-        warnings.simplefilter("ignore")
+    with _settings():
+        namespace.random.seed(0)
         runner.run(test, out=lambda text: None)
     return len(test.examples), runner.failed
+
+
+@contextlib.contextmanager
+def _settings():
+    """NumPy's settings, which examples change, as they were."""
+    buffer, on_error, stream = onp.getbufsize(), onp.geterrcall(), onp.random.get_state()
+    try:
+        with warnings.catch_warnings(), onp.errstate(), onp.printoptions():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        onp.setbufsize(buffer)
+        onp.seterrcall(on_error)
+        onp.random.set_state(stream)
+        if hasattr(onp, "set_string_function"):  # until NumPy 2
+            onp.set_string_function(None, repr=False)
+            onp.set_string_function(None, repr=True)
 
 
 @pytest.mark.parametrize("group", [*MODULES, *CLASSES])
