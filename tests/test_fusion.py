@@ -6,9 +6,9 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit
+from minnp import fx, grad, jit
 from minnp.core.passes import fuse_elementwise
-from minnp.core.passes.fusion import Fused
+from minnp.core.passes.fusion import Fused, in_order
 
 SHAPE = (300, 400)
 
@@ -80,3 +80,11 @@ def test_one_chain_is_one_call() -> None:
 
 def test_small_arrays_are_left_alone() -> None:
     assert fused(FUNCTIONS["chain"], *[a[:3] for a in arrays()]) == []
+
+
+def test_a_graph_whose_nodes_need_each_other_is_refused():
+    graph = fx.symbolic_trace(lambda x: np.exp(np.sin(x))).graph
+    sine, exponential = graph.find_nodes(op="call_function")
+    sine.args = (exponential,)
+    with pytest.raises(ValueError, match="in a circle: exp and sin"):
+        in_order(graph)

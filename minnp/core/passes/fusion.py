@@ -187,10 +187,11 @@ def reduction_of(results: list[Node], cluster: Cluster) -> tuple[Node, Reduction
 
 
 def in_order(graph: Graph) -> Graph:
-    """Sort the nodes so that each follows what it needs, and otherwise as they were."""
+    """Sort the nodes so that each follows what it needs, and otherwise as they were. Raises ValueError for a cycle."""
     nodes = graph.nodes
     needs = dependencies(nodes)
     done: set[Node] = set()
+    waiting: set[Node] = set()
     order: list[Node] = []
     for node in nodes:
         stack = [(node, iter(needs[node]))]
@@ -204,7 +205,10 @@ def in_order(graph: Graph) -> Graph:
                 done.add(n)
                 order.append(n)
                 stack.pop()
+            elif following in waiting:
+                raise ValueError(f"the nodes of this graph need each other in a circle: {n} and {following}")
             else:
+                waiting.add(n)
                 stack.append((following, iter(needs[following])))
     graph.reorder(order)
     return graph
