@@ -9,7 +9,7 @@ the kernel's last axis; then all windows along the other axes, which are long co
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -266,17 +266,32 @@ def _transpose_cost(arrays: Sequence, params: dict) -> float:
     return _cost(arrays, {"stride": ()})
 
 
-def _deep_cost(arrays: Sequence, params: dict) -> float:
-    """_cost where there are many channels: with few, as in pictures, the kernels here are as fast as torch's."""
-    return _cost(arrays, params) if arrays[0].shape[1] >= 16 else 0
-
-
 def _grads_cost(arrays: Sequence, params: dict) -> float:
     return _transpose_cost((arrays[0], arrays[2]), params)
 
 
-def _deep_grads_cost(arrays: Sequence, params: dict) -> float:
-    return _grads_cost(arrays, params) if arrays[1].shape[1] >= 16 else 0
+def _weight_cost(arrays: Sequence, params: dict) -> float:
+    x, g = arrays
+    places = prod(params["kernel"])
+    if places == 1:
+        return 0
+    return x.size * g.shape[1] * places / params.get("groups", 1) / prod(params["stride"])
+
+
+def _single(cost: Callable) -> Callable:
+    """`cost` in single precision, where torch has oneDNN's kernels; in double it makes columns, as is done here."""
+    return lambda arrays, params: cost(arrays, params) if all(a.dtype.char == "f" for a in arrays) else 0
+
+
+def _many(cost: Callable, channels: int) -> Callable:
+    """`cost` where torch's way back to the data is faster: not to few channels in single precision, not in half."""
+
+    def of(arrays: Sequence, params: dict) -> float:
+        w = arrays[-1]
+        enough = w.dtype.char == "d" or (w.dtype.char == "f" and w.shape[1] * params.get("groups", 1) >= channels)
+        return cost(arrays, params) if enough else 0
+
+    return of
 
 
 # ------------------------------------------------------------------ rules
@@ -318,7 +333,7 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    worth=either(from_cost(_cost, mxnet=4e6), from_cost(_deep_cost, torch=4e6)),
+    worth=either(from_cost(_cost, mxnet=4e6), from_cost(_single(_cost), torch=4e6)),
     samples=_samples,
 )
 
@@ -329,7 +344,7 @@ conv_grads = primitive(  # both gradients at once: a backend's kernel shares the
     saves="in",
     shape=lambda metas, params: (metas[1], metas[2]),
     flops=lambda metas, params, out: 4 * metas[0].size * prod(metas[2].shape[1:]),
-    worth=either(from_cost(_grads_cost, mxnet=1e7), from_cost(_deep_grads_cost, torch=4e6)),
+    worth=either(from_cost(_grads_cost, mxnet=1e7), from_cost(_many(_grads_cost, 3), torch=4e6)),
     samples=_grads_samples,
 )
 
@@ -344,7 +359,7 @@ conv_transpose = primitive(
     saves="in",
     shape=_transpose_shape,
     flops=lambda metas, params, out: 2 * metas[0].size * prod(metas[1].shape[1:]),
-    worth=from_cost(_transpose_cost, mxnet=1e7),
+    worth=either(from_cost(_transpose_cost, mxnet=1e7), from_cost(_many(_transpose_cost, 4), torch=4e6)),
     samples=_transpose_samples,
 )
 
@@ -359,6 +374,7 @@ conv_weight_grad = primitive(
     saves="in",
     shape=_weight_shape,
     flops=lambda metas, params, out: 2 * metas[1].size * prod(out.shape[1:]),
-    # no worth: MXNet's, which runs a forward for it, is no faster at any size measured
+    # not MXNet's, which runs a forward for it and is no faster at any size measured
+    worth=from_cost(_single(_weight_cost), torch=4e6),
     samples=_weight_samples,
 )
