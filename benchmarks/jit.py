@@ -1,13 +1,13 @@
 """Compiled programs: minnp's jit beside NumPy, jax.jit and torch.compile on the CPU, alternating in one process.
 
     python benchmarks/jit.py [--cases chain9 ...] [--sizes 100000 ...] [--dtypes float32] [--peers numpy jax torch]
-                             [--steps lstm ...] [--skip chains steps small]
+                             [--steps lstm ...] [--skip chains steps small] [--threads 1]
 
 Medians in milliseconds with the spread of the middle half, then the minimum; the first call (capture and compilation)
 is reported apart. `vs best peer` is the time of the faster of JAX and torch.compile over ours, `vs NumPy` NumPy's over
 ours: above 1, minnp is faster; the second figure is the ratio of the minima, which a busy machine disturbs less.
 Results are compared with NumPy's (steps: losses with one another) before anything is timed. A peer that is not
-installed is left out.
+installed is left out. With one thread it is processor time that is measured, which the machine's other work disturbs less.
 """
 
 from __future__ import annotations
@@ -17,16 +17,25 @@ import importlib.util
 import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy
-from jit_steps import MAKERS, STEPS
+THREADS = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else str(os.cpu_count())
+if THREADS == "1":  # before NumPy is imported
+    for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(_variable, THREADS)
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
-import minnp
-import minnp.numpy
-from minnp.core.native.engine import available
+import numpy  # noqa: E402
+from jit_steps import MAKERS, STEPS  # noqa: E402
+
+import minnp  # noqa: E402
+import minnp.numpy  # noqa: E402
+from minnp.core.native.engine import available  # noqa: E402
+
+clock = time.process_time if THREADS == "1" else time.perf_counter
 
 
 # ------------------------------------------------------------------ elementwise chains of 8 to 20 operations
@@ -153,10 +162,10 @@ def alternate(runs: dict[str, Callable], times: dict[str, Times], repeat: int, i
     """Time the runs in turns, `inner` calls at a time."""
     for _ in range(max(repeat, 2)):
         for name, run in runs.items():
-            start = time.perf_counter()
+            start = clock()
             for _ in range(inner):
                 run()
-            times[name].all.append((time.perf_counter() - start) / inner)
+            times[name].all.append((clock() - start) / inner)
     return times
 
 
@@ -239,7 +248,13 @@ def main() -> None:
     parser.add_argument("--steps", nargs="+", default=list(STEPS), help="steps whose names have one of these")
     parser.add_argument("--skip", nargs="+", default=[], choices=["chains", "steps", "small"])
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
     options = parser.parse_args()
+    minnp.set_num_threads(options.threads)
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(options.threads)
     names = [p for p in options.peers if importlib.util.find_spec(p)]
     peers = [p for p in ("jax", "torch") if p in names]
     missing = [p for p in options.peers if p not in names] + ["llvmlite"] * (not available())

@@ -197,3 +197,80 @@ def test_without_the_compiler_jit_runs_on_numpy() -> None:
         [sys.executable, "-c", code], env={"MINNP_COMPILER": "none", "PYTHONPATH": "."}, capture_output=True, text=True
     )
     assert 'pip install "minnp[compiler]"' in done.stdout, done.stderr
+
+
+# ------------------------------------------------------------------ arguments overwritten where they lie
+def descend(p: Any, a: Any, b: Any) -> Any:
+    p -= 0.01 * (a.T @ b)
+    return (b * b).sum()
+
+
+@compiled
+@pytest.mark.parametrize("shape", [(128, 96, 90), (90, 200, 256)])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_product_is_added_to_a_parameter_where_it_lies(kind: str, shape: tuple) -> None:
+    k, m, n = shape
+    rng = onp.random.default_rng(0)
+    p, a, b = (rng.standard_normal(s).astype(kind) for s in ((m, n), (k, m), (k, n)))
+    want = p - 0.01 * (a.T @ b)
+    ours, step = np.array(p), jit(descend, compiler="llvm")
+    at = ours.ctypes.data
+    for _ in range(2):
+        ours[...] = p
+        step(ours, np.array(a), np.array(b))
+    rtol, atol = (1e-5, 1e-6) if kind == "float32" else (1e-13, 1e-15)
+    onp.testing.assert_allclose(ours, want, rtol, atol)
+    assert ours.ctypes.data == at and "out=p" in step.lower(ours, a, b).source
+    # one array twice, a view of it, another memory order, an array nobody may write to: no argument is lost on the way
+    square = rng.standard_normal((128, 128)).astype(kind)
+    for make in (lambda s: (s, s, s), lambda s: (s, s[::-1], s.T), lambda s: (s.T, s, np.array(square))):
+        s = np.array(square)
+        step(*make(s))
+        q = square.copy()
+        x, y, z = (onp.asarray(v).copy() for v in make(np.array(square)))
+        descend(make(q)[0], y, z)
+        assert x.shape == q.shape
+        onp.testing.assert_allclose(s, q, 10 * rtol, 10 * atol)
+    frozen = np.array(square)
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        step(frozen, np.array(square), np.array(square))
+    onp.testing.assert_array_equal(frozen, square)
+
+
+@compiled
+def test_an_argument_is_overwritten_in_place_only_where_nobody_can_tell() -> None:
+    x = onp.random.default_rng(0).standard_normal((200, 200))
+
+    def mirrored(p: Any) -> None:
+        p -= 0.5 * p[::-1, ::-1]
+
+    def read_after(p: Any) -> Any:
+        q = p * 1.0
+        p += 1.0
+        return q.sum() + p[0]
+
+    def returned(p: Any) -> Any:
+        p *= 2.0
+        return p
+
+    def branched(p: Any) -> Any:
+        p += 1.0
+        return p.sum() if p[0, 0] > 1.0 else p.sum() * 2.0
+
+    def parts(p: Any) -> None:
+        p[1:-1] = p[2:] + p[:-2]
+        p[0] = 0.0
+
+    def shifted(p: Any) -> None:
+        p[1:] = p[:-1]
+
+    for f in (mirrored, read_after, returned, branched, parts, shifted):
+        fast = jit(f, compiler="llvm")
+        for sign in (1.0, -1.0, 1.0):
+            ours, theirs = np.array(sign * x), sign * x
+            for _ in range(3):
+                got, want = fast(ours), f(theirs)
+                onp.testing.assert_allclose(ours, theirs, rtol=1e-12, err_msg=f.__name__)
+                if want is not None:
+                    onp.testing.assert_allclose(got, want, rtol=1e-12, err_msg=f.__name__)

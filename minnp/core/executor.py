@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as onp
 
+from .aliasing import donated
 from .effects import guard, pick
 from .graph import Graph, Node, map_nodes
 from .primitive import Primitive
@@ -28,8 +29,7 @@ INFIX = {k: v for k, v in _OPERATORS.items() if k in ("add", "subtract", "multip
 def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
     """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs."""
     names: dict[str, Any] = {"onp": onp, "guard": guard}
-    last_use = _last_uses(graph)
-    donated = _donated(graph)
+    last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
     made: dict[int, Node] = {}  # the nodes that the lines compute
@@ -43,7 +43,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
             lines.append(f"    return {_show(node.args[0], names)}")
             break
         statement = _statement(node, names)
-        if node in donated:
+        if node in writes:
             statement = statement[:-1] + ", donate=True)"
         lines.append(f"    {statement}")
         made[len(lines)] = node
@@ -72,49 +72,6 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
         if at.op != "output" and not (at is n and n.target is guard):
             out.setdefault(at, []).append(n)
     return out
-
-
-def _donated(graph: Graph) -> set[Node]:
-    """The write_view nodes that may write into the old array itself: nobody reads it, or a view of it, afterwards."""
-    nodes = graph.nodes
-    at = {n: i for i, n in enumerate(nodes)}
-
-    def last_read(n: Node) -> int:
-        reads = [at[n]]
-        for user in n.users:
-            reads.append(at[user])
-            aliases = user.op != "call_function" or not isinstance(user.target, Primitive) or user.target.view
-            if aliases and user is not n:
-                reads.append(last_read(user))
-        return max(reads)
-
-    donated: set[Node] = set()
-    for n in nodes:
-        if n.op != "call_function" or not isinstance(n.target, Primitive) or n.target.name != "write_view":
-            continue
-        old = n.args[0]
-        if isinstance(old, Node) and _fresh(old, donated) and last_read(old) == at[n]:
-            donated.add(n)
-    return donated
-
-
-def _fresh(node: Node, donated: set[Node]) -> bool:
-    """Whether a node's array is made by this graph, and shows no other array's memory."""
-    if node.op != "call_function":
-        return False
-    target = node.target
-    if isinstance(target, Primitive):
-        return not target.view
-    return getattr(target, "__name__", "") in (
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "zeros_like",
-        "ones_like",
-        "array",
-        "copy",
-    )
 
 
 def _statement(node: Node, names: dict) -> str:

@@ -21,11 +21,13 @@ from .capture import Captured, capture_call
 from .effects import Diverged
 from .executor import compile_host
 from .graph import Graph
+from .host.memory import owned
 from .host.products import single_thread
 from .interpreter import blame
 from .native import engine as native
 from .passes import fuse_elementwise, optimize
 from .passes.native import compile_native
+from .passes.overwriting import write_arguments
 from .placed import free
 from .state import capture, state
 from .tree import open_tree, tree_flatten
@@ -42,23 +44,40 @@ _MISS = object()
 class Path:
     """One captured way through a function, compiled: `run` takes and gives arrays, `finish` makes the user's result."""
 
-    __slots__ = ("captured", "finish", "graph", "run")
+    __slots__ = ("captured", "finish", "graph", "overwrites", "run")
 
     def __init__(self, captured: Captured, compiler: str, home: Any = None) -> None:
         self.captured = captured
         self.graph = optimize(captured.graph.copy())
+        self.overwrites: list[int] = []  # the arguments that `run` itself writes to
         run = None if home is None else home.compile(self.graph.copy(), captured.constants)
         if run is None:
             graph = self.graph.copy()
             if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
                 graph = compile_native(graph)
-            run = compile_host(fuse_elementwise(graph), captured.constants)
+            graph = fuse_elementwise(graph)
+            self.overwrites = write_arguments(graph, captured.written)
+            run = compile_host(graph, captured.constants)
         self.run = run
         numbers = list(range(len(self.graph.output_node().args[0]) - len(captured.written)))
         tree = captured.rebuild(numbers) if numbers else None
         self.finish = _one if tree == 0 else _handles if tree == numbers else self._rebuild
         if tree == tuple(numbers) and numbers:
             self.finish = lambda out: tuple(_handles(out))
+
+    def may_overwrite(self, arrays: list) -> bool:
+        """Whether the arguments to overwrite lie as they must, and share no memory with what else the graph reads."""
+        for i in self.overwrites:
+            flags = arrays[i].flags
+            if not flags.c_contiguous or not flags.writeable:
+                return False
+        constants = [c for c in self.captured.constants.values() if isinstance(c, Host)]
+        others = [*arrays, *constants]
+        if len({id(a) for a in others}) == len(others) and all(map(owned, others)):
+            return True
+        return not any(
+            i != j and onp.may_share_memory(arrays[i], a) for i in self.overwrites for j, a in enumerate(others)
+        )
 
     def _rebuild(self, out: Sequence[Any]) -> Any:
         return self.captured.rebuild(_handles(out))
@@ -139,8 +158,11 @@ class Jitted:
     def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any]) -> Any:
         """The result by the first path whose guards hold; _MISS if none does."""
         for path in paths:
+            given = arrays
+            if path.overwrites and (state.busy or not path.may_overwrite(arrays)):
+                given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
             try:
-                out = path.run(*arrays)
+                out = path.run(*given)
             except Diverged:
                 self.guard_failures += 1
                 continue
@@ -154,7 +176,11 @@ class Jitted:
             written = path.captured.written
             if written:
                 n = len(out) - len(written)
-                self._write_back(written, leaves, [handle(v) for v in out[n:]])
+                if given is arrays:  # what lies in its place already is not written again
+                    back = [(i, v) for i, v in zip(written, out[n:]) if v is not arrays[i]]
+                    self._write_back([i for i, _ in back], leaves, [handle(v) for _, v in back])
+                else:
+                    self._write_back(written, leaves, [handle(v) for v in out[n:]])
                 out = out[:n]
             return path.finish(out)
         return _MISS
@@ -273,9 +299,10 @@ def jit(
     `range(int(n))`) are guards, and every path is compiled once. Arguments written in place are written back. Arrays
     read from outside are read anew at every call, as long as they are updated in place.
     limit      paths and keys before a CaptureError says that the function keeps making new ones
-    compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums, and
-               matrix products of small arrays, are added in another order; elementary functions and powers are within
-               3 ulp; floating point errors are not reported. "numpy": NumPy's own kernels, and its results to the bit.
+    compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,
+               matrix products of small arrays, and those added to an argument are in another order; elementary
+               functions and powers are within 3 ulp; floating point errors are not reported. "numpy": NumPy's own
+               kernels, and its results to the bit.
                "auto": the first if it is installed
 
     Raises ValueError for another compiler, ModuleNotFoundError for "llvm" where it cannot be had.

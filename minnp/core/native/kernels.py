@@ -12,11 +12,11 @@ import numpy as onp
 
 from ..host import memory, threads
 from . import engine
-from .program import Input, Reduce, Value, Writer
+from .program import Input, Reduce, Value, View, Writer
 from .rows import start_of
 
 RANGE = 1 << 14  # elements of one range of a large kernel; what a range computes does not depend on the threads
-ALONE = 1 << 15  # elements up to which the caller works alone
+ALONE = 1 << 17  # vector instructions up to which the caller works alone: some 50 us
 LAYOUTS = 8  # memory layouts a large kernel is compiled for; arguments in others are copied
 _SERIAL = itertools.count()
 
@@ -24,6 +24,7 @@ _SERIAL = itertools.count()
 class Kernel:
     """A program to be compiled; `names` are the nodes it stands for."""
 
+    makes_new = True  # its results are no memory of its arguments
     run: Callable
 
     def __init__(
@@ -35,8 +36,8 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<compiled {', '.join(self.names)}>"
 
-    def __call__(self, *arrays: Any) -> Sequence[Any]:
-        return self.run(*arrays)
+    def __call__(self, *arrays: Any, **out: Any) -> Sequence[Any]:
+        return self.run(*arrays, **out)
 
     def planned(self) -> bool:
         """Whether its code could be written."""
@@ -80,27 +81,74 @@ class Small(Kernel):
         ordered = [f"order({a})" if v.shape else a for a, v in zip(inputs, self.inputs)]
         lines.append(f"        k({', '.join([*ordered, *outputs])})")
         lines.append(f"    return {', '.join(outputs)},")
-        source = "\n".join(lines) + "\n"
-        filename = f"<minnp compiled {next(_SERIAL)}>"
-        exec(compile(source, filename, "exec"), names)
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        self.run = names["run"]
+        self.run = python("run", lines, names)
+
+
+def python(name: str, lines: list[str], names: dict[str, Any]) -> Callable:
+    """The function `name` that the lines of source define."""
+    source = "\n".join(lines) + "\n"
+    filename = f"<minnp compiled {next(_SERIAL)}>"
+    exec(compile(source, filename, "exec"), names)
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return names[name]
 
 
 class Layout:
-    """A large kernel for arguments in one memory layout."""
+    """A large kernel for arguments in one memory layout: `run(*arrays, out=())` is its function."""
 
     def __init__(self, kernel: Large, strides: Sequence[tuple[int, ...]]) -> None:
+        self.kernel, self.strides = kernel, tuple(strides)
         self.writer = Writer(kernel.values, kernel.results, small=False, strides=dict(zip(kernel.inputs, strides)))
         self.text = self.writer.large_text()
-        self.function: Callable | None = None
         if self.text is not None:
-            length = self.writer.first_dim
-            step = max(RANGE // max(prod(kernel.space) // length, 1), 1)
+            self.length = self.writer.first_dim
+            step = max(RANGE // max(prod(kernel.space) // self.length, 1), 1)
             if step > 64:
                 step = step // 64 * 64  # whole vectors
-            self.cuts = [(i, min(i + step, length)) for i in range(0, length, step)]
-            self.accumulators = self.writer.accumulators
+            self.cuts = [(i, min(i + step, self.length)) for i in range(0, self.length, step)]
+
+    def ready(self, function: Callable) -> None:
+        """Write the Python that calls the machine code: memory for the results, ranges, sums of what ranges summed."""
+        kernel, cuts = self.kernel, self.cuts
+        names: dict[str, Any] = {"k": function, "cuts": cuts, "empty": memory.empty, "collect": threads.collect}
+        names |= {"full": onp.full, "array": onp.asarray, "strides": self.strides, "other": kernel.other}
+        inputs = [f"a{i}" for i in range(len(kernel.inputs))]
+        lines = [f"def run({', '.join(inputs)}, out=()):"]
+        # a reduction of an array gives a NumPy scalar, which has no memory of its own
+        lines += [f"    {a} = array({a})" for a, v in zip(inputs, kernel.inputs) if not v.shape]
+        lines.append(f"    if ({''.join(a + '.strides, ' for a in inputs)}) != strides:")
+        lines.append(f"        return other(({', '.join(inputs)},), out)")
+        given, results, finish = list(inputs), [], []
+        for i, v in enumerate(kernel.results):
+            results.append(f"y{i}")
+            if not isinstance(v, Reduce):
+                names[f"d{i}"] = v.dtype
+                lines.append(f"    y{i} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
+                given.append(f"y{i}")
+        number = {id(v): i for i, v in enumerate(kernel.results)}
+        for j, (r, kind, parts) in enumerate(self.writer.accumulators):
+            shape = tuple(n for i, n in enumerate(kernel.space) if i not in r.axes)
+            names[f"t{j}"], names[f"s{j}"] = kind, start_of(r.name, kind)
+            lines.append(f"    r{j} = full({((len(cuts), *shape) if parts else shape)!r}, s{j}, t{j})")
+            given.append(f"r{j}")
+            names[f"f{j}"] = finishing(r, parts, kind, shape)
+            finish.append(f"    y{number[id(r)]} = f{j}(r{j})")
+        passed = ", ".join(given)
+        if self.alone():
+            lines += [f"    k({passed}, {a}, {b}, {i})" for i, (a, b) in enumerate(self.whole())]
+        else:
+            lines.append(f"    collect(lambda i: k({passed}, *cuts[i], i), {len(cuts)})")
+        lines += [*finish, f"    return {', '.join(results)},"]
+        self.run = python("run", lines, names)
+
+    def alone(self) -> bool:
+        """Whether the work is so little that waking others takes longer."""
+        return self.writer.effort * prod(self.kernel.space) <= ALONE or len(self.cuts) == 1
+
+    def whole(self) -> list[tuple[int, int]]:
+        """The ranges of one thread: one of everything, unless each sums for itself."""
+        parts = any(parts for _, _, parts in self.writer.accumulators)
+        return self.cuts if parts else [(0, self.length)]
 
 
 class Large(Kernel):
@@ -116,51 +164,43 @@ class Large(Kernel):
         return self.text is not None
 
     def ready(self, function: Callable) -> None:
-        self.first.function = function
+        self.first.ready(function)
         self.layouts[self.usual] = self.first
-        self.zero = [i for i, v in enumerate(self.inputs) if not v.shape]
+        self.run = self.first.run
 
-    def run(self, *arrays: Any) -> list:
-        if self.zero:
-            arrays = tuple(onp.asarray(a) for a in arrays)
-        layout = self.layouts.get(tuple([a.strides for a in arrays]))
-        if layout is None:
-            arrays, layout = self.another(arrays)
-        kept = []
-        for r, kind, parts in layout.accumulators:
-            shape = tuple(n for i, n in enumerate(self.space) if i not in r.axes)
-            kept.append(onp.full((len(layout.cuts), *shape) if parts else shape, start_of(r.name, kind), kind))
-        stored = [None if isinstance(v, Reduce) else memory.empty(v.shape, v.dtype) for v in self.results]
-        given = [*arrays, *(a for a in stored if a is not None), *kept]
-        function, cuts = layout.function, layout.cuts
-        assert function is not None
-        if prod(self.space) <= ALONE or len(cuts) == 1:
-            for i, (begin, end) in enumerate(cuts):
-                function(*given, begin, end, i)
-        else:
-            threads.collect(lambda i: function(*given, *cuts[i], i), len(cuts))
-        done = iter(zip(layout.accumulators, kept))
-        finished = {id(r): finish(r, parts, k) for (r, _, parts), k in done}
-        return [finished[id(v)] if isinstance(v, Reduce) else a for v, a in zip(self.results, stored)]
-
-    def another(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Layout]:
-        """Arguments in a layout met for the first time: the kernel compiled for it, or copies in the usual one."""
-        strides = tuple(a.strides for a in arrays)
-        aligned = all(a.flags.aligned for a in arrays)
-        if aligned and len(self.layouts) < LAYOUTS:
+    def other(self, arrays: Sequence[Any], out: Sequence[Any]) -> Any:
+        """The results for arguments in another layout than the usual one: compiled for it, or copies in the usual."""
+        strides = tuple([a.strides for a in arrays])
+        layout = self.layouts.get(strides)
+        if layout is None and all(a.flags.aligned for a in arrays) and len(self.layouts) < LAYOUTS:
             layout = Layout(self, strides)
             if layout.text is not None:
-                (layout.function,) = engine.build([layout.text])
+                layout.ready(engine.build([layout.text])[0])
                 self.layouts[strides] = layout
-                return arrays, layout
-        return [onp.require(a, requirements=["C", "A"]) for a in arrays], self.first
+        if layout is None or layout.text is None:
+            return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], out=out)
+        return layout.run(*arrays, out=out)
+
+    def may_write(self, source: int, result: int) -> bool:
+        """Whether a result may lie where an argument does: no element is read after it is written."""
+        v, wanted = self.inputs[source], self.results[result]
+        if isinstance(wanted, Reduce) or v.shape != self.space or wanted.shape != self.space or v.dtype != wanted.dtype:
+            return False
+        return not any(isinstance(u, View) and v in u.reads for u in self.values)
 
 
-def finish(r: Reduce, parts: bool, kept: onp.ndarray) -> Any:
-    """The value of a reduction from what its ranges accumulated."""
-    if parts:
-        how = {"sum": onp.add, "prod": onp.multiply, "max": onp.maximum, "min": onp.minimum}.get(r.name)
-        kept = how.reduce(kept, axis=0) if how else getattr(onp, r.name)(kept, axis=0)
-    if r.count != 1:
-        kept = kept / r.count
-    return onp.asarray(kept).astype(r.dtype, copy=False).reshape(r.shape)
+def finishing(r: Reduce, parts: bool, kind: onp.dtype, shape: tuple[int, ...]) -> Callable:
+    """What makes the value of a reduction from the array that its ranges accumulated in."""
+    how = {"sum": onp.add, "prod": onp.multiply, "max": onp.maximum, "min": onp.minimum}.get(r.name)
+    merge: Any = how.reduce if how else getattr(onp, r.name)
+    count, dtype, same = r.count, r.dtype, kind == r.dtype and shape == r.shape
+
+    def finish(kept: Any) -> Any:
+        if parts:
+            kept = merge(kept, axis=0)
+        if count != 1:
+            kept = kept / count
+        kept = onp.asarray(kept)
+        return kept if same and count == 1 else kept.astype(dtype, copy=False).reshape(r.shape)
+
+    return finish

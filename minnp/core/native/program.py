@@ -144,7 +144,7 @@ class Writer:
         self.code = Code(0)
         self.places: dict[Value, Place] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
-        self.scratch = 0
+        self.scratch, self.effort = 0, 0.0
         self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b"], default=4)
 
     def lanes(self, n: int) -> int:
@@ -285,7 +285,9 @@ class Writer:
                 o.place.base = code.emit(f"getelementptr i8, ptr {o.place.base}, i64 {offset}")
                 self.accumulators[i] = (r, o.place.dtype, True)
         state = code.emit(f"call ptr {self.constant('PyEval_SaveThread')}()")
-        nest.write(self.lanes(nest.dims[-1]))
+        before, lanes = len(code.lines), self.lanes(nest.dims[-1])
+        nest.write(lanes)
+        self.effort = (len(code.lines) - before) / lanes  # instructions an element, about
         code.do(f"call void {self.constant('PyEval_RestoreThread')}(ptr {state})")
         return self.function()
 

@@ -22,6 +22,8 @@ REDUCTIONS = {"sum": onp.add, "mean": onp.add, "max": onp.maximum, "min": onp.mi
 class Fused:
     """The target of a fused node: (*arrays) -> list of arrays. `names` are the nodes it stands for."""
 
+    makes_new = True
+
     def __init__(self, run: Any, names: list[str]) -> None:
         self.run, self.names = run, names
 

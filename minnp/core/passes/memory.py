@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as onp
 
+from ..aliasing import donated
 from ..effects import pick
-from ..executor import _donated
 from ..graph import Graph
 from ..node import Node
 from ..primitive import Meta, Primitive
@@ -82,7 +82,7 @@ def memory(graph: Graph) -> Memory:
 # ------------------------------------------------------------------ storages
 def storages(graph: Graph) -> list[Storage]:
     """Every piece of memory one run allocates, in the order it does; views and donated writes allocate none."""
-    nodes, donated = graph.nodes, _donated(graph)
+    nodes, writes = graph.nodes, donated(graph)
     shown: dict[Node, Storage | None] = {}  # None: the caller's memory, or none at all
     results: dict[tuple[Node, int], Storage] = {}
     found: list[Storage] = []
@@ -93,7 +93,7 @@ def storages(graph: Graph) -> list[Storage]:
                     storage.last = at
         if node.op not in ("call_function", "call_method", "call_module"):
             continue
-        source = shows(node, donated)
+        source = shows(node, writes)
         value = node.meta.get("value")
         if node.target is pick:
             shown[node] = results.get((node.args[0], node.args[1]))
@@ -113,12 +113,12 @@ def storages(graph: Graph) -> list[Storage]:
     return found
 
 
-def shows(node: Node, donated: set[Node] = frozenset()) -> Node | None:
+def shows(node: Node, writes: set[Node] = frozenset()) -> Node | None:
     """The argument whose memory a node's result is (a view, a write in place), or None: it makes its own."""
     if not isinstance(node.target, Primitive) or not node.args or not isinstance(node.args[0], Node):
         return None
     row, source = node.target, node.args[0]
-    if node in donated:
+    if node in writes:
         return source
     if not row.view:
         return None

@@ -33,6 +33,7 @@ class Group(Cluster):
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
     overwrite(graph)
+    add_products(graph)
     kernels = []
     for group in groups(graph):
         kernel = replace(graph, group)
@@ -57,6 +58,36 @@ def overwrite(graph: Graph) -> None:
         if whole and new.meta.get("value") == node.meta.get("value"):
             node.replace_all_uses_with(new)
             graph.erase_node(node)
+
+
+def add_products(graph: Graph) -> None:
+    """An argument plus (or minus) a multiple of a product of large matrices is one call of BLAS, which adds."""
+    for node in graph.nodes if products.can_update() else ():
+        sign = {"add": 1.0, "subtract": -1.0}.get(row_name(node))
+        if sign is None or len(node.args) != 2 or not isinstance(node.args[0], Node):
+            continue
+        c, term = node.args
+        scale, product = 1.0, term
+        if row_name(term) == "multiply" and len(term.users) == 1:
+            numbers = [x for x in term.args if type(x) in (int, float)]
+            nodes = term.all_input_nodes
+            if len(numbers) == len(nodes) == 1:
+                scale, product = float(numbers[0]), nodes[0]
+        if c.op != "placeholder" or row_name(product) != "matmul" or product.kwargs or len(product.users) != 1:
+            continue
+        metas = [n.meta.get("value") if isinstance(n, Node) else None for n in (node, c, *product.args)]
+        alike = all(type(x) is Meta and len(x.shape) == 2 and x.dtype == metas[0].dtype for x in metas)
+        if not alike or metas[0].dtype.char not in "fd" or metas[0].shape != metas[1].shape:
+            continue
+        if metas[0].size * metas[2].shape[1] >= products.LEAST:
+            node.target, node.args = products.update, (c, *product.args)
+            node.kwargs = {"scale": sign * scale}
+    graph.eliminate_dead_code()
+
+
+def row_name(node: Any) -> str:
+    """The name of the row that a node calls, or nothing."""
+    return node.target.name if isinstance(node, Node) and isinstance(node.target, Primitive) else ""
 
 
 def share_products(graph: Graph) -> None:
