@@ -7,7 +7,7 @@ Medians in milliseconds with the spread of the middle half, then the minimum; th
 is reported apart. `vs best peer` is the time of the faster of JAX and torch.compile over ours, `vs NumPy` NumPy's over
 ours: above 1, minnp is faster; the second figure is the ratio of the minima, which a busy machine disturbs less.
 Results are compared with NumPy's (steps: losses with one another) before anything is timed. A peer that is not
-installed is left out. With one thread it is processor time that is measured, which the machine's other work disturbs less.
+installed is left out. With one thread it is processor time that is measured: other work disturbs that less.
 """
 
 from __future__ import annotations
