@@ -106,17 +106,25 @@ def run(program: list[tuple], x, xp):
     return total
 
 
-def check(seed: int) -> bool:
-    """Check a program's value, gradient and second derivative; False where differences have nothing to say."""
+def difference(f, e: float):
+    """The central difference of step e of a function of one number, and whether a step twice as wide agrees with it."""
+    near, far = ((f(s) - f(-s)) / (2 * s) for s in (e, 2 * e))
+    return near, abs(near - far)
+
+
+def check(seed: int, point: int = 0) -> bool:
+    """Check a program's value, gradient and second derivative at a random point; False where differences have nothing
+    to say: they have not converged, beside a kink or where the function is huge."""
     program = make(seed)
-    rng = onp.random.default_rng(seed)
+    rng = onp.random.default_rng([seed, point] if point else seed)
     x, d, v, e = rng.uniform(-1, 1, (3, 3)), rng.standard_normal((3, 3)), rng.standard_normal((3, 3)), 1e-6
+    x *= 0.9**point  # near 0 the loops grow less wild
     f = lambda x: run(program, x, np)
     with onp.errstate(all="ignore"):
         want = run(program, x.copy(), onp)
-        slope, wide = ((run(program, x + s * d, onp) - run(program, x - s * d, onp)) / (2 * s) for s in (e, 2 * e))
-        if not onp.isfinite(want) or abs(want) > 1e8 or not abs(slope - wide) < 1e-4 * (1 + abs(want) + abs(slope)):
-            return False  # the difference itself has not converged
+        slope, spread = difference(lambda s: run(program, x + s * d, onp), e)
+        if not onp.isfinite(want) or abs(want) > 1e8 or not spread < 1e-4 * (1 + abs(want) + abs(slope)):
+            return False
         # Another backend rounds otherwise, and loops of sines multiply that: by 2 ** 12, or by what the program makes
         # of an x that is moved by a rounding.
         blur = 0.0 if exact() else max(abs(run(program, x * (1 + k * 2.0**-52), onp) - want) for k in (-2, -1, 1, 2))
@@ -131,20 +139,19 @@ def check(seed: int) -> bool:
         assert moved == pytest.approx(slope, rel=2e-4, abs=2e-4 * (1 + abs(want))), f"gradient of program {seed}"
 
         first = grad(f)
-        up, down = onp.asarray(first(np.array(x + e * v))), onp.asarray(first(np.array(x - e * v)))
-        scale = 1 + abs(up).max()
-        if not onp.isfinite(scale) or scale > 1e5:
+        curve, spread = difference(lambda s: onp.asarray(first(np.array(x + s * v))), e)
+        limit = 1e-3 * (1 + abs(onp.asarray(g)).max() + abs(curve))
+        if not (spread < limit).all() or abs(onp.asarray(g)).max() > 1e5:
             return False
         if seed % 2:
             second = jvp(first, (np.array(x),), (v,))[1]
         else:
             second = grad(lambda x: (first(x) * v).sum())(np.array(x))
-        curve = (up - down) / (2 * e)
-        error = abs(onp.asarray(second) - curve)
-        assert (error <= 1e-3 * (scale + abs(curve))).all(), f"second derivative of program {seed}"
+        assert (abs(onp.asarray(second) - curve) <= limit).all(), f"second derivative of program {seed}"
     return True
 
 
 @pytest.mark.parametrize("block", range(0, PROGRAMS, 100))
 def test_values_and_derivatives_of_random_programs(block: int) -> None:
-    assert sum(check(seed) for seed in range(block, block + 100)) > 80
+    unchecked = [seed for seed in range(block, block + 100) if not any(check(seed, point) for point in range(40))]
+    assert unchecked == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import errors
 from .dispatch import bind
 from .primitive import Primitive
 from .value import Buffer, Host, Tracer
@@ -23,6 +24,12 @@ class Leaf:
 
 def fallback(e: Any, values: list, options: dict) -> Any:
     """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
+    out = options.get("out")
+    if any(type(v) is Tracer for v in (*(values if e.writes else ()), *(out if type(out) is tuple else (out,)))):
+        raise errors.TracedValueError(
+            f"{e.name} writes to or from a traced array in a way that has no gradient; assign with x[...] = v, "
+            "or make a new array"
+        )
     row = e.row
     if row is None:
         host = e.host

@@ -86,7 +86,7 @@ def _method_definition(name: str, host: Any) -> Callable:
 
 _ALL = [n for n in dir(onp.ndarray) if not n.startswith("_") and callable(getattr(onp.ndarray, n))]
 METHODS = [n for n in _ALL if n not in vars(ndarray)]  # attributes and protocols have the rest
-WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "setflags", "byteswap")
+WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "byteswap")
 for _name in METHODS:
     setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
 ndarray.to_device = context.to_device

@@ -53,7 +53,9 @@ def _write_vjp(
     if i == 0:
         return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
     at = replay(g, path)
-    return TABLE["last_write"](at, index=index) if repeats(index) else TABLE["getitem"](at, index=index)
+    part = TABLE["last_write"](at, index=index) if repeats(index) else TABLE["getitem"](at, index=index)
+    # a cotangent pairs with z without a conjugate: with i v, which v became where it was written to z.imag, as -g.imag
+    return -part if any(row.name == "imag" for row, _ in path) else part
 
 
 def repeats(index: Any) -> bool:

@@ -8,6 +8,7 @@ and gradients, because our arrays take in-place writes under a trace.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import sys
 from collections.abc import Callable
@@ -65,9 +66,9 @@ def _member(x: Any) -> Any:
 
 def rebound_module(module: ModuleType) -> None:
     """Make NumPy's own code the definition of every function of this module that has none."""
-    for name in module.__all__:
-        function = getattr(module, name)
-        if isinstance(inspect.unwrap(function), FunctionType) and function not in DEFINITIONS:
+    for name, function in vars(module).items():  # not `__all__`, which lacks some of them
+        public = name in module.__all__ or (name[0] != "_" and getattr(function, "__module__", "") == module.__name__)
+        if public and isinstance(inspect.unwrap(function), FunctionType) and function not in DEFINITIONS:
             defines(function)(rebound(function))
 
 
@@ -89,10 +90,17 @@ def _globals_of(name: str) -> dict[str, Any]:
     """The globals of a NumPy module, with ours in the place of NumPy's."""
     names = _GLOBALS.get(name)
     if names is None:
-        names = _GLOBALS[name] = {}  # known before it is filled: functions of a module name each other
+        # known before it is filled: functions of a module name each other
+        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), "__import__": _import}}
         for key, value in vars(sys.modules[name]).items():
-            names[key] = value if key == "__builtins__" else _ours(value)  # where a shell keeps its last result, `_`
+            if key != "__builtins__":  # where a shell keeps its last result, `_`
+                names[key] = _ours(value)
     return names
+
+
+def _import(*args: Any) -> Any:
+    """What an import inside a function gives rebound code."""
+    return _ours(builtins.__import__(*args))
 
 
 class _Namespace:

@@ -229,8 +229,9 @@ logaddexp2 = ufunc(
 sin = ufunc("sin", lambda g, y, x: g * cos(x))
 cos = ufunc("cos", lambda g, y, x: -g * sin(x))
 tan = ufunc("tan", lambda g, y, x: g * (1 + y * y), saves="out", domain=[(-1, 1)])
-arcsin = ufunc("arcsin", lambda g, y, x: g / sqrt((1 - x) * (1 + x)), domain=[(-0.9, 0.9)])
-arccos = ufunc("arccos", lambda g, y, x: -g / sqrt((1 - x) * (1 + x)), domain=[(-0.9, 0.9)])
+# -(x - 1), not 1 - x, which loses the sign of a complex zero and with it the side of the branch cut
+arcsin = ufunc("arcsin", lambda g, y, x: g / sqrt(-((x - 1) * (x + 1))), domain=[(-0.9, 0.9)])
+arccos = ufunc("arccos", lambda g, y, x: -g / sqrt(-((x - 1) * (x + 1))), domain=[(-0.9, 0.9)])
 arctan = ufunc("arctan", lambda g, y, x: g / (1 + x * x))
 sinh = ufunc("sinh", lambda g, y, x: g * cosh(x))
 cosh = ufunc("cosh", lambda g, y, x: g * sinh(x))
