@@ -12,6 +12,8 @@ from typing import Any
 
 import minnp.numpy as np
 
+from .checks import one_of
+
 Config = dict[str, Any]
 
 
@@ -74,13 +76,7 @@ RULES: dict[str, Callable] = {
 
 def rule_named(rule: str | Callable) -> Callable:
     """The initialiser called `rule`, or `rule` itself when it is a function."""
-    if callable(rule):
-        return rule
-    if rule not in RULES:
-        raise ValueError(
-            f"unknown init_rule {rule!r}; known: {', '.join(RULES)}, or a function (shape, config) -> array"
-        )
-    return RULES[rule]
+    return one_of("init_rule", rule, RULES, "(shape, config) -> array")
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:

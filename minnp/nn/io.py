@@ -19,7 +19,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from . import checkpoint
+from . import checkpoint, checks
 from .augment import Compose, Crop, Cutout, Flip, Normalise, Rotate, Scale
 from .datasets import Dataset, cifar10, digits, fashion_mnist, mnist
 
@@ -116,6 +116,11 @@ class NDArrayIter(DataIter):
         if last_batch_handle not in LAST_BATCH:
             raise ValueError(f"last_batch_handle must be one of {', '.join(LAST_BATCH)}; got {last_batch_handle!r}")
         self.data, self.label = named(data, "data"), named(label, "softmax_label")
+        if not self.data or any(array.ndim == 0 for _, array in self.data + self.label):
+            raise ValueError(
+                f"an iterator needs arrays of examples [N, ...]; got data={data!r:.60}, label={label!r:.60}"
+            )
+        batch_size = checks.count("batch_size", batch_size)
         self.num_data = self.data[0][1].shape[0]
         for name, array in self.data + self.label:
             if array.shape[0] != self.num_data:
@@ -177,6 +182,8 @@ class NDArrayIter(DataIter):
         data, label = [array[index] for _, array in self.data], [array[index] for _, array in self.label]
         if self.transform is not None:
             data = [self.transform(data[0], self.rng)] if len(data) == 1 else self.transform(data, self.rng)
+            if data is None or data[0] is None:
+                raise TypeError(f"the transform {self.transform!r} returned None; does it end with a return?")
         pad = missing if self.last_batch_handle == "pad" else 0
         return DataBatch(data, label, pad, index)
 
@@ -286,7 +293,7 @@ def named(arrays: Any, default: str) -> list[tuple[str, Any]]:
         return []
     if isinstance(arrays, dict):
         pairs = list(arrays.items())
-    elif isinstance(arrays, list | tuple) and len(arrays) and hasattr(arrays[0], "shape"):
+    elif isinstance(arrays, list | tuple) and len(arrays) and getattr(arrays[0], "shape", ()):
         pairs = [(default if len(arrays) == 1 else f"_{i}_{default}", a) for i, a in enumerate(arrays)]
     else:
         pairs = [(default, arrays)]

@@ -13,6 +13,7 @@ from typing import Any
 import minnp.numpy as np
 from minnp import npx
 
+from .checks import count, explained
 from .losses import (
     binary_cross_entropy,
     huber_loss,
@@ -68,9 +69,11 @@ ROOT_8_PI = math.sqrt(8.0 / math.pi)
 # ------------------------------------------------------------------ affine and activations
 def flatten(x: Any) -> Any:
     """x [N, d1, ..., dk] as [N, d1 * ... * dk]."""
+    x = x if hasattr(x, "ndim") else np.asarray(x)
     return x if x.ndim == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
+@explained
 def affine(x: Any, w: Any, b: Any) -> Any:
     """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M]."""
     return np.dot(flatten(x), w) + b
@@ -83,6 +86,7 @@ def relu(x: Any) -> Any:
 
 def leaky_relu(x: Any, slope: float = 0.01) -> Any:
     """y = x where x > 0, slope * x elsewhere."""
+    x = np.asarray(x)
     return np.where(x > 0, x, slope * x)
 
 
@@ -98,6 +102,7 @@ def tanh(x: Any) -> Any:
 
 def gelu(x: Any) -> Any:
     """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact)."""
+    x = np.asarray(x)
     # (1 + tanh(u)) / 2 = sigmoid(2 u)
     return x * npx.sigmoid(x * (x * x * (0.044715 * ROOT_8_PI) + ROOT_8_PI))
 
@@ -113,37 +118,52 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 
 
 # ------------------------------------------------------------------ images, always [N, C, H, W]
+@explained
 def conv2d(x: Any, w: Any, b: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, groups: int = 1) -> Any:
     """y[n, f, i, j] = b[f] + sum_{c, u, v} w[f, c, u, v] x[n, c, i s + u d - p, j s + v d - p], zero outside x.
 
     x [N, C, H, W], w [F, C / groups, K, K], b [F] or None -> y [N, F, H', W'], H' = (H + 2 p - d (K - 1) - 1) // s + 1.
     stride, pad and dilate are one int for both directions or a pair.
     """
-    options = {"kernel": w.shape[2:], "stride": pair(stride), "pad": pair(pad), "dilate": pair(dilate)}
+    if x.ndim != 4:
+        raise ValueError(f"conv2d takes images [N, C, H, W]; got {list(x.shape)}")
+    options = {
+        "kernel": w.shape[2:],
+        "stride": pair("stride", stride, 1),
+        "pad": pair("pad", pad, 0),
+        "dilate": pair("dilate", dilate, 1),
+    }
     return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
 
 
+@explained
 def max_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
     """y[n, c, i, j] = max of x[n, c] over the size x size window at (i s - p, j s - p); stride is `size` by default."""
     return pool(x, size, stride, pad, "max")
 
 
+@explained
 def avg_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
     """y[n, c, i, j] = mean of x[n, c] over the window at (i s - p, j s - p), zeros of the padding counted."""
     return pool(x, size, stride, pad, "avg")
 
 
 def pool(x: Any, size: Any, stride: Any, pad: Any, kind: str) -> Any:
-    size = pair(size)
-    stride = size if stride is None else pair(stride)
-    return npx.pooling(x, kernel=size, stride=stride, pad=pair(pad), pool_type=kind)
+    if x.ndim != 4:
+        raise ValueError(f"pooling takes images [N, C, H, W]; got {list(x.shape)}")
+    size = pair("size", size, 1)
+    stride = size if stride is None else pair("stride", stride, 1)
+    return npx.pooling(x, kernel=size, stride=stride, pad=pair("pad", pad, 0), pool_type=kind)
 
 
-def pair(value: Any) -> tuple[int, int]:
-    return (int(value), int(value)) if isinstance(value, int) else tuple(int(v) for v in value)
+def pair(name: str, value: Any, least: int) -> tuple[int, int]:
+    """One number for both directions, or one for each."""
+    vertical, horizontal = value if isinstance(value, list | tuple) else (value, value)
+    return count(name, vertical, least), count(name, horizontal, least)
 
 
 # ------------------------------------------------------------------ normalisation and noise
+@explained
 def batchnorm(
     x: Any,
     gamma: Any,
@@ -170,11 +190,13 @@ def batchnorm(
     return y, *kept
 
 
+@explained
 def layernorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
     """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D]."""
     return npx.layer_norm(x, gamma, beta, eps=eps)
 
 
+@explained
 def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -> Any:
     """y = x m / (1 - prob), m = 1 with probability 1 - prob, else 0 ("train"); y = x ("test").
 
@@ -187,9 +209,10 @@ def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -
         return x
     if seed is not None:
         np.random.seed(seed)
-    keep = 1.0 - prob
+    x, keep = np.asarray(x), 1.0 - prob
     mask = (np.random.random(x.shape) < keep) / keep
-    return x * mask.astype(x.dtype)
+    # Of integers the scaled mask would be cut to integers too.
+    return x * (mask.astype(x.dtype) if x.dtype.kind in "fc" else mask)
 
 
 def check_mode(mode: str | None, who: str) -> str:
@@ -199,28 +222,33 @@ def check_mode(mode: str | None, who: str) -> str:
 
 
 # ------------------------------------------------------------------ sequences, always [N, T, D]
+@explained
 def temporal_affine(x: Any, w: Any, b: Any) -> Any:
     """y[n, t] = x[n, t] w + b; x [N, T, D], w [D, M], b [M] -> y [N, T, M]."""
     n, t, d = x.shape
     return np.dot(x.reshape(n * t, d), w).reshape(n, t, w.shape[1]) + b
 
 
+@explained
 def word_embedding(x: Any, w: Any) -> Any:
     """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D]."""
     return w[x]
 
 
+@explained
 def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H]."""
     return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
 
 
+@explained
 def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
     hs, _ = npx.simple_rnn(np.swapaxes(x, 0, 1), h0, Wx.T, Wh.T, b)  # one kernel for the whole sequence, time first
     return np.swapaxes(hs, 0, 1)
 
 
+@explained
 def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any]:
     """a = x Wx + h Wh + b, split in four [N, H] gates: i, f, o = sigmoid(a1, a2, a3), g = tanh(a4);
     c' = f c + i g, h' = o tanh(c'); x [N, D], h, c [N, H], Wx [D, 4H], Wh [H, 4H], b [4H] -> (h', c').
@@ -230,6 +258,7 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
     return npx.lstm_cell(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
 
 
+@explained
 def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
     n = h0.shape[1]
@@ -240,6 +269,7 @@ def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     return np.swapaxes(hs, 0, 1)
 
 
+@explained
 def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """r, z = sigmoid(x Wx + h Wh + b) split in two; m = tanh(x Wxh + (r h) Whh + bh); h' = z h + (1 - z) m.
 
@@ -258,6 +288,7 @@ def gru_gates(gates: Any, candidate: Any, h: Any, Wh: Any, Whh: Any) -> Any:
     return m + z * (h - m)
 
 
+@explained
 def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
     gates, candidates, h, hs = temporal_affine(x, Wx, b), temporal_affine(x, Wxh, bh), h0, []
@@ -267,6 +298,7 @@ def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, 
     return np.stack(hs, axis=1)
 
 
+@explained
 def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     """y = softmax(q k^T / sqrt(D)) v; q [..., T, D], k [..., S, D], v [..., S, E] -> y [..., T, E].
 

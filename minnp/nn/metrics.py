@@ -7,6 +7,8 @@ from typing import Any
 
 import minnp.numpy as np
 
+from .checks import one_of
+
 
 def accuracy(predict: Any, y: Any) -> float:
     """The fraction that is right.
@@ -38,10 +40,6 @@ RULES: dict[str, Callable] = {"accuracy": accuracy, "mse": mse, "mae": mae}
 
 
 def named(metrics: Any) -> dict[str, Callable]:
-    """{name: function} from names and functions."""
-    chosen = {}
-    for metric in metrics:
-        if not callable(metric) and metric not in RULES:
-            raise ValueError(f"unknown metric {metric!r}; known: {', '.join(RULES)}, or any function (outputs, labels)")
-        chosen[metric if isinstance(metric, str) else metric.__name__] = metric if callable(metric) else RULES[metric]
-    return chosen
+    """{name: function} from names and functions, or one of them."""
+    metrics = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    return {m if isinstance(m, str) else m.__name__: one_of("metric", m, RULES, "(outputs, labels)") for m in metrics}

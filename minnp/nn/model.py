@@ -19,7 +19,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from . import checkpoint, init
+from . import checkpoint, checks, init
 
 Tree = dict[str, Any]
 
@@ -42,10 +42,17 @@ OWN = ("params", "aux_params", "param_configs", "aux_param_configs")  # attribut
 class Layer:
     """Base of everything with parameters: declare with `add_param` in __init__, use `self.params[name]` in forward."""
 
-    def __init__(self) -> None:
-        self.params, self.aux_params = Params(type(self).__name__), Params(type(self).__name__)
-        self.param_configs: dict[str, dict] = {}
-        self.aux_param_configs: dict[str, Any] = {}
+    params: Params
+    aux_params: Params
+    param_configs: dict[str, dict]
+    aux_param_configs: dict[str, Any]
+
+    def __new__(cls, *args: Any, **options: Any) -> Layer:
+        # Here and not in __init__, so that a model that forgets super().__init__() works too.
+        layer = super().__new__(cls)
+        layer.params, layer.aux_params = Params(cls.__name__), Params(cls.__name__)
+        layer.param_configs, layer.aux_param_configs = {}, {}
+        return layer
 
     def add_param(self, name: str, shape: Sequence[int], **config: Any) -> Layer:
         """Declare a trained parameter; returns self.
@@ -54,7 +61,10 @@ class Layer:
         (learning_rate, weight_decay, ...).
         """
         self._check_new(name)
-        self.param_configs[name] = {"shape": tuple(shape), **config}
+        self.param_configs[name] = {
+            "shape": checks.shape(f"{type(self).__name__}'s parameter {name!r}", shape),
+            **config,
+        }
         return self
 
     def add_params(self, configs: dict[str, dict]) -> Layer:
@@ -77,11 +87,8 @@ class Layer:
     def children(self) -> Iterator[tuple[str, Layer]]:
         """(name, layer) for each layer directly below this one."""
         for attribute, value in vars(self).items():
-            if isinstance(value, Layer):
-                yield attribute, value
-            elif attribute not in OWN and isinstance(value, (list, tuple, dict)):
-                items = value.items() if isinstance(value, dict) else enumerate(value)
-                yield from ((f"{attribute}.{key}", item) for key, item in items if isinstance(item, Layer))
+            if attribute not in OWN:
+                yield from layers_in(attribute, value)
 
     def walk(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Layer]]:
         """(dotted prefix, layer) for this layer and every layer below; a layer used twice comes once: it is shared."""
@@ -106,7 +113,11 @@ class Layer:
         return {prefix + name: config for prefix, layer in self.walk() for name, config in layer.param_configs.items()}
 
     def set_tree(self, tree: Tree) -> None:
-        """Put these values into the layers; names that no layer has raise."""
+        """Put these values into the layers; names that no layer has raise, and so do other shapes."""
+        configs = self.configs()
+        for name, value in tree.items():
+            if name in configs and np.shape(value) != configs[name]["shape"]:
+                raise ValueError(f"parameter {name!r} is {configs[name]['shape']}; got a value of {np.shape(value)}")
         self._put(tree, self._places("params"), "params")
 
     def set_aux_tree(self, tree: Tree) -> None:
@@ -176,7 +187,22 @@ class Layer:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return self.forward(*inputs, **options)
+        try:
+            return self.forward(*inputs, **options)
+        except checks.MISTAKES as error:
+            given = checks.of_arrays(dict(zip(("x", "z"), inputs)))
+            own = checks.of_arrays(self.params)
+            checks.explain(error, f"{type(self).__name__}({given})" + (f" with {own}" if own else ""), type(self))
+            raise
+
+
+def layers_in(name: str, value: Any) -> Iterator[tuple[str, Layer]]:
+    """(dotted name, layer) for the layer called `name`, or each in the lists, tuples and dicts of that name."""
+    if isinstance(value, Layer):
+        yield name, value
+    elif isinstance(value, list | tuple | dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from layers_in(f"{name}.{key}", item)
 
 
 class ModelBase(Layer):
@@ -194,11 +220,17 @@ class ModelBase(Layer):
         return self.forward(batch.data[0], mode) if takes_mode(type(self).forward) else self.forward(batch.data[0])
 
     def loss_batch(self, batch: Any, predict: Any) -> Any:
+        if predict is None:
+            raise TypeError(f"{type(self).__name__}.forward returned None; does it end with a return?")
+        if not batch.label:
+            raise ValueError(f"{type(self).__name__}.loss(predict, y) needs labels y, and the data came without")
         return self.loss(predict, batch.label[0])
 
     # -------------------------------------------------------------- files
     def save(self, prefix: str | os.PathLike) -> str:
         """Write every parameter and auxiliary value to `<prefix>.params`, atomically; returns that path."""
+        if not self.initialised:
+            raise ValueError(f"{type(self).__name__} has no values to save yet: call .init(), or train it")
         arrays = {f"param:{name}": value for name, value in self.tree().items()}
         arrays |= {f"aux:{name}": value for name, value in self.aux_tree().items() if value is not None}
         path = f"{os.fspath(prefix)}.params"

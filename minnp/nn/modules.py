@@ -11,7 +11,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from . import layers, losses
+from . import checks, layers, losses
 from .model import Layer, ModelBase
 
 
@@ -219,6 +219,14 @@ class Residual(Layer):
         return x + self.inner(x, mode=mode)
 
 
+def as_layer(step: Layer | Callable) -> Layer:
+    """The step itself, or the function as a Lambda."""
+    if isinstance(step, type) or not callable(step):
+        way_out = f"write {step.__name__}()" if isinstance(step, type) else "write Sequential(first, second, ...)"
+        raise TypeError(f"a step of Sequential is a layer or a function of one array, got {step!r}: {way_out}")
+    return step if isinstance(step, Layer) else Lambda(step)
+
+
 class Sequential(ModelBase):
     """y = last(... second(first(x))): layers (or functions of one array) one after another, ready to fit.
 
@@ -227,8 +235,9 @@ class Sequential(ModelBase):
 
     def __init__(self, *steps: Layer | Callable, loss: Callable | str = "softmax_loss") -> None:
         super().__init__()
-        self.steps = [step if isinstance(step, Layer) else Lambda(step) for step in steps]
-        self.loss_function = getattr(losses, loss) if isinstance(loss, str) else loss
+        self.steps = [as_layer(step) for step in steps]
+        known = {name: getattr(losses, name) for name in losses.NAMES}
+        self.loss_function = checks.one_of("loss", loss, known, "(outputs, labels) -> number")
 
     def children(self) -> Any:
         # "0.w" rather than "steps.0.w": the steps are all there is.

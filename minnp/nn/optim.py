@@ -8,10 +8,13 @@ gradient; except adamw and lion, where it shrinks the weights themselves (Loshch
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import minnp.numpy as np
+
+from .checks import number, one_of
 
 Config = dict[str, Any]
 
@@ -152,11 +155,31 @@ RULES: dict[str, Callable] = {
 
 def rule_named(rule: str | Callable) -> Callable:
     """The optimiser called `rule`, or `rule` itself when it is a function (w, dw, config) -> (w, config)."""
-    if callable(rule):
-        return rule
-    if rule not in RULES:
-        raise ValueError(f"unknown update_rule {rule!r}; known: {', '.join(RULES)}, or any function (w, dw, config)")
-    return RULES[rule]
+    return one_of("update_rule", rule, RULES, "(w, dw, config) -> (w, config)")
+
+
+def settled(rule: str | Callable, config: Config) -> Config:
+    """config with the rule's defaults for what it does not set; raises where a number in it cannot be one."""
+    for name in ("learning_rate", "weight_decay"):
+        if name in config:
+            number(name, config[name])
+    one = np.zeros(1, np.float32)
+    _, full = rule_named(rule)(one, np.zeros(1, np.float32), dict(config))
+    if rule in RULES.values():
+        known = settings_of(rule)
+        for name in [name for name in config if name not in known]:
+            warnings.warn(
+                f"{rule.__name__} has no setting {name!r}, which does nothing; it has {', '.join(known)}",
+                UserWarning,
+                stacklevel=2,
+            )
+    return full
+
+
+def settings_of(rule: Callable) -> list[str]:
+    """The names of a rule's settings, without its state."""
+    _, config = rule(np.zeros(1, np.float32), np.zeros(1, np.float32), {})
+    return [name for name, value in config.items() if not hasattr(value, "shape") and name != "t"]
 
 
 # ------------------------------------------------------------------ clipping

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ import minnp
 import minnp.numpy as np
 
 from . import checkpoint as files
-from . import init, optim
+from . import checks, init, optim, resuming
 from . import metrics as measures
 from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_better, latest
 from .io import DataBatch, each_batch
@@ -83,23 +84,47 @@ class Solver:
         progress: bool | None = None,
     ) -> None:
         self.model, self.train_dataiter, self.test_dataiter = model, train_dataiter, test_dataiter
+        for name, iterator in (("train_dataiter", train_dataiter), ("test_dataiter", test_dataiter)):
+            if iterator is not None and not hasattr(iterator, "reset"):
+                raise TypeError(
+                    f"{name} is an iterator of batches, got a {type(iterator).__name__}: make one of arrays with "
+                    "minnp.nn.io.NDArrayIter(x, y, batch_size), or use model.fit(x, y)"
+                )
         self.init_rule, self.init_config = init.rule_named(init_rule), dict(init_config or {})
         self.update_rule, self.optim_config = optim.rule_named(update_rule), dict(optim_config or {})
-        self.lr_decay, self.lr_schedule = lr_decay, lr_schedule
-        self.clip_norm, self.clip_value = clip_norm, clip_value
-        self.num_epochs, self.train_acc_num_samples = num_epochs, train_acc_num_samples
+        self.lr_decay, self.lr_schedule = checks.number("lr_decay", lr_decay), lr_schedule
+        self.clip_norm, self.clip_value = (
+            limit if limit is None else checks.number(name, limit, above=0)
+            for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value))
+        )
+        self.num_epochs, self.train_acc_num_samples = checks.count("num_epochs", num_epochs), train_acc_num_samples
         self.print_every, self.verbose = print_every, verbose
         self.metrics = measures.named(metrics)
-        prefix = "" if test_dataiter is None else "val_"
-        self.monitor = monitor or prefix + ("accuracy" if "accuracy" in self.metrics else "loss")
+        of_training = self.metrics if train_acc_num_samples else ()
+        of_test = () if test_dataiter is None else ("loss", *self.metrics)
+        self.measured = ("loss", *of_training, *(f"val_{name}" for name in of_test))
+        usual = [name for name in ("val_accuracy", "val_loss", "accuracy", "loss") if name in self.measured]
+        self.monitor = monitor or usual[0]
         self.restore_best = restore_best and test_dataiter is not None
-        self.callbacks = list(callbacks)
+        self.callbacks = [callbacks] if isinstance(callbacks, Callback) else list(callbacks)
         if early_stopping is not None:
             self.callbacks.append(EarlyStopping(early_stopping, self.monitor))
         if tensorboard is not None:
             self.callbacks.append(TensorBoard(tensorboard))
         if curves is not None:
             self.callbacks.append(Curves(curves))
+        for watched in {self.monitor, *(c.monitor for c in self.callbacks if isinstance(c, EarlyStopping))}:
+            if watched not in self.measured:
+                raise KeyError(
+                    f"nothing called {watched!r} is measured; this training measures {', '.join(self.measured)}"
+                )
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(f"a callback is an object of a class derived from Callback, got {callback!r}")
+        if checkpoint is None and (resume or checkpoint_every):
+            raise ValueError("resume and checkpoint_every need a checkpoint: the path of its file")
+        if checkpoint is not None and not os.path.isdir(os.path.dirname(checkpoint) or "."):
+            raise FileNotFoundError(f"there is no folder {os.path.dirname(checkpoint)!r} for the checkpoint")
         self.checkpoint, self.checkpoint_every, self.resume = checkpoint, checkpoint_every, resume
         self.progress = can_show_bar() if progress is None else progress
         if seed is not None:
@@ -119,7 +144,13 @@ class Solver:
         for name, declared in self.model.configs().items():
             own = {k: v for k, v in declared.items() if k not in ("shape", "init_rule", "init_config")}
             self.optim_configs[name] = {**self.optim_config, **own}
-        self.base_rates = {name: learning_rate(self.update_rule, c) for name, c in self.optim_configs.items()}
+        if not self.optim_configs:
+            raise ValueError(f"{type(self.model).__name__} has no parameters to train")
+        # None for a rule without a rate
+        self.base_rates = {
+            name: optim.settled(self.update_rule, config).get("learning_rate")
+            for name, config in self.optim_configs.items()
+        }
 
     @property
     def loss_history(self) -> list[float]:
@@ -154,6 +185,9 @@ class Solver:
         batch = DataBatch(data, label)
         with self.model.holding(tree, aux):
             loss = self.model.loss_batch(batch, self.model.forward_batch(batch, "train"))
+            if np.shape(loss) != () or loss is None:
+                got = "None; does it end with a return?" if loss is None else f"an array of shape {np.shape(loss)}"
+                raise TypeError(f"the loss of {type(self.model).__name__} is one number, to be made small; got {got}")
             return loss, self.model.aux_tree()
 
     def _step(self, batch: DataBatch) -> None:
@@ -280,73 +314,11 @@ class Solver:
     # -------------------------------------------------------------- checkpoints
     def save_checkpoint(self) -> None:
         """Write everything the next step depends on to `self.checkpoint`."""
-        if not hasattr(self.train_dataiter, "state"):
-            raise TypeError(
-                f"{type(self.train_dataiter).__name__} cannot say where it is, so its training cannot be resumed: "
-                "use minnp.nn.io.NDArrayIter, or give it state() and restore(state)"
-            )
-        trees = {
-            "param": self.model.tree(),
-            "aux": self.model.aux_tree(),
-            "best": self.best_params,
-            "best aux": self.best_aux,
-        }
-        arrays = {f"{kind}:{name}": v for kind, tree in trees.items() for name, v in tree.items() if v is not None}
-        numbers: dict[str, dict] = {}
-        for name, config in self.optim_configs.items():
-            numbers[name] = {key: value for key, value in config.items() if not hasattr(value, "shape")}
-            arrays |= {f"optim:{name}:{key}": value for key, value in config.items() if hasattr(value, "shape")}
-        kind, keys, *rest = np.random.get_state()
-        arrays |= {"random": keys, "losses": np.asarray(self.loss_history, np.float64)}
-        facts = {
-            "epoch": self.epoch,
-            "step": self.step,
-            "epoch_start": self.epoch_start,
-            "seed": self.seed,
-            "stopped": self.stopped,
-            "history": self.history,
-            "best_value": self.best_value,
-            "optim": numbers,
-            "random": [str(kind), *map(float, rest)],
-            "iterator": self.train_dataiter.state(),
-            "callbacks": [callback.state() for callback in self.callbacks],
-        }
-        files.save(self.checkpoint, arrays, facts)
+        files.save(self.checkpoint, *resuming.snapshot(self))
 
     def restore_checkpoint(self) -> None:
         """Go to where the newest whole checkpoint was written."""
-        arrays, facts = files.load_latest(self.checkpoint)
-        parts: dict[str, dict] = {"param": {}, "aux": {}, "best": {}, "best aux": {}, "optim": {}}
-        for label, value in arrays.items():
-            kind, _, name = label.partition(":")
-            if kind in parts:
-                parts[kind][name] = value
-        if set(parts["param"]) != set(self.optim_configs):
-            raise ValueError(
-                f"{self.checkpoint} holds the parameters {sorted(parts['param'])}; "
-                f"this model has {sorted(self.optim_configs)}"
-            )
-        self.model.set_tree(parts["param"])
-        self.model.set_aux_tree(parts["aux"])
-        self.best_params, self.best_aux = parts["best"], parts["best aux"]
-        self.optim_configs = {name: dict(config) for name, config in facts["optim"].items()}
-        for label, value in parts["optim"].items():
-            name, _, key = label.rpartition(":")
-            self.optim_configs[name][key] = value
-        for fact in ("epoch", "step", "epoch_start", "seed", "stopped", "history", "best_value"):
-            setattr(self, fact, facts[fact])
-        self.loss_history = arrays["losses"].tolist()
-        kind, position, has_gauss, gauss = facts["random"]
-        np.random.set_state((kind, arrays["random"], int(position), int(has_gauss), gauss))
-        self.train_dataiter.restore(facts["iterator"])
-        for callback, state in zip(self.callbacks, facts["callbacks"]):
-            callback.restore(state)
-
-
-def learning_rate(rule: Callable, config: dict) -> float | None:
-    """The rate this rule would use: the configured one, or its own default; None for a rule without one."""
-    _, settled = rule(np.zeros(1, np.float32), np.zeros(1, np.float32), dict(config))
-    return settled.get("learning_rate")
+        resuming.restore(self, *files.load_latest(self.checkpoint))
 
 
 def batches(dataiter: Any) -> int | None:

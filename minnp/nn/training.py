@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import minnp.numpy as np
@@ -35,6 +35,8 @@ def fit(
         if y is None or validation_data is not None:
             raise ValueError("validation_split splits arrays x, y: not an iterator, and not with validation_data")
         cut = len(y) - round(len(y) * validation_split)
+        if not 0 < cut < len(y):
+            raise ValueError(f"validation_split={validation_split} leaves {cut} of {len(y)} examples for training")
         x, validation_data, y = x[:cut], (x[cut:], y[cut:]), y[:cut]
     train = iterator(x, y, batch_size, shuffle=shuffle, seed=seed, transform=transform)
     config = dict(optim_config or {})
@@ -65,7 +67,7 @@ def evaluate(model: Any, x: Any, y: Any, batch_size: int, chosen: Sequence) -> d
 def predict(model: Any, x: Any, batch_size: int) -> Any:
     """The outputs of `model`; see ModelBase.predict."""
     outputs = []
-    for batch in each_batch(iterator(x, None, batch_size)):
+    for batch in examples(iterator(x, None, batch_size)):
         y = model.forward_batch(batch, "test")
         outputs.append(trimmed(y, batch.data[0].shape[0] - batch.pad))
     return np.concatenate(outputs)
@@ -79,7 +81,7 @@ def iterator(x: Any, y: Any, batch_size: int, **options: Any) -> Any:
 
 
 def unpacked(data: Any) -> tuple[Any, Any]:
-    return data if isinstance(data, tuple) else (data, None)
+    return tuple(data) if isinstance(data, list | tuple) and len(data) == 2 else (data, None)
 
 
 def measure(model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples: int | None = None) -> dict[str, float]:
@@ -89,7 +91,7 @@ def measure(model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples:
     elif hasattr(dataiter, "reset"):
         dataiter.reset()
     totals, seen = dict.fromkeys(("loss", *chosen), 0.0), 0
-    for batch in each_batch(dataiter):
+    for batch in examples(dataiter):
         predict = model.forward_batch(batch, "test")
         count = batch.data[0].shape[0] - batch.pad
         if batch.pad:
@@ -100,7 +102,17 @@ def measure(model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples:
         seen += count
         if num_samples is not None and seen >= num_samples:
             break
-    return {name: total / max(seen, 1) for name, total in totals.items()}
+    return {name: total / seen for name, total in totals.items()}
+
+
+def examples(dataiter: Any) -> Iterator[DataBatch]:
+    """The batches of an iterator, of which there is at least one."""
+    empty = True
+    for batch in each_batch(dataiter):
+        empty = False
+        yield batch
+    if empty:
+        raise ValueError("there are no examples: the data is empty, or its iterator at the end")
 
 
 def trimmed(values: Any, count: int) -> Any:

@@ -1,0 +1,83 @@
+"""What a training's checkpoint holds: everything the next step depends on, as arrays and JSON facts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import minnp.numpy as np
+
+FACTS = ("epoch", "step", "epoch_start", "seed", "stopped", "history", "best_value")
+
+
+def snapshot(solver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arrays, facts) of where the training is."""
+    if not hasattr(solver.train_dataiter, "state"):
+        raise TypeError(
+            f"{type(solver.train_dataiter).__name__} cannot say where it is, so its training cannot be resumed: "
+            "use minnp.nn.io.NDArrayIter, or give it state() and restore(state)"
+        )
+    trees = {
+        "param": solver.model.tree(),
+        "aux": solver.model.aux_tree(),
+        "best": solver.best_params,
+        "best aux": solver.best_aux,
+    }
+    arrays = {f"{kind}:{name}": v for kind, tree in trees.items() for name, v in tree.items() if v is not None}
+    numbers: dict[str, dict] = {}
+    for name, config in solver.optim_configs.items():
+        numbers[name] = {key: value for key, value in config.items() if not hasattr(value, "shape")}
+        arrays |= {f"optim:{name}:{key}": value for key, value in config.items() if hasattr(value, "shape")}
+    kind, keys, *rest = np.random.get_state()
+    arrays |= {"random": keys, "losses": np.asarray(solver.loss_history, np.float64)}
+    facts = {fact: getattr(solver, fact) for fact in FACTS} | {
+        "update_rule": name_of(solver.update_rule),
+        "optim": numbers,
+        "random": [str(kind), *map(float, rest)],
+        "iterator": solver.train_dataiter.state(),
+        "callbacks": [callback.state() for callback in solver.callbacks],
+    }
+    return arrays, facts
+
+
+def restore(solver: Any, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Go to where `snapshot` was taken. Settings of the optimiser are the solver's own, its state the snapshot's."""
+    parts: dict[str, dict] = {"param": {}, "aux": {}, "best": {}, "best aux": {}, "optim": {}}
+    for label, value in arrays.items():
+        kind, _, name = label.partition(":")
+        if kind in parts:
+            parts[kind][name] = value
+    if set(parts["param"]) != set(solver.optim_configs):
+        raise ValueError(
+            f"{solver.checkpoint} holds the parameters {sorted(parts['param'])}; "
+            f"this model has {sorted(solver.optim_configs)}"
+        )
+    solver.model.set_tree(parts["param"])
+    solver.model.set_aux_tree(parts["aux"])
+    solver.best_params, solver.best_aux = parts["best"], parts["best aux"]
+    rule = name_of(solver.update_rule)
+    if facts["update_rule"] == rule:
+        for name, numbers in facts["optim"].items():
+            solver.optim_configs[name] = numbers | solver.optim_configs[name]
+        for label, value in parts["optim"].items():
+            name, _, key = label.rpartition(":")
+            solver.optim_configs[name][key] = value
+    else:
+        warnings.warn(
+            f"{solver.checkpoint} was written with {facts['update_rule']}: {rule} goes on from its parameters, and "
+            "begins anew with what an optimiser remembers",
+            UserWarning,
+            stacklevel=2,
+        )
+    for fact in FACTS:
+        setattr(solver, fact, facts[fact])
+    solver.loss_history = arrays["losses"].tolist()
+    kind, position, has_gauss, gauss = facts["random"]
+    np.random.set_state((kind, arrays["random"], int(position), int(has_gauss), gauss))
+    solver.train_dataiter.restore(facts["iterator"])
+    for callback, state in zip(solver.callbacks, facts["callbacks"]):
+        callback.restore(state)
+
+
+def name_of(rule: Any) -> str:
+    return getattr(rule, "__name__", type(rule).__name__)
