@@ -178,3 +178,20 @@ def test_convolutions_go_to_a_backend_that_is_better_at_them() -> None:
     f(x, w)
     (line,) = [line for line in str(report()).splitlines() if "conv" in line]
     assert "torch" in line or "mxnet" in line
+
+
+@pytest.mark.parametrize("width", [0, 1, (1, 2), ((1, 2), (0, 3)), ((1,), (2,)), -1, 1.0, ((1, 2, 3),)])
+@pytest.mark.parametrize("fill", [{}, {"constant_values": 0.0}, {"constant_values": 2}, {"constant_values": (1, 2)}])
+def test_padding_under_a_trace_is_numpys(width: Any, fill: dict) -> None:
+    for a in (onp.arange(6.0).reshape(2, 3), onp.arange(6).reshape(2, 3), onp.zeros((2, 0), bool)):
+        try:
+            want: Any = onp.pad(a, width, **fill)
+        except (ValueError, TypeError) as error:
+            with pytest.raises(type(error)):
+                jit(lambda x: np.pad(x, width, **fill))(np.array(a))
+            continue
+        f = jit(lambda x: np.pad(x, width, **fill))
+        for _ in range(2):
+            got = onp.asarray(f(np.array(a)))
+            onp.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype

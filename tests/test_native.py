@@ -274,3 +274,34 @@ def test_an_argument_is_overwritten_in_place_only_where_nobody_can_tell() -> Non
                 onp.testing.assert_allclose(ours, theirs, rtol=1e-12, err_msg=f.__name__)
                 if want is not None:
                     onp.testing.assert_allclose(got, want, rtol=1e-12, err_msg=f.__name__)
+
+
+@compiled
+def test_a_padded_result_is_computed_where_it_lies() -> None:
+    def relax(np: Any, u: Any, p: Any) -> Any:
+        for _ in range(3):
+            inner = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - p[1:-1, 1:-1])
+            u = np.pad(inner, ((1, 1), (1, 1)))
+        return u, np.pad(u * 2.0, ((0, 3), (2, 0))), u.sum(0)
+
+    x, p = RNG.standard_normal((2, 150, 170))
+    both(relax, x, p, exact=False)
+    fast = jit(lambda *a: relax(np, *a), compiler="llvm")
+    assert "write_view" not in fast.lower(np.array(x), np.array(p)).source
+    both(relax, x[::-1], p.T.copy().T, exact=False)  # in other layouts
+
+
+@compiled
+def test_equal_kernels_are_compiled_once(monkeypatch: Any) -> None:
+    made: list[int] = []
+    assemble = engine.assemble
+    monkeypatch.setattr(engine, "assemble", lambda texts: made.append(len(texts)) or assemble(texts))
+
+    def steps(np: Any, x: Any, m: Any) -> Any:
+        for _ in range(5):
+            x = np.tanh(x @ m[:, :300]) * 0.37 + x
+        return x
+
+    x, m = RNG.standard_normal((300, 300)), RNG.standard_normal((300, 400))
+    both(steps, x, m, exact=False, ulps=2**14)
+    assert sum(made) <= 2

@@ -155,6 +155,7 @@ CASES = {
     "flip": (lambda np, x: np.flip(x, 0) + np.fliplr(x) + np.flipud(x), A),
     "rot90": (lambda np, x: np.rot90(x, 3), A),
     "pad.constant": (lambda np, x: np.pad(x, ((1, 2), (0, 1)), constant_values=3.0), A),
+    "pad.zeros": (lambda np, x: np.pad(x, ((1, 2), (0, 1))), A),
     "pad.edge": (lambda np, x: np.pad(x, 2, mode="edge"), A),
     "pad.reflect": (lambda np, x: np.pad(x, ((1, 2), (3, 1)), mode="reflect"), A),
     "pad.reflect.odd": (lambda np, x: np.pad(x, 1, mode="reflect", reflect_type="odd"), A),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.dispatch import DEFINITIONS, defines
+from ..core.namespace import wrapped
 from .arguments import as_array, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take_along_axis
@@ -27,7 +28,7 @@ REBOUND = """
     dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d histogram_bin_edges
     histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal kron linspace
     logspace matrix_transpose median meshgrid moveaxis msort nanargmax nanargmin nancumprod nancumsum nanmax
-    nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer pad percentile piecewise poly
+    nanmean nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar outer percentile piecewise poly
     polyadd polyder polydiv polyfit polyint polysub polyval product quantile real_if_close require resize
     rollaxis roots rot90 round_ row_stack select setdiff1d setxor1d sometrue sort_complex split tile trapezoid
     trapz trim_zeros union1d unique_all unique_counts unique_inverse unique_values unstack unwrap vander vsplit
@@ -53,6 +54,35 @@ def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims
         rows, n // 2 % rows.shape[-1], axis=-1
     )
     return reshape(middle / 2, shape=reduced_shape(a.shape, axis, bool(option(keepdims, False))))
+
+
+_padded = rebound(onp.pad)
+
+
+@defines(onp.pad)
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """Zeros all around are one write into an array of them; anything else is NumPy's code, which goes side by side."""
+    fill, array = kwargs.get("constant_values", 0), as_array(array)
+    widths = _widths(pad_width, array.ndim)
+    plainly = mode == "constant" and {*kwargs} <= {"constant_values"} and type(fill) in (int, float) and fill == 0
+    if widths is None or not plainly:
+        return _padded(array, pad_width, mode, **kwargs)
+    shape = tuple(a + n + b for n, (a, b) in zip(array.shape, widths))
+    out = wrapped("", "zeros", onp.zeros)(shape, array.dtype, "F" if array.flags.fnc else "C")
+    out[tuple(slice(a, a + n) for n, (a, b) in zip(array.shape, widths))] = array
+    return out
+
+
+def _widths(given: Any, ndim: int) -> list | None:
+    """(before, after) for every axis, of whole numbers that say so plainly; None for anything else."""
+    parts = given if isinstance(given, (tuple, list)) else [given]
+    flat = [n for p in parts for n in (p if isinstance(p, (tuple, list)) else [p])]
+    if not ndim or not all(type(n) is int and n >= 0 for n in flat):
+        return None
+    try:
+        return onp.broadcast_to(onp.array(given), (ndim, 2)).tolist()
+    except ValueError:
+        return None
 
 
 def _coefficients(p: Any) -> Any:

@@ -11,6 +11,7 @@ import ctypes
 import os
 import sys
 import sysconfig
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -107,8 +108,21 @@ class Text(NamedTuple):
     others: dict[str, str]
 
 
+_BUILT: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # by their text, as long as they are used
+
+
 def build(texts: Sequence[Text]) -> list[Callable]:
-    """Functions (ptr self, ptr arguments, i64 count) -> ptr, compiled together, as built-in functions of Python."""
+    """Functions (ptr self, ptr arguments, i64 count) -> ptr, as built-in functions of Python; equal ones are one."""
+    known = {t.body: _BUILT.get(t.body) for t in texts}
+    missing = {t.body: t for t in texts if known[t.body] is None}
+    if missing:
+        known.update(zip(missing, assemble(list(missing.values()))))
+        _BUILT.update({body: known[body] for body in missing})
+    return [known[t.body] for t in texts]
+
+
+def assemble(texts: Sequence[Text]) -> list[Callable]:
+    """The functions, compiled together."""
     found = machine()
     assert found is not None
     others: dict[str, str] = {}

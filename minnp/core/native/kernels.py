@@ -98,7 +98,10 @@ class Layout:
 
     def __init__(self, kernel: Large, strides: Sequence[tuple[int, ...]]) -> None:
         self.kernel, self.strides = kernel, tuple(strides)
-        self.writer = Writer(kernel.values, kernel.results, small=False, strides=dict(zip(kernel.inputs, strides)))
+        lies = dict(zip(kernel.inputs, strides))
+        for i, frame in kernel.frames.items():
+            lies[kernel.results[i]] = onp.empty(frame.shape, kernel.results[i].dtype).strides
+        self.writer = Writer(kernel.values, kernel.results, small=False, strides=lies)
         self.text = self.writer.large_text()
         if self.text is not None:
             self.length = self.writer.first_dim
@@ -123,8 +126,15 @@ class Layout:
             results.append(f"y{i}")
             if not isinstance(v, Reduce):
                 names[f"d{i}"] = v.dtype
-                lines.append(f"    y{i} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
-                given.append(f"y{i}")
+                frame = kernel.frames.get(i)
+                if frame is None:
+                    lines.append(f"    y{i} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
+                    given.append(f"y{i}")
+                else:
+                    names[f"e{i}"], names[f"o{i}"] = frame.index, frame.outside
+                    lines.append(f"    y{i} = empty({frame.shape!r}, d{i})")
+                    lines.append(f"    for e in o{i}:\n        y{i}[e] = {frame.fill!r}")
+                    given.append(f"y{i}[e{i}]")
         number = {id(v): i for i, v in enumerate(kernel.results)}
         for j, (r, kind, parts) in enumerate(self.writer.accumulators):
             shape = tuple(n for i, n in enumerate(kernel.space) if i not in r.axes)
@@ -151,14 +161,35 @@ class Layout:
         return self.cuts if parts else [(0, self.length)]
 
 
+class Frame:
+    """A larger array that a result is written into, at `index` (slices); around it, it is `fill`."""
+
+    def __init__(self, shape: tuple[int, ...], index: tuple[slice, ...], fill: Any) -> None:
+        self.shape, self.index, self.fill = shape, index, fill
+        self.outside = []  # what is above and below, then left and right of that, ...
+        for axis, (n, part) in enumerate(zip(shape, index)):
+            for side in (slice(0, part.start), slice(part.stop, n)):
+                if side.stop > side.start:
+                    self.outside.append((*index[:axis], side))
+
+
 class Large(Kernel):
-    """One loop nest over large arrays, cut into ranges of its first axis that all cores share."""
+    """One loop nest over large arrays, cut into ranges of its first axis that all cores share.
+
+    usual    the strides in which its arguments are expected, for each of `inputs`; set before it is planned
+    frames   for the number of a result, where it lies
+    """
+
+    usual: tuple[tuple[int, ...], ...]
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.frames: dict[int, Frame] = {}
 
     def planned(self) -> bool:
         reads = [v for v in self.values if not isinstance(v, Input)]
         self.space = next(v.reads[0].shape if isinstance(v, Reduce) else v.shape for v in reads)
         self.layouts: dict[tuple, Layout] = {}
-        self.usual = tuple(onp.empty(v.shape, v.dtype).strides for v in self.inputs)
         self.first = Layout(self, self.usual)
         self.text = self.first.text
         return self.text is not None
@@ -184,7 +215,15 @@ class Large(Kernel):
     def may_write(self, source: int, result: int) -> bool:
         """Whether a result may lie where an argument does: no element is read after it is written."""
         v, wanted = self.inputs[source], self.results[result]
-        if isinstance(wanted, Reduce) or v.shape != self.space or wanted.shape != self.space or v.dtype != wanted.dtype:
+        if self.usual[source] != onp.empty(v.shape, v.dtype).strides:
+            return False
+        if (
+            isinstance(wanted, Reduce)
+            or result in self.frames
+            or v.shape != self.space
+            or wanted.shape != self.space
+            or v.dtype != wanted.dtype
+        ):
             return False
         return not any(isinstance(u, View) and v in u.reads for u in self.values)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..aliasing import is_write
 from ..graph import Graph, Node
 from .rows import escapes, is_pure, row_of
 
@@ -17,7 +18,7 @@ def common_subexpressions(graph: Graph) -> Graph:
     """
     seen: dict[Any, Node] = {}
     for node in graph.nodes:
-        if not is_pure(node):
+        if not is_pure(node) or written_to(node):
             continue
         row = row_of(node)
         key = (node.op, node.target if row is None else row.name, _key(node.args), _key(node.kwargs))
@@ -26,6 +27,11 @@ def common_subexpressions(graph: Graph) -> Graph:
             node.replace_all_uses_with(first)
             graph.erase_node(node)
     return graph
+
+
+def written_to(node: Node) -> bool:
+    """Whether a node makes an array that is to be filled: merged with another, each of the two writes would copy it."""
+    return not node.all_input_nodes and any(is_write(u) and u.args[0] is node for u in node.users)
 
 
 def _key(x: Any) -> Any:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as onp
+
+from ..aliasing import is_write
 from ..effects import pick
 from ..graph import Graph, Node
 from ..host import products
-from ..native.kernels import Kernel, Large, Small, assemble
+from ..native.kernels import Frame, Kernel, Large, Small, assemble
 from ..native.lowering import lower, placeholder
 from ..native.program import Input, Map, Value, View
 from ..primitive import Meta, Primitive
+from ..value import Host
 from .fusion import Cluster, dependencies, in_order, joins, unbroadcast
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
@@ -42,6 +46,7 @@ def compile_native(graph: Graph) -> Graph:
     share_products(graph)
     if not kernels:
         return graph
+    frame(graph)
     assemble(kernels)
     graph.eliminate_dead_code()
     return in_order(graph)
@@ -88,6 +93,45 @@ def add_products(graph: Graph) -> None:
 def row_name(node: Any) -> str:
     """The name of the row that a node calls, or nothing."""
     return node.target.name if isinstance(node, Node) and isinstance(node.target, Primitive) else ""
+
+
+def frame(graph: Graph) -> None:
+    """A large result that is only written into new zeros is computed there."""
+    for node in graph.nodes:
+        if not is_write(node) or node.kwargs.get("path") or node.kwargs.get("layout") is not None:
+            continue
+        old, new = node.args
+        zeros = isinstance(old, Node) and old.op == "call_function" and getattr(old.target, "__name__", "") == "zeros"
+        if not zeros or len(old.users) != 1 or not isinstance(new, Node) or len(new.users) != 1:
+            continue
+        meta, index = node.meta["value"], node.kwargs.get("index")
+        kernel = new.args[0].target if new.target is pick else None
+        parts = index if type(index) is tuple else (index,)
+        if not isinstance(kernel, Large) or len(parts) != len(meta.shape) or not all(type(p) is slice for p in parts):
+            continue
+        parts = tuple(slice(*p.indices(n)) for p, n in zip(parts, meta.shape))
+        inner = tuple(p.stop - p.start if p.step == 1 else -1 for p in parts)
+        if inner != new.meta["value"].shape or new.meta["value"].dtype != meta.dtype:
+            continue
+        kernel.frames[new.args[1]] = Frame(meta.shape, parts, 0)
+        assert kernel.planned()
+        node.replace_all_uses_with(new)
+        new.meta["value"] = meta
+        graph.erase_node(node)
+        graph.erase_node(old)
+
+
+def lying(node: Node) -> Any:
+    """An array that lies in memory as a node's value will, as far as is known: dense, or a view of what is dense."""
+    meta = node.meta["value"]
+    if node.op == "get_attr" and type(node.meta.get("constant")) is Host:
+        return node.meta["constant"]
+    one = isinstance(node.target, Primitive) and node.target.view and node.target.name != "sum_to"
+    if one and len(node.all_input_nodes) == 1 and type(node.all_input_nodes[0].meta.get("value")) is Meta:
+        seen = node.target.numpy(lying(node.all_input_nodes[0]), **node.kwargs)
+        if onp.shape(seen) == meta.shape:
+            return onp.asarray(seen)
+    return onp.empty(meta.shape, meta.dtype)
 
 
 def share_products(graph: Graph) -> None:
@@ -188,6 +232,8 @@ def replace(graph: Graph, group: Group) -> Kernel | None:
     if any(isinstance(w, (View, Input)) for w in wanted):
         return None
     kernel = (Small if small else Large)([*inputs, *values], inputs, wanted, [n.name for n in worth])
+    if isinstance(kernel, Large):
+        kernel.usual = tuple(lying(s).strides for s in sources)
     if not kernel.planned():
         return None
     with graph.inserting_before(max(nodes, key=graph.nodes.index)):
