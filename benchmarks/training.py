@@ -1,16 +1,18 @@
-"""Training steps of the tutorials' models: minnp against torch (and autograd), alternating in one process.
+"""Training steps of the tutorials' models: minnp against torch and autograd, alternating in one process.
 
     python benchmarks/training.py [--models mlp convnet ...] [--repeat 15] [--threads 1]
 
-A step is loss, gradients and Adam's update, in float32, on one batch that stays the same. Every model is written twice,
-with the same operations in the same order. Printed are medians in milliseconds and torch's divided by minnp's: above 1
-means that minnp is faster. The column jit appears where minnp.jit exists; SPINN has a graph of its own for every batch,
-so it is measured eagerly.
+A step is loss, gradients and Adam's update, in float32, on one batch that stays the same. Every model is written three
+times, with the same operations (benchmarks/autograd_models.py has autograd's). Printed are medians in milliseconds
+(with --cpu, minima of processor time) and torch's and autograd's divided by minnp's (jit's, where it is there): above 1
+means that minnp is faster.
+SPINN has a graph of its own for every batch, so minnp and torch are measured eagerly.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import functools
 import statistics
 import sys
@@ -27,6 +29,7 @@ import minnp
 import minnp.numpy as np
 from minnp import nn
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tutorials" / "dynamic"))
 import addition
 import char_lstm
@@ -37,13 +40,38 @@ RNG = onp.random.default_rng(0)
 Step = Callable[[], Any]
 
 
+def solver_of(model: nn.ModelBase, data: Any, labels: Any, jit: bool = False) -> nn.Solver:
+    """A Solver whose one batch is all of the data."""
+    batches = nn.io.NDArrayIter(data, labels, len(labels))
+    return nn.Solver(model, batches, update_rule="adam", jit=jit, verbose=False, seed=0)
+
+
+def batch_of(solver: nn.Solver) -> tuple[list, list]:
+    batch = next(nn.io.each_batch(solver.train_dataiter))
+    return batch.data, batch.label
+
+
 def minnp_step(model: nn.ModelBase, data: Any, labels: Any, jit: bool = False) -> Step:
     """One training step of a model, by its Solver."""
-    rows = len(labels)
-    solver = nn.Solver(model, nn.io.NDArrayIter(data, labels, rows), update_rule="adam", jit=jit, verbose=False, seed=0)
+    solver = solver_of(model, data, labels, jit)
     solver.init()
-    batch = next(nn.io.each_batch(solver.train_dataiter))
+    batch = nn.io.DataBatch(*batch_of(solver))
     return lambda: solver._step(batch)
+
+
+def autograd_step(model: nn.ModelBase, loss: Callable) -> Step:
+    """The same step from autograd's gradient, with the same Adam on NumPy's arrays."""
+    import autograd
+
+    tree = {name: onp.array(value) for name, value in model.init(0).tree().items()}
+    gradient, states = autograd.value_and_grad(loss), {name: {} for name in tree}
+
+    def step() -> None:
+        _, grads = gradient(tree)
+        for name, w in tree.items():
+            nn.optim.adam(w, grads[name], states[name])
+
+    return step
 
 
 def torch_step(module: torch.nn.Module, loss: Callable) -> Step:
@@ -59,72 +87,88 @@ def torch_step(module: torch.nn.Module, loss: Callable) -> Step:
     return step
 
 
-# ------------------------------------------------------------------ models: (minnp's, torch's, autograd's) steps
-def mlp(jit: bool) -> dict[str, Step]:
+# ------------------------------------------------------------------ data, and models of minnp's
+def mlp_net() -> tuple[nn.ModelBase, Any, Any]:
     x, y = RNG.standard_normal((50, 64)).astype("f"), RNG.integers(0, 10, 50)
-    ours = nn.Sequential(nn.Linear(64, 200), nn.ReLU(), nn.Linear(200, 10))
-    theirs = torch.nn.Sequential(torch.nn.Linear(64, 200), torch.nn.ReLU(), torch.nn.Linear(200, 10))
-    tx, ty = torch.tensor(x), torch.tensor(y)
-    steps = {"minnp": minnp_step(ours, x, y), "torch": torch_step(theirs, lambda: F.cross_entropy(theirs(tx), ty))}
-    if jit:
-        steps["jit"] = minnp_step(nn.Sequential(*ours.steps), x, y, jit=True)
-    return steps | {"autograd": autograd_mlp(x, y)}
+    return nn.Sequential(nn.Linear(64, 200), nn.ReLU(), nn.Linear(200, 10)), x, y
 
 
-def autograd_mlp(x: Any, y: Any) -> Step:
-    import autograd
-    import autograd.numpy as anp
-
-    def loss(p: dict) -> Any:
-        s = anp.maximum(anp.dot(x, p["w1"]) + p["b1"], 0) @ p["w2"] + p["b2"]
-        s = s - anp.max(s, axis=1, keepdims=True)
-        return -anp.mean((s - anp.log(anp.sum(anp.exp(s), axis=1, keepdims=True)))[anp.arange(len(y)), y])
-
-    shapes = {"w1": (64, 200), "b1": (200,), "w2": (200, 10), "b2": (10,)}
-    p = {name: 0.1 * RNG.standard_normal(shape).astype("f") for name, shape in shapes.items()}
-    gradient = autograd.value_and_grad(loss)
-    states: dict[str, dict] = {name: {} for name in p}
-
-    def step() -> None:
-        _, g = gradient(p)
-        for name, w in p.items():
-            nn.optim.adam(w, g[name], states[name])
-
-    return step
-
-
-def convnet(jit: bool) -> dict[str, Step]:
+def convnet_net() -> tuple[nn.ModelBase, Any, Any]:
     x, y = RNG.standard_normal((64, 1, 8, 8)).astype("f"), RNG.integers(0, 10, 64)
+    steps = []
+    for inputs, filters in ((1, 32), (32, 64)):
+        steps += [nn.Conv2D(inputs, filters, 3, pad="same"), nn.BatchNorm(filters), nn.ReLU(), nn.MaxPool2D()]
+    return nn.Sequential(*steps, nn.Flatten(), nn.Linear(256, 10)), x, y
 
-    def build() -> nn.Sequential:
-        steps = []
-        for inputs, filters in ((1, 32), (32, 64)):
-            steps += [nn.Conv2D(inputs, filters, 3, pad="same"), nn.BatchNorm(filters), nn.ReLU(), nn.MaxPool2D()]
-        return nn.Sequential(*steps, nn.Flatten(), nn.Linear(256, 10))
 
+def lstm_net() -> tuple[nn.ModelBase, Any, Any]:
+    numbers = RNG.integers(0, 80, (32, 41))
+    return char_lstm.CharLSTM(80), numbers[:, :-1], numbers[:, 1:]
+
+
+def transformer_net() -> tuple[nn.ModelBase, Any, Any]:
+    text = onp.asarray(addition.texts(np.arange(128) % 100, np.arange(128) * 7 % 100))
+    return addition.Adder(), text[:, :-1], text[:, 1:]
+
+
+def spinn_net() -> tuple[nn.ModelBase, Any, Any]:
+    """Batch 32 pairs, 20 tokens, 128 hidden."""
+    return spinn.Spinn(128), [*sentences(32, 20), *sentences(32, 20)], RNG.integers(0, 3, 32)
+
+
+def sentences(count: int, length: int) -> tuple[Any, Any]:
+    """Words and moves of `count` random binary trees of exactly `length` words."""
+
+    def moves(words: int) -> list[int]:
+        if words == 1:
+            return [entailment.SHIFT]
+        left = int(RNG.integers(1, words))
+        return [*moves(left), *moves(words - left), entailment.REDUCE]
+
+    return RNG.integers(1, len(entailment.WORDS), (count, length)), onp.array([moves(length) for _ in range(count)])
+
+
+def for_autograd(name: str) -> tuple[nn.ModelBase, Any, Any, Callable]:
+    """(minnp's model, data, labels, the loss of its tree in autograd's NumPy)."""
+    from benchmarks import autograd_models
+
+    model, x, y = NETS[name]()
+    return model, x, y, autograd_loss(getattr(autograd_models, name), x, y)
+
+
+def autograd_loss(loss: Callable, x: Any, y: Any) -> Callable:
+    if isinstance(x, list):
+        words, moves = onp.concatenate(x[::2]), onp.concatenate(x[1::2])
+        return lambda tree: loss(tree, words, moves, y)
+    return lambda tree: loss(tree, x, y)
+
+
+# ------------------------------------------------------------------ the same for torch: data -> loss
+TorchLoss = tuple[torch.nn.Module, Callable[[], torch.Tensor]]
+
+
+def torch_mlp(x: Any, y: Any) -> TorchLoss:
+    net = torch.nn.Sequential(torch.nn.Linear(64, 200), torch.nn.ReLU(), torch.nn.Linear(200, 10))
+    tx, ty = torch.tensor(x), torch.tensor(y)
+    return net, lambda: F.cross_entropy(net(tx), ty)
+
+
+def torch_convnet(x: Any, y: Any) -> TorchLoss:
     layers: list[torch.nn.Module] = []
     for inputs, filters in ((1, 32), (32, 64)):
         layers += [torch.nn.Conv2d(inputs, filters, 3, padding=1), torch.nn.BatchNorm2d(filters), torch.nn.ReLU(),
                    torch.nn.MaxPool2d(2)]  # fmt: skip
-    theirs = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(256, 10))
+    net = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(256, 10))
     tx, ty = torch.tensor(x), torch.tensor(y)
-    steps = {"minnp": minnp_step(build(), x, y), "torch": torch_step(theirs, lambda: F.cross_entropy(theirs(tx), ty))}
-    return steps | ({"jit": minnp_step(build(), x, y, jit=True)} if jit else {})
+    return net, lambda: F.cross_entropy(net(tx), ty)
 
 
-def lstm(jit: bool) -> dict[str, Step]:
-    numbers = RNG.integers(0, 80, (32, 41))
-    x, y = numbers[:, :-1], numbers[:, 1:]
-    embedding, cell, score = (
-        torch.nn.Embedding(80, 24),
-        torch.nn.LSTM(24, 128, batch_first=True),
-        torch.nn.Linear(128, 80),
-    )
+def torch_lstm(x: Any, y: Any) -> TorchLoss:
+    embedding, score = torch.nn.Embedding(80, 24), torch.nn.Linear(128, 80)
+    cell = torch.nn.LSTM(24, 128, batch_first=True)
     tx, ty = torch.tensor(x), torch.tensor(y).reshape(-1)
-    theirs = torch.nn.ModuleList([embedding, cell, score])
-    loss = lambda: F.cross_entropy(score(cell(embedding(tx))[0]).reshape(-1, 80), ty)
-    steps = {"minnp": minnp_step(char_lstm.CharLSTM(80), x, y), "torch": torch_step(theirs, loss)}
-    return steps | ({"jit": minnp_step(char_lstm.CharLSTM(80), x, y, jit=True)} if jit else {})
+    net = torch.nn.ModuleList([embedding, cell, score])
+    return net, lambda: F.cross_entropy(score(cell(embedding(tx))[0]).reshape(-1, 80), ty)
 
 
 class TorchAdder(torch.nn.Module):
@@ -147,14 +191,10 @@ class TorchAdder(torch.nn.Module):
         return self.score(self.norm(y))
 
 
-def transformer(jit: bool) -> dict[str, Step]:
-    text = addition.texts(np.arange(128) % 100, np.arange(128) * 7 % 100)
-    x, y = text[:, :-1], text[:, 1:]
-    theirs = TorchAdder()
-    tx, ty = (torch.tensor(onp.asarray(part)) for part in (x, y))
-    loss = lambda: F.cross_entropy(theirs(tx)[:, 5:].reshape(-1, 12), ty[:, 5:].reshape(-1))
-    steps = {"minnp": minnp_step(addition.Adder(), x, y), "torch": torch_step(theirs, loss)}
-    return steps | ({"jit": minnp_step(addition.Adder(), x, y, jit=True)} if jit else {})
+def torch_transformer(x: Any, y: Any) -> TorchLoss:
+    net = TorchAdder()
+    tx, ty = torch.tensor(x), torch.tensor(y)
+    return net, lambda: F.cross_entropy(net(tx)[:, 5:].reshape(-1, 12), ty[:, 5:].reshape(-1))
 
 
 def torch_cell(a: torch.Tensor, *cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -247,64 +287,60 @@ class TorchSpinnLists(TorchSpinn):
         return torch.stack([stack[2] for stack in stacks])[:, :h], self.move(torch.stack(trackers, 1))
 
 
-def sentences(count: int, length: int) -> tuple[Any, Any]:
-    """Words and moves of `count` random binary trees of exactly `length` words."""
-
-    def moves(words: int) -> list[int]:
-        if words == 1:
-            return [entailment.SHIFT]
-        left = int(RNG.integers(1, words))
-        return [*moves(left), *moves(words - left), entailment.REDUCE]
-
-    return RNG.integers(1, len(entailment.WORDS), (count, length)), onp.array([moves(length) for _ in range(count)])
+def torch_spinn(x: Any, y: Any, kind: type = TorchSpinn) -> TorchLoss:
+    net, tensors, answer = kind(128), [torch.tensor(d) for d in x], torch.tensor(y)
+    return net, functools.partial(net.loss, tensors, answer)
 
 
-def spinn_step(jit: bool) -> dict[str, Step]:
-    """Batch 32 pairs, 20 tokens, 128 hidden; torch with our stack, and with lists."""
-    data, labels = [*sentences(32, 20), *sentences(32, 20)], RNG.integers(0, 3, 32)
-    tensors, answer = [torch.tensor(d) for d in data], torch.tensor(labels)
-    steps = {"minnp": minnp_step(spinn.Spinn(128), data, labels)}
-    for name, theirs in (("torch", TorchSpinn(128)), ("torch, lists", TorchSpinnLists(128))):
-        steps[name] = torch_step(theirs, functools.partial(theirs.loss, tensors, answer))
-    return steps
+NETS = {"mlp": mlp_net, "convnet": convnet_net, "lstm": lstm_net, "transformer": transformer_net, "spinn": spinn_net}
+IN_TORCH = {"mlp": torch_mlp, "convnet": torch_convnet, "lstm": torch_lstm, "transformer": torch_transformer,
+            "spinn": torch_spinn}  # fmt: skip
+MODELS = tuple(NETS)
 
 
-MODELS = {"mlp": mlp, "convnet": convnet, "lstm": lstm, "transformer": transformer, "spinn": spinn_step}
+def steps_of(name: str) -> dict[str, Step]:
+    """The steps to compare, by the library's name."""
+    model, x, y, loss = for_autograd(name)
+    steps = {"minnp": minnp_step(model, x, y)}
+    if name != "spinn":
+        steps["jit"] = minnp_step(copy.deepcopy(model), x, y, jit=True)
+    steps |= {"torch": torch_step(*IN_TORCH[name](x, y)), "autograd": autograd_step(model, loss)}
+    return steps | ({"torch, lists": torch_step(*torch_spinn(x, y, TorchSpinnLists))} if name == "spinn" else {})
 
 
-def compare(steps: dict[str, Step], repeat: int) -> dict[str, float]:
-    """Median milliseconds of each, taken in turns."""
+def compare(steps: dict[str, Step], repeat: int, cpu: bool) -> dict[str, float]:
+    """Milliseconds of each, taken in turns: the median, or the least processor time."""
+    clock, summary = (time.process_time, min) if cpu else (time.perf_counter, statistics.median)
     for step in steps.values():
         for _ in range(3):
             step()
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(repeat):
         for name, step in steps.items():
-            start = time.perf_counter()
+            start = clock()
             step()
-            taken[name].append(1e3 * (time.perf_counter() - start))
-    return {name: statistics.median(times) for name, times in taken.items()}
+            taken[name].append(1e3 * (clock() - start))
+    return {name: summary(times) for name, times in taken.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--cpu", action="store_true", help="the least processor time, for a machine that is not quiet")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     minnp.set_num_threads(options.threads)
-    jit = hasattr(minnp, "jit")
-    print(
-        f"{'model':12}{'minnp':>9}{'jit':>9}{'torch':>9}{'autograd':>10}{'torch / minnp':>15}{'torch / jit':>13}   ms"
-    )
+    columns = ("minnp", "jit", "torch", "autograd", "torch, lists")
+    print(f"{'model':12}" + "".join(f"{c:>14}" for c in columns) + f"{'torch / ours':>14}{'autograd / ours':>17}   ms")
     for name in options.models:
-        ms = compare(MODELS[name](jit), options.repeat)
-        shown = [f"{ms[k]:.2f}" if k in ms else "" for k in ("minnp", "jit", "torch", "autograd")]
-        ratios = [f"{ms['torch'] / ms[k]:.2f}" if k in ms else "" for k in ("minnp", "jit")]
-        print(f"{name:12}{shown[0]:>9}{shown[1]:>9}{shown[2]:>9}{shown[3]:>10}{ratios[0]:>15}{ratios[1]:>13}")
-        for other in [k for k in ms if k not in ("minnp", "jit", "torch", "autograd")]:
-            print(f"{'  ' + other:30}{ms[other]:>9.2f}{'':10}{ms[other] / ms['minnp']:>15.2f}")
+        ms = compare(steps_of(name), options.repeat, options.cpu)
+        ours = ms.get("jit", ms["minnp"])
+        line = "".join(f"{ms[c]:>14.2f}" if c in ms else " " * 14 for c in columns)
+        print(f"{name:12}{line}{ms['torch'] / ours:>14.2f}{ms['autograd'] / ours:>17.2f}", flush=True)
+        if "torch, lists" in ms:
+            print(f"{'':12}{'torch, lists / ours':>{14 * (len(columns) + 1)}}{ms['torch, lists'] / ours:>17.2f}")
 
 
 if __name__ == "__main__":
