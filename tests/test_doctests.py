@@ -16,7 +16,6 @@ MODULES = ("", "linalg", "fft", "random", *POLYNOMIALS, "ma", "lib.stride_tricks
 CLASSES = {"ndarray": onp.ndarray, "Generator": onp.random.Generator, "RandomState": onp.random.RandomState}
 TOUCHES_FILES = {"memmap", "fromfile", "savetxt", "loadtxt", "save", "savez", "load", "DataSource", "test"}
 DIFFERENT = {
-    "bmat": "a string names the caller's variables, which NumPy finds in the calling frame",
     "who": "lists the variables of the calling frame that are numpy.ndarray",
     "flatiter": "prints the class, which is minnp.numpy's",
     "ndarray.flat": "prints the class, which is minnp.numpy's",

@@ -446,7 +446,7 @@ def test_fork_and_interpreter_exit(mode):
 @pytest.mark.parametrize("dtype", "fdi")
 @pytest.mark.parametrize("op", [operator.add, operator.truediv, operator.pow, operator.lt])
 def test_medium_arrays_take_recycled_memory(op, dtype, rng, pool):
-    x, y = data(rng, (400, 400), dtype), data(rng, (400, 400), dtype) + 5
+    x, y = data(rng, (640, 640), dtype), data(rng, (640, 640), dtype) + 5
     for a, b in [(x, y), (x, 2), (2.5, y), (x, y[0]), (x[:, :1], y), (x[1:-1], y[2:]), (x.T, y), (x, 1e300), (x, -1.0)]:
         ours = quiet(host.operation(op), a, b)
         assert ours is NotImplemented or check(ours, quiet(op, a, b)) is None
@@ -458,7 +458,7 @@ def test_medium_arrays_take_recycled_memory(op, dtype, rng, pool):
 
 @pytest.mark.parametrize("exponent", [2, 0.5, -1, 1, 3, 2.5])
 def test_powers_of_medium_arrays(exponent, rng):
-    x = abs(data(rng, (400, 400), "d")) + 1
+    x = abs(data(rng, (640, 640), "d")) + 1
     check(host.operation(operator.pow)(x, exponent), x**exponent)
 
 

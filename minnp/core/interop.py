@@ -8,6 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .public import PUBLIC, foreign_entry, invoke
+from .ufunc import make_ufunc
 
 
 def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
@@ -23,6 +24,8 @@ def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> An
     if type(out) is tuple and len(out) == 1:
         kwargs = {**kwargs, "out": out[0]}
     known = PUBLIC.get(host)
+    if known is None and getattr(onp, host.__name__, None) is host:  # nobody has asked for its name yet
+        known = make_ufunc(host.__name__, host)
     if method == "__call__":
         return (
             known(*inputs, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import context, placed
+from . import compiled, context, placed
 from .array import ATOMS, concretize, ndarray, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
@@ -51,7 +51,7 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     call.__qualname__ = f"ndarray.{name}"
     call.__doc__ = host.__doc__
     call.__wrapped__ = host  # whose signature is shown
-    return call
+    return compiled.method(call, e)
 
 
 def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:

@@ -13,18 +13,31 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import context, placed
+from . import compiled, context, placed
 from .array import ATOMS, ndarray, new, wrap
 from .host import LARGE
 from .primitive import TABLE
-from .public import MISSING, NUMBERS, OF_ARRAYS, OF_SHAPES, PLAIN, PUBLIC, Entry, as_handles, entry, invoke, out_place
+from .public import (
+    ENTRIES,
+    MISSING,
+    NUMBERS,
+    OF_ARRAYS,
+    OF_SHAPES,
+    PLAIN,
+    PUBLIC,
+    Entry,
+    as_handles,
+    entry,
+    invoke,
+    out_place,
+)
 from .short import on_value, quickly
 from .state import state
 from .value import Host
 
 
 def held(x: list | tuple) -> Any:
-    """A flat list or tuple with the host arrays its handles hold; None where a member needs the general path."""
+    """A list or tuple with the host arrays its handles hold; None where a member needs the general path."""
     if ATOMS.issuperset(map(type, x)):
         return x
     out = []
@@ -33,6 +46,10 @@ def held(x: list | tuple) -> Any:
         if t is ndarray:
             e = e._host
             if e is None or e.size >= LARGE:
+                return None
+        elif t is list or t is tuple:
+            e = held(e)
+            if e is None:
                 return None
         elif t not in PLAIN:
             return None
@@ -143,10 +160,15 @@ def seen(out: Host, args: tuple) -> ndarray:
     return h
 
 
-def handles_in(args: tuple) -> list:
+def handles_in(args: list | tuple) -> list:
     """The handles among arguments, and in the lists and tuples among them."""
-    members = [x for a in args for x in (a if type(a) in (list, tuple) else (a,))]
-    return [x for x in members if type(x) is ndarray]
+    found: list = []
+    for a in args:
+        if type(a) is ndarray:
+            found.append(a)
+        elif type(a) is list or type(a) is tuple:
+            found += handles_in(a)
+    return found
 
 
 def returned(e: Entry) -> Callable:
@@ -201,7 +223,8 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
         if host in context.CREATION and "device" not in signature.parameters:  # NumPy 1.26
             parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
         call.__signature__ = signature.replace(parameters=parameters)
-    PUBLIC[host] = public = types.MethodType(call, Home(call, host) if home is None else home)
+    short = compiled.function(call, ENTRIES.get(host))
+    PUBLIC[host] = public = types.MethodType(short, Home(call, host) if home is None else home)
     return public
 
 

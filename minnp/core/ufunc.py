@@ -26,6 +26,20 @@ def _on_place(a: Any) -> bool:
     return type(a) is ndarray and a._host is None and type(a._value) is Buffer and placed.free(a._value.backend)
 
 
+def into(kwargs: dict) -> ndarray | None:
+    """The small host array that a call with `out=` and no other keyword writes; None sends it the general way."""
+    out = kwargs.get("out")
+    return out if type(out) is ndarray and len(kwargs) == 1 and not state.tapes and small(out) is not None else None
+
+
+def small(a: Any) -> Any:
+    """An operand as NumPy takes it: a small host array, or a number; None for everything else."""
+    if type(a) is ndarray:
+        a = a._host
+        return a if a is not None and a.size < MEDIUM else None
+    return a if type(a) in NUMBERS else None
+
+
 def unary(name: str, ufunc: onp.ufunc) -> Callable:
     """The public function of a one-argument, one-result ufunc."""
     e, large = entry(name, ufunc), large_unary(ufunc)
@@ -33,6 +47,15 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or args or type(a) is not ndarray or (state.busy and not _on_place(a)):
+            if not (args or state.busy):
+                if kwargs:
+                    if (out := into(kwargs)) is not None and (x := small(a)) is not None:
+                        e.calls += 1
+                        ufunc(x, out._host)
+                        return out
+                elif type(a) in NUMBERS:
+                    e.calls += 1
+                    return ufunc(a)
             return invoke(e, args if a is MISSING else (a, *args), kwargs)
         x = a._host
         if x is None:
@@ -70,6 +93,12 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
                     return h
                 return out
         if args or kwargs or (state.busy and not (_on_place(a) or _on_place(b))):
+            if not (args or state.busy) and (out := into(kwargs)) is not None:
+                x, y = small(a), small(b)
+                if x is not None and y is not None:
+                    e.calls += 1
+                    ufunc(x, y, out._host)
+                    return out
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
         if type(a) is ndarray and type(b) is ndarray:
             x, y = a._host, b._host
@@ -77,6 +106,9 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
             x, y = a._host, b
         elif type(a) in NUMBERS and type(b) is ndarray:
             x, y = a, b._host
+        elif type(a) in NUMBERS and type(b) in NUMBERS and not state.busy:
+            e.calls += 1
+            return ufunc(a, b)
         else:
             return invoke(e, tuple(x for x in (a, b) if x is not MISSING), kwargs)
         if x is None or y is None:

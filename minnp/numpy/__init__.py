@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import attributes, methods, operators, protocols
+from ..core import attributes, compiled, methods, operators, protocols
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..core.namespace import Late as _Late
@@ -35,6 +35,7 @@ from . import (  # rows and definitions
 from .minpy import EXTRA as _MINPY
 from .standard import STANDARD as _STANDARD
 
+compiled.install()
 _CLASSES = dict.fromkeys(
     ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "poly1d", "vectorize"), _Late("minnp.numpy.classes")
 )

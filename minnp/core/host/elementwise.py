@@ -190,15 +190,15 @@ def unary(uf: onp.ufunc) -> Callable[[onp.ndarray], Any]:
     least = LEAST.get(uf)
     if least is None or uf.nin != 1:
         return lambda a: NotImplemented
-    recycled = uf.__name__ not in PREDICATES
+    recycled, bound = uf.__name__ not in PREDICATES, min(least, memory.LEAST)
 
     def call(a: onp.ndarray) -> Any:
         size = a.nbytes
-        if size < memory.LEAST:
+        if size < bound:
             return NotImplemented
         if size >= least:
             return elementwise(uf, (a,), None, least, uf.__name__)
-        if recycled and a.dtype.char in "fd" and a.flags.c_contiguous:
+        if recycled and size >= memory.LEAST and a.dtype.char in "fd" and a.flags.c_contiguous:
             return uf(a, memory.like(a))
         return NotImplemented
 
@@ -212,18 +212,18 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
     least = LEAST.get(uf)
     if least is None or uf.nin != 2:
         return lambda a, b: NotImplemented
-    recycled = uf.__name__ not in PREDICATES
+    recycled, bound = uf.__name__ not in PREDICATES, min(least, memory.LEAST)
 
     def call(a: Any, b: Any) -> Any:
         lead, other = (a, b) if type(a) is onp.ndarray else (b, a)
         kind = type(other)
         size = max(lead.nbytes, other.nbytes) if kind is onp.ndarray else lead.nbytes
-        if size < memory.LEAST:
+        if size < bound:
             return NotImplemented
         if size >= least:
             return elementwise(uf, (a, b), None, least, uf.__name__)
         dtype = lead.dtype
-        if not recycled or dtype.char not in "fd":
+        if not recycled or size < memory.LEAST or dtype.char not in "fd":
             return NotImplemented
         if kind is onp.ndarray:
             if other.dtype != dtype or not (rowwise(lead) and rowwise(other)):

@@ -31,7 +31,7 @@ from minnp.core.host.elementwise import LEAST as THREADED
 
 DEPTH = 32  # return addresses looked at while learning; about 12 lead from here to the interpreter's expression
 LEAST = 1 << 18  # bytes of an operand from which it pays to look
-ENOUGH = 1 << 15  # elements an operand has at least, for the operators to ask here
+ENOUGH = 1 << 16  # elements that learning takes: float32 operands of LEAST bytes
 INTO = {operator.add, operator.sub, operator.mul, operator.truediv, operator.and_, operator.or_, operator.xor}
 
 
@@ -91,7 +91,7 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
             return kernel(a, b) if out is NotImplemented else out
 
         return plain
-    least = THREADED[uf]
+    least, kept = THREADED[uf], "fdFD" if kernel is operator.truediv else "fdFD?bBhHiIlLqQ"
 
     def call(x: Any, y: Any, a: Any, b: Any) -> Any:
         # Every name here is a reference: the counts are learnt from this very function.
@@ -102,10 +102,10 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
             counts = (getrefcount(x), getrefcount(a)), (getrefcount(y), getrefcount(b))
             mark.notes.append((*counts, mark.caller()))
         elif getrefcount(x) == left[0] and not reflected:
-            if getrefcount(a) == left[1] and fits(x, a, b) and mark.caller() in mark.callers:
+            if getrefcount(a) == left[1] and fits(x, a, b, kept) and mark.caller() in mark.callers:
                 into = a
         elif getrefcount(y) == right[0]:
-            if getrefcount(b) == right[1] and fits(y, b, a) and mark.caller() in mark.callers:
+            if getrefcount(b) == right[1] and fits(y, b, a, kept) and mark.caller() in mark.callers:
                 into = b
         elif not mark.known:
             learn(handle)
@@ -119,8 +119,10 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
     return call
 
 
-def fits(x: Any, a: onp.ndarray, other: Any) -> bool:
-    """Whether the result of `a` and `other` has a's shape and dtype, and a's memory is its own."""
+def fits(x: Any, a: onp.ndarray, other: Any, kept: str) -> bool:
+    """Whether the result of `a` and `other` has a's shape and dtype, and a's memory is its own.
+
+    kept   the dtypes (characters) of which two arrays have a result of their own dtype"""
     if type(a) is not onp.ndarray or a.nbytes < LEAST:
         return False
     kind, dtype = type(other), a.dtype
@@ -129,7 +131,7 @@ def fits(x: Any, a: onp.ndarray, other: Any) -> bool:
             return False
     elif not (kind is float or kind is int) or dtype.kind not in "fc" or not -1e9 < other < 1e9:
         return False  # NumPy 1.26 takes a wider dtype for numbers that do not fit
-    if dtype.char not in "fdFD" or not a.flags.writeable or not memory.pool.enabled or getweakrefcount(x):
+    if dtype.char not in kept or not a.flags.writeable or not memory.pool.enabled or getweakrefcount(x):
         return False
     base = a.base
     return base is None or (type(base) is memory.Lease and getrefcount(base) == 3)  # a's, `base`, the argument

@@ -1,0 +1,791 @@
+/* The short ways of small host arrays, in C: operators, indexing, attributes, functions and methods of our ndarray.
+
+   Optional: where no compiler was at hand the Python ones, which this file repeats step by step, do the same work. A
+   handle that holds a small NumPy array, and arguments that are handles, numbers or other plain things, go straight to
+   NumPy, and the result is wrapped. Everything else (a tracer, a buffer, a large array, a trace or a policy that watches,
+   a foreign class) is left to the Python function or slot that was there before; so nothing here decides what a call
+   means. Installed by compiled.py. Needs no NumPy headers: of an array it reads the fields that every NumPy has. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+typedef struct { /* the first fields of PyArray_Descr in numpy/ndarraytypes.h, the same in NumPy 1 and 2 */
+    PyObject_HEAD
+    PyTypeObject *scalar;
+    char kind, type;
+} Dtype;
+
+typedef struct { /* PyArrayObject_fields */
+    PyObject_HEAD
+    char *data;
+    int nd;
+    Py_ssize_t *dims, *strides;
+    PyObject *base, *descr;
+    int flags;
+} Array;
+
+#define MOST 16           /* arguments, the longest call that goes the short way */
+#define SMALL (1 << 18)    /* bytes from which operators write into dying operands: temporaries.py */
+#define MIDDLE (1 << 20)   /* bytes from which functions may be shared by threads: host/elementwise.py */
+#define COMPARED (1 << 22) /* bytes up to which NumPy compares as well as several threads */
+
+static PyTypeObject *Handle, *Host;
+static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
+static Py_ssize_t host_at, root_at, busy_at, tapes_at, calls_at, large;
+
+#define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
+
+/* ------------------------------------------------------------------ what is asked first */
+static inline int busy(void) { return SLOT(state, busy_at) != zero; }
+
+static inline int taped(void) {
+    PyObject *tapes = SLOT(state, tapes_at);
+    return tapes == NULL || !PyDict_CheckExact(tapes) || PyDict_GET_SIZE(tapes) != 0;
+}
+
+/* The NumPy array a handle holds (borrowed), or NULL. */
+static inline PyObject *host_of(PyObject *h) {
+    PyObject *a = SLOT(h, host_at);
+    return a != NULL && Py_IS_TYPE(a, Host) ? a : NULL;
+}
+
+static inline Py_ssize_t elements(PyObject *a) {
+    Py_ssize_t n = 1;
+    for (int i = 0; i < ((Array *)a)->nd; i++)
+        n *= ((Array *)a)->dims[i];
+    return n;
+}
+
+/* Bytes of an array of numbers (of others, for none of which it matters, a guess). */
+static inline Py_ssize_t bytes(PyObject *a) {
+    switch (((Dtype *)((Array *)a)->descr)->type) {
+    case '?': case 'b': case 'B': return elements(a);
+    case 'h': case 'H': case 'e': return elements(a) * 2;
+    case 'i': case 'I': case 'f': return elements(a) * 4;
+    case 'D': case 'g': case 'G': return elements(a) * 16;
+    default: return elements(a) * 8;
+    }
+}
+
+static inline int among(PyObject *set, PyObject *x) {
+    int found = PySet_Contains(set, (PyObject *)Py_TYPE(x));
+    if (found < 0)
+        PyErr_Clear();
+    return found > 0;
+}
+
+static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || among(numbers, x); }
+
+static inline int is_plain(PyObject *x) {
+    return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) || x == Py_None || PyUnicode_CheckExact(x) ||
+           among(plain, x);
+}
+
+/* What NumPy is given for an operand (borrowed): the array of a small handle, an array or a number itself; else NULL. */
+static inline PyObject *operand(PyObject *x, Py_ssize_t limit) {
+    if (Py_IS_TYPE(x, Handle)) {
+        PyObject *a = host_of(x);
+        return a != NULL && bytes(a) < limit ? a : NULL;
+    }
+    if (Py_IS_TYPE(x, Host))
+        return bytes(x) < limit ? x : NULL;
+    return is_number(x) ? x : NULL;
+}
+
+static inline void count(PyObject *entry) {
+    PyObject *calls = SLOT(entry, calls_at);
+    PyObject *more = calls != NULL ? PyNumber_Add(calls, Py_True) : NULL;
+    if (more == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    SLOT(entry, calls_at) = more;
+    Py_DECREF(calls);
+}
+
+/* A new handle on an array (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
+static PyObject *handle_on(PyObject *array, PyObject *root) {
+    PyObject *h = Handle->tp_alloc(Handle, 0);
+    if (h == NULL) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    SLOT(h, host_at) = array;
+    Py_INCREF(root);
+    SLOT(h, root_at) = root;
+    return h;
+}
+
+/* The result of an operator (whose reference it takes): an array lies in new memory. */
+static inline PyObject *result_of(PyObject *out) {
+    return out != NULL && Py_IS_TYPE(out, Host) ? handle_on(out, Py_None) : out;
+}
+
+/* The handle of `out` if it is what handle `s` holds, or a view of that; NULL if neither. */
+static PyObject *seen_from(PyObject *s, PyObject *out) {
+    PyObject *a = host_of(s), *base = ((Array *)out)->base;
+    if (a == NULL)
+        return NULL;
+    if (a == out) {
+        Py_DECREF(out);
+        Py_INCREF(s);
+        return s;
+    }
+    if (base != NULL && (base == a || base == ((Array *)a)->base)) {
+        PyObject *root = SLOT(s, root_at);
+        return handle_on(out, root == NULL || root == Py_None ? s : root);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ operators */
+typedef struct {
+    const char *name;
+    size_t at;        /* of the slot in the type's number methods */
+    void *ours;
+    void *python;     /* the slot that calls the Python method, where it takes one array */
+    PyObject *entry, *reflected_entry;
+    PyObject *forward, *reflected; /* the Python methods where there are two operands */
+} Operator;
+
+/* The Python methods of an operator, in the interpreter's order. */
+static PyObject *in_python(PyObject *v, PyObject *w, Operator *o) {
+    PyObject *there[] = {v, w}, *back[] = {w, v};
+    if (Py_IS_TYPE(v, Handle))
+        return PyObject_Vectorcall(o->forward, there, 2, NULL);
+    return PyObject_Vectorcall(o->reflected, back, 2, NULL);
+}
+
+static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
+    PyObject *a, *b;
+    if (!busy() && (a = operand(v, SMALL)) != NULL && (b = operand(w, SMALL)) != NULL) {
+        count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = kernel(a, b);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        return result_of(out);
+    }
+    return in_python(v, w, o);
+}
+
+static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
+    PyObject *a;
+    if (!busy() && (a = operand(v, SMALL)) != NULL) {
+        count(o->entry);
+        Py_INCREF(a);
+        PyObject *out = kernel(a);
+        Py_DECREF(a);
+        return result_of(out);
+    }
+    return ((unaryfunc)o->python)(v);
+}
+
+static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
+    PyObject *a, *b;
+    if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, MIDDLE)) != NULL &&
+        (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = kernel(a, b);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        if (out == NULL)
+            return NULL;
+        Py_DECREF(out);
+        Py_INCREF(v);
+        return v;
+    }
+    return ((binaryfunc)o->python)(v, w);
+}
+
+static PyObject *power_of(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
+static PyObject *power_into(PyObject *a, PyObject *b) { return PyNumber_InPlacePower(a, b, Py_None); }
+
+enum { ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, POW, BINARIES };
+enum { NEG = BINARIES, POS, ABS, INVERT, UNARIES };
+enum { IADD = UNARIES, ISUB, IMUL, ITRUEDIV, IFLOORDIV, IMOD, IMATMUL, IAND, IOR, IXOR, ILSHIFT, IRSHIFT, IPOW, OPERATORS };
+static Operator operators[OPERATORS];
+
+#define TWO(NAME, f) static PyObject *do_##NAME(PyObject *v, PyObject *w) { return two(v, w, &operators[NAME], f); }
+#define ONE(NAME, f) static PyObject *do_##NAME(PyObject *v) { return one(v, &operators[NAME], f); }
+#define INTO(NAME, f) static PyObject *do_##NAME(PyObject *v, PyObject *w) { return into(v, w, &operators[NAME], f); }
+TWO(ADD, PyNumber_Add) TWO(SUB, PyNumber_Subtract) TWO(MUL, PyNumber_Multiply) TWO(TRUEDIV, PyNumber_TrueDivide)
+TWO(FLOORDIV, PyNumber_FloorDivide) TWO(MOD, PyNumber_Remainder) TWO(MATMUL, PyNumber_MatrixMultiply)
+TWO(AND, PyNumber_And) TWO(OR, PyNumber_Or) TWO(XOR, PyNumber_Xor) TWO(LSHIFT, PyNumber_Lshift)
+TWO(RSHIFT, PyNumber_Rshift)
+ONE(NEG, PyNumber_Negative) ONE(POS, PyNumber_Positive) ONE(ABS, PyNumber_Absolute) ONE(INVERT, PyNumber_Invert)
+INTO(IADD, PyNumber_InPlaceAdd) INTO(ISUB, PyNumber_InPlaceSubtract) INTO(IMUL, PyNumber_InPlaceMultiply)
+INTO(ITRUEDIV, PyNumber_InPlaceTrueDivide) INTO(IFLOORDIV, PyNumber_InPlaceFloorDivide)
+INTO(IMOD, PyNumber_InPlaceRemainder) INTO(IMATMUL, PyNumber_InPlaceMatrixMultiply) INTO(IAND, PyNumber_InPlaceAnd)
+INTO(IOR, PyNumber_InPlaceOr) INTO(IXOR, PyNumber_InPlaceXor) INTO(ILSHIFT, PyNumber_InPlaceLshift)
+INTO(IRSHIFT, PyNumber_InPlaceRshift)
+
+static PyObject *do_POW(PyObject *v, PyObject *w, PyObject *modulus) {
+    PyObject *a, *b;
+    Operator *o = &operators[POW];
+    if (modulus == Py_None && !busy() && (a = operand(v, SMALL)) != NULL && (b = operand(w, SMALL)) != NULL) {
+        count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = power_of(a, b);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        return result_of(out);
+    }
+    if (modulus != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    return in_python(v, w, o);
+}
+
+static PyObject *python_ipow(PyObject *v, PyObject *w) { return ((ternaryfunc)operators[IPOW].python)(v, w, Py_None); }
+
+static PyObject *do_IPOW(PyObject *v, PyObject *w, PyObject *modulus) {
+    Operator here = operators[IPOW];
+    if (modulus != Py_None)
+        return ((ternaryfunc)here.python)(v, w, modulus);
+    here.python = (void *)python_ipow;
+    return into(v, w, &here, power_into);
+}
+
+#define ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME}
+static Operator operators[OPERATORS] = {
+    ROW(ADD, "add", nb_add), ROW(SUB, "sub", nb_subtract), ROW(MUL, "mul", nb_multiply),
+    ROW(TRUEDIV, "truediv", nb_true_divide), ROW(FLOORDIV, "floordiv", nb_floor_divide), ROW(MOD, "mod", nb_remainder),
+    ROW(MATMUL, "matmul", nb_matrix_multiply), ROW(AND, "and", nb_and), ROW(OR, "or", nb_or), ROW(XOR, "xor", nb_xor),
+    ROW(LSHIFT, "lshift", nb_lshift), ROW(RSHIFT, "rshift", nb_rshift), ROW(POW, "pow", nb_power),
+    ROW(NEG, "neg", nb_negative), ROW(POS, "pos", nb_positive), ROW(ABS, "abs", nb_absolute),
+    ROW(INVERT, "invert", nb_invert),
+    ROW(IADD, "iadd", nb_inplace_add), ROW(ISUB, "isub", nb_inplace_subtract), ROW(IMUL, "imul", nb_inplace_multiply),
+    ROW(ITRUEDIV, "itruediv", nb_inplace_true_divide), ROW(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide),
+    ROW(IMOD, "imod", nb_inplace_remainder), ROW(IMATMUL, "imatmul", nb_inplace_matrix_multiply),
+    ROW(IAND, "iand", nb_inplace_and), ROW(IOR, "ior", nb_inplace_or), ROW(IXOR, "ixor", nb_inplace_xor),
+    ROW(ILSHIFT, "ilshift", nb_inplace_lshift), ROW(IRSHIFT, "irshift", nb_inplace_rshift),
+    ROW(IPOW, "ipow", nb_inplace_power),
+};
+
+static const char *comparisons[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
+static PyObject *comparison_entries[6];
+static richcmpfunc python_compare;
+
+static PyObject *compare(PyObject *v, PyObject *w, int op) {
+    PyObject *a, *b;
+    if (!busy() && (a = operand(v, COMPARED)) != NULL && (b = operand(w, COMPARED)) != NULL) {
+        count(comparison_entries[op]);
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = PyObject_RichCompare(a, b, op);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        return result_of(out);
+    }
+    return python_compare(v, w, op);
+}
+
+/* ------------------------------------------------------------------ indexing */
+/* An index as NumPy takes it, or NULL where Python must look at it. */
+static PyObject *index_on_host(PyObject *index) {
+    if (PyLong_CheckExact(index) || PySlice_Check(index)) {
+        Py_INCREF(index);
+        return index;
+    }
+    if (PyTuple_CheckExact(index)) {
+        Py_ssize_t n = PyTuple_GET_SIZE(index);
+        int handles = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *x = PyTuple_GET_ITEM(index, i);
+            if (Py_IS_TYPE(x, Handle)) {
+                if (host_of(x) == NULL)
+                    return NULL;
+                handles = 1;
+            }
+        }
+        if (!handles) {
+            Py_INCREF(index);
+            return index;
+        }
+        PyObject *t = PyTuple_New(n);
+        for (Py_ssize_t i = 0; t != NULL && i < n; i++) {
+            PyObject *x = PyTuple_GET_ITEM(index, i);
+            if (Py_IS_TYPE(x, Handle))
+                x = host_of(x);
+            Py_INCREF(x);
+            PyTuple_SET_ITEM(t, i, x);
+        }
+        return t;
+    }
+    PyObject *i = Py_IS_TYPE(index, Handle) ? host_of(index) : is_plain(index) ? index : NULL;
+    if (i == NULL || (Py_IS_TYPE(i, Host) && elements(i) >= large))
+        return NULL;
+    Py_INCREF(i);
+    return i;
+}
+
+static PyObject *python_getitem;
+static objobjargproc python_setitem;
+
+static PyObject *subscript(PyObject *self, PyObject *index) {
+    PyObject *a = host_of(self), *i;
+    if (a != NULL && !busy() && (i = index_on_host(index)) != NULL) {
+        Py_INCREF(a);
+        PyObject *out = PyObject_GetItem(a, i);
+        Py_DECREF(i);
+        if (out != NULL && Py_IS_TYPE(out, Host)) {
+            PyObject *base = ((Array *)out)->base, *root = SLOT(self, root_at);
+            /* a view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy */
+            if (base != NULL && (base == a || base == ((Array *)a)->base))
+                out = handle_on(out, root == NULL || root == Py_None ? self : root);
+            else
+                out = handle_on(out, Py_None);
+        }
+        Py_DECREF(a);
+        return out;
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *both[] = {self, index};
+    return PyObject_Vectorcall(python_getitem, both, 2, NULL);
+}
+
+static int assign(PyObject *self, PyObject *index, PyObject *value) {
+    PyObject *a = host_of(self), *v = NULL, *i;
+    if (a != NULL && value != NULL && !busy() && !taped()) {
+        if (Py_IS_TYPE(value, Handle)) /* an array of objects keeps the handles it is given */
+            v = ((Array *)a)->descr != object_dtype ? host_of(value) : NULL;
+        else if (is_plain(value))
+            v = value;
+        if (v != NULL && (i = index_on_host(index)) != NULL) {
+            Py_INCREF(a);
+            Py_INCREF(v);
+            int status = PyObject_SetItem(a, i, v);
+            Py_DECREF(a);
+            Py_DECREF(v);
+            Py_DECREF(i);
+            return status;
+        }
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return python_setitem(self, index, value);
+}
+
+/* ------------------------------------------------------------------ Python's conversions */
+static lenfunc python_len;
+static inquiry python_bool;
+static unaryfunc python_int, python_float, python_index;
+
+static Py_ssize_t length(PyObject *self) {
+    PyObject *a = host_of(self);
+    return a != NULL && ((Array *)a)->nd > 0 ? ((Array *)a)->dims[0] : python_len(self);
+}
+
+static int truth(PyObject *self) {
+    PyObject *a = host_of(self);
+    return a != NULL ? PyObject_IsTrue(a) : python_bool(self);
+}
+
+#define NUMBER(name, convert, python) \
+    static PyObject *name(PyObject *self) { \
+        PyObject *a = host_of(self); \
+        return a != NULL ? convert(a) : python(self); \
+    }
+NUMBER(as_int, PyNumber_Long, python_int)
+NUMBER(as_float, PyNumber_Float, python_float)
+NUMBER(as_index, PyNumber_Index, python_index)
+
+/* ------------------------------------------------------------------ functions and methods */
+typedef struct {
+    PyObject_HEAD
+    PyObject *python, *kernel, *entry; /* the function this is the short way of, NumPy's callable, our entry */
+    vectorcallfunc call;
+    int skip;         /* 1: the first argument is a public function's home; 0: it is the array whose method this is */
+    int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
+} Short;
+
+/* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
+static PyObject *argument(PyObject *x, int elementwise, int depth) {
+    if (Py_IS_TYPE(x, Handle)) {
+        x = host_of(x);
+        if (x == NULL || (elementwise ? bytes(x) >= MIDDLE : elements(x) >= large))
+            return NULL;
+    } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
+        int list = PyList_CheckExact(x);
+        Py_ssize_t n = list ? PyList_GET_SIZE(x) : PyTuple_GET_SIZE(x);
+        PyObject *copy = NULL;
+        if (depth > 8)
+            return NULL;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *e = list ? PyList_GET_ITEM(x, i) : PyTuple_GET_ITEM(x, i);
+            if (PyFloat_CheckExact(e) || PyLong_CheckExact(e))
+                continue;
+            PyObject *inner = argument(e, elementwise, depth + 1);
+            if (inner == NULL) {
+                Py_XDECREF(copy);
+                return NULL;
+            }
+            if (inner == e) {
+                Py_DECREF(inner);
+                continue;
+            }
+            if (copy == NULL) {
+                copy = list ? PyList_GetSlice(x, 0, n) : PyTuple_New(n);
+                if (copy == NULL) {
+                    Py_DECREF(inner);
+                    PyErr_Clear();
+                    return NULL;
+                }
+                for (Py_ssize_t k = 0; !list && k < n; k++) {
+                    Py_INCREF(PyTuple_GET_ITEM(x, k));
+                    PyTuple_SET_ITEM(copy, k, PyTuple_GET_ITEM(x, k));
+                }
+            }
+            if (list)
+                PyList_SetItem(copy, i, inner);
+            else {
+                PyTuple_SET_ITEM(copy, i, inner);
+                Py_DECREF(e);
+            }
+        }
+        if (copy != NULL)
+            return copy;
+    } else if (!is_plain(x))
+        return NULL;
+    Py_INCREF(x);
+    return x;
+}
+
+/* The user's form of a result (whose reference it takes) of a call of these arguments. */
+static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
+    if (Py_IS_TYPE(out, Host)) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (Py_IS_TYPE(args[i], Handle)) {
+                PyObject *h = seen_from(args[i], out);
+                if (h != NULL || PyErr_Occurred())
+                    return h;
+            }
+        if (((Array *)out)->base == NULL && Py_REFCNT(out) == 1)
+            return handle_on(out, Py_None);
+    } else if (out == Py_None || is_number(out) || PyUnicode_CheckExact(out))
+        return out;
+    PyObject *given = PyTuple_New(n);
+    if (given == NULL) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_INCREF(args[i]);
+        PyTuple_SET_ITEM(given, i, args[i]);
+    }
+    PyObject *both[] = {out, given};
+    PyObject *h = PyObject_Vectorcall(wrapped, both, 2, NULL);
+    Py_DECREF(out);
+    Py_DECREF(given);
+    return h;
+}
+
+/* Whether a call with these keywords is one for the short way. */
+static int keywords_allowed(PyObject *const *values, PyObject *kwnames) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+        if (name == word_device || values[i] == (PyObject *)&PyBaseObject_Type)
+            return 0; /* arrays made elsewhere; arrays of objects keep the handles they are given */
+        if (name == word_out && (taped() || !(Py_IS_TYPE(values[i], Handle) || values[i] == Py_None)))
+            return 0;
+        if (!PyUnicode_CHECK_INTERNED(name))
+            return 0;
+    }
+    return 1;
+}
+
+static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Short *s = (Short *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - s->skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
+    PyObject *const *given = args + s->skip;
+    PyObject *values[MOST];
+    if (n >= 0 && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
+        (k == 0 || keywords_allowed(given + n, kwnames))) {
+        Py_ssize_t i = 0;
+        for (; i < n + k; i++)
+            if ((values[i] = argument(given[i], s->nin >= 0, 0)) == NULL)
+                break;
+        PyObject *out = NULL;
+        int done = i == n + k && !PyErr_Occurred();
+        if (done) {
+            count(s->entry);
+            out = PyObject_Vectorcall(s->kernel, values, n, kwnames);
+        }
+        while (i-- > 0)
+            Py_DECREF(values[i]);
+        if (done)
+            return out == NULL || (PyList_CheckExact(out) && !s->skip) ? out : finished(out, given, n + k); /* tolist */
+    }
+    return PyObject_Vectorcall(s->python, args, nargsf, kwnames);
+}
+
+/* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): numpy.f(minnp array), and number * array. */
+static PyObject *ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - 3;
+    PyObject *entry, *values[MOST];
+    if (n > 0 && n <= MOST && kwnames == NULL && !busy() && PyUnicode_CheckExact(args[2]) &&
+        PyUnicode_Compare(args[2], word_call) == 0 && (entry = PyDict_GetItemWithError(entries, args[1])) != NULL) {
+        Py_ssize_t i = 0;
+        for (; i < n; i++) {
+            if ((values[i] = operand(args[i + 3], MIDDLE)) == NULL)
+                break;
+            Py_INCREF(values[i]);
+        }
+        PyObject *out = NULL;
+        int done = i == n;
+        if (done) {
+            count(entry);
+            out = PyObject_Vectorcall(args[1], values, n, NULL);
+        }
+        while (i-- > 0)
+            Py_DECREF(values[i]);
+        if (done)
+            return out != NULL ? finished(out, args + 3, n) : NULL;
+    }
+    return PyObject_Vectorcall(((Short *)self)->python, args, nargsf, kwnames);
+}
+
+/* __getitem__: not a Python function, for the interpreter would call one in place of the slot. */
+static PyObject *getitem_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && Py_IS_TYPE(args[0], Handle))
+        return subscript(args[0], args[1]);
+    return PyObject_Vectorcall(((Short *)self)->python, args, nargsf, kwnames);
+}
+
+static void short_dealloc(Short *s) {
+    Py_XDECREF(s->python);
+    Py_XDECREF(s->kernel);
+    Py_XDECREF(s->entry);
+    PyObject_Free(s);
+}
+
+/* Whoever looks at it sees the Python function: its name, text, signature, attributes. */
+static PyObject *short_getattr(PyObject *s, PyObject *name) { return PyObject_GetAttr(((Short *)s)->python, name); }
+static int short_setattr(PyObject *s, PyObject *name, PyObject *value) {
+    return PyObject_SetAttr(((Short *)s)->python, name, value);
+}
+static PyObject *short_repr(PyObject *s) { return PyObject_Repr(((Short *)s)->python); }
+static PyObject *short_get(PyObject *s, PyObject *instance, PyObject *Py_UNUSED(type)) {
+    if (instance != NULL && instance != Py_None)
+        return PyMethod_New(s, instance);
+    Py_INCREF(s);
+    return s;
+}
+
+static PyTypeObject Short_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Short",
+    .tp_basicsize = sizeof(Short),
+    .tp_dealloc = (destructor)short_dealloc,
+    .tp_vectorcall_offset = offsetof(Short, call),
+    .tp_repr = short_repr,
+    .tp_call = PyVectorcall_Call,
+    .tp_getattro = short_getattr,
+    .tp_setattro = short_setattr,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_descr_get = short_get,
+};
+
+static PyObject *new_short(PyObject *python, vectorcallfunc call) {
+    Short *s = PyObject_New(Short, &Short_Type);
+    if (s == NULL)
+        return NULL;
+    Py_INCREF(python);
+    s->python = python, s->kernel = s->entry = NULL, s->call = call;
+    return (PyObject *)s;
+}
+
+/* short(python, kernel, entry, skip, nin) */
+static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *python, *kernel, *entry;
+    int skip, nin;
+    if (!PyArg_ParseTuple(args, "OOOii", &python, &kernel, &entry, &skip, &nin))
+        return NULL;
+    Short *s = (Short *)new_short(python, short_call);
+    if (s == NULL)
+        return NULL;
+    Py_INCREF(kernel);
+    Py_INCREF(entry);
+    s->kernel = kernel, s->entry = entry, s->skip = skip, s->nin = nin;
+    return (PyObject *)s;
+}
+
+/* ------------------------------------------------------------------ attributes */
+typedef struct {
+    PyObject_HEAD
+    PyObject *python, *name; /* the property this is the short way of; the attribute of NumPy's array */
+} Fact;
+
+static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
+    Fact *f = (Fact *)self;
+    PyObject *a;
+    if (instance == NULL || instance == Py_None) {
+        Py_INCREF(f->python);
+        return f->python;
+    }
+    if (Py_IS_TYPE(instance, Handle) && (a = host_of(instance)) != NULL && !busy()) {
+        PyObject *out = PyObject_GetAttr(a, f->name);
+        if (out == NULL || !Py_IS_TYPE(out, Host))
+            return out;
+        PyObject *h = seen_from(instance, out);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+        Py_DECREF(out);
+    }
+    return Py_TYPE(f->python)->tp_descr_get(f->python, instance, type);
+}
+
+static int fact_set(PyObject *self, PyObject *instance, PyObject *value) {
+    PyObject *python = ((Fact *)self)->python;
+    return Py_TYPE(python)->tp_descr_set(python, instance, value);
+}
+
+static void fact_dealloc(Fact *f) {
+    Py_XDECREF(f->python);
+    Py_XDECREF(f->name);
+    PyObject_Free(f);
+}
+
+static PyObject *fact_getattr(PyObject *f, PyObject *name) { return PyObject_GetAttr(((Fact *)f)->python, name); }
+
+static PyTypeObject Fact_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Fact",
+    .tp_basicsize = sizeof(Fact),
+    .tp_dealloc = (destructor)fact_dealloc,
+    .tp_getattro = fact_getattr,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_descr_get = fact_get,
+    .tp_descr_set = fact_set,
+};
+
+/* fact(property, name) */
+static PyObject *make_fact(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *python, *name;
+    if (!PyArg_ParseTuple(args, "OU", &python, &name))
+        return NULL;
+    Fact *f = PyObject_New(Fact, &Fact_Type);
+    if (f == NULL)
+        return NULL;
+    Py_INCREF(python);
+    Py_INCREF(name);
+    f->python = python, f->name = name;
+    return (PyObject *)f;
+}
+
+/* ------------------------------------------------------------------ installing */
+static Py_ssize_t slot_of(PyObject *type, const char *name) {
+    PyObject *member = PyObject_GetAttrString(type, name);
+    Py_ssize_t at = -1;
+    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type))
+        at = ((PyMemberDescrObject *)member)->d_member->offset;
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_XDECREF(member);
+    return at;
+}
+
+/* setup(handle, host, state, entry, numbers, plain, wrapped, object_dtype, entries, large): what is shared. */
+static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *handle, *host, *entry;
+    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!n", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
+                          &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
+                          &large))
+        return NULL;
+    host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root"), calls_at = slot_of(entry, "calls");
+    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
+    if (PyErr_Occurred())
+        return NULL;
+    Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
+    zero = PyLong_FromLong(0);
+    word_out = PyUnicode_InternFromString("out"), word_device = PyUnicode_InternFromString("device");
+    word_call = PyUnicode_InternFromString("__call__");
+    Py_RETURN_NONE;
+}
+
+static PyObject *entry_named(PyObject *calls, const char *format, const char *name) {
+    PyObject *key = PyUnicode_FromFormat(format, name), *entry = key != NULL ? PyDict_GetItemWithError(calls, key) : NULL;
+    if (entry == NULL && key != NULL && !PyErr_Occurred())
+        PyErr_SetObject(PyExc_KeyError, key);
+    Py_XDECREF(key);
+    Py_XINCREF(entry);
+    return entry;
+}
+
+static PyObject *method_named(const char *format, const char *name) {
+    PyObject *key = PyUnicode_FromFormat(format, name);
+    PyObject *found = key != NULL ? PyObject_GetAttr((PyObject *)Handle, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
+/* install(calls): put the slots above into the type of handles, over those that call its Python methods.
+
+   calls: the entries that count operators, by the method's name. Setting a method later gives its slot back to Python. */
+static PyObject *install(PyObject *Py_UNUSED(module), PyObject *calls) {
+    PyNumberMethods *number = Handle->tp_as_number;
+    for (int i = 0; i < OPERATORS; i++) {
+        Operator *o = &operators[i];
+        if (i < UNARIES && (o->entry = entry_named(calls, "__%s__", o->name)) == NULL)
+            return NULL;
+        if (i < BINARIES && ((o->reflected_entry = entry_named(calls, "__r%s__", o->name)) == NULL ||
+                             (o->forward = method_named("__%s__", o->name)) == NULL ||
+                             (o->reflected = method_named("__r%s__", o->name)) == NULL))
+            return NULL;
+        void **slot = (void **)((char *)number + o->at);
+        o->python = *slot;
+        if (o->python != NULL) /* a NumPy without matmul in place */
+            *slot = o->ours;
+    }
+    for (int i = 0; i < 6; i++)
+        if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL)
+            return NULL;
+    PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
+    python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
+    if (python_getitem == NULL || python_array_ufunc == NULL)
+        return NULL;
+    PyObject *getitem = new_short(python_getitem, getitem_call), *array_ufunc = new_short(python_array_ufunc, ufunc_call);
+    if (getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString((PyObject *)Handle, "__getitem__", getitem) < 0 ||
+        PyObject_SetAttrString((PyObject *)Handle, "__array_ufunc__", array_ufunc) < 0)
+        return NULL;
+    Py_DECREF(getitem);
+    Py_DECREF(array_ufunc);
+    Py_DECREF(python_array_ufunc);
+    python_compare = Handle->tp_richcompare, Handle->tp_richcompare = compare;
+    python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
+    python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
+    Handle->tp_as_sequence->sq_length = length;
+    Handle->tp_as_mapping->mp_subscript = subscript;
+    python_bool = number->nb_bool, number->nb_bool = truth;
+    python_int = number->nb_int, number->nb_int = as_int;
+    python_float = number->nb_float, number->nb_float = as_float;
+    python_index = number->nb_index, number->nb_index = as_index;
+    PyType_Modified(Handle);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"setup", setup, METH_VARARGS, NULL},
+    {"short", make_short, METH_VARARGS, NULL},
+    {"fact", make_fact, METH_VARARGS, NULL},
+    {"install", install, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "minnp.core._quick", NULL, -1, functions};
+
+PyMODINIT_FUNC PyInit__quick(void) {
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_ImportError, "minnp.core._quick relies on the interpreter lock");
+    return NULL;
+#else
+    if (PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
+        return NULL;
+    return PyModule_Create(&module);
+#endif
+}

@@ -1,0 +1,173 @@
+"""The short ways in C give what the Python ones give: values, types, views, identities, exceptions, counts."""
+
+import contextlib
+import inspect
+import operator
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp.core import compiled
+
+PROGRAM = """
+import sys, warnings
+import numpy as onp
+import minnp, minnp.numpy as np
+from minnp.core import compiled
+warnings.simplefilter("ignore")
+
+def told(x):
+    if isinstance(x, (tuple, list)):
+        return type(x).__name__, [told(e) for e in x]
+    return type(x).__name__, getattr(x, "dtype", None), getattr(x, "shape", None), repr(x)
+
+x, y, m = np.arange(6.0) + 1, np.arange(6) + 2, np.arange(12.0).reshape(3, 4)
+c, o, f = np.array([1 + 2j, 3.0]), np.array([1, "a", None], dtype=object), np.array([1, 2], dtype="f2")
+h, s = onp.arange(6.0), onp.float32(2.5)
+env = dict(np=np, onp=onp, x=x, y=y, m=m, c=c, o=o, f=f, h=h, s=s, e=np.zeros((0, 3)), z=np.array(3.0),
+          i=np.array([2, 0]))
+operands = ["x", "y", "m", "c", "f", "h", "s", "2", "2.5", "True", "3j", "z", "e", "None", "'a'", "[1] * 6", "i"]
+cases = [f"{a} {op} {b}" for op in "+ - * / // % ** @ & | ^ << >> < <= == != > >=".split()
+         for a in operands for b in operands if {a, b} & {"x", "y", "m", "c", "f", "z", "e", "i"}]
+cases += [f"{op}{a}" for op in "-+~" for a in "xymcfzei"] + [f"abs({a})" for a in "xymcfzeio"]
+indices = ["0", "-1", "7", "1:4", "::-1", "None", "...", "()", "i", "(i, i)", "(0, i)", "(slice(None), 0)",
+          "x > 2", "m > 3", "True",
+           "[0, 1]", "(1, None)", "y[0]", "z", "'a'", "1.5", "(0, 1)", "(..., 1)", "onp.int64(1)", "onp.arange(2)"]
+cases += [f"{a}[{i}]" for a in "xmcoze" for i in indices]
+cases += [f"np.{f}({a})" for f in ["exp", "sqrt", "sum", "max", "argsort", "sort", "ravel", "asarray", "array",
+          "copy", "squeeze",
+          "transpose", "cumsum", "unique", "zeros_like", "nonzero", "modf", "atleast_2d", "isnan", "mean"]
+          for a in ["x", "y", "m", "c", "f", "h", "s", "2.5", "z", "e", "[1, x[0]]", "[[1, 2], [3, 4]]", "(x, x)",
+          "o", "None"]]
+cases += [f"{a}.{m}" for a in "xymcze" for m in ["shape", "dtype", "size", "ndim", "T", "nbytes", "sum()",
+          "sum(axis=0)", "copy()", "tolist()",
+          "max()", "reshape(-1)", "ravel()", "astype('f4')", "argmax(axis=0)", "nonzero()", "item(0)", "mean()",
+          "flatten()", "dot(2)"]]
+cases += ["np.add(x, y, out=x)", "np.add(x, y, out=(x,))", "np.sum(m, axis=0, out=x[:4])", "np.where(x > 2, x, y)",
+          "np.clip(x, 2, y)",
+          "np.sum(m, where=m > 2)", "np.add.reduce(m)", "np.add.at(x, i, 1)", "np.dot(m, x[:4])",
+          "np.concatenate([x, [1], y])",
+          "np.stack([x, y], axis=1)", "np.split(x, 2)", "np.zeros(3, dtype=object)",
+          "np.array([x, y], dtype=object)", "np.full(2, x[0])",
+          "bool(z)", "bool(x)", "int(z)", "float(z)", "len(x)", "len(z)", "list(m)", "complex(z)",
+          "[1, 2, 3][i[0]]", "x.shape.count(6)",
+          "setattr(m, 'shape', (4, 3))", "m", "setattr(m, 'shape', (5, 3))", "np.einsum('i,i', x, x)", "h * x",
+          "s * x", "onp.add(h, x)",
+          "onp.add(h, x, out=h)", "divmod(x, 2)", "pow(x, 2)", "x.sort()", "x", "x.fill(3)", "x", "x.nope",
+          "np.exp()", "np.exp(1, 2, 3)"]
+writes = [f"{a}[{i}] = {v}" for a in "xmo" for i in indices for v in ["1.5", "x[0]", "z", "h[:1]", "[1]", "x[:0]",
+          "None", "'a'"]]
+writes += [f"x {op}= {v}" for op in "+ - * / // % ** & << @".split() for v in ["2", "x", "y", "c", "h", "s",
+          "None", "z"]]
+for case in cases:
+    try:
+        print(case, "->", told(eval(case, env)))
+    except Exception as error:
+        print(case, "->", type(error).__name__, error)
+for case in writes:
+    here = {**env, "x": x.copy(), "m": m.copy(), "o": o.copy()}
+    view, alias = here["x"][1:3], here["x"]
+    try:
+        exec(case, here)
+    except Exception as error:
+        print(case, "->", type(error).__name__, error)
+    print(case, "->", told([here["x"], here["m"], here["o"], view]), alias is here["x"], view.base is alias)
+counts = {r["function"]: r["calls"] for r in minnp.report()}
+print({k: counts[k] for k in ("exp", "add", "less", "negative", "ndarray.copy")})
+print("compiled", compiled._quick is not None, file=sys.stderr)
+"""
+
+
+def told(switch):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "MINNP_COMPILED": switch},
+    )
+    return done.stdout.splitlines(), done.stderr.split()
+
+
+built = pytest.mark.skipif(
+    compiled._quick is None, reason="minnp was installed without a compiler, or MINNP_COMPILED=0"
+)
+
+
+@built
+def test_calls_compiled_and_in_python_give_the_same():
+    (ours, yes), (python, no) = told("1"), told("0")
+    assert (yes, no) == (["compiled", "True"], ["compiled", "False"])
+    assert len(python) > 3000
+    assert [pair for pair in zip(ours, python, strict=True) if pair[0] != pair[1]] == []
+
+
+@built
+def test_the_interpreter_meets_the_compiled_slots():
+    assert type(vars(np.ndarray)["__getitem__"]).__module__ == "minnp.core._quick"
+    assert type(np.exp.__func__).__module__ == "minnp.core._quick"
+
+
+def test_functions_and_methods_show_what_they_are():
+    assert np.exp.__name__ == "exp" and np.exp.nin == 1 and "exponential" in np.exp.__doc__
+    assert inspect.signature(np.sum) == inspect.signature(onp.sum)
+    assert pickle.loads(pickle.dumps(np.sum))([1, 2]) == 3
+    assert np.ndarray.sum(np.ones(3)) == 3 and np.ones(3).sum.__name__ == "sum"
+    assert isinstance(vars(np.ndarray)["T"].__get__(None, np.ndarray), property)
+
+
+def test_a_method_set_later_is_the_one_that_is_called(monkeypatch):
+    x = np.ones(2)
+    monkeypatch.setattr(np.ndarray, "__neg__", lambda self: "mine")
+    assert -x == "mine"
+
+
+def test_what_watches_still_sees_every_call():
+    x = np.array([1.0, 2.0])
+    grad = minnp.grad(lambda v: (v[1:] * onp.float64(2) + np.exp(v) + (2.0 * v) ** 2 / v).sum())
+    assert onp.allclose(grad(x), onp.array([0, 4]) + onp.exp(x) + 4)
+    keep = np.ones(3)
+
+    def writes(v):
+        nonlocal keep
+        y = v * keep
+        keep += 1  # after it was saved
+        keep[0] = 5
+        keep.fill(7)
+        np.add(keep, 1, out=keep)
+        return y.sum()
+
+    assert minnp.grad(writes)(np.ones(3)).tolist() == [1, 1, 1] and keep.tolist() == [8, 8, 8]
+    assert minnp.jit(lambda v: v + 1 + v[0])(x).tolist() == [3, 4]
+
+
+def test_no_references_are_lost_or_kept():
+    x, y, index = np.ones(4), onp.float64(2), np.array([0, 1])
+
+    def round_():
+        a = (x + x) * 2.0 - y
+        a[index] = a[1:3]
+        a += x
+        for f in (operator.add, np.maximum):
+            f(a, 1.5)
+        list(a)
+        np.sum([a, a], axis=0, out=a)
+        a.reshape(2, 2).T.sum(axis=0)
+        y * a
+        with contextlib.suppress(IndexError):
+            a[9]
+        a == "text"
+        return a.shape, len(a), float(a[0])
+
+    watched = [x, y, index, onp.asarray(x), np.exp, 1.5, None]
+    round_()
+    before = [sys.getrefcount(w) for w in watched[:-2]]
+    for _ in range(200):
+        round_()
+    assert [sys.getrefcount(w) for w in watched[:-2]] == before
