@@ -4,7 +4,8 @@
 
 A program keeps a few variables, each held twice, by NumPy and by us. Every step is one call on some of them. Its result
 (value, dtype, shape, strides), or the type of what it raises, must agree; then so must every variable, for some are
-views of others.
+views of others. Where another backend computes (MINNP_BACKEND=torch) values agree within a few units in the last place,
+and then go on from NumPy's, for what a program makes of a rounding is not the backend's doing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
+from tests.agreement import exact
+from tests.agreement import same as agree
 
 PROGRAMS, STEPS, BLOCK = int(os.environ.get("MINNP_FUZZ", "2000")), 12, 100
 DTYPES = ("?", "i1", "u1", "i4", "u4", "i8", "f2", "f4", "f8", "c8", "c16")
@@ -176,16 +179,27 @@ def steps(a: onp.ndarray) -> list[int]:
     return [s for s, n in zip(a.strides, a.shape) if n > 1 and a.size]
 
 
+def close(ours: Any, theirs: Any) -> bool:
+    """Whether numbers agree as those of another backend may, which adds up numbers of this size in another order."""
+    if exact() or not isinstance(theirs, (onp.ndarray, onp.inexact)):
+        return False
+    scale = max([float(abs(x)) for x in onp.ravel(theirs) if onp.isfinite(x)], default=0.0)
+    return agree(ours, theirs, ulps=16, scale=scale)
+
+
 def same(ours: Any, theirs: Any, where: str) -> None:
     if isinstance(theirs, onp.ndarray):
         assert type(ours) is np.ndarray, f"{where}: {type(ours)} for an array"
         h = onp.asarray(ours)
         assert (h.dtype, h.shape, steps(h)) == (theirs.dtype, theirs.shape, steps(theirs)), where
         assert h.flags.writeable == theirs.flags.writeable, where
-        assert h.tobytes() == theirs.tobytes() or onp.array_equal(h, theirs, equal_nan=h.dtype.kind in "fc"), where
+        if h.tobytes() != theirs.tobytes():
+            assert onp.array_equal(h, theirs, equal_nan=h.dtype.kind in "fc") or close(h, theirs), where
+            if not exact() and h.flags.writeable:
+                h[...] = theirs
     else:
         assert type(ours) is type(theirs), f"{where}: {type(ours)} for {type(theirs)}"
-        assert repr(ours) == repr(theirs), where
+        assert repr(ours) == repr(theirs) or close(ours, theirs), where
 
 
 def run(seed: int) -> None:

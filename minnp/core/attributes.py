@@ -16,7 +16,7 @@ from .host import owned
 from .interop import array_function, array_ufunc
 from .primitive import TABLE
 from .quick import seen
-from .state import state
+from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete
 from .writing import write
 
@@ -237,11 +237,16 @@ class FlatIterator(metaclass=_FlatType):
 
     def __getitem__(self, index: Any) -> Any:
         flat, i = self._host(), unwrap(index, [])
-        return wrap(flat[i]) if flat is not None and not state.busy else self.base.reshape(-1)[index]
+        return (
+            wrap(flat[i])
+            if flat is not None and not (state.busy and capture.get() is not None)
+            else self.base.reshape(-1)[index]
+        )
 
     def __setitem__(self, index: Any, value: Any) -> None:
         flat, i, v = self._host(), unwrap(index, []), unwrap(value, [])
-        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not state.busy:
+        watched = state.busy and capture.get() is not None
+        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not watched:
             public.release(read(self.base))
             flat[i] = v
             return

@@ -28,7 +28,21 @@ _OPERATORS = {"and": operator.and_, "or": operator.or_, "divmod": divmod, "abs":
 
 def _row(name: str) -> Callable:
     """A definition that is the row itself, looked up when first used (rows are defined after this module)."""
-    return lambda *args: TABLE[name](*args)
+    return _power if name == "power" else lambda *args: TABLE[name](*args)
+
+
+SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
+LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float32  # promotion by value: NumPy 1
+
+
+def _power(a: Any, b: Any) -> Any:
+    """a ** b, with NumPy's short cuts where they decide the dtype: the square of a boolean is an int8, its power an
+    int64; in NumPy 1 the square root of one number stays a float32, which its power does not."""
+    kind = a.dtype.kind if isinstance(a, ndarray) and type(b) in (int, float) else ""
+    if kind == "b" or (LEGACY and kind and not a.ndim):
+        name = SHORT.get(b) if kind in "fc" or b == 2 else None
+        return TABLE[name or "power"](*((a,) if name else (a, b)))
+    return TABLE["power"](a, b)
 
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:

@@ -118,8 +118,9 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 
 
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
-    """Whether the policy has nothing to say of a call on untraced host values."""
-    return policy.current().plain or e.host in policy.MAKERS or any(map(foreign.overrides, values))
+    """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
+    moves = e.host in policy.MAKERS or e.writes
+    return moves or policy.current().plain or any(map(foreign.overrides, values))
 
 
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
@@ -172,6 +173,10 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
+    if out is not None and e.nin is not None:
+        check_casts(e.host, values[: e.nin], out, kwargs)
+    if type(out) is ndarray and kwargs.get("dtype") is None and last_of(e.name) in TYPED_BY_OUT:
+        kwargs = {**kwargs, "dtype": onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))}
     definition = e.definition
     if definition is None:
         definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
@@ -198,12 +203,22 @@ _OUT_PLACES: dict[str, tuple[int, tuple]] = {
     "accumulate": (3, ()),
     "reduceat": (4, ()),
 }
+# What NumPy computes in the common dtype of its argument and `out`; what it casts to `out` in any case; what, besides
+# ufuncs, it broadcasts to `out`.
+TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
+CAST_TO_OUT = TYPED_BY_OUT | {"mean", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
+BROADCAST_TO_OUT = {"clip", "round", "around"}
+
+
+def last_of(name: str) -> str:
+    """The function's own name in that of a method: "sum" in "ndarray.sum", "reduce" in "add.reduce"."""
+    return name.rpartition(".")[2]
 
 
 @functools.cache
 def out_place(name: str) -> tuple[int, tuple]:
     """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
-    last = name.removeprefix("ndarray.").rpartition(".")[2]
+    last = last_of(name)
     if last in _OUT_PLACES:
         return _OUT_PLACES[last]
     try:
@@ -222,6 +237,25 @@ def late_definition(host: Callable) -> Callable | None:
     return DEFINITIONS.get(host)
 
 
+def check_casts(ufunc: onp.ufunc, values: list, out: Any, kwargs: dict) -> None:
+    """Raise NumPy's exception where a ufunc's results cannot be cast to `out`: NumPy looks at dtypes before shapes."""
+    if (ufunc.signature and ufunc is not onp.matmul) or any(isinstance(v, (list, tuple)) for v in values):
+        return
+    shape = (0, 0) if ufunc.signature else (0,)
+    empty = lambda v: onp.empty(shape, v.dtype) if getattr(v, "ndim", 0) else plain_number(v)
+    outs = tuple([None if o is None else onp.empty(shape, o.dtype) for o in (out if type(out) is tuple else (out,))])
+    for like, o in zip(outs, out if type(out) is tuple else (out,)):
+        if isinstance(memory := getattr(o, "_host", o), Host) and not memory.flags.writeable:
+            like.flags.writeable = False
+    with onp.errstate(all="ignore"):
+        ufunc(*map(empty, values), out=outs, **{k: kwargs[k] for k in ("dtype", "casting") if k in kwargs})
+
+
+def plain_number(v: Any) -> Any:
+    """A number as NumPy's promotion should see it: NumPy 1 looks at the value, where it is known."""
+    return onp.zeros((), v.dtype) if isinstance(v, Value) else v
+
+
 def write_out(name: str, out: Any, result: Any) -> Any:
     """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it."""
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
@@ -236,19 +270,20 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             raise errors.TracedValueError(
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced result; pass an array made by minnp.numpy"
             )
-        shape = onp.broadcast_shapes(o.shape, r.shape)
-        if shape != o.shape:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
-            )
-        if not onp.can_cast(r.dtype, o.dtype, "same_kind"):
-            ufunc = getattr(onp, name, None)
+        ufunc = getattr(onp, name, None)
+        if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, "same_kind"):
             if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
                 ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'"
             )
-        write(o, ..., r)
+        broadcasts = isinstance(ufunc, onp.ufunc) or last_of(name) in BROADCAST_TO_OUT
+        shape = onp.broadcast_shapes(o.shape, r.shape) if broadcasts else r.shape
+        if shape != o.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
+            )
+        write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype))
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
 PLACES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
+COMPILED: weakref.WeakSet = weakref.WeakSet()  # graphs of backends: their `home`, `rows` ({name: how many}), `calls`
 FIELDS = ("function", "backend", "calls", "seconds", "bytes", "moved", "why", "where")
 
 
@@ -88,6 +90,11 @@ def report(reset: bool = False) -> Report:
         for row, (_, calls) in backend.slots.items():
             if calls:
                 rows.append(dict(zip(FIELDS, (row.name, backend.name, calls, 0.0, 0, 0, "", ""), strict=True)))
+    ran: dict[tuple[str, str], int] = {}
+    for graph in COMPILED:
+        for name, n in graph.rows.items() if graph.calls else ():
+            ran[name, graph.home.name] = ran.get((name, graph.home.name), 0) + n * graph.calls
+    rows += [dict(zip(FIELDS, (*key, n, 0.0, 0, 0, "", ""), strict=True)) for key, n in ran.items()]
     counted: dict[str, int] = {}
     for source in (*TABLE.values(), *HOST_CALLS.values()):
         if source.calls:
@@ -105,7 +112,7 @@ def reset_report() -> None:
     for backend in PLACES:
         for slot in backend.slots.values():
             slot[1] = 0
-    for source in (*TABLE.values(), *HOST_CALLS.values()):
+    for source in (*TABLE.values(), *HOST_CALLS.values(), *COMPILED):
         source.calls = 0
 
 

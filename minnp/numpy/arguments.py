@@ -9,6 +9,7 @@ import numpy as onp
 
 from ..core.array import concretize, handle, ndarray, read, stack_nested
 from ..core.primitive import Primitive
+from ..core.state import capture
 from ..core.trace import Constant
 from ..core.value import Host
 
@@ -32,6 +33,11 @@ def as_array(x: Any) -> ndarray:
 def operand(x: Any) -> Any:
     """An operand of an elementwise row: Python numbers stay what they are, so that they do not decide the dtype."""
     return x if isinstance(x, (ndarray, int, float, complex)) else as_array(x)
+
+
+def on_host(*arrays: ndarray) -> bool:
+    """Whether NumPy's own function may run where a row has no kernel for it: nothing is traced, nothing on a place."""
+    return capture.get() is None and all(type(read(a)) is Host for a in arrays)
 
 
 def holds_handle(x: Any) -> bool:

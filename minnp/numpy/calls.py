@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
+from ..core.array import ndarray, read, wrap
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.primitive import TABLE, Primitive
 from ..core.ufunc import UFUNC_DEFINITIONS
 from ..core.writing import write
 from . import ufuncs
-from .arguments import NOT_GIVEN, as_array, number, operand, option, plain, spelled
-from .facts import NUMPY_2
+from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
+from .facts import NUMPY_2, axis_of
 from .ufuncs import absolute, equal, where
 
 
@@ -31,8 +31,15 @@ def called(row: Primitive, kernel: onp.ufunc) -> Callable:
         if where is not True:
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
             inside = row.samples()[0][0]
+            kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in operands]
+            dtypes = kernel.resolve_dtypes(
+                (*kinds, *(None,) * kernel.nout)
+            )  # for a number, the loop's: it decides none
             operands = [
-                ufuncs.where(where, a, onp.asarray(s).flat[0].astype(_dtype(a))) for a, s in zip(operands, inside)
+                ufuncs.where(where, as_array(onp.asarray(a, d)), onp.asarray(s).flat[0].astype(d))
+                if isinstance(k, type)
+                else ufuncs.where(where, a, onp.asarray(s).flat[0].astype(k))
+                for a, s, k, d in zip(operands, inside, kinds, dtypes)
             ]
         return row(*operands)
 
@@ -78,6 +85,8 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
     if same is not None:
         options |= {"dtype": dtype} if dtype is not None else {}
         return DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options)
+    if on_host(a):
+        return wrap(getattr(onp, call.__name__).reduce(read(a), axis, dtype, keepdims=keepdims, **options))
     axes = axis if isinstance(axis, tuple) else range(a.ndim) if axis is None else (axis,)
     start = option(options.get("initial"), None)
     for d in sorted((d % a.ndim for d in axes), reverse=True):
@@ -91,10 +100,14 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
 
 def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any:
     a = as_array(a)
+    if not a.ndim:
+        raise TypeError("cannot accumulate on a scalar")
     same = SCANS.get(call.__name__)
     if same is not None:
         return DEFINITIONS[same](a, axis=axis, dtype=dtype)
-    axis = axis % a.ndim
+    if on_host(a) or not a.size:
+        return wrap(getattr(onp, call.__name__).accumulate(plain(a), axis, dtype))
+    axis = axis_of(axis, a.ndim)
     total, parts = None, []
     for i in range(a.shape[axis]):
         part = a[(slice(None),) * axis + (i,)]
@@ -105,6 +118,8 @@ def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any
 
 def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     a, indices = as_array(a), plain(indices)
+    if on_host(a):
+        return wrap(getattr(onp, call.__name__).reduceat(read(a), indices, axis, dtype))
     axis, parts = axis % a.ndim, []
     stops = [*indices[1:], a.shape[axis]]
     for start, stop in zip(indices, stops):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray, read, wrap
 from ..core.dispatch import defines
 from ..core.primitive import Meta, primitive
-from .arguments import as_array
+from .arguments import as_array, on_host
 from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
 from .shaping import astype, broadcast_to, flip, reshape, swapaxes, transpose
-from .ufuncs import conjugate
+from .ufuncs import conjugate, multiply
 
 
 # ------------------------------------------------------------------ matmul
@@ -203,16 +204,24 @@ def _matmul(a: Any, b: Any, axes: Any = None, axis: Any = None, **options: Any) 
 def _dot(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
     if not a.ndim or not b.ndim:
-        return a * b
+        return _scaled(onp.dot, a, b)
     if b.ndim <= 2:
         return matmul(a, b)
     return tensordot(a, b, axes=((-1,), (-2,)))
 
 
+def _scaled(product: Callable, a: ndarray, b: ndarray) -> Any:
+    """a * b of an array and a number, in the common dtype of the two, whatever the number's value."""
+    if on_host(a, b):
+        return wrap(product(read(a), read(b)))
+    dtype = onp.promote_types(a.dtype, b.dtype)
+    return multiply(*[x if x.dtype == dtype else astype(x, dtype=dtype) for x in (a, b)])
+
+
 @defines(onp.inner)
 def _inner(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
-    return a * b if not a.ndim or not b.ndim else tensordot(a, b, axes=((-1,), (-1,)))
+    return _scaled(onp.inner, a, b) if not a.ndim or not b.ndim else tensordot(a, b, axes=((-1,), (-1,)))
 
 
 @defines(onp.vdot)

@@ -141,6 +141,8 @@ defines(onp.cumprod)(spelled(cumprod, "a | axis dtype"))
 @defines(onp.diff)
 def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
     a = as_array(a)
+    if not a.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
     axis = axis_of(axis, a.ndim)
     ends = []
     for end in (prepend, append):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
@@ -88,15 +89,32 @@ isclose, allclose, array_equal = constants("isclose allclose array_equal", sprea
 
 
 # ------------------------------------------------------------------ definitions
-defines(onp.searchsorted)(spelled(searchsorted, "a v | side sorter"))
 defines(onp.digitize)(spelled(digitize, "x bins | right"))
 defines(onp.nonzero)(spelled(nonzero, "a |"))
 defines(onp.flatnonzero)(spelled(flatnonzero, "a |"))
 defines(onp.argwhere)(spelled(argwhere, "a |"))
 defines(onp.isclose)(spelled(isclose, "a b | rtol atol equal_nan"))
-defines(onp.allclose)(spelled(allclose, "a b | rtol atol equal_nan"))
-defines(onp.array_equal)(spelled(array_equal, "a1 a2 | equal_nan"))
 defines(onp.isin)(spelled(isin, "element test_elements | assume_unique invert kind"))
+
+
+def _answer(row: Primitive, signature: str) -> Callable:
+    """The definition of a row whose result is Python's bool where NumPy's would be."""
+    spelling = spelled(row, signature)
+
+    def definition(*args: Any, **kwargs: Any) -> Any:
+        y = spelling(*args, **kwargs)
+        return bool(y) if type(y) is onp.bool_ else y
+
+    return definition
+
+
+defines(onp.allclose)(_answer(allclose, "a b | rtol atol equal_nan"))
+defines(onp.array_equal)(_answer(array_equal, "a1 a2 | equal_nan"))
+
+
+@defines(onp.searchsorted)
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    return searchsorted(as_array(a), as_array(v), side=side, sorter=plain(sorter))
 
 
 @defines(onp.sort)

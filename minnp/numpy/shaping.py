@@ -13,7 +13,7 @@ import numpy as onp
 
 from ..core.array import ndarray, read
 from ..core.dispatch import defines
-from ..core.primitive import Joint, Meta, per_input, primitive
+from ..core.primitive import TABLE, Joint, Meta, per_input, primitive
 from ..core.value import concrete, overlapping
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
@@ -314,7 +314,8 @@ def _ravel(a: Any, order: str = "C") -> Any:
     if order == "K":
         steps = a.strides
         a = transpose(a, axes=tuple(sorted(range(a.ndim), key=lambda i: -abs(steps[i]))))
-    return reshape(a, shape=(a.size,), order="C" if order == "K" else _memory_order(a, order))
+    y = reshape(a, shape=(a.size,), order="C" if order == "K" else _memory_order(a, order))
+    return y if y.size < 2 or y.strides == (y.itemsize,) else TABLE["copy"](y)
 
 
 @defines(onp.roll)

@@ -26,7 +26,7 @@ SYNCHRONOUS = "MINNP_SYNCHRONOUS"  # set in the environment: wait for the device
 # their results are partly free (the order inside partitions, the phases of eigenvectors) and a program may rely on them
 NUMPYS_OWN = str.split(
     "write_view copy partition argpartition linalg.svd linalg.eigh linalg.eig linalg.qr linalg.lstsq linalg.eigvals "
-    "npx.quantize npx.dequantize"  # one pass over the memory
+    "astype npx.quantize npx.dequantize"  # one pass over the memory; what becomes of -1.5 as a uint8 is the compiler's
 )
 
 
@@ -38,13 +38,13 @@ class TorchBackend(Backend):
     def __init__(self, device: Any = None) -> None:
         import torch
 
-        from . import dtypes, kernels, packed, registry
+        from . import dtypes, kernels, layout, packed, registry
 
         version = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
         if version < MINIMUM:
             raise ImportError(f"the torch backend needs torch 2.4 or newer, and this is {torch.__version__}")
         self.torch, self._dtypes, self._table = torch, dtypes, kernels.KERNELS
-        self._packed = packed.HOST
+        self._packed, self._layout = packed.HOST, layout.layout
         self._verified = registry.VERIFIED
         self.shares_host = device is None
         self.where = torch.device(device or "cpu")
@@ -76,7 +76,7 @@ class TorchBackend(Backend):
         if found is None or name not in self._verified:
             return None
         if self.shares_host:
-            return self._packed.get(name) or self._dtypes.over_host(found)
+            return self._packed.get(name) or self._dtypes.over_host(found, self._layout(name))
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
     def on_tensors(self, row: Any) -> Callable | None:
@@ -84,7 +84,7 @@ class TorchBackend(Backend):
         if callable(row.kernels.get(self.name)):
             return None
         name = row.kernels.get(self.name, row.name)
-        if not self.shares_host or (name in NUMPYS_OWN and name not in ("write_view", "copy")):
+        if not self.shares_host or (name in NUMPYS_OWN and name not in ("write_view", "copy", "astype")):
             return None if self.shares_host else self.kernel(row)
         known = TABLE.get(row.name) is row or row.name.startswith("npx.")
         return self._table.get(name) if known and name in self._verified else None

@@ -147,17 +147,20 @@ def borrowed(v: Any) -> Any:
     return torch.from_numpy(v.view(TO_NUMPY[TO_TORCH[v.dtype]]) if v.dtype.char in "qQ" else v)
 
 
-def over_host(kernel: Any) -> Any:
-    """A kernel that takes and returns NumPy arrays."""
+def over_host(kernel: Any, layout: Any = None) -> Any:
+    """A kernel that takes and returns NumPy arrays. layout: see layout.py."""
 
     def call(*values: Any, **params: Any) -> Any:
         data = [borrowed(v) for v in values]
         if not any(type(v) is Tensor for v in data):  # numbers only
             data[0] = from_host(onp.asarray(values[0]), CPU)
         out = kernel(*data, **params)
-        if isinstance(out, (tuple, list)):
-            return tuple([y if y is None else returned(y, data) for y in out])
-        return returned(out, data)
+        several = isinstance(out, (tuple, list))
+        results = [y if y is None else returned(y, data) for y in (out if several else (out,))]
+        if layout is not None and any(type(v) is onp.ndarray and not v.flags.c_contiguous for v in values):
+            arrays = [v for v in values if type(v) is onp.ndarray]
+            results = [layout(y, arrays, params) if type(y) is onp.ndarray else y for y in results]
+        return tuple(results) if several else results[0]
 
     return call
 
@@ -167,7 +170,15 @@ def returned(y: Tensor, arguments: Any = ()) -> Any:
     immutable: it may return its argument, or look at it. Here the memory is the user's, who may write to it.)"""
     if not y.ndim:
         return y.numpy()[()]
-    return (y.clone() if y._is_view() or any(y is a for a in arguments) else y).numpy()
+    return (y.clone() if shows(y, arguments) else y).numpy()
+
+
+def shows(y: Tensor, arguments: Any) -> bool:
+    """Whether a result is one of the arguments, or looks at the memory of one."""
+    if not y._is_view():
+        return any(y is a for a in arguments)
+    memory = y.untyped_storage().data_ptr()
+    return any(type(a) is Tensor and a.untyped_storage().data_ptr() == memory for a in arguments)
 
 
 def stand_in(v: Any) -> Any:

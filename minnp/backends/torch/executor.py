@@ -40,6 +40,7 @@ class TorchExecutor:
     home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
     run     the generated function of tensors, once there is one; `source` is its Python
     pure    whether it calls nothing but torch: no dispatcher, no guard
+    rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
     """
 
     __code__, nodes = None, {}
@@ -48,14 +49,20 @@ class TorchExecutor:
         self.graph, self.constants, self.home = graph, constants, home
         self.run: Callable | None = None
         self.source, self.pure = "", True
+        self.rows: dict[str, int] = {}
+        self.calls = 0
+        report.COMPILED.add(self)
         self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
 
     def __call__(self, *values: Any) -> tuple:
         data = [self.tensor(v) for v in values] + [self.tensor(self._constant(n)) for n in self._read]
         if self.run is None:
-            return tuple([self.value(v) for v in self._compile(data)])
+            out = self._compile(data)
+            self.calls += 1
+            return tuple([self.value(v) for v in out])
         try:
             out = self.run(*data)
+            self.calls += 1
         except REFUSALS:
             out = self._walk(data, self.dispatched)
         return tuple([self.value(v) for v in out])
@@ -147,6 +154,8 @@ class TorchExecutor:
             return self.dispatched(node, args, kwargs)
 
         out = self._walk(data, choose)
+        for node in chosen:
+            self.rows[node.target.name] = self.rows.get(node.target.name, 0) + 1
         self._write(chosen, donated(self.graph, results))
         return out
 

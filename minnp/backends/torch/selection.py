@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
 
-from .dtypes import SIGNED, cast, device_of, promote, refuse
+from .dtypes import SIGNED, cast, device_of, from_host, promote, refuse
 from .elementwise import UNSIGNED
 from .reductions import nonzero_mask, one_dim
 from .registry import kernel
@@ -70,7 +71,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
     dtype, device = promote(a, v), device_of((a, v))
     if dtype in UNSIGNED or getattr(a, "ndim", 1) != 1 or side not in ("left", "right"):
         refuse("searchsorted of these arguments")
-    order = None if sorter is None else cast(sorter, torch.int64, device)
+    order = None if sorter is None else from_host(onp.asarray(sorter, onp.int64), device)
     a, v = (_nan_last(cast(x, dtype, device)).contiguous() for x in (a, v))
     return torch.searchsorted(a, v, right=side == "right", sorter=order)
 
@@ -90,7 +91,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 @kernel("nonzero")
 def nonzero(x: Tensor) -> tuple:
-    return torch.nonzero(nonzero_mask(x), as_tuple=True) if x.ndim else refuse("nonzero of a 0-d array")
+    # the columns of one array, in which NumPy's lie too
+    return torch.nonzero(nonzero_mask(x)).contiguous().unbind(1) if x.ndim else refuse("nonzero of a 0-d array")
 
 
 @kernel("flatnonzero")

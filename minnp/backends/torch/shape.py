@@ -73,7 +73,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         return torch.roll(x, int(shift)) if not isinstance(shift, (tuple, list)) else refuse("several shifts, no axis")
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple([one_dim(a, x.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
     n = max(len(axes), len(shifts))
     if {len(axes), len(shifts)} - {1, n}:
