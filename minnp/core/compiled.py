@@ -15,6 +15,7 @@ import numpy as onp
 from . import array, public
 from .host import LARGE
 from .state import state
+from .value import NUMBERS
 
 _quick: types.ModuleType | None = None
 if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "no"):
@@ -58,6 +59,6 @@ def install() -> None:
 
 if _quick is not None:
     _quick.setup(
-        *(array.ndarray, onp.ndarray, state, public.Entry, public.NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
+        *(array.ndarray, onp.ndarray, state, public.Entry, NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
         *(public.ENTRIES, LARGE),
     )

@@ -78,7 +78,7 @@ def _seed(g: Any, meta: Any) -> Any:
 def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
     """Handles on the gradients, each with memory of its own; zeros like the argument where none flowed."""
     out, seen = [], {id(a) for a in map(_host_of, foreign) if a is not None} if foreign else set()
-    for g, x in zip(grads, starts, strict=True):
+    for g, x in zip(grads, starts):
         if g is None:
             g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
         if type(g) is Host:
@@ -100,12 +100,12 @@ def _host_of(x: Any) -> Any:
 class Run:
     """One run of a function under a new tape: the boxed arguments, then the function's result."""
 
+    __slots__ = ("out", "rebuilds", "starts", "trace", "values")
+
     def __init__(self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict) -> None:
         trace = self.trace = GradTrace()
-        boxed, starts, rebuilds = list(args), [], []
+        boxed, kwargs, starts, rebuilds = list(args), kwargs and dict(kwargs), [], []
         self.starts, self.rebuilds = starts, rebuilds
-        if kwargs:
-            kwargs = dict(kwargs)
         for k in argnums:
             where: Any = kwargs if type(k) is str else boxed
             try:
@@ -170,10 +170,8 @@ def _values(out: Any) -> list:
 
 
 def _ones(value: Any) -> Any:
-    if type(value) is onp.float32:
-        return ONE32
-    if type(value) is onp.float64:
-        return ONE64
+    if type(value) in ONE:
+        return ONE[type(value)]
     if type(concrete(value)) is Buffer:  # the cotangents live where the result does
         return bind(TABLE["ones_like"], (value,), {})
     if value.shape == ():
@@ -183,7 +181,7 @@ def _ones(value: Any) -> Any:
     return ones
 
 
-ONE32, ONE64 = onp.float32(1), onp.float64(1)
+ONE = {t: t(1) for t in (onp.float32, onp.float64)}
 
 
 def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool) -> tuple:

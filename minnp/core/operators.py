@@ -17,10 +17,10 @@ from .host import operation as large_operation
 from .host import run as run_host
 from .host.temporaries import binary as large_binary
 from .primitive import TABLE
-from .public import NUMBERS, PLAIN, Entry, invoke
+from .public import PLAIN, Entry, invoke
 from .short import on_value, on_values, on_view
 from .state import capture, state
-from .value import BINARY, COMPARISON, UNARY, Buffer, Host, Tracer, is_scalar
+from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Host, Tracer, is_scalar
 from .writing import release, write
 
 _OPERATORS = {"and": operator.and_, "or": operator.or_, "divmod": divmod, "abs": abs}
@@ -61,6 +61,9 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             a = self._host
             b = other._host
             if a is None or b is None:
+                t = self._value if a is None else other._value
+                if type(t) is Tracer:
+                    return t.trace.binary(TABLE[name], self, other)
                 return on_values(TABLE[name], self, other)
             if a.size < MEDIUM:
                 e.calls += 1

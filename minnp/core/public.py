@@ -32,7 +32,6 @@ from .writing import release, write
 PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
 PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
-NUMBERS = {int, float, complex, bool} | {t for t in PLAIN if isinstance(t, type) and issubclass(t, onp.number)}
 MISSING = object()
 
 

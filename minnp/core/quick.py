@@ -20,7 +20,6 @@ from .primitive import TABLE
 from .public import (
     ENTRIES,
     MISSING,
-    NUMBERS,
     OF_ARRAYS,
     OF_SHAPES,
     PLAIN,
@@ -33,7 +32,7 @@ from .public import (
 )
 from .short import on_value, quickly
 from .state import state
-from .value import Host
+from .value import NUMBERS, Host
 
 
 def held(x: list | tuple) -> Any:

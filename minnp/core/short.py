@@ -17,10 +17,10 @@ from .value import Buffer, Tracer
 def on_value(row: Primitive, a: ndarray) -> Any:
     """A row of one traced or placed handle: the short path of operators and ufuncs."""
     x = a._value
-    if a._root is not None or (type(x) is Tracer and not x.trace.alive):
-        x = read(a)
     if type(x) is Tracer:
-        return x.trace.unary(row, x)
+        return x.trace.unary(row, a)
+    if a._root is not None:
+        x = read(a)
     return _on_buffers(row, x) if type(x) is Buffer else wrap(bind(row, (x,), NO_PARAMS))
 
 
@@ -31,20 +31,19 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
         x = a._host
         if x is None:
             x = a._value
-            if a._root is not None or (type(x) is Tracer and not x.trace.alive):
+            if type(x) is Tracer:
+                return x.trace.binary(row, a, b)
+            if a._root is not None:
                 x = read(a)
     if type(b) is ndarray:
         y = b._host
         if y is None:
             y = b._value
-            if b._root is not None or (type(y) is Tracer and not y.trace.alive):
+            if type(y) is Tracer:
+                return y.trace.binary(row, a, b)
+            if b._root is not None:
                 y = read(b)
-    if type(x) is Tracer:
-        if type(y) is not Tracer or y.trace is x.trace:
-            return x.trace.binary(row, x, y)
-    elif type(y) is Tracer:
-        return y.trace.binary(row, x, y)
-    elif type(x) is Buffer or type(y) is Buffer:
+    if type(x) is Buffer or type(y) is Buffer:
         return _on_buffers(row, x, y)
     return wrap(bind(row, (x, y), NO_PARAMS))
 

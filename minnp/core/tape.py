@@ -28,7 +28,7 @@ from .dispatch import bind
 from .primitive import CONSTANT, NO_PARAMS, Joint, Meta, Primitive, primitive
 from .state import state
 from .trace import LEVELS, Trace
-from .value import Buffer, Host, Tracer, concrete, overlapping, owner
+from .value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, owner
 from .writing import WRITE_VIEW
 
 new = object.__new__
@@ -119,25 +119,26 @@ class GradTrace(Trace):
         t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, view
         return t
 
-    def unary(self, row: Primitive, x: Tracer) -> Any:
-        a = x.value
+    def unary(self, row: Primitive, h: ndarray) -> Any:
+        t = h._value
+        if h._root is not None or type(t) is not Tracer or t.trace is not self or not self.alive:
+            return super().unary(row, h)
+        a = t.value
         if type(a) is Tracer or type(a) is Buffer or state.busy or not row.direct:
-            return wrap(bind(row, (x,), NO_PARAMS))
+            return wrap(bind(row, (t,), NO_PARAMS))
         y = row.numpy(a)
         row.calls += 1
-        nodes, dtype = self.nodes, y.dtype
-        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (x.node,)):
+        nodes, dtype, p = self.nodes, y.dtype, (t.node,)
+        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, p):
             return wrap(y)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, y, len(nodes), None
         if a.size <= SMALL:
-            nodes.append((row, NO_PARAMS, (x.node,), (a,), y, y.shape, dtype))
+            nodes.append((row, NO_PARAMS, p, (a,), y, y.shape, dtype))
         else:
             saves = row.saves
             kept = (a,) if saves == "in" or saves == "both" else None
-            nodes.append(
-                (row, NO_PARAMS, (x.node,), kept, y if saves == "out" or saves == "both" else None, y.shape, dtype)
-            )
+            nodes.append((row, NO_PARAMS, p, kept, y if saves == "out" or saves == "both" else None, y.shape, dtype))
         h = new(ndarray)
         h._host = h._root = None
         h._value = t
@@ -145,20 +146,27 @@ class GradTrace(Trace):
 
     def binary(self, row: Primitive, a: Any, b: Any) -> Any:
         p = q = -1
-        x, y = a, b
-        if type(a) is Tracer:
-            x, p = a.value, a.node
-        if type(b) is Tracer:
-            y, q = b.value, b.node
+        if type(a) is ndarray:
+            x = a._host
+            if x is None and a._root is None and type(x := a._value) is Tracer and x.trace is self:
+                x, p = x.value, x.node
+        else:
+            x = a
+        if type(b) is ndarray:
+            y = b._host
+            if y is None and b._root is None and type(y := b._value) is Tracer and y.trace is self:
+                y, q = y.value, y.node
+        else:
+            y = b
+        # Views that were written, values of another trace or on a place, a capture, rows that are not this simple:
         if (
-            type(x) is Tracer
-            or type(y) is Tracer
-            or type(x) is Buffer
-            or type(y) is Buffer
-            or state.busy
+            state.busy
             or not row.elementwise
+            or not self.alive
+            or (type(x) is not Host and type(x) not in NUMBERS)
+            or (type(y) is not Host and type(y) not in NUMBERS)
         ):
-            return wrap(bind(row, (a, b), NO_PARAMS))
+            return super().binary(row, a, b)
         z = row.numpy(x, y)
         row.calls += 1
         nodes, dtype = self.nodes, z.dtype
@@ -246,24 +254,27 @@ class GradTrace(Trace):
         last = -1
         for n, g in seeds:
             grads[n] = g if grads[n] is None else grads[n] + g
-            last = max(n, last)
+            if n > last:
+                last = n
         for n in range(last, inputs - 1, -1):
             g = grads[n]
             if g is None:
                 continue
             grads[n] = None
             row, params, parents, arrays, y, shape, _ = nodes[n]
-            if row.direct and not params and shape is not None:
+            if not params and row.direct and shape is not None:
                 if arrays is None or y is None:
                     arrays, y = whole(nodes, n)
-                for p, rule in zip(parents, row.vjp):
+                rules, i = row.vjp, -1
+                for p in parents:
+                    i += 1
                     if p >= 0:
-                        gp = rule(g, y, *arrays)
-                        parent = nodes[p]
-                        if gp.shape != parent[5]:
-                            gp = unbroadcast(gp, parent[5])
-                        if gp.dtype is not parent[6] and gp.dtype != parent[6]:
-                            gp = restore(gp, parent[6], row, row.vjp.index(rule))
+                        gp = rules[i](g, y, *arrays)
+                        _, _, _, _, _, pshape, pdtype = nodes[p]
+                        if gp.shape != pshape:
+                            gp = unbroadcast(gp, pshape)
+                        if gp.dtype is not pdtype and gp.dtype != pdtype:
+                            gp = restore(gp, pdtype, row, i)
                         if grads[p] is None:
                             grads[p] = gp
                         else:

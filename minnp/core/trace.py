@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import wrap
+from .array import ndarray, read, wrap
 from .dispatch import bind
 from .primitive import NO_PARAMS, Primitive
 from .state import state
@@ -40,13 +40,14 @@ class Trace:
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         raise NotImplementedError
 
-    def unary(self, row: Primitive, x: Tracer) -> Any:
-        """The handle of row(x): what operators and ufuncs call, so that a trace may have a short path for it."""
-        return wrap(bind(row, (x,), NO_PARAMS))
+    def unary(self, row: Primitive, h: ndarray) -> Any:
+        """The handle of row(h): what operators and ufuncs call, so that a trace may have a short path for it."""
+        return wrap(bind(row, (read(h),), NO_PARAMS))
 
-    def binary(self, row: Primitive, x: Any, y: Any) -> Any:
-        """The handle of row(x, y), at least one of them a tracer of this trace and none of another."""
-        return wrap(bind(row, (x, y), NO_PARAMS))
+    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
+        """The handle of row(a, b), handles, arrays or numbers, of which one holds a tracer of this trace."""
+        values = [read(x) if type(x) is ndarray else x for x in (a, b)]
+        return wrap(bind(row, values, NO_PARAMS))
 
     def keep_busy(self) -> None:
         """A host array was written under this trace: until it ends, views must look at their root."""

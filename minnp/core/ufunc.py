@@ -14,11 +14,11 @@ from .host import MEDIUM
 from .host import binary as large_binary
 from .host import unary as large_unary
 from .primitive import TABLE
-from .public import MISSING, NUMBERS, Entry, entry, invoke
+from .public import MISSING, Entry, entry, invoke
 from .quick import finish, function, quick
 from .short import on_value, on_values
 from .state import state
-from .value import Buffer, Host
+from .value import NUMBERS, Buffer, Host, Tracer
 
 
 def _on_place(a: Any) -> bool:
@@ -59,7 +59,10 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
             return invoke(e, args if a is MISSING else (a, *args), kwargs)
         x = a._host
         if x is None:
-            return on_value(row, a) if row is not None else invoke(e, (a,), kwargs)
+            if row is None:
+                return invoke(e, (a,), kwargs)
+            t = a._value
+            return t.trace.unary(row, a) if type(t) is Tracer else on_value(row, a)
         e.calls += 1
         if x.size < MEDIUM or (out := large(x)) is NotImplemented:
             out = ufunc(x)

@@ -10,6 +10,8 @@ from . import report
 from .primitive import TABLE
 
 Host = onp.ndarray
+NUMBERS = {int, float, complex, bool}
+NUMBERS |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.number)}
 
 
 class Value:
