@@ -12,10 +12,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import minnp
 import minnp.numpy as np
 
 from .checks import number, one_of
 
+HOST = minnp.cpu()
 Config = dict[str, Any]
 
 
@@ -183,9 +185,17 @@ def settings_of(rule: Callable) -> list[str]:
 
 
 # ------------------------------------------------------------------ clipping
-def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], float]:
-    """(grads scaled so that their joint 2-norm is at most limit, the norm before): Pascanu et al. 2013, algorithm 1."""
-    norm = math.sqrt(sum(float(np.sum(g * g)) for g in grads.values()))
+def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]:
+    """(grads scaled so that their joint 2-norm is at most limit, the norm before): Pascanu et al. 2013, algorithm 1.
+
+    The norm is a float; of arrays on a device it is an array there, and nobody waits for it.
+    """
+    squares = [np.sum(g * g) for g in grads.values()]
+    if any(getattr(s, "context", HOST) != HOST for s in squares):
+        norm = np.sqrt(sum(squares))
+        scale = np.where(norm > limit, limit / norm, 1.0)
+        return {name: g * scale.astype(g.dtype) for name, g in grads.items()}, norm
+    norm = math.sqrt(sum(map(float, squares)))
     if not norm > limit:
         return grads, norm
     return {name: g * (limit / norm) for name, g in grads.items()}, norm

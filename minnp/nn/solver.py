@@ -25,7 +25,6 @@ from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_b
 from .io import DataBatch, each_batch
 from .training import measure
 
-HOST = minnp.cpu()
 MOST_WAITING = 200  # losses computed on a device before they are read, and looked at for being finite, unasked
 
 
@@ -194,7 +193,7 @@ class Solver:
         tree = self.model.tree()
         (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
         self._waiting.append((loss, self.step, self.epoch))
-        if len(self._waiting) == MOST_WAITING or getattr(loss, "context", HOST) == HOST:
+        if len(self._waiting) == MOST_WAITING or getattr(loss, "context", optim.HOST) == optim.HOST:
             self._settle()
         self.model.set_aux_tree(aux)
         if self.clip_value is not None:

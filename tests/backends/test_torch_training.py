@@ -45,9 +45,9 @@ class Copies(Callback):
         minnp.reset_report()
 
 
-@pytest.mark.parametrize("rule", ["sgd_momentum", "adam"])
+@pytest.mark.parametrize("rule, clip", [("sgd_momentum", {"clip_norm": 0.5}), ("adam", {"clip_value": 0.1})])
 @pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
-def test_a_step_of_the_solver_copies_nothing_to_the_host(there, jit, rule):
+def test_a_step_of_the_solver_copies_nothing_to_the_host(there, jit, rule, clip):
     rng, counter = onp.random.default_rng(0), Copies()
     with there:
         x, y = np.array(rng.standard_normal((64, 8)).astype("f4")), np.array(rng.integers(0, 3, 64))
@@ -61,11 +61,28 @@ def test_a_step_of_the_solver_copies_nothing_to_the_host(there, jit, rule):
             callbacks=[counter],
             jit=jit,
             seed=0,
+            **clip,
         )
         history = solver.train()
     assert all(type(p._value).__name__ == "Buffer" for p in solver.model.tree().values())
     assert counter.steps[4:] == [0] * 8, str(minnp.report())  # the first epoch makes the parameters, and captures
     assert len(solver.loss_history) == 12 and history["loss"][-1] < history["loss"][0]
+
+
+def test_clipping_on_a_device_is_that_on_the_host_and_copies_nothing(there):
+    rng = onp.random.default_rng(0)
+    grads = {"a": rng.standard_normal((3, 4)).astype("f4"), "b": rng.standard_normal(5)}
+    for limit in (0.5, 100.0):
+        want, norm = nn.optim.clip_norm({k: np.array(g) for k, g in grads.items()}, limit)
+        with there:
+            given = {k: np.array(g) for k, g in grads.items()}
+            minnp.reset_report()
+            got, size = nn.optim.clip_norm(given, limit)
+        assert copies() == 0, str(minnp.report())
+        assert float(size) == pytest.approx(norm, rel=1e-6)
+        for k, g in got.items():
+            assert g.dtype == grads[k].dtype
+            onp.testing.assert_allclose(onp.asarray(g), onp.asarray(want[k]), rtol=1e-6)
 
 
 def test_a_loss_that_is_not_finite_says_at_which_step_it_was_so(there):
