@@ -18,6 +18,7 @@ from .dispatch import bind
 from .effects import guard, pick
 from .fallback import fill
 from .graph import Graph, Node
+from .live import VALUES_DECIDE, Live
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
 from .state import capture, state
@@ -27,6 +28,7 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rows whose result's shape depends on data; so does that of every call without a row.
+OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
@@ -39,13 +41,14 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("constants", "graph", "handles", "known")
+    __slots__ = ("constants", "fixed", "graph", "handles", "known")
 
     def __init__(self) -> None:
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
+        self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (live.py)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 
     def __repr__(self) -> str:
@@ -58,12 +61,38 @@ class CaptureTrace(Trace):
         node.meta["value"] = Meta(value.shape, value.dtype)
         return Tracer(self, value, node)
 
+    def number(self, value: Any, name: str, i: int) -> Live:
+        """A Python number that is input i and may change."""
+        return Live(self, value, self.graph.placeholder(name), frozenset((i,)))
+
+    def record(self, function: Callable, args: tuple) -> Node:
+        """The node of a function of Python numbers."""
+        node = self.graph.create_node("call_function", function, args)
+        node.meta["where"] = user_line()
+        return node
+
+    def check(self, node: Node, expected: Any) -> None:
+        """The graph holds only where a node's value is this one."""
+        self._guard(node, "value", expected)
+
+    def _numbers(self, row: Primitive, values: Any) -> list:
+        """The arguments of a row, in which a Live number stays where elements alone depend on it."""
+        loops = isinstance(row.numpy, onp.ufunc) and row.numpy.signature is None
+        stays = loops or row.jvp == "elementwise" or row.name in OF_ELEMENTS
+        if stays and VALUES_DECIDE:
+            for v in values:
+                if type(v) is Live:
+                    self.check(self.record(onp.min_scalar_type, (v.node,)), onp.min_scalar_type(v.value))
+        return [v.fixed() if type(v) is Live and not stays else v for v in values]
+
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        raw = [v.value if self._mine(v) else v for v in values]
+        if any(type(v) is Live for v in values):
+            values = self._numbers(row, values)
+        raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         y = bind_below(row, raw, inner)
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
-        args = tuple(_lift(v, self._reference) for v in values)
+        args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
         target: Any = row
         host = getattr(row.numpy, "host", None)
         if host is not None:  # a call that fell back: said as the user said it
@@ -99,12 +128,16 @@ class CaptureTrace(Trace):
         return type(v) is Tracer and v.trace is self
 
     def _value(self, v: Any) -> Any:
+        if type(v) is Live:  # a parameter: shapes may depend on it
+            return v.fixed()
         return v.value if self._mine(v) else v
 
     def _reference(self, v: Any) -> Any:
         """What a node holds for a value: its node, a constant by name, or the number itself."""
         if self._mine(v):
             return v.node
+        if type(v) is Live:
+            return v.fixed()
         if isinstance(v, (Host, Buffer, Tracer)):
             return self.constant(v)
         return v
@@ -153,9 +186,9 @@ def _meta(v: Any) -> Any:
 
 def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
     """x with f(value) in the place of every value, through containers and slices."""
-    if isinstance(x, leaf):
-        return f(x)
     t = type(x)
+    if t is Live or isinstance(x, leaf):
+        return f(x)
     if t is tuple or t is list:
         return t([_lift(v, f, leaf) for v in x])
     if t is dict:
@@ -175,29 +208,47 @@ def user_line() -> str:
 
 # ------------------------------------------------------------------ one capture
 class Captured:
-    """What a capture found: the graph, its constants, how to rebuild the result, and which inputs were written."""
+    """What a capture found: the graph, its constants, how to rebuild the result, which inputs were written, and which
+    leaves are numbers that the graph holds for alone."""
 
-    __slots__ = ("constants", "graph", "rebuild", "written")
+    __slots__ = ("constants", "fixed", "graph", "rebuild", "written")
 
-    def __init__(self, graph: Graph, constants: dict, rebuild: Callable, written: list[int]) -> None:
-        self.graph, self.constants, self.rebuild, self.written = graph, constants, rebuild, written
+    def __init__(
+        self, graph: Graph, constants: dict, rebuild: Callable, written: list[int], fixed: set[int] = frozenset()
+    ) -> None:
+        self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
 
 
-def capture_call(f: Callable, leaves: list, rebuild: Callable, names: list[str]) -> tuple[Captured, Any]:
+class Static:
+    """A leaf of the arguments that another value of compiles again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def capture_call(
+    f: Callable, leaves: list, rebuild: Callable, names: list[str], live: set[int] = frozenset()
+) -> tuple[Captured, Any]:
     """Run f with its array leaves replaced by tracers; returns (Captured, f's own result, decayed).
 
-    leaves    values of the arguments' leaves; arrays among them become inputs
+    leaves    values of the arguments' leaves; arrays and floating point scalars of NumPy's become inputs
     rebuild   leaves -> (args, kwargs)
+    live      places of the Python numbers that become inputs too
     """
     trace = CaptureTrace()
     boxed, roots = [], []
-    for value, name in zip(leaves, names, strict=True):
-        if isinstance(value, (Host, Buffer, Tracer)):
+    for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
+        if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):
             h = handle(trace.input(value, name))
             boxed.append(h)
             roots.append((h, h._value))
+        elif i in live:
+            boxed.append(trace.number(value, name, i))
+            roots.append((None, None))
         else:
-            boxed.append(value)
+            boxed.append(value.value if type(value) is Static else value)
     new_args, new_kwargs = rebuild(boxed)
     state.busy += 1
     token = capture.set(trace)
@@ -205,9 +256,12 @@ def capture_call(f: Callable, leaves: list, rebuild: Callable, names: list[str])
         out = f(*new_args, **new_kwargs)
         parts, rebuild_out = tree_flatten(out)
         values = [read(p) if type(p) is ndarray else p for p in parts]
-        written = [i for i, (h, before) in enumerate(roots) if read(h) is not before]
+        written = [i for i, (h, before) in enumerate(roots) if h is not None and read(h) is not before]
         finals = [read(roots[i][0]) for i in written]
-        nodes = [trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v for v in (*values, *finals)]
+        nodes = [
+            v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
+            for v in (*values, *finals)
+        ]
     finally:
         capture.reset(token)
         state.busy -= 1
@@ -217,6 +271,9 @@ def capture_call(f: Callable, leaves: list, rebuild: Callable, names: list[str])
         if type(p) is ndarray:
             read(p)
     for h, _ in roots:
-        read(h)
-    captured = Captured(trace.graph, trace.constants, rebuild_out, written)
+        if h is not None:
+            read(h)
+    if any(type(p) is Live for p in parts):
+        out = rebuild_out([p.value if type(p) is Live else p for p in parts])
+    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed)
     return captured, (out, [roots[i][0] for i in written])

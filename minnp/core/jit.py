@@ -17,13 +17,14 @@ import numpy as onp
 from .. import backends, errors
 from . import policy
 from .array import handle, ndarray, new, read
-from .capture import Captured, capture_call
+from .capture import Captured, Static, capture_call
 from .effects import Diverged
 from .executor import compile_host
 from .graph import Graph
 from .host.memory import owned
 from .host.products import single_thread
 from .interpreter import blame
+from .live import NUMBERS
 from .native import engine as native
 from .passes import fuse_elementwise, optimize
 from .passes.native import compile_native
@@ -44,10 +45,11 @@ _MISS = object()
 class Path:
     """One captured way through a function, compiled: `run` takes and gives arrays, `finish` makes the user's result."""
 
-    __slots__ = ("captured", "finish", "graph", "overwrites", "run")
+    __slots__ = ("captured", "finish", "graph", "inputs", "overwrites", "run")
 
-    def __init__(self, captured: Captured, compiler: str, home: Any = None) -> None:
+    def __init__(self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None) -> None:
         self.captured = captured
+        self.inputs = inputs  # which leaves of the arguments `run` takes
         self.graph = optimize(captured.graph.copy())
         self.overwrites: list[int] = []  # the arguments that `run` itself writes to
         run = None if home is None else home.compile(self.graph.copy(), captured.constants)
@@ -72,11 +74,14 @@ class Path:
             if not flags.c_contiguous or not flags.writeable:
                 return False
         constants = [c for c in self.captured.constants.values() if isinstance(c, Host)]
-        others = [*arrays, *constants]
+        others = [*(a for a in arrays if isinstance(a, Host)), *constants]
         if len({id(a) for a in others}) == len(others) and all(map(owned, others)):
             return True
         return not any(
-            i != j and onp.may_share_memory(arrays[i], a) for i in self.overwrites for j, a in enumerate(others)
+            k != j and onp.may_share_memory(arrays[i], a)
+            for i in self.overwrites
+            for k in [next(k for k, a in enumerate(others) if a is arrays[i])]
+            for j, a in enumerate(others)
         )
 
     def _rebuild(self, out: Sequence[Any]) -> Any:
@@ -99,11 +104,13 @@ def _handles(out: Sequence[Any]) -> list:
 class Jitted:
     """A compiled function; made by `jit`."""
 
-    def __init__(self, f: Callable, limit: int, compiler: str = "auto") -> None:
+    def __init__(self, f: Callable, limit: int, compiler: str = "auto", static: Sequence[str | int] = ()) -> None:
         functools.update_wrapper(self, f, updated=())
         self.function, self.limit, self.compiler = f, limit, compiler
+        self.static = places_and_names(f, static)
         self.paths: dict[Any, list[Path]] = {}
-        self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays alone
+        self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
+        self.fixed: dict[Any, set[int]] = {}  # by the key without them: the numbers whose values compile again
         self.calls = self.captures = self.guard_failures = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -114,15 +121,18 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         flat = None
-        if not kwargs and not state.busy:  # the short way: nothing but arrays, nothing traced
+        if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
             arrays, kinds = [], []
             for a in args:
                 if type(a) is ndarray:
                     a = a._host
-                if type(a) is not Host:
+                if type(a) is Host:
+                    kinds.append((a.shape, a.dtype))
+                elif type(a) in NUMBERS:
+                    kinds.append(type(a))
+                else:
                     break
                 arrays.append(a)
-                kinds.append((a.shape, a.dtype))
             else:
                 flat = tuple(kinds)
                 paths = self.flat.get(flat)
@@ -131,7 +141,8 @@ class Jitted:
                     if out is not _MISS:
                         return out
         leaves: list = []
-        shape = open_tree((args, kwargs), leaves)
+        marked = self._marked(args, kwargs) if self.static else (args, kwargs)
+        shape = open_tree(marked, leaves)
         values = [read(x) if type(x) is ndarray else x for x in leaves]
         home = None
         for v in values:
@@ -144,16 +155,31 @@ class Jitted:
                 return self.function(*args, **kwargs)
             if home is None and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
-        key = (shape, *[(v.shape, v.dtype) if isinstance(v, (Host, Buffer)) else _static(v) for v in values], home)
-        paths = self.paths.get(key)
-        if paths is not None and flat is None:
-            out = self._run(paths, [v for v in values if isinstance(v, (Host, Buffer))], leaves)
+        key = (shape, *[self._kind(v, home) for v in values], home)
+        fixed = self.fixed.setdefault(key, set())
+        exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+        paths = self.paths.get(exact)
+        if paths and (flat is None or fixed):
+            out = self._run(paths, [values[i] for i in paths[0].inputs], leaves)
             if out is not _MISS:
                 return out
-        out = self._capture(key, args, kwargs, leaves, values)
-        if flat is not None:
-            self.flat[flat] = self.paths[key]
+        out = self._capture(key, exact, marked, leaves, values)
+        if flat is not None and not fixed:
+            self.flat[flat] = self.paths[exact]
+        elif flat is not None:
+            self.flat.pop(flat, None)
         return out
+
+    def _marked(self, args: tuple, kwargs: dict) -> tuple:
+        """The arguments, each static one a leaf that its value identifies."""
+        args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
+        return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
+
+    def _kind(self, v: Any, home: Any) -> Any:
+        """What of a leaf decides which code runs."""
+        if isinstance(v, (Host, Buffer)):
+            return v.shape, v.dtype
+        return type(v) if home is None and changes(v) else _static(v)
 
     def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any]) -> Any:
         """The result by the first path whose guards hold; _MISS if none does."""
@@ -175,24 +201,23 @@ class Jitted:
                 paths.insert(0, path)
             written = path.captured.written
             if written:
-                n = len(out) - len(written)
+                n, at = len(out) - len(written), path.inputs
                 if given is arrays:  # what lies in its place already is not written again
                     back = [(i, v) for i, v in zip(written, out[n:]) if v is not arrays[i]]
-                    self._write_back([i for i, _ in back], leaves, [handle(v) for _, v in back])
+                    self._write_back([at[i] for i, _ in back], leaves, [handle(v) for _, v in back])
                 else:
-                    self._write_back(written, leaves, [handle(v) for v in out[n:]])
+                    self._write_back([at[i] for i in written], leaves, [handle(v) for v in out[n:]])
                 out = out[:n]
             return path.finish(out)
         return _MISS
 
     def _write_back(self, written: list[int], leaves: Sequence[Any], finals: Sequence[Any]) -> None:
-        targets = [x for x in leaves if type(x) is ndarray or isinstance(x, Host)]
         for i, final in zip(written, finals, strict=True):
-            target = targets[i]
+            target = leaves[i]
             write(target if type(target) is ndarray else handle(target), ..., final)
 
-    def _capture(self, key: Any, args: tuple, kwargs: dict, leaves: list, values: list) -> Any:
-        paths = self.paths.setdefault(key, [])
+    def _capture(self, key: Any, exact: Any, arguments: tuple, leaves: list, values: list) -> Any:
+        paths = self.paths.setdefault(exact, [])
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             what = (
                 "paths through its Python" if len(paths) >= self.limit else "combinations of shapes and static values"
@@ -202,21 +227,31 @@ class Jitted:
                 "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
             )
         self.calls += 1
-        _, rebuild = tree_flatten((args, kwargs))
-        names = leaf_names(self.function, args, kwargs)
+        _, rebuild = tree_flatten(arguments)
+        names, fixed, home = leaf_names(self.function, *arguments), self.fixed[key], key[-1]
+        live = {i for i, v in enumerate(values) if home is None and i not in fixed and changes(v)}
         with contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext():
-            captured, (out, written) = capture_call(self.function, values, rebuild, names)
+            captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
         self.captures += 1
-        paths.insert(0, Path(captured, self.compiler, key[-1]))
-        self._write_back(captured.written, leaves, written)
+        if captured.fixed:  # Python was told these numbers: others compile again
+            fixed |= captured.fixed
+            if not paths:
+                del self.paths[exact]
+            exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+            paths = self.paths.setdefault(exact, [])
+        inputs = [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
+        paths.insert(0, Path(captured, inputs, self.compiler, home))
+        self._write_back([inputs[i] for i in captured.written], leaves, written)
         return out
 
     # -------------------------------------------------------------- looking inside
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Capture (or find) the path of these arguments without keeping its result: .graph, .code, .flops()."""
-        leaves, rebuild = tree_flatten((args, kwargs))
+        arguments = self._marked(args, kwargs)
+        leaves, rebuild = tree_flatten(arguments)
         values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
-        captured, _ = capture_call(self.function, values, rebuild, leaf_names(self.function, args, kwargs))
+        live = {i for i, v in enumerate(values) if changes(v)}
+        captured, _ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
         return Lowered(captured, self.compiler)
 
     def cache_info(self) -> dict[str, int]:
@@ -233,6 +268,7 @@ class Jitted:
         """Forget every compiled path."""
         self.paths.clear()
         self.flat.clear()
+        self.fixed.clear()
 
 
 class Lowered:
@@ -240,7 +276,7 @@ class Lowered:
 
     def __init__(self, captured: Captured, compiler: str) -> None:
         self.graph: Graph = optimize(captured.graph.copy())
-        self._path = lambda: Path(captured, compiler)
+        self._path = lambda: Path(captured, (), compiler)
 
     @property
     def source(self) -> str:
@@ -259,7 +295,32 @@ class Lowered:
         return flops(self.graph)
 
 
+def changes(v: Any) -> bool:
+    """Whether a leaf is a number that may be another one at the next call of the same code."""
+    return type(v) in NUMBERS or isinstance(v, onp.floating)
+
+
+def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
+    """The static arguments by place and by name, whichever way they were said. Raises ValueError for a name f lacks."""
+    static = (static,) if isinstance(static, (str, int)) else tuple(static)
+    try:
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        return set(static)
+    found = set(static)
+    for s in static:
+        if type(s) is str:
+            if s not in names and names:
+                raise ValueError(f"jit(static={s!r}): the function's arguments are {', '.join(names)}")
+            found.add(names.index(s))
+        elif s < len(names):
+            found.add(names[s])
+    return found
+
+
 def _static(v: Any) -> Any:
+    if type(v) is Static:
+        v = v.value
     if type(v) is float:
         return float, v.hex()  # 0.0 is not -0.0, and nan is nan
     try:
@@ -291,13 +352,16 @@ def jit(
     *,
     limit: int = LIMIT,
     compiler: str = "auto",
+    static: str | int | Sequence[str | int] = (),
 ) -> Any:
     """f, compiled at its first call for the shapes, dtypes and static values it meets.
 
-    Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs; numbers, strings and other hashable
-    objects are static: another value compiles again. Branches of Python on data (`if x.sum() > 0`, `while err > tol`,
-    `range(int(n))`) are guards, and every path is compiled once. Arguments written in place are written back. Arrays
-    read from outside are read anew at every call, as long as they are updated in place.
+    Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs, and so are numbers, with NumPy's
+    promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt) compiles
+    again when it changes, as strings and other hashable objects do. Branches of Python on data (`if x.sum() > 0`,
+    `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. Arguments written in place are
+    written back. Arrays read from outside are read anew at every call, as long as they are updated in place.
+    static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,
                matrix products of small arrays, and those added to an argument are in another order; elementary
@@ -312,5 +376,5 @@ def jit(
     if compiler == "llvm" and not native.available():
         raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "minnp[compiler]"')
     if f is None:
-        return lambda g: Jitted(g, limit, compiler)
-    return Jitted(f, limit, compiler)
+        return lambda g: Jitted(g, limit, compiler, static)
+    return Jitted(f, limit, compiler, static)

@@ -301,7 +301,7 @@ def ufunc_definition(host: Any) -> Callable | None:
         args = [operand(a) for a in args]
         if dtype is not None:
             kinds = host.resolve_dtypes(
-                (*(a.dtype if hasattr(a, "dtype") else type(a) for a in args), None),
+                (*(a.dtype if hasattr(a, "dtype") else a.__class__ for a in args), None),
                 signature=(None,) * host.nin + (onp.dtype(dtype),),
             )
             args = [

@@ -99,7 +99,7 @@ def ranges(m: int, n: int, work: int) -> list[slice]:
     return [slice(i * length // pieces, (i + 1) * length // pieces) for i in range(pieces)]
 
 
-# ------------------------------------------------------------------ c + scale * (a @ b)
+# ------------------------------------------------------------------ c + sign * scale * (a @ b)
 ROWS, NO, YES = 101, 111, 112  # CblasRowMajor, CblasNoTrans, CblasTrans
 
 
@@ -120,8 +120,8 @@ def gemm(char: str) -> Any:
     return f
 
 
-def update(c: Any, a: Any, b: Any, scale: Any = 1.0, out: Any = None) -> Any:
-    """c + scale * (a @ b) [m, n], of one float dtype: one pass of BLAS over c, or over a copy of it.
+def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any = None) -> Any:
+    """c + sign * scale * (a @ b) [m, n], of one float dtype: one pass of BLAS over c, or over a copy of it.
 
     out    an array in C order that takes the result: it may be c itself"""
     m, n = c.shape
@@ -134,7 +134,7 @@ def update(c: Any, a: Any, b: Any, scale: Any = 1.0, out: Any = None) -> Any:
     f, k, size = gemm(c.dtype.char), a.shape[1], c.dtype.itemsize
     at_a, at_b, at_c = (x.__array_interface__["data"][0] for x in (a, b, out))
     step_a, step_b = a.strides[0], b.strides[1]
-    scale = float(scale)
+    scale = sign * float(scale)
 
     def work(i: int) -> None:
         first, count = cuts[i].start, cuts[i].stop - cuts[i].start

@@ -16,7 +16,7 @@ from ..graph import Node
 from ..primitive import TABLE, Meta, Primitive
 from . import rows
 from .code import known
-from .program import Input, Map, Reduce, Value, View, Write
+from .program import Input, Map, Reduce, Value, View, Write, is_weak
 
 PRODUCT = 1 << 14  # multiplications up to which a matrix product is done here rather than by BLAS
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
@@ -46,11 +46,19 @@ def lower(node: Node, find: Find, small: bool) -> list[Value] | None:
     args = [find(a) for a in node.args]
     if any(not isinstance(a, Value) and not rows.is_number(a) for a in args):
         return None
-    kinds = [a.dtype if isinstance(a, Value) else a for a in args]
+    if any(map(is_weak, args)) and not suits_weak(name, args, meta):
+        return None
+    kinds = [onp.ones((), a.dtype).item() if is_weak(a) else a.dtype if isinstance(a, Value) else a for a in args]
     emit = rows.elementwise(name, kinds, node.kwargs, meta.dtype, small)
     if emit is not None:
         return [Map(meta.shape, meta.dtype, tuple(args), emit)]
     return view(node, meta, args) if small and node.target.view and len(args) == 1 else None
+
+
+def suits_weak(name: str, args: Sequence[Any], meta: Meta) -> bool:
+    """Whether a row of Python numbers that change computes in a floating point dtype that its arrays decide."""
+    others = [a for a in args[name == "where" :] if isinstance(a, Value) and not is_weak(a)]
+    return name != "power" and bool(others) and all(a.dtype.kind == "f" for a in others) and meta.dtype.kind in "fb"
 
 
 def full(meta: Meta, number: Any) -> Map:
@@ -252,5 +260,6 @@ SPECIAL: dict[str, Callable] = {
 }
 
 
-def placeholder(meta: Meta) -> Input:
-    return Input(tuple(meta.shape), meta.dtype)
+def placeholder(node: Node) -> Input:
+    meta = node.meta["value"]
+    return Input(tuple(meta.shape), meta.dtype, (), node.meta.get("weak", False))

@@ -34,7 +34,13 @@ class Value:
 
 @dataclass(eq=False)
 class Input(Value):
-    """An argument of the program."""
+    """An argument of the program; `weak` if it is a Python number, which decides no dtype."""
+
+    weak: bool = False
+
+
+def is_weak(v: Any) -> bool:
+    return isinstance(v, Input) and v.weak
 
 
 @dataclass(eq=False)
@@ -145,7 +151,7 @@ class Writer:
         self.places: dict[Value, Place] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
         self.scratch, self.effort = 0, 0.0
-        self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b"], default=4)
+        self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b" and not is_weak(v)], default=4)
 
     def lanes(self, n: int) -> int:
         """Elements of a vector for rows of n: all of a short row, else two registers of the widest dtype."""

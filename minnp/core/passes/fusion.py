@@ -95,6 +95,8 @@ def kernel_of(node: Node) -> Any:
     for a in node.args:
         if not (is_constant(a) or (isinstance(a, Node) and type(a.meta.get("value")) is Meta)):
             return None
+        if isinstance(a, Node) and a.meta.get("weak"):  # a Python number, that decides no dtype
+            return None
     kernel = target.numpy
     if isinstance(kernel, onp.ufunc):
         return kernel if kernel.nout == 1 and kernel.signature is None and not node.kwargs else None

@@ -72,12 +72,12 @@ def add_products(graph: Graph) -> None:
         if sign is None or len(node.args) != 2 or not isinstance(node.args[0], Node):
             continue
         c, term = node.args
-        scale, product = 1.0, term
+        scale: Any = 1.0
+        product = term
         if row_name(term) == "multiply" and len(term.users) == 1:
-            numbers = [x for x in term.args if type(x) in (int, float)]
-            nodes = term.all_input_nodes
-            if len(numbers) == len(nodes) == 1:
-                scale, product = float(numbers[0]), nodes[0]
+            numbers = [x for x in term.args if type(x) in (int, float) or (isinstance(x, Node) and x.meta.get("weak"))]
+            if len(numbers) == 1:
+                scale, product = numbers[0], term.args[term.args[0] is numbers[0]]
         if c.op != "placeholder" or row_name(product) != "matmul" or product.kwargs or len(product.users) != 1:
             continue
         metas = [n.meta.get("value") if isinstance(n, Node) else None for n in (node, c, *product.args)]
@@ -86,7 +86,7 @@ def add_products(graph: Graph) -> None:
             continue
         if metas[0].size * metas[2].shape[1] >= products.LEAST:
             node.target, node.args = products.update, (c, *product.args)
-            node.kwargs = {"scale": sign * scale}
+            node.kwargs = {"scale": scale, "sign": sign}
     graph.eliminate_dead_code()
 
 
@@ -183,7 +183,7 @@ def space_of(node: Node) -> tuple[bool, Any]:
     if len(sizes) != len(node.all_input_nodes):
         return False, False
     small = all(m.size < LARGE for m in (meta, *sizes))
-    found = lower(node, lambda a: placeholder(a.meta["value"]) if isinstance(a, Node) else a, small)
+    found = lower(node, lambda a: placeholder(a) if isinstance(a, Node) else a, small)
     if found is None:
         return False, False
     if small:
@@ -217,7 +217,7 @@ def replace(graph: Graph, group: Group) -> Kernel | None:
             return a
         a = a if small else unbroadcast(a)
         if a not in known:
-            known[a] = placeholder(a.meta["value"])
+            known[a] = placeholder(a)
             sources.append(a)
         return known[a]
 
