@@ -14,6 +14,7 @@ from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
+from .placed import laid_out
 from .primitive import TABLE
 from .quick import seen
 from .state import capture, state
@@ -128,10 +129,15 @@ def _fact(name: str) -> property:
     return property(get, doc=getattr(onp.ndarray, name).__doc__)
 
 
+LAYOUT = {"strides", "flags", "nbytes", "itemsize"}
+
+
 def _host_fact(name: str) -> property:
     """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
 
     def get(self: ndarray) -> Any:
+        if name in LAYOUT and self._host is None and type(value := concrete(read(self))) is Buffer:
+            return getattr(laid_out(value), name)  # nothing is copied to tell
         return getattr(shown(self), name)
 
     def set_(self: ndarray, value: Any) -> None:

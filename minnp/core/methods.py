@@ -67,7 +67,7 @@ def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | 
     if name in placed.REDUCTIONS:
         params = placed.params_of(name, args, kwargs)
         return None if params is None else on_place(name, (self,), params)
-    if name == "reshape" and args and not kwargs:
+    if name == "reshape" and args and not kwargs and type(args[0]) is not ndarray:
         return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
     return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
 

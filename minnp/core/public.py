@@ -172,7 +172,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
-    if out is not None and e.nin is not None:
+    if out is not None and out is not ... and e.nin is not None:
         check_casts(e.host, values[: e.nin], out, kwargs)
     if type(out) is ndarray and kwargs.get("dtype") is None and last_of(e.name) in TYPED_BY_OUT:
         kwargs = {**kwargs, "dtype": onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))}

@@ -24,6 +24,8 @@ def broadcast_to(x: Tensor, shape: Any) -> Tensor:
 
 @kernel("reshape", bits=True)
 def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
+    if type(shape) is onp.ndarray:
+        shape = tuple(shape.tolist())
     if order == "C":
         return x.reshape(shape)
     if order != "F":
