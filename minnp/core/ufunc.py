@@ -100,7 +100,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
                 x, y = small(a), small(b)
                 if x is not None and y is not None:
                     e.calls += 1
-                    ufunc(x, y, out._host)
+                    ufunc(x, y, out=out._host)  # by keyword: NumPy 2.4 deprecates a third position in some
                     return out
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
         if type(a) is ndarray and type(b) is ndarray:
