@@ -1,6 +1,7 @@
 """minnp.numpy is a namespace of the Array API standard 2024.12: its names, called as it says, and its rules."""
 
 import inspect
+import pickle
 
 import numpy as onp
 import pytest
@@ -118,8 +119,8 @@ fft.rfftn(x, /, *, s=None, axes=None, norm='backward')
 fft.irfftn(x, /, *, s=None, axes=None, norm='backward')
 fft.hfft(x, /, *, n=None, axis=-1, norm='backward')
 fft.ihfft(x, /, *, n=None, axis=-1, norm='backward')
-fft.fftfreq(n, /, *, d=1.0)
-fft.rfftfreq(n, /, *, d=1.0)
+fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)
+fft.rfftfreq(n, /, *, d=1.0, dtype=None, device=None)
 fft.fftshift(x, /, *, axes=None)
 fft.ifftshift(x, /, *, axes=None)
 """
@@ -253,6 +254,7 @@ def test_scans_products_and_views() -> None:
 def test_linalg() -> None:
     x = np.reshape(np.arange(12.0), (3, 2, 2)) + 5 * np.eye(2)
     assert np.linalg.vector_norm(x, axis=(0, 2), keepdims=True).shape == (1, 2, 1)
+    assert type(np.linalg.vector_norm(x, keepdims=True)) is np.ndarray
     assert np.allclose(np.linalg.vector_norm(x, axis=(0, 2)), onp.sqrt((onp.asarray(x) ** 2).sum(axis=(0, 2))))
     assert np.allclose(np.linalg.matrix_norm(x), onp.linalg.norm(onp.asarray(x), axis=(1, 2)))
     assert np.linalg.trace(x).shape == (3,) and np.linalg.diagonal(x).shape == (3, 2)
@@ -266,6 +268,25 @@ def test_linalg() -> None:
         np.linalg.outer(x, x)
     with pytest.raises(ValueError):
         np.linalg.cross(np.ones(2), np.ones(2))
+
+
+def test_frequencies_take_a_dtype() -> None:
+    for name in ("fftfreq", "rfftfreq"):
+        f, g = getattr(np.fft, name), getattr(onp.fft, name)
+        assert (onp.asarray(f(6, d=0.5)) == g(6, d=0.5)).all() and f(6).dtype == "float64"
+        assert f(6, dtype=np.float32).dtype == "float32" and f(6, dtype=np.float32).device == "cpu"
+        with pytest.raises(ValueError, match="real floating"):
+            f(6, dtype=np.int64)
+        assert pickle.loads(pickle.dumps(f)) == f
+
+
+def test_elements_along_the_last_axis_are_taken() -> None:
+    assert np.take_along_axis(np.array([[1, 2], [3, 4]]), np.array([[1], [0]])).tolist() == [[2], [3]]
+
+
+def test_ufuncs_show_their_arguments() -> None:
+    assert list(inspect.signature(np.add).parameters)[:3] == ["x1", "x2", "out"]
+    assert list(inspect.signature(np.exp).parameters)[:3] == ["x", "out", "where"]
 
 
 def test_dlpack_shares_memory() -> None:

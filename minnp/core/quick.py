@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
+
 from . import compiled, context, placed
 from .array import ATOMS, ndarray, new, wrap
 from .host import LARGE
@@ -217,7 +219,7 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
     call.__doc__ = getattr(host, "__doc__", None)
     call.__wrapped__ = host
     with contextlib.suppress(ValueError):  # a builtin may have none
-        signature = inspect.signature(host)
+        signature = inspect.signature(host) if not isinstance(host, onp.ufunc) else signature_of(host)
         parameters = [_HOME, *signature.parameters.values()]
         if host in context.CREATION and "device" not in signature.parameters:  # NumPy 1.26
             parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
@@ -225,6 +227,23 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
     short = compiled.function(call, ENTRIES.get(host))
     PUBLIC[host] = public = types.MethodType(short, Home(call, host) if home is None else home)
     return public
+
+
+def signature_of(ufunc: onp.ufunc) -> inspect.Signature:
+    """A ufunc's signature, also of a NumPy whose ufuncs show none."""
+    with contextlib.suppress(ValueError):
+        return inspect.signature(ufunc)
+    operands = ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
+    out = None if ufunc.nout == 1 else (None,) * ufunc.nout
+    keywords = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+    keywords = keywords if ufunc.signature is not None else {"where": True, **keywords}
+    return inspect.Signature(
+        [
+            *(inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in operands),
+            inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=out),
+            *(inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in keywords.items()),
+        ]
+    )
 
 
 _HOME = inspect.Parameter("home", inspect.Parameter.POSITIONAL_ONLY)

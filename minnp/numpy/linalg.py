@@ -3,6 +3,6 @@
 import numpy as _onp
 
 from ..core.namespace import lazy as _lazy
-from .standard import LINALG as _LINALG
+from .standard_modules import LINALG as _LINALG
 
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp.linalg, "linalg", dict(_LINALG))

@@ -22,8 +22,16 @@ ALIASES = {
     "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "concat": "concatenate",
     "bitwise_right_shift": "right_shift", "permute_dims": "transpose", "pow": "power", "bool": "bool_",
 }  # fmt: skip
-STANDARD: dict[str, Any] = {}  # for the namespace
-LINALG: dict[str, Any] = {}  # for its linalg
+
+
+class Names(dict):
+    """Functions by name, for the namespace of that module."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
+STANDARD = Names("minnp.numpy")
 
 
 def ours(name: str, module: Any = onp, prefix: str = "") -> Any:
@@ -31,19 +39,19 @@ def ours(name: str, module: Any = onp, prefix: str = "") -> Any:
     return wrapped(prefix, name, getattr(module, name))
 
 
-def lacking(table: dict[str, Any], present: bool = NUMPY_2) -> Callable:
+def lacking(table: Names, present: bool = NUMPY_2) -> Callable:
     """Register a function in `table` unless the installed NumPy has it."""
 
     def register(function: Callable) -> Callable:
         if not present:
-            function.__module__ = "minnp.numpy"
+            function.__module__ = table.module
             table[function.__name__] = function
         return function
 
     return register
 
 
-def also(table: dict[str, Any], base: Callable, present: bool = NUMPY_2) -> Callable:
+def also(table: Names, base: Callable, present: bool = NUMPY_2) -> Callable:
     """Register a function that stands for NumPy's `base` of the same name and adds arguments to it."""
 
     def register(function: Callable) -> Callable:
@@ -77,6 +85,16 @@ def argsort(a, axis=-1, kind=None, order=None, *, descending=False, stable=None)
     # the last of equals first in the flipped array, so that it is the first of them again when flipped back
     a = ours("asarray")(a)
     return flip(a.shape[axis] - 1 - base(flip(a, axis=axis), axis, _order(kind, stable, True), order), axis=axis)
+
+
+# ------------------------------------------------------------------ defaults and dtypes
+def _has_default(function: Callable, name: str) -> bool:
+    return inspect.signature(function).parameters[name].default is not inspect.Parameter.empty
+
+
+@also(STANDARD, onp.take_along_axis, present=_has_default(onp.take_along_axis, "axis"))
+def take_along_axis(arr, indices, axis=-1):
+    return ours("take_along_axis")(arr, indices, axis)
 
 
 # ------------------------------------------------------------------ NumPy 1.26
@@ -123,7 +141,7 @@ def unstack(x, /, *, axis=0):
     return tuple(ours("moveaxis")(x, axis, 0))
 
 
-def _transposed(x):
+def transposed(x):
     x = ours("asarray")(x)
     if x.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
@@ -133,7 +151,7 @@ def _transposed(x):
 @lacking(STANDARD)
 def matrix_transpose(x, /):
     """The transposes of the matrices in the last two axes."""
-    return _transposed(x)
+    return transposed(x)
 
 
 @lacking(STANDARD)
@@ -268,94 +286,8 @@ for _name in ("std", "var"):
     also(STANDARD, getattr(onp, _name))(_corrected(_name))
 
 
-# ------------------------------------------------------------------ NumPy 1.26: linalg
-@lacking(LINALG)
-def cross(x1, x2, /, *, axis=-1):
-    """The cross product of vectors of 3 elements."""
-    x1, x2 = ours("asarray")(x1), ours("asarray")(x2)
-    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(f"Both input arrays must be (arrays of) 3-dimensional vectors, not {x1.shape}, {x2.shape}")
-    return ours("cross")(x1, x2, axis=axis)
-
-
-@lacking(LINALG)
-def diagonal(x, /, *, offset=0):
-    """The diagonals of the matrices in the last two axes."""
-    return ours("diagonal")(x, offset, axis1=-2, axis2=-1)
-
-
-@lacking(LINALG)
-def trace(x, /, *, offset=0, dtype=None):
-    """The traces of the matrices in the last two axes."""
-    return ours("trace")(x, offset, axis1=-2, axis2=-1, dtype=dtype)
-
-
-@lacking(LINALG)
-def outer(x1, x2, /):
-    """The outer product of two vectors."""
-    x1, x2 = ours("asarray")(x1), ours("asarray")(x2)
-    if x1.ndim != 1 or x2.ndim != 1:
-        raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={x1.ndim} and x2.ndim={x2.ndim}.")
-    return ours("outer")(x1, x2)
-
-
-@lacking(LINALG)
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norms of the matrices in the last two axes."""
-    return ours("norm", onp.linalg, "linalg")(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
-
-
-@lacking(LINALG)
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norms of the vectors along `axis`: one axis, several taken together, or all."""
-    norm, x = ours("norm", onp.linalg, "linalg"), ours("asarray")(x)
-    if axis is None:
-        result = norm(x.reshape(-1), ord=ord)
-        return result.reshape((1,) * x.ndim) if keepdims else result
-    if isinstance(axis, tuple):
-        axes = tuple(a % x.ndim for a in axis)
-        flat = ours("moveaxis")(x, axes, range(len(axes)))
-        result = norm(flat.reshape((-1, *flat.shape[len(axes) :])), ord=ord, axis=0)
-        return ours("expand_dims")(result, sorted(axes)) if keepdims else result
-    return norm(x, ord=ord, axis=axis, keepdims=keepdims)
-
-
-@lacking(LINALG)
-def svdvals(x, /):
-    """The singular values, largest first."""
-    return ours("svd", onp.linalg, "linalg")(x, compute_uv=False)
-
-
-@also(LINALG, onp.linalg.cholesky)
-def cholesky(a, /, *, upper=False):
-    lower = ours("cholesky", onp.linalg, "linalg")(_transposed(a).conj() if upper else a)
-    return _transposed(lower).conj() if upper else lower
-
-
-@also(LINALG, onp.linalg.pinv)
-def pinv(a, rcond=None, hermitian=False, *, rtol=None):
-    a = ours("asarray")(a)
-    if rtol is not None:
-        rcond = rtol
-    elif rcond is None:
-        rcond = 1e-15
-    return ours("pinv", onp.linalg, "linalg")(a, rcond, hermitian)
-
-
-@also(LINALG, onp.linalg.matrix_rank)
-def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
-    if rtol is None:
-        return ours("matrix_rank", onp.linalg, "linalg")(A, tol, hermitian)
-    values = svdvals(A)
-    return ours("count_nonzero")(
-        values > ours("asarray")(rtol)[..., None] * values.max(axis=-1, keepdims=True), axis=-1
-    )
-
-
 if not NUMPY_2:
     STANDARD |= {name: ours(old) for name, old in ALIASES.items()}
-    LINALG |= {"matmul": ours("matmul"), "tensordot": ours("tensordot")}
-    LINALG |= {"matrix_transpose": matrix_transpose, "vecdot": vecdot}
 
 
 # ------------------------------------------------------------------ the namespace about itself
