@@ -81,13 +81,14 @@ def _statement(node: Node, names: dict) -> str:
     if target is pick:
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]}]"
     if isinstance(target, Primitive):
-        if target.name in INFIX and len(node.args) == 2 and not node.kwargs:
+        dispatched = node.meta.get("dispatched", False)  # whether the policy chooses its kernel, as it does eagerly
+        if target.name in INFIX and len(node.args) == 2 and not node.kwargs and not dispatched:
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1:
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
         # a row that a backend may be better at chooses at every call, as it does eagerly
-        kernel: Any = target if target.worth is not None else target.numpy
+        kernel: Any = target if target.worth is not None or dispatched else target.numpy
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = f"k_{node.name}"

@@ -84,6 +84,11 @@ class MXNetBackend(Backend):
         """Row name -> dtypes for which its kernel was found to agree with NumPy."""
         return self._verified
 
+    def compile(self, graph: Any, constants: dict) -> Any:
+        from .compiler import compile_graph
+
+        return compile_graph(graph, constants, self) if self.shares_host else None
+
     def program(self, symbol: Any) -> Any:
         from .executor import Program
 

@@ -6,6 +6,7 @@ order; the reduction that ends a chain goes into it. core.host.fused runs it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
@@ -35,12 +36,17 @@ class Fused:
 
 
 class Cluster:
-    """Nodes to fuse, in order; `first` and `last` are their places in the graph."""
+    """Nodes to run as one, in order; `first` and `last` are their places in the graph.
 
-    __slots__ = ("first", "last", "nodes", "shape")
+    reductions   those of which the value is complete only when the cluster has run
+    """
+
+    __slots__ = ("first", "last", "nodes", "reductions", "shape")
 
     def __init__(self, shape: Any, at: int) -> None:
-        self.shape, self.nodes, self.first, self.last = shape, [], at, at
+        self.shape, self.first, self.last = shape, at, at
+        self.nodes: list[Node] = []
+        self.reductions: set[Node] = set()
 
 
 def fuse_elementwise(graph: Graph) -> Graph:
@@ -53,26 +59,42 @@ def fuse_elementwise(graph: Graph) -> Graph:
 
 # ------------------------------------------------------------------ finding clusters
 def clusters(graph: Graph) -> list[Cluster]:
-    """Clusters of at least two nodes."""
+    """Clusters of at least two elementwise nodes."""
+    found = gather(graph, lambda n: None if kernel_of(n) is None else (n.meta["value"].shape, False))
+    return [c for c in found if len(c.nodes) > 1]
+
+
+def gather(graph: Graph, space_of: Callable[[Node], tuple[Any, bool] | None]) -> list[Cluster]:
+    """Clusters, found greedily: a node joins the one of an input, or the latest of its space, if nothing outside has to
+    run between.
+
+    space_of   node -> (the space of the clusters it may join, whether it reduces: then no member may read it), or None
+    """
     nodes = graph.nodes
     at = {n: i for i, n in enumerate(nodes)}
     needs = dependencies(nodes)
     member: dict[Node, Cluster] = {}
-    latest: dict[tuple, Cluster] = {}
+    latest: dict[Any, Cluster] = {}
     for i, node in enumerate(nodes):
-        if kernel_of(node) is None:
+        found = space_of(node)
+        if found is None:
             continue
-        shape = node.meta["value"].shape
-        candidates = [member[n] for n in node.all_input_nodes if n in member] + [latest.get(shape)]
+        space, reduces = found
+        inputs = node.all_input_nodes if space is None else [unbroadcast(a) for a in node.args if isinstance(a, Node)]
+        candidates = [member[n] for n in inputs if n in member] + [latest.get(space)]
         for cluster in dict.fromkeys(candidates):
-            if cluster is not None and cluster.shape == shape and joins(node, cluster, member, needs, at):
+            if cluster is None or cluster.shape != space or any(n in cluster.reductions for n in inputs):
+                continue
+            if joins(node, cluster, member, needs, at):
                 break
         else:
-            cluster = latest[shape] = Cluster(shape, i)
+            cluster = latest[space] = Cluster(space, i)
         cluster.nodes.append(node)
+        if reduces:
+            cluster.reductions.add(node)
         cluster.last = i
         member[node] = cluster
-    return [c for c in dict.fromkeys(member.values()) if len(c.nodes) > 1]
+    return list(dict.fromkeys(member.values()))
 
 
 def dependencies(nodes: list[Node]) -> dict[Node, list[Node]]:

@@ -19,19 +19,9 @@ from ..native.lowering import lower, placeholder
 from ..native.program import Input, Map, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
-from .fusion import Cluster, dependencies, in_order, joins, unbroadcast
+from .fusion import Cluster, gather, in_order, unbroadcast
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
-
-
-class Group(Cluster):
-    """Nodes to compile together. `shape` is None for small arrays; `reductions` are those that end a large group."""
-
-    __slots__ = ("reductions",)
-
-    def __init__(self, shape: tuple[int, ...] | None, at: int) -> None:
-        super().__init__(shape, at)
-        self.reductions: set[Node] = set()
 
 
 def compile_native(graph: Graph) -> Graph:
@@ -39,7 +29,7 @@ def compile_native(graph: Graph) -> Graph:
     overwrite(graph)
     add_products(graph)
     kernels = []
-    for group in groups(graph):
+    for group in gather(graph, space_of):
         kernel = replace(graph, group)
         if kernel is not None:
             kernels.append(kernel)
@@ -145,56 +135,28 @@ def share_products(graph: Graph) -> None:
 
 
 # ------------------------------------------------------------------ finding groups
-def groups(graph: Graph) -> list[Group]:
-    nodes = graph.nodes
-    at = {n: i for i, n in enumerate(nodes)}
-    needs = dependencies(nodes)
-    member: dict[Node, Group] = {}
-    latest: dict[Any, Group] = {}
-    for i, node in enumerate(nodes):
-        reduces, space = space_of(node)
-        if space is False:
-            continue
-        inputs = (
-            [unbroadcast(a) for a in node.args if isinstance(a, Node)] if space is not None else node.all_input_nodes
-        )
-        candidates = [member[n] for n in inputs if n in member] + [latest.get(space)]
-        for group in dict.fromkeys(candidates):
-            if group is None or group.shape != space or any(n in group.reductions for n in inputs):
-                continue
-            if joins(node, group, member, needs, at):
-                break
-        else:
-            group = latest[space] = Group(space, i)
-        group.nodes.append(node)
-        if reduces and space is not None:
-            group.reductions.add(node)
-        group.last = i
-        member[node] = group
-    return list(dict.fromkeys(member.values()))
-
-
-def space_of(node: Node) -> tuple[bool, Any]:
-    """(whether it reduces, the shape of the large group it belongs to: None is the small one, False none at all)."""
+def space_of(node: Node) -> tuple[Any, bool] | None:
+    """(the shape of the large group a node belongs to, or None: the small one; whether it reduces), or None."""
     meta = node.meta.get("value")
     if type(meta) is not Meta or node.op not in ("call_function", "get_attr"):
-        return False, False
+        return None
     sizes = [n.meta["value"] for n in node.all_input_nodes if type(n.meta.get("value")) is Meta]
     if len(sizes) != len(node.all_input_nodes):
-        return False, False
+        return None
     small = all(m.size < LARGE for m in (meta, *sizes))
     found = lower(node, lambda a: placeholder(a) if isinstance(a, Node) else a, small)
     if found is None:
-        return False, False
+        return None
     if small:
-        return False, None
-    if isinstance(found[-1], Map):
-        return False, found[-1].shape if found[-1].shape and found[-1].reads else False
-    return True, found[-1].reads[0].shape
+        return None, False
+    last = found[-1]
+    if isinstance(last, Map):
+        return (last.shape, False) if last.shape and last.reads else None
+    return last.reads[0].shape, True
 
 
 # ------------------------------------------------------------------ replacing them
-def replace(graph: Graph, group: Group) -> Kernel | None:
+def replace(graph: Graph, group: Cluster) -> Kernel | None:
     """Put one call in the place of a group; None if it is better left alone."""
     small = group.shape is None
     nodes = group.nodes
