@@ -61,7 +61,20 @@ def _write_vjp(
 def repeats(index: Any) -> bool:
     """Whether an index may name an element twice (the last write wins, and only it receives a gradient)."""
     parts = index if type(index) is tuple else (index,)
-    return any((isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool) or type(p) is Buffer for p in parts)
+    arrays = any((isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool) or type(p) is Buffer for p in parts)
+    return arrays and not ascends(index)
+
+
+def ascends(index: Any) -> bool:
+    """Whether x[index] takes no element twice because one of its arrays only grows: one row for each example, say."""
+    parts = index if isinstance(index, tuple) else (index,)
+    length = 1
+    for p in parts:
+        if type(p) is Host and p.dtype.kind in "iu" and p.ndim == 1:
+            length = max(length, p.size)
+        elif type(p) is not int:
+            return False
+    return any(type(p) is Host and p.size == length and p[0] >= 0 and bool((p[1:] > p[:-1]).all()) for p in parts)
 
 
 def _last_write(x: Any, index: Any) -> Any:

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.writing import ascends
+
 CHUNK = 1 << 18  # elements added at a time: their indices take 2 MB
+ROUND = 3000  # elements that add.at adds in the time of one more NumPy call on rows
 
 
 def is_basic(index: Any) -> bool:
@@ -29,7 +32,7 @@ def _repeats(index: Any) -> bool:
 
 def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> None:
     """buffer[index] += g; elements named twice receive both."""
-    if not _repeats(index):
+    if not _repeats(index) or ascends(index):
         buffer[index] += g
     elif not _add_rows(buffer, g, index):
         onp.add.at(buffer, index, g)
@@ -50,8 +53,20 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
         return False
     rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
     added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
-    if rows.size < 2 or (onp.diff(onp.sort(rows)) != 0).all():
-        cells[rows] += added
+    order = rows.argsort(kind="stable")
+    ordered = rows[order]
+    starts = onp.flatnonzero(onp.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts = onp.diff(starts, append=rows.size)
+    rounds = int(counts.max())
+    if rounds <= max(1, added.size // ROUND):
+        # The first of each row's summands, then the second, ...: in the order of add.at, many elements at once.
+        which = onp.arange(rows.size) - onp.repeat(starts, counts)
+        order = order[which.argsort(kind="stable")]
+        stop = 0
+        for some in onp.bincount(which).tolist():
+            chosen = order[stop : stop + some]
+            cells[rows[chosen]] += added[chosen]
+            stop += some
         return True
     flat, width = buffer.reshape(-1), cells.shape[1]
     some = max(1, CHUNK // width)
