@@ -1,9 +1,9 @@
 """jit on MXNet: the parts of a captured graph that MXNet's verified operators compute, each bound as one symbol.
 
-A part is a set of nodes of one floating point dtype that nothing else has to run between; it is lowered to a symbol and
-bound for its shapes, so that MXNet plans its memory and runs it without Python in between. Every other node goes
-through the dispatcher, as it would row by row: to a single verified kernel, or to NumPy. An executor is bound rather than a
-CachedOp: a CachedOp of a softmax on a convolution of 16 channels kills the process, an executor does not.
+A part is a set of nodes of one floating point dtype that nothing else has to run between; it is lowered to a symbol
+and bound for its shapes, so that MXNet plans its memory and runs it without Python in between. Every other node goes
+through the dispatcher, as it would row by row: to a single verified kernel, or to NumPy. It is an executor that is
+bound and not a CachedOp: one of softmax on a convolution of 16 channels kills the process.
 """
 
 from __future__ import annotations
