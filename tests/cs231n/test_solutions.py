@@ -18,7 +18,7 @@ from benchmarks.programs.compare import difference
 from minnp import grad, vjp
 
 FOLDER = Path(__file__).parent / "solutions"
-PROGRAMS = ["classifiers", "check_layers", "nets", "captioning", "pictures"]
+PROGRAMS = ["classifiers", "check_layers", "nets", "captioning", "pictures", "notes"]
 
 
 def load(name, library, folder, monkeypatch):
