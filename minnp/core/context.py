@@ -200,7 +200,8 @@ def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
     """
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    return TO_DEVICE(self, context=target(device))
+    to = target(device)
+    return self if to == _whereabouts(read(self)) else TO_DEVICE(self, context=to)
 
 
 def device(self: ndarray) -> str:

@@ -114,3 +114,25 @@ def private(value: Any, memory: Any, copies: dict) -> Any:
             copy = value.copy(order="K")
         copies[id(value)] = (value, copy)
     return copies[id(value)][1]
+
+
+# ------------------------------------------------------------------ what the rules of common operators share
+def negated(g: Any, b: Any) -> Any:
+    """-g for the argument b, summed first where b was broadcast: that leaves less to negate."""
+    return -unbroadcast(g, b.shape) if hasattr(b, "shape") and b.shape != g.shape else -g
+
+
+def twice_product(g: Any, x: Any) -> Any:
+    """2 g x; of large arrays in one pass where g was broadcast, as a sum's is, else in two and without a temporary."""
+    if type(g) is not Host or type(x) is not Host or g.size < 1 << 14 or g.shape != x.shape:
+        return g * (x + x)
+    if 0 in g.strides:
+        g = g[tuple(slice(1) if stride == 0 else slice(None) for stride in g.strides)]
+        g = g + g
+        inner = x.shape[-1]
+        if g.shape[-1] == 1 and 1 < inner <= 64:  # NumPy's loop over so few elements costs more than writing them out
+            g = onp.repeat(g, inner, axis=-1)
+        return g * x
+    product = g * x
+    product += product
+    return product

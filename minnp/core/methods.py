@@ -123,6 +123,11 @@ def _flatten(a: Any, order: str = "C") -> Any:
     return TABLE["copy"](DEFINITIONS[onp.ravel](a, order))
 
 
+@defines(onp.ndarray.conj, onp.ndarray.conjugate)
+def _conj(a: Any) -> Any:
+    return TABLE["conjugate"](a) if a.dtype.kind == "c" else a  # where the function makes a copy
+
+
 @defines(onp.ndarray.fill)
 def _fill(a: Any, value: Any) -> None:
     write(a, ..., value)

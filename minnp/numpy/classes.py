@@ -1,4 +1,4 @@
-"""NumPy's classes that make arrays: r_, c_, mgrid, ogrid, ndenumerate, poly1d on our functions; vectorize."""
+"""NumPy's classes that make arrays: r_, c_, mgrid, ogrid, ndenumerate, poly1d on our functions; nditer, vectorize."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as onp
 
+from .. import errors
 from ..core.array import OURS, ndarray, read, wrap
-from ..core.value import Host
+from ..core.value import Host, Tracer
+from ..core.writing import release
 from .arguments import as_array
 from .rebound import SUBSTITUTES, rebound_class
 from .shaping import broadcast_to, reshape, stack
@@ -28,6 +30,28 @@ class ndenumerate(onp.ndenumerate):
         return next(self.iter)
 
 
+class _Nditer(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, onp.nditer)
+
+
+class nditer(metaclass=_Nditer):
+    __doc__ = onp.nditer.__doc__
+
+    def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's iterator, which reads and writes memory: of that a tape knows nothing."""
+        for a in op if isinstance(op, (tuple, list)) else (op,):
+            value = read(a) if type(a) is ndarray else None
+            if type(value) is Tracer:
+                raise errors.TracedValueError(
+                    "np.nditer hands out the memory of a traced array, where the gradient would be lost; loop over "
+                    "x.flat or np.ndindex(x.shape), or use np.stop_gradient(x)"
+                )
+            if type(value) is Host:
+                release(value)
+        return onp.nditer(op, *args, **kwargs)
+
+
 class vectorize(onp.vectorize):
     __doc__ = onp.vectorize.__doc__
 
@@ -46,4 +70,4 @@ class vectorize(onp.vectorize):
         return out if several else out[0]
 
 
-ndenumerate.__module__ = vectorize.__module__ = "minnp.numpy"
+ndenumerate.__module__ = nditer.__module__ = vectorize.__module__ = "minnp.numpy"

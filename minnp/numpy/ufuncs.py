@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.cotangents import negated, twice_product
 from ..core.primitive import CONSTANT, Meta, Primitive, per_element, primitive
 from .facts import elementwise, same, sampled, spread
 
@@ -124,12 +125,12 @@ where = primitive(
 
 # ------------------------------------------------------------------ arithmetic
 add = ufunc("add", lambda g, y, a, b: g, lambda g, y, a, b: g, saves="")
-subtract = ufunc("subtract", lambda g, y, a, b: g, lambda g, y, a, b: -g, saves="")
+subtract = ufunc("subtract", lambda g, y, a, b: g, lambda g, y, a, b: negated(g, b), saves="")
 multiply = ufunc("multiply", lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)
 divide = ufunc("divide", lambda g, y, a, b: g / b, lambda g, y, a, b: -g * (a / b) / b, domain=[(-2, 2), (0.5, 2)])
 negative = ufunc("negative", lambda g, y, x: -g, saves="")
 positive = ufunc("positive", lambda g, y, x: g, saves="")
-square = ufunc("square", lambda g, y, x: g * (x + x))
+square = ufunc("square", lambda g, y, x: twice_product(g, x))
 reciprocal = ufunc("reciprocal", lambda g, y, x: -g * y * y, saves="out", domain=[(0.5, 2)])
 
 

@@ -1,0 +1,272 @@
+"""Every way NumPy has of writing to an array, under a tape: NumPy's values, derivatives to second order in both modes,
+the same under jit and vmap; and what NumPy calls a view is one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import pytest
+from test_gradient_coverage import CASES, HOLES, MASK, POINTS, after, compiled, function
+
+import minnp.numpy as np
+from minnp import grad, jit, vjp, vmap
+from minnp.errors import TracedValueError
+from minnp.testing import check_grads
+
+X, V, Z = (onp.random.RandomState(0).standard_normal(shape) for shape in ((3, 4), 4, (3, 4)))
+C = X + 1j * Z
+
+# statements that write to x [3, 4], given v [4] -> what is returned
+LINES = """
+np.add.at(x, ([0, 2, 0],), v) -> x * x
+x.T[...] += v[:3] -> x * x
+x[1:][:, ::-1][0][1:3] = v[:2] -> x * x
+x.ravel()[2:5] *= v[:3] -> x * x
+x.T.ravel()[2:5] *= v[:3] -> x * x
+x.flat[[1, 5, 1]] = v[:3] -> x * x
+x.flat = v -> x * x
+x.sort(axis=0); x[0] *= v -> x * x
+x.partition(1, axis=0) -> x[1] * v
+np.put(x, [0, 5, -1], v[:3]) -> x * x
+np.copyto(x, v, where=MASK) -> x * x
+np.place(x, MASK, v) -> x * x
+np.putmask(x, x > 0, v) -> x * x
+np.fill_diagonal(x, v[:3]) -> x * x
+y = x.reshape(4, 3); y[0] = v[:3] -> x * y.reshape(3, 4)
+y = x.T.reshape(2, 6); y[0, :4] = v -> x.sum() * y
+np.multiply(x, v, out=x, where=MASK) -> x * x
+y = np.zeros(4); np.sum(x, axis=0, out=y); y += v -> y * y
+np.cumsum(x, axis=1, out=x) -> x * v
+np.exp(x[0], out=x[1]); np.add(x[1], v, x[2]) -> x * x
+np.subtract.at(x, (0, [1, 1]), v[:2]); np.multiply.at(x, (1, [1, 1]), v[:2]) -> x * x
+a, b = x[:, :2], x[:, 2:]; a[...], b[...] = b.copy(), a.copy() -> x * v
+x[:, 0], x[:, 1] = x[:, 1], x[:, 0].copy() -> x * v
+x[[0, 1]] = x[[1, 0]] -> x * v
+x[1:] += x[:-1] -> x * v
+x[::-1] -= 0.5 * x -> x * v
+y = x[None, :, None]; y[0, 1, 0] = v; z = y.squeeze(); z[2] *= 2 -> x * x
+np.swapaxes(x, 0, 1)[1] = v[:3]; np.moveaxis(x, 0, -1)[2] *= v[:3] -> x * x
+np.flip(x, 0)[0] = v; np.rot90(x)[0] *= v[:3]; np.fliplr(x)[1] += v -> x * x
+p, q = np.split(x, 2, axis=1); p *= v[:2]; q[0] = v[2:] -> x * x
+np.atleast_3d(x)[1, :, 0] = v; np.expand_dims(x, 0)[0, 0] *= v -> x * x
+y = x.view(); y[1] = v; y.shape = (4, 3); y[3] *= 2 -> x * x
+y = np.asarray(x); y[0] = v; z = np.asanyarray(y); z[1] = 2 * v -> x * x
+y = np.ascontiguousarray(x); y[0] = v; w = np.ascontiguousarray(x.T); w[0] = 5 -> x * x
+y = np.broadcast_arrays(x, x)[0] -> x * y * v
+y = np.lib.stride_tricks.as_strided(x, (2, 2), (32, 8)); y[1] = v[:2] -> x * x
+d = np.einsum("ii->i", x[:, :3]); d[...] = v[:3] -> x * x
+x.fill(v[0] * v[1]); x[0] += v -> x * x
+x[...] = v; x[()] *= 2; x[:] = x + v -> x * x
+x[np.newaxis, 1] = v; x[..., None][2, :, 0] = 2 * v -> x * x
+x[x > 0.2] *= v[0]; x[~(x > 0)] = v[1]; x[np.isnan(x)] = 0 -> x * x
+x[[0, 1], [1, 2]] += v[:2]; x[1:, [0, 3]] = v[:2]; x[:, MASK[0]] *= v[1] -> x * x
+i = np.argsort(x[0]); x[:, i] = x * v -> x * x
+np.put_along_axis(x, np.argsort(x, axis=1), v[None], 1) -> x * x
+y = x; y += v; x = x * 2; y *= 3 -> x * y
+l = [x[0], x[1]]; l[0] += v; l[1] *= l[0] -> x * x
+x //= 1.0 -> x + v
+x = abs(x) + 1; x **= v; x %= v * v + 1; x /= v * v + 1 -> x
+y = x[:3, :3]; y @= np.ones((3, 3)); y += y.T -> x * x
+y = x[0]; x = x + 1; y[...] = v -> x * y.sum()
+np.maximum(x, 0, out=x); np.sqrt(x + 1, x); np.clip(x, 0.1, 1.4, out=x) -> x * v
+np.dot(x, x.T @ x, out=x); np.matmul(x, np.ones((4, 4)), out=x) -> x * v
+np.concatenate([x[:1] * 2, x[1:]], out=x); np.stack([v, v, v], out=x) -> x * x
+np.take(x, [1, 0, 2], axis=0, out=x, mode="clip") -> x * v
+x.clip(-0.5, 0.5, out=x); x.round(0); x.cumsum(1, out=x) -> x * v
+np.where(x > 0, x, 0); x.mean(0, out=x[0]); x.max(0, out=x[1]) -> x * v
+np.copyto(x[1], x[0] * v); np.copyto(x.T[0], 2.0) -> x * x
+del_ = x.diagonal(); y = np.diag(x) -> x[:, :3] * y * del_
+x.real[0] = v; x.real *= 2 -> x * x
+np.nan_to_num(x, copy=False); x.swapaxes(0, 1)[:] = x.T[::-1].copy() -> x * v
+x.__setitem__(0, v); x.__iadd__(v); np.ndarray.sort(x, axis=1); np.ndarray.fill(x[0], v[0]) -> x * x
+np.random.seed(0); np.random.shuffle(x) -> x * v
+e = next(iter(x)); e[0] = v[0]; x[-1][-1] = v[1]; x[0][1:3][::-1][0] = v[2] -> x * x
+y = x[MASK]; y *= v[0]; z = x[[0, 1]]; z[0] = v -> x.sum() * y[:2] * z[:, :2]
+np.add(x, 1, out=(x,)); np.divmod(x * x + 5, 2.0, out=(x, np.empty_like(x))) -> x + v
+np.modf(x * v, out=(x, np.empty_like(x))) -> x * v
+"""
+COMPLEX = """
+z.imag[...] = x -> z
+z.imag[1:] *= x[1:]; z.real[0] = x[0] -> z * z
+np.clip(z.imag, -0.5, 0.5, out=z.imag); np.clip(z.real, -0.5, 0.5, out=z.real) -> z * x
+z.imag = x; z.T.real[1] += x[:, 1] -> z * z
+np.imag(z)[0] = x[0]; z[:, ::2].imag[2] = x[1, :2] -> z * z
+z += 1j * x; z.real **= 2; np.conj(z, out=z) -> z * z
+"""
+
+
+def by_rows(np: Any, x: Any, v: Any) -> Any:
+    for row in x:
+        row *= v
+    return x * x
+
+
+def by_index(np: Any, x: Any, v: Any) -> Any:
+    for i in np.ndindex(x.shape):
+        x[i] *= v[i[1]]
+    return x * x
+
+
+def by_flat(np: Any, x: Any, v: Any) -> Any:
+    for i, e in enumerate(x.flat):
+        x.flat[i] = e * v[i % 4]
+    return x * x
+
+
+def by_windows(np: Any, x: Any, v: Any) -> Any:
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2, axis=1, writeable=True)
+    windows[0, 0, 1] = v[0]
+    windows[1, 1] *= v[:2]
+    return x * x
+
+
+def a_copy_stays(np: Any, x: Any, v: Any) -> Any:
+    c = x.copy()
+    x *= v
+    c += x
+    x -= c * v
+    return x * c
+
+
+def a_buffer(np: Any, x: Any, v: Any) -> Any:
+    out = np.empty((5, 4))
+    for t in range(5):
+        out[t] = x[t % 3] * v + (out[t - 1] if t else 0)
+    return out
+
+
+def a_stencil(np: Any, x: Any, v: Any) -> Any:
+    out = np.zeros_like(x)
+    out[1:-1] = x[2:] - x[:-2]
+    out[0] = v
+    out[-1] = -v
+    out.T[1] *= 2
+    return out * out
+
+
+def a_history(np: Any, x: Any, v: Any) -> Any:
+    h, history = np.zeros((2, 4)), np.zeros((3, 2, 4))
+    for t in range(3):
+        h[0] = np.tanh(h[1] + x[t])
+        h[1] = h[0] * v
+        history[t] = h
+    return history
+
+
+def program(line: str, names: tuple) -> Callable:
+    statements, _, result = line.partition(" -> ")
+    source = f"def run(np, {', '.join(names)}):\n    {statements}\n    return {result}"
+    space: dict = {"MASK": MASK}
+    exec(source, space)
+    return space["run"]
+
+
+PROGRAMS: dict[str, tuple] = {
+    **{line: (program(line, ("x", "v")), X, V) for line in LINES.strip().splitlines()},
+    **{line: (program(line, ("z", "x")), C, X) for line in COMPLEX.strip().splitlines()},
+    **{
+        f.__name__: (f, X, V)
+        for f in (by_rows, by_index, by_flat, by_windows, a_copy_stays, a_buffer, a_stencil, a_history)
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_writes(name: str) -> None:
+    f, x, v = PROGRAMS[name]
+    wanted = f(onp, x * 1.0, v.copy())
+    ours = lambda x, v: f(np, x * 1.0, v)
+    onp.testing.assert_allclose(onp.asarray(vjp(ours, x, v)[0]), wanted, rtol=1e-12, atol=1e-12)
+    check_grads(ours, (x, v))
+    compiled_ = jit(ours)
+    for _ in range(2):
+        onp.testing.assert_allclose(onp.asarray(compiled_(np.array(x), np.array(v))), wanted, rtol=1e-12, atol=1e-12)
+    batch = vmap(ours)(onp.stack([x, 2 * x]), onp.stack([v, v]))
+    onp.testing.assert_allclose(onp.asarray(batch[0]), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_callers_argument_is_not_written(name: str) -> None:
+    """A function that writes to its own argument: the gradient is with respect to what was passed in."""
+    f, x, v = PROGRAMS[name]
+    given = np.array(x)
+    _, pullback = vjp(lambda x: f(np, x, v), given)
+    out, inner = vjp(lambda x: f(np, x * 1.0, v), x)
+    onp.testing.assert_array_equal(onp.asarray(given), x)
+    g = onp.cos(onp.arange(out.size)).reshape(out.shape).astype(out.dtype)
+    onp.testing.assert_allclose(onp.asarray(pullback(g)[0]), onp.asarray(inner(g)[0]), rtol=1e-12, atol=1e-12)
+
+
+def test_nditer_says_that_it_hands_out_memory() -> None:
+    y = np.ones(3)
+    with np.nditer(y, op_flags=["readwrite"]) as elements:
+        for e in elements:
+            e[...] = 2
+    assert y.tolist() == [2, 2, 2] and isinstance(elements, np.nditer)
+    for options in ({}, {"op_flags": ["readwrite"]}):
+        with pytest.raises(TracedValueError, match=r"np\.nditer.*x\.flat"):
+            grad(lambda x: sum(e * e for e in np.nditer(x, **options)))(np.ones(3))  # noqa: B023
+
+    def behind_the_tape(x: Any) -> Any:
+        z = x * y
+        for e in np.nditer(y, op_flags=["readwrite"]):
+            e[...] = 5
+        return z.sum()
+
+    assert grad(behind_the_tape)(np.ones(3)).tolist() == [2, 2, 2]
+
+
+VIEWS = [(name, text) for name, text in CASES if not name.startswith((".__", "npx", "polynomial", "random"))]
+
+
+def test_what_is_a_view_for_numpy_is_one_under_every_transformation() -> None:
+    """Whatever shares memory with an argument in NumPy is written to: the argument shows it."""
+
+    def written(xp: Any, f: Callable, code: Any, letters: list, k: int, arrays: Any) -> tuple:
+        arrays = [a * 1.0 for a in arrays]
+        scope = {"np": xp, "onp": onp, "f": f, "after": after, "MASK": MASK, "HOLES": HOLES}
+        out = eval(code, {**scope, **dict(zip(letters, arrays, strict=True))})
+        out = out[k] if isinstance(out, (tuple, list)) else out
+        out[...] = 7.0
+        out[0] *= 2
+        return tuple(arrays)
+
+    checked = 0
+    for name, text in VIEWS:
+        theirs: Any = onp.ndarray if name.startswith(".") else onp
+        for part in name.strip(".").split("."):
+            theirs = getattr(theirs, part, None)
+        if name.startswith(".") and theirs is not None and not callable(theirs):
+            theirs = lambda a, name=name: getattr(a, name[1:])
+        _, letters = compiled(name, text)
+        points, code = [POINTS[letter] for letter in letters], compile(text, name, "eval")
+        scope = {"np": onp, "onp": onp, "f": theirs, "after": after, "MASK": MASK, "HOLES": HOLES}
+        given = [p.copy() for p in points]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                out = eval(code, {**scope, **dict(zip(letters, given, strict=True))})
+            except (TypeError, AttributeError, ValueError):
+                continue  # not said so in NumPy
+            for k, o in enumerate(out if isinstance(out, (tuple, list)) else [out]):
+                shared = type(o) is onp.ndarray and o.ndim and any(onp.shares_memory(o, a) for a in given)
+                if not shared or not o.flags.writeable or "broadcast" in name:  # read-only for us, as NumPy means to
+                    continue
+                wanted = written(onp, theirs, code, letters, k, points)
+                ours = lambda *a, name=name, code=code, letters=letters, k=k: written(
+                    np, function(name), code, letters, k, a
+                )
+                fast = jit(ours)
+                fast(*map(np.array, points))
+                for how, got in {
+                    "tape": vjp(ours, *points)[0],
+                    "jit": fast(*map(np.array, points)),
+                    "vmap": [a[0] for a in vmap(ours)(*[p[None] for p in points])],
+                }.items():
+                    for a, b in zip(got, wanted, strict=True):
+                        onp.testing.assert_array_equal(onp.asarray(a), b, err_msg=f"{how}: {name} {text}")
+                checked += 1
+    assert checked > 60  # fewer with NumPy 1.26, which has fewer names
