@@ -1,6 +1,7 @@
 """vmap: a function of one example becomes a function of a batch.
 
-A tracer's value holds the batch along its first axis, which the tracer does not show. A row runs once on the whole
+A tracer's value holds the batch along its first axis, which the tracer does not show; its `node` is True for an array
+without axes, which can be written to where a number cannot. A row runs once on the whole
 batch where it is elementwise or has a rule in BATCH; any other row runs example by example and is stacked: slower, and
 always right. A function that asks a batched value for a bool, an int or a float has another path for each example: it
 is run example by example, whole.
@@ -20,7 +21,7 @@ from .array import handle, ndarray, read
 from .dispatch import bind
 from .primitive import CONSTANT, TABLE, Primitive
 from .trace import Trace
-from .tree import tree_flatten, tree_leaves, tree_map
+from .tree import children, tree_flatten, tree_leaves, tree_map
 from .value import Host, Tracer, concrete, overlapping
 
 
@@ -73,24 +74,22 @@ class BatchTrace(Trace):
         y = NotImplemented if rule is None else rule(row, raw, mine, params)
         first = y
         if y is NotImplemented:
-            y, first = self._loop(row, raw, mine, params)
+            y, first = self._loop(row, raw, mine, values, params)
         if type(y) in (tuple, list):
             return type(y)(Tracer(self, o, None) for o in y)
-        view = None
-        if row.view and mine[0]:
+        view = array = None
+        if len(y.shape) == 1 and (row.view or row.name in MAKE_ARRAYS):
+            if first is y:
+                first = bind(row, examples(raw, mine, values, 0), params)
+            array = not isinstance(concrete(first), onp.generic)
+        if row.view and mine[0] and overlapping(concrete(first), concrete(raw[0])):
             # what is a view for an example is one for the batch, also where stacking made a copy; a number is none
-            if first is y and len(y.shape) == 1:
-                first = bind(row, [example(v, 0) if m else v for v, m in zip(raw, mine, strict=True)], params)
-            if overlapping(concrete(first), concrete(raw[0])):
-                view = (values[0], row, params)
-        return Tracer(self, y, None, view)
+            view = (values[0], row, params)
+        return Tracer(self, y, array, view)
 
-    def _loop(self, row: Primitive, raw: list, mine: list, params: dict) -> tuple[Any, Any]:
+    def _loop(self, row: Primitive, raw: list, mine: list, values: Any, params: dict) -> tuple[Any, Any]:
         """(the results of all examples, the result of the first)."""
-        outs = [
-            bind(row, [example(v, i) if m else v for v, m in zip(raw, mine, strict=True)], params)
-            for i in range(self.size)
-        ]
+        outs = [bind(row, examples(raw, mine, values, i), params) for i in range(self.size)]
         if type(outs[0]) in (tuple, list):
             return type(outs[0])(stacked(part) for part in zip(*outs, strict=True)), outs[0]
         return stacked(outs), outs[0]
@@ -101,8 +100,16 @@ def _batched(index: Any) -> bool:
     return type(index) is Tracer or (type(index) in (tuple, list) and any(map(_batched, index)))
 
 
-def example(batch: Any, i: int) -> Any:
-    return bind(TABLE["getitem"], (batch,), {"index": i})
+def examples(raw: list, mine: list, values: Any, i: int) -> list:
+    """The i-th example of each batched value: a number where it has no axes, unless its tracer says it is an array."""
+    return [
+        v if not m else bind(TABLE["getitem"], (v,), {"index": (i, ...) if t.node else i})
+        for v, m, t in zip(raw, mine, values, strict=True)
+    ]
+
+
+# Rows that give an array, which can be written to, also where it has no axes; the others give numbers.
+MAKE_ARRAYS = {"copy", "zeros_like", "ones_like", "empty_like", "where", "write_view"}
 
 
 def stacked(parts: Sequence[Any]) -> Any:
@@ -221,55 +228,60 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     """f mapped over a batch axis of its arguments.
 
     in_axes    the batch axis of each positional argument: an int, None (not batched), or a tuple of them, one per
-               argument; an argument that is a tree has the same axis in every leaf
-    out_axes   where the batch axis goes in the results
+               argument; for an argument that is a tree, the axis of all leaves or a tree of axes
+    out_axes   where the batch axis goes in the results: an int, or a tree of them
     Keyword arguments are not batched. Raises ValueError where batch sizes differ or nothing is batched.
     """
 
     @functools.wraps(f, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
-        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
-        if len(axes) != len(args):
-            raise ValueError(f"vmap has in_axes for {len(axes)} arguments, and was called with {len(args)}")
-        sizes = {
-            onp.shape(leaf)[axis] if not isinstance(leaf, ndarray) else leaf.shape[axis]
-            for a, axis in zip(args, axes, strict=True)
-            if axis is not None
-            for leaf in tree_leaves(a)
-        }
+        spec = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        if len(spec) != len(args):
+            raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")
+        axes = spread(spec, args, "in_axes")
+        leaves, rebuild_args = tree_flatten(args)
+        sizes = {onp.shape(leaf)[a] if type(leaf) is not ndarray else leaf.shape[a]
+                 for leaf, a in zip(leaves, axes, strict=True) if a is not None}  # fmt: skip
         if len(sizes) != 1:
             raise ValueError(f"vmap wants one batch size, got {sorted(sizes) or 'no batched argument'}")
         (size,) = sizes
-        first = [
-            a if axis is None else tree_map(functools.partial(_first, axis=axis), a)
-            for a, axis in zip(args, axes, strict=True)
-        ]
+        first = [x if a is None else _first(x, a) for x, a in zip(leaves, axes, strict=True)]
         trace = BatchTrace(size)
-        boxed = [
-            a if axis is None else tree_map(functools.partial(_box, trace=trace), a)
-            for a, axis in zip(first, axes, strict=True)
-        ]
+        boxed = [x if a is None else _box(x, trace) for x, a in zip(first, axes, strict=True)]
         try:
-            out = f(*boxed, **kwargs)
+            out = f(*rebuild_args(boxed), **kwargs)
             values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
             _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
+            to = spread(out_axes, out, "out_axes")
             del out  # what the function made dies here
         except PerExampleError:
             trace.finish()
-            return _one_by_one(f, first, axes, kwargs, size, out_axes)
+            return _one_by_one(lambda *leaves: f(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
         finally:
             trace.finish()
         trace.check()
         return rebuild(
             [
-                _last(v.value, out_axes)
+                _last(v.value, axis)
                 if type(v) is Tracer and v.trace is trace
-                else _last(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), out_axes)
-                for v in values
+                else _last(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), axis)
+                for v, axis in zip(values, to, strict=True)
             ]
         )
 
     return batched
+
+
+def spread(spec: Any, tree: Any, what: str) -> list:
+    """The axis of each leaf of a tree: an axis in `spec` is that of every leaf below its place."""
+    if spec is None or isinstance(spec, int):
+        return [spec] * len(tree_leaves(tree))
+    parts, above = children(tree), list(spec.values()) if isinstance(spec, dict) else spec
+    if isinstance(spec, dict) and isinstance(tree, dict):
+        above = [spec[k] for k in tree if k in spec]
+    if parts is None or not isinstance(spec, (tuple, list, dict)) or len(above) != len(parts):
+        raise ValueError(f"vmap's {what} do not fit: {spec!r} for a {type(tree).__name__}")
+    return [axis for a, part in zip(above, parts, strict=True) for axis in spread(a, part, what)]
 
 
 def _first(x: Any, axis: int) -> ndarray:
@@ -294,15 +306,14 @@ def _last(value: Any, axis: int) -> ndarray:
     return h if axis == 0 else _move(h, 0, axis)
 
 
-def _one_by_one(f: Callable, args: list, axes: Any, kwargs: dict, size: int, out_axes: int) -> Any:
-    outs = []
-    for i in range(size):
-        each = [
-            a if axis is None else tree_map(lambda h: h[i], a)  # noqa: B023
-            for a, axis in zip(args, axes, strict=True)
-        ]
-        outs.append(tree_flatten(f(*each, **kwargs)))
-    rebuild = outs[0][1]
-    columns = zip(*[leaves for leaves, _ in outs], strict=True)
+def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any) -> Any:
+    outs = [f(*[x if a is None else x[i] for x, a in zip(leaves, axes, strict=True)]) for i in range(size)]
+    _, rebuild = tree_flatten(outs[0])
     as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))
-    return rebuild([_last(read(TABLE["stack"](*map(as_handle, c), axis=0)), out_axes) for c in columns])
+    columns = zip(*map(tree_leaves, outs), strict=True)
+    return rebuild(
+        [
+            _last(read(TABLE["stack"](*map(as_handle, c), axis=0)), axis)
+            for c, axis in zip(columns, spread(out_axes, outs[0], "out_axes"), strict=True)
+        ]
+    )

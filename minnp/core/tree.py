@@ -33,6 +33,11 @@ def tree_leaves(tree: Any) -> list:
     return [leaf for child in children for leaf in tree_leaves(child)]
 
 
+def children(tree: Any) -> list | None:
+    """What a container holds, in order; None for a leaf."""
+    return _open(tree)[0]
+
+
 def tree_flatten(tree: Any) -> tuple[list, Callable]:
     """(leaves, rebuild) with rebuild(leaves) a tree of the same structure."""
     leaves = tree_leaves(tree)

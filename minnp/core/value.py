@@ -192,8 +192,11 @@ def is_scalar(value: Any) -> bool:
     """Whether NumPy would have a scalar here, which cannot be written to, and not an array without axes."""
     if type(value) is not Tracer:
         return isinstance(value, onp.generic)
-    base = concrete(value)
-    return isinstance(base, onp.generic) or (isinstance(base, Host) and base.ndim != value.ndim == 0)  # of a batch
+    while type(value) is Tracer:
+        if value.trace.batched:
+            return value.ndim == 0 and not value.node  # of each example; see batching.py
+        value = value.value
+    return isinstance(value, onp.generic)
 
 
 def overlapping(a: Any, b: Any) -> bool:
