@@ -174,8 +174,11 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             args = args[:place]
     if out is not None and out is not ... and e.nin is not None:
         check_casts(e.host, values[: e.nin], out, kwargs)
-    if type(out) is ndarray and kwargs.get("dtype") is None and last_of(e.name) in TYPED_BY_OUT:
-        kwargs = {**kwargs, "dtype": onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))}
+    if type(out) is ndarray and kwargs.get("dtype") is None and (last := last_of(e.name)) in TYPED_BY_OUT:
+        at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
+        if len(args) <= at or args[at] is None:
+            dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
+            args, kwargs = args[:at], {**kwargs, "dtype": dtype}
     definition = e.definition
     if definition is None:
         definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
