@@ -39,3 +39,32 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "guide" / "autodiff.html").exists() and "softmax_loss" in (tmp_path / "api.html").read_text()
+
+
+def test_the_tables_of_correspondences_name_what_exists():
+    """Every dotted name in the column of minnp in the tables."""
+    import minnp
+    import minnp.numpy as np
+    import minnp.scipy.special
+    import minnp.testing
+    from minnp import fx, nn, npx
+
+    scope = {"minnp": minnp, "np": np, "nn": nn, "npx": npx, "fx": fx, "optim": nn.optim, "io": nn.io}
+    values = {"x": np.ones((2, 2)), "model": nn.Sequential(), "net": nn.Sequential()}
+    text = (ROOT / "docs" / "guide" / "coming_from.md").read_text()
+    found = 0
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        column = -1 if section.startswith("From ") else 0
+        for row in re.findall(r"^\| (.*) \|$", section, re.MULTILINE)[2:]:
+            cell = re.split(r" \| ", row)[column]
+            for name in re.findall(r"`([A-Za-z_][\w.]*)", cell):
+                first, *rest = name.split(".")
+                known = scope | values | vars(minnp)
+                if first not in known or not rest or rest[0] in nn.io.FROM_MXNET:
+                    continue
+                value = known[first]
+                for part in rest:
+                    assert hasattr(value, part), f"{name}: {value!r} has no {part}"
+                    value = getattr(value, part)
+                found += 1
+    assert found >= 40
