@@ -14,6 +14,9 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp.core import compiled
+from minnp.core.primitive import TABLE
+from minnp.core.tape import GradTrace
+from minnp.core.value import Tracer
 
 PROGRAM = """
 import sys, warnings
@@ -80,6 +83,38 @@ for case in writes:
     print(case, "->", told([here["x"], here["m"], here["o"], view]), alias is here["x"], view.base is alias)
 counts = {r["function"]: r["calls"] for r in minnp.report()}
 print({k: counts[k] for k in ("exp", "add", "less", "negative", "ndarray.copy")})
+
+from minnp.core.tape import GradTrace
+nodes, start = [], GradTrace.start
+
+def seen(self, value):
+    if not nodes or nodes[-1] is not self.nodes:
+        nodes.append(self.nodes)
+    return start(self, value)
+
+GradTrace.start = seen
+big, wide = np.linspace(0.1, 1, 300), np.linspace(0.1, 1, 40).reshape(40, 1)
+env |= dict(big=big, wide=wide, t=np.arange(3.0, dtype="f4"), kept=np.ones(6))
+programs = [f"v {op} {w}" for op in "+ - * / // % ** @ < ==".split()
+            for w in "x y m c s h 2 2.5 3j True z e v big".split()]
+programs += [f"{w} {op} v" for op in "+ - * / **".split() for w in "x y c s h 2 2.5 z".split()]
+programs += ["-v", "abs(v)", "+v", "np.tanh(v) * v.T", "np.sum(v)", "v.sum() * v", "v.mean() + v.max() * v[0]",
+             "np.max(v) * np.prod(v)", "np.maximum(v, 2)", "np.cumsum(v)", "np.add(v, v, dtype='f8')", "np.exp(v, v)",
+             "np.modf(v)[0]", "np.isnan(v) * v", "np.argmax(v) * v", "np.floor(v) * v", "kept.__imul__(v) * kept",
+             "v + 'a'", "v @ 2", "minnp.grad(lambda w: (w * v * w).sum())(v) * v", "minnp.stop_gradient(v) * v",
+             "minnp.vmap(lambda r: r * r[0])(np.stack([v, v])).sum(0)"]
+for program in programs:
+    for name in ["x", "c", "z", "t", "big", "wide", "f"]:
+        nodes.clear()
+        env["kept"] = np.ones(6)
+        try:
+            f = eval(f"lambda v: {program}", {**env, "minnp": minnp})
+            g = minnp.grad(lambda v: abs(f(v)).sum())(env[name])
+            print(program, name, "->", told(g))
+        except Exception as error:
+            print(program, name, "->", type(error).__name__, error)
+        for tape in nodes:
+            print([(str(n[0]), n[1], list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
 print("compiled", compiled._quick is not None, file=sys.stderr)
 """
 
@@ -163,9 +198,12 @@ def test_no_references_are_lost_or_kept():
         with contextlib.suppress(IndexError):
             a[9]
         a == "text"
+        minnp.grad(lambda v: (np.tanh(v * x) / y - 2.0 * v).sum())(x)
+        with contextlib.suppress(TypeError):  # (NumPy 2.4 itself loses a dtype where shapes do not fit)
+            minnp.grad(lambda v: v.sum() * np.bitwise_and(v, 1))(x)
         return a.shape, len(a), float(a[0])
 
-    watched = [x, y, index, onp.asarray(x), np.exp, 1.5, None]
+    watched = [x, y, index, onp.asarray(x), np.exp, GradTrace, Tracer, TABLE["multiply"], onp.dtype("f8"), 1.5, None]
     round_()
     before = [sys.getrefcount(w) for w in watched[:-2]]
     for _ in range(200):

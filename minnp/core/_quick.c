@@ -2,7 +2,8 @@
 
    Optional: where no compiler was at hand the Python ones, which this file repeats step by step, do the same work. A
    handle that holds a small NumPy array, and arguments that are handles, numbers or other plain things, go straight to
-   NumPy, and the result is wrapped. Everything else (a tracer, a buffer, a large array, a trace or a policy that watches,
+   NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there. Everything
+   else (another tracer, a buffer, a large array, a trace or a policy that watches,
    a foreign class) is left to the Python function or slot that was there before; so nothing here decides what a call
    means. Installed by compiled.py. Needs no NumPy headers: of an array it reads the fields that every NumPy has. */
 
@@ -33,6 +34,10 @@ typedef struct { /* PyArrayObject_fields */
 static PyTypeObject *Handle, *Host;
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
 static Py_ssize_t host_at, root_at, busy_at, tapes_at, calls_at, large;
+static PyTypeObject *TracerType, *TapeType;
+static PyObject *no_params;
+static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
+static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
@@ -93,16 +98,18 @@ static inline PyObject *operand(PyObject *x, Py_ssize_t limit) {
     return is_number(x) ? x : NULL;
 }
 
-static inline void count(PyObject *entry) {
-    PyObject *calls = SLOT(entry, calls_at);
+static inline void count_at(PyObject *entry, Py_ssize_t at) {
+    PyObject *calls = SLOT(entry, at);
     PyObject *more = calls != NULL ? PyNumber_Add(calls, Py_True) : NULL;
     if (more == NULL) {
         PyErr_Clear();
         return;
     }
-    SLOT(entry, calls_at) = more;
+    SLOT(entry, at) = more;
     Py_DECREF(calls);
 }
+
+static inline void count(PyObject *entry) { count_at(entry, calls_at); }
 
 /* A new handle on an array (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
 static PyObject *handle_on(PyObject *array, PyObject *root) {
@@ -139,6 +146,103 @@ static PyObject *seen_from(PyObject *s, PyObject *out) {
     return NULL;
 }
 
+/* ------------------------------------------------------------------ under a tape */
+/* The tracer of a root handle (borrowed), or NULL. */
+static inline PyObject *tracer_of(PyObject *h) {
+    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None || SLOT(h, root_at) != Py_None)
+        return NULL;
+    PyObject *t = SLOT(h, value_at);
+    return t != NULL && Py_IS_TYPE(t, TracerType) ? t : NULL;
+}
+
+static inline char kind_of(PyObject *a) { return ((Dtype *)((Array *)a)->descr)->kind; }
+
+/* What NumPy is given for an operand under a tape (borrowed): a small array of numbers, or a number; NULL otherwise. */
+static inline PyObject *raw_of(PyObject *x, PyObject *tracer) {
+    if (tracer != NULL)
+        x = SLOT(tracer, traced_at);
+    else if (Py_IS_TYPE(x, Handle))
+        x = host_of(x);
+    if (x == NULL || !Py_IS_TYPE(x, Host))
+        return x != NULL && is_number(x) ? x : NULL;
+    return elements(x) <= small && strchr(tracer != NULL ? "fc" : "fciub", kind_of(x)) != NULL ? x : NULL;
+}
+
+/* Whether what two operands come to is as small: one of them is a number or a row, or both have one shape. */
+static inline int stays_small(PyObject *x, PyObject *y) {
+    if (!Py_IS_TYPE(x, Host) || !Py_IS_TYPE(y, Host))
+        return 1;
+    Array *a = (Array *)x, *b = (Array *)y;
+    if (a->nd == b->nd && memcmp(a->dims, b->dims, a->nd * sizeof(Py_ssize_t)) == 0)
+        return 1;
+    return (a->nd <= 1 && b->nd <= 1) || elements(x) * elements(y) <= small;
+}
+
+static PyObject *shape_of(PyObject *z) {
+    int nd = Py_IS_TYPE(z, Host) ? ((Array *)z)->nd : 0;
+    PyObject *shape = PyTuple_New(nd);
+    for (int i = 0; shape != NULL && i < nd; i++) {
+        PyObject *d = PyLong_FromSsize_t(((Array *)z)->dims[i]);
+        if (d == NULL)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, i, d);
+    }
+    return shape;
+}
+
+/* GradTrace.unary and .binary: the handle of row(v) or row(v, w) and its node on the tape. NULL without an exception
+   where Python must do it. */
+static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
+    PyObject *t = tracer_of(v), *u = tracer_of(w), *first = t != NULL ? t : u;
+    if (first == NULL || busy())
+        return NULL;
+    PyObject *tape = SLOT(first, trace_at), *x, *y = NULL;
+    if (tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True ||
+        (t != NULL && u != NULL && SLOT(u, trace_at) != tape) ||
+        SLOT(row, w != NULL ? row_elementwise_at : row_direct_at) != Py_True || (x = raw_of(v, t)) == NULL ||
+        (w != NULL && ((y = raw_of(w, u)) == NULL || !stays_small(x, y))))
+        return NULL;
+    PyObject *nodes = SLOT(tape, nodes_at), *kernel = SLOT(row, row_numpy_at), *given[] = {x, y};
+    if (nodes == NULL || !PyList_CheckExact(nodes) || kernel == NULL)
+        return NULL;
+    PyObject *parents = NULL, *arrays = NULL, *node = NULL, *shape = NULL, *dtype = NULL, *tracer = NULL, *h = NULL;
+    arrays = w == NULL ? PyTuple_Pack(1, x) : PyTuple_Pack(2, x, y); /* which keeps both alive */
+    PyObject *z = arrays != NULL ? PyObject_Vectorcall(kernel, given, w == NULL ? 1 : 2, NULL) : NULL;
+    if (z == NULL || !(Py_IS_TYPE(z, Host) || is_number(z))) { /* or several results */
+        Py_XDECREF(z);
+        Py_XDECREF(arrays);
+        return NULL;
+    }
+    count_at(row, row_calls_at);
+    if (Py_IS_TYPE(z, Host)) {
+        dtype = ((Array *)z)->descr;
+        Py_INCREF(dtype);
+    } else
+        dtype = PyObject_GetAttrString(z, "dtype");
+    PyObject *absent = PyLong_FromLong(-1);
+    if (absent != NULL)
+        parents = w == NULL ? PyTuple_Pack(1, SLOT(t, node_at))
+                            : PyTuple_Pack(2, t != NULL ? SLOT(t, node_at) : absent, u != NULL ? SLOT(u, node_at) : absent);
+    Py_XDECREF(absent);
+    if (dtype != NULL && parents != NULL && (shape = shape_of(z)) != NULL &&
+        (node = PyTuple_Pack(7, row, no_params, parents, arrays, z, shape, dtype)) != NULL &&
+        (tracer = TracerType->tp_alloc(TracerType, 0)) != NULL) {
+        Py_INCREF(tape), Py_INCREF(z), Py_INCREF(Py_None);
+        SLOT(tracer, trace_at) = tape, SLOT(tracer, traced_at) = z, SLOT(tracer, view_at) = Py_None;
+        SLOT(tracer, node_at) = PyLong_FromSsize_t(PyList_GET_SIZE(nodes));
+        if (SLOT(tracer, node_at) != NULL && (h = Handle->tp_alloc(Handle, 0)) != NULL) {
+            Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(tracer);
+            SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = tracer;
+            if (PyList_Append(nodes, node) < 0)
+                Py_CLEAR(h);
+        }
+    }
+    Py_DECREF(z), Py_DECREF(arrays);
+    Py_XDECREF(parents), Py_XDECREF(dtype), Py_XDECREF(shape), Py_XDECREF(node), Py_XDECREF(tracer);
+    return h;
+}
+
 /* ------------------------------------------------------------------ operators */
 typedef struct {
     const char *name;
@@ -147,11 +251,14 @@ typedef struct {
     void *python;     /* the slot that calls the Python method, where it takes one array */
     PyObject *entry, *reflected_entry;
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
+    PyObject *row;
 } Operator;
 
-/* The Python methods of an operator, in the interpreter's order. */
-static PyObject *in_python(PyObject *v, PyObject *w, Operator *o) {
-    PyObject *there[] = {v, w}, *back[] = {w, v};
+/* An operator under a tape, else its Python methods in the interpreter's order. */
+static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
+    PyObject *there[] = {v, w}, *back[] = {w, v}, *h = on_tape(o->row, v, w);
+    if (h != NULL || PyErr_Occurred())
+        return h;
     if (Py_IS_TYPE(v, Handle))
         return PyObject_Vectorcall(o->forward, there, 2, NULL);
     return PyObject_Vectorcall(o->reflected, back, 2, NULL);
@@ -168,7 +275,7 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
         Py_DECREF(b);
         return result_of(out);
     }
-    return in_python(v, w, o);
+    return otherwise(v, w, o);
 }
 
 static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
@@ -180,7 +287,8 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
         Py_DECREF(a);
         return result_of(out);
     }
-    return ((unaryfunc)o->python)(v);
+    PyObject *h = on_tape(o->row, v, NULL);
+    return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
 }
 
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
@@ -237,7 +345,7 @@ static PyObject *do_POW(PyObject *v, PyObject *w, PyObject *modulus) {
     }
     if (modulus != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
-    return in_python(v, w, o);
+    return otherwise(v, w, o);
 }
 
 static PyObject *python_ipow(PyObject *v, PyObject *w) { return ((ternaryfunc)operators[IPOW].python)(v, w, Py_None); }
@@ -402,6 +510,7 @@ typedef struct {
     vectorcallfunc call;
     int skip;         /* 1: the first argument is a public function's home; 0: it is the array whose method this is */
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
+    PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
 } Short;
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
@@ -521,6 +630,11 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         if (done)
             return out == NULL || (PyList_CheckExact(out) && !s->skip) ? out : finished(out, given, n + k); /* tolist */
     }
+    if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
+        PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    }
     return PyObject_Vectorcall(s->python, args, nargsf, kwnames);
 }
 
@@ -561,6 +675,7 @@ static void short_dealloc(Short *s) {
     Py_XDECREF(s->python);
     Py_XDECREF(s->kernel);
     Py_XDECREF(s->entry);
+    Py_XDECREF(s->row);
     PyObject_Free(s);
 }
 
@@ -595,22 +710,23 @@ static PyObject *new_short(PyObject *python, vectorcallfunc call) {
     if (s == NULL)
         return NULL;
     Py_INCREF(python);
-    s->python = python, s->kernel = s->entry = NULL, s->call = call;
+    s->python = python, s->kernel = s->entry = s->row = NULL, s->call = call;
     return (PyObject *)s;
 }
 
-/* short(python, kernel, entry, skip, nin) */
+/* short(python, kernel, entry, row, skip, nin) */
 static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *python, *kernel, *entry;
+    PyObject *python, *kernel, *entry, *row;
     int skip, nin;
-    if (!PyArg_ParseTuple(args, "OOOii", &python, &kernel, &entry, &skip, &nin))
+    if (!PyArg_ParseTuple(args, "OOOOii", &python, &kernel, &entry, &row, &skip, &nin))
         return NULL;
     Short *s = (Short *)new_short(python, short_call);
     if (s == NULL)
         return NULL;
     Py_INCREF(kernel);
     Py_INCREF(entry);
-    s->kernel = kernel, s->entry = entry, s->skip = skip, s->nin = nin;
+    Py_INCREF(row);
+    s->kernel = kernel, s->entry = entry, s->row = row, s->skip = skip, s->nin = nin;
     return (PyObject *)s;
 }
 
@@ -724,11 +840,26 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
-/* install(calls): put the slots above into the type of handles, over those that call its Python methods.
+/* install(calls, rows, tracer, tape, primitive, no_params, small): put the slots above into the type of handles, over
+   those that call its Python methods.
 
-   calls: the entries that count operators, by the method's name. Setting a method later gives its slot back to Python. */
-static PyObject *install(PyObject *Py_UNUSED(module), PyObject *calls) {
+   calls, rows: by the method's name, the entries that count operators, and the operators' rows. small: elements up to
+   which a tape keeps all arrays. Setting a method later gives its slot back to Python. */
+static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
+    PyObject *calls, *rows, *tracer, *tape, *primitive;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!n", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyType_Type, &tracer,
+                          &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params, &small))
+        return NULL;
+    value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
+    traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
+    alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
+    row_calls_at = slot_of(primitive, "calls"), row_numpy_at = slot_of(primitive, "numpy");
+    row_direct_at = slot_of(primitive, "direct"), row_elementwise_at = slot_of(primitive, "elementwise");
+    if (PyErr_Occurred())
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
     for (int i = 0; i < OPERATORS; i++) {
         Operator *o = &operators[i];
         if (i < UNARIES && (o->entry = entry_named(calls, "__%s__", o->name)) == NULL)
@@ -736,6 +867,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *calls) {
         if (i < BINARIES && ((o->reflected_entry = entry_named(calls, "__r%s__", o->name)) == NULL ||
                              (o->forward = method_named("__%s__", o->name)) == NULL ||
                              (o->reflected = method_named("__r%s__", o->name)) == NULL))
+            return NULL;
+        if (i < UNARIES && (o->row = entry_named(rows, "__%s__", o->name)) == NULL)
             return NULL;
         void **slot = (void **)((char *)number + o->at);
         o->python = *slot;
@@ -766,6 +899,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *calls) {
     python_float = number->nb_float, number->nb_float = as_float;
     python_index = number->nb_index, number->nb_index = as_index;
     PyType_Modified(Handle);
+    TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape;
     Py_RETURN_NONE;
 }
 
@@ -773,7 +907,7 @@ static PyMethodDef functions[] = {
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
-    {"install", install, METH_O, NULL},
+    {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

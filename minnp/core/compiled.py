@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as onp
 
-from . import array, public
+from . import array, placed, public
 from .host import LARGE
+from .primitive import NO_PARAMS, TABLE, Primitive
 from .state import state
-from .value import NUMBERS
+from .value import BINARY, NUMBERS, UNARY, Tracer
 
 _quick: types.ModuleType | None = None
 if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "no"):
@@ -36,13 +37,21 @@ def function(call: Callable, e: public.Entry | None) -> Callable:
     """A public function, which takes its home first, with the short way before it."""
     if _quick is None or e is None:
         return call
-    host = getattr(e.host, "_implementation", e.host)
-    return _quick.short(call, host, e, 1, -1 if e.nin is None else e.nin)
+    host, nin = getattr(e.host, "_implementation", e.host), -1 if e.nin is None else e.nin
+    return _quick.short(call, host, e, _row(e), 1, nin)
 
 
 def method(call: Callable, e: public.Entry) -> Callable:
     """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
-    return call if _quick is None or e.name == "ndarray.resize" else _quick.short(call, e.host, e, 0, -1)
+    return call if _quick is None or e.name == "ndarray.resize" else _quick.short(call, e.host, e, _row(e), 0, -1)
+
+
+def _row(e: public.Entry) -> Primitive | None:
+    """What a call of a ufunc on its operands, or of a reduction on an array alone, is on a tape."""
+    if isinstance(e.host, onp.ufunc):
+        return TABLE.get(e.host.__name__) if e.host.nout == 1 else None
+    name = e.name.removeprefix("ndarray.")
+    return TABLE.get(name) if name in placed.REDUCTIONS else None
 
 
 FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize")
@@ -54,7 +63,10 @@ def install() -> None:
         return
     for name in FACTS:
         setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name))
-    _quick.install(public.report.HOST_CALLS)
+    from .tape import SMALL, GradTrace  # which imports this module's importers
+
+    rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY).items()}
+    _quick.install(public.report.HOST_CALLS, rows, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL)
 
 
 if _quick is not None:
