@@ -20,6 +20,7 @@ from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
 from .primitive import CONSTANT, TABLE, Primitive
+from .state import recording, state
 from .trace import Trace
 from .tree import children, tree_flatten, tree_leaves, tree_map
 from .value import Host, Tracer, concrete, overlapping
@@ -235,6 +236,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
 
     @functools.wraps(f, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("vmap", f, {"in_axes": in_axes, "out_axes": out_axes}, args, kwargs)
         spec = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(spec) != len(args):
             raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")

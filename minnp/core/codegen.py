@@ -239,10 +239,12 @@ class Code:
             return [f"{node.name} = {self.call(self.attribute(target), args, kwargs)}"]
         if node.op == "placeholder":
             return []
+        if hasattr(target, "statements"):  # a function with a graph of its own
+            return target.statements(self, node)
         if target is guard:
             return [_check(self, *args)]
         if target is pick:
-            return [f"{node.name} = {self.show(args[0])}[{args[1]}]"]
+            return [f"{node.name} = {self.show(args[0])}[{args[1]!r}]"]
         if target is assign:
             return [f"{self.show(args[0])}[...] = {self.show(args[1])}"]
         if target is in_place:

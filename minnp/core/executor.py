@@ -79,7 +79,7 @@ def _statement(node: Node, names: dict) -> str:
     if target is guard:
         return f"guard({', '.join(_show(a, names) for a in node.args)})"
     if target is pick:
-        return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]}]"
+        return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
     if isinstance(target, Primitive):
         dispatched = node.meta.get("dispatched", False)  # whether the policy chooses its kernel, as it does eagerly
         if target.name in INFIX and len(node.args) == 2 and not node.kwargs and not dispatched:

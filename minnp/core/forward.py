@@ -12,6 +12,7 @@ from .cotangents import INEXACT, no_rule, restore, unbroadcast
 from .dispatch import bind
 from .gradients import argument_value
 from .primitive import CONSTANT, TABLE, Joint, Primitive
+from .state import recording, state
 from .tape import GradTrace
 from .trace import Trace
 from .tree import tree_flatten, tree_map
@@ -146,6 +147,8 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp(f, primals, tangents) wants tuples of arguments and of tangents")
+    if state.busy and (tracer := recording()) is not None:
+        return tracer.transformed("jvp", f, {}, (primals, tangents), {}, direct=True)
     trace = JvpTrace()
 
     def box(x: Any, t: Any) -> ndarray:

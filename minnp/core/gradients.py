@@ -13,7 +13,7 @@ import numpy as onp
 from .array import handle, ndarray, new, read
 from .dispatch import bind, describe
 from .primitive import TABLE
-from .state import state
+from .state import recording, state
 from .tape import INEXACT, GradTrace
 from .tree import tree_flatten, tree_leaves, tree_map
 from .value import Buffer, Host, Tracer, concrete
@@ -258,6 +258,10 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed(
+                "grad", f, {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}, args, kwargs
+            )
         grads, _, aux = _differentiate(f, numbers, args, kwargs, has_aux)
         grads = grads[0] if bare else grads
         return (grads, aux) if has_aux else grads
@@ -274,6 +278,9 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("grad_and_loss", f, {"argnum": argnum}, args, kwargs)
+
         def lent(*boxed: Any, **named: Any) -> Any:
             pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
             owned = [
@@ -304,6 +311,9 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            options = {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}
+            return tracer.transformed("value_and_grad", f, options, args, kwargs)
         grads, out, aux = _differentiate(f, numbers, args, kwargs, has_aux)
         return (out, aux) if has_aux else out, grads[0] if bare else grads
 

@@ -21,3 +21,9 @@ state = State()
 
 # The innermost capture of this context: it sees every call, traced arguments or not.
 capture: ContextVar[Any] = ContextVar("minnp.capture", default=None)
+
+
+def recording() -> Any:
+    """The symbolic trace that watches this context, if one does."""
+    watching = capture.get() if state.busy else None
+    return watching if watching is not None and watching.symbolic else None

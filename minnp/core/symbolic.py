@@ -25,7 +25,7 @@ from .node import Node, target_name
 from .primitive import TABLE, Primitive
 from .proxy import DENSE, FACTS, LISTS, REDUCING, TO_PYTHON, Cell, Proxy, view_step
 from .public import PUBLIC
-from .state import capture, state
+from .state import capture
 from .trace import Trace
 from .value import Host
 
@@ -212,8 +212,18 @@ class SymbolicTrace(Trace):
         params = {"path": tuple(path), "index": index}
         self._replace(cell, self.create_node("call_function", TABLE["write_view"], (cell.node, new), params))
 
+    def transformed(
+        self, name: str, f: Callable, options: dict, args: tuple, kwargs: dict, direct: bool = False
+    ) -> Any:
+        """minnp.NAME(f, **options)(*args, **kwargs), called during the trace."""
+        raise self.error(f"{name} is called here", "call minnp.fx.symbolic_trace, which records it")
+
     def _replace(self, cell: Cell, node: Node) -> None:
         """The memory is written: its value is `node` from now on."""
+        if cell.node.graph is not node.graph:
+            raise self.error(
+                "a function given to grad, vmap, ... writes to an array made outside it", "return it instead"
+            )
         if cell.outside:
             raise self.error("it writes to an array made outside the traced function", "pass it in and return it")
         for unknown in cell.copies:
@@ -291,12 +301,6 @@ def suspended() -> Iterator[None]:
         yield
     finally:
         capture.reset(token)
-
-
-def recording() -> SymbolicTrace | None:
-    """The symbolic trace that watches this context, if one does."""
-    watching = capture.get() if state.busy else None
-    return watching if watching is not None and watching.symbolic else None
 
 
 def _has_slice(index: Any) -> bool:

@@ -15,6 +15,7 @@ from .dispatch import bind
 from .forward import jvp
 from .gradients import LEAVES, argument_value, grad, vjp
 from .primitive import TABLE, Joint, Primitive
+from .state import recording, state
 from .tree import tree_flatten, tree_leaves
 from .value import Host, Tracer
 
@@ -47,6 +48,8 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
 
     @functools.wraps(f, updated=())
     def jac(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("jacobian", f, {"argnum": argnum, "mode": mode}, args, kwargs)
         x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
@@ -230,6 +233,8 @@ def checkpoint(f: Callable) -> Callable:
 
     @functools.wraps(f)
     def rematerialised(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("checkpoint", f, {}, args, kwargs)
         return _CHECKPOINT(f, args, kwargs)
 
     return rematerialised

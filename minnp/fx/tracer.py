@@ -21,12 +21,13 @@ from minnp.core.graph import Graph
 from minnp.core.node import map_nodes
 from minnp.core.passes.rows import is_pure
 from minnp.core.proxy import Proxy
-from minnp.core.state import capture, state
-from minnp.core.symbolic import SymbolicTrace, recording
+from minnp.core.state import capture, recording, state
+from minnp.core.symbolic import SymbolicTrace
 from minnp.core.value import Host
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule
+from .transforming import record
 
 # Modules whose functions are recorded whole: what they ask of shapes, a proxy could not answer.
 WHOLE = ("minnp.npx", "minnp.numpy", "minnp.nn.layers", "minnp.nn.losses", "minnp.scipy.special")
@@ -77,6 +78,12 @@ class Tracer(SymbolicTrace):
         if not self.is_leaf_module(module, name):
             return forward(*args, **kwargs)
         return self.create_proxy("call_module", name, args, kwargs)
+
+    def transformed(
+        self, name: str, f: Callable, options: dict, args: tuple, kwargs: dict, direct: bool = False
+    ) -> Any:
+        """Record a call of grad(f), vmap(f), ...: one node, f being a graph of its own."""
+        return record(self, name, f, options, args, kwargs, direct)
 
     # -------------------------------------------------------------- tracing
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
