@@ -195,7 +195,7 @@ static PyObject *shape_of(PyObject *z) {
    where Python must do it. */
 static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
     PyObject *t = tracer_of(v), *u = tracer_of(w), *first = t != NULL ? t : u;
-    if (first == NULL || busy())
+    if (first == NULL || v == w || busy()) /* x * x has a row of its own */
         return NULL;
     PyObject *tape = SLOT(first, trace_at), *x, *y = NULL;
     if (tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True ||
