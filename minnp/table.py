@@ -100,13 +100,15 @@ def gradient_of(row: Primitive) -> str:
 
 
 def own_kernels(backend: str) -> dict[str, list[str]]:
-    """The public names that run on a backend's own kernels, by kind; compositions of these are not counted.
+    """The public names that run on a backend's own kernels, by kind, each found to agree with NumPy there.
 
     functions (operators of the table), creation (of arrays out of none, random ones among them), methods (with the row
-    of such a function, or one of theirs), operators (Python's; reflected and in-place ones are methods of their own)
+    of such a function, or one of theirs), composed (said in those, and nothing of them left to the host),
+    operators (Python's; reflected and in-place ones are methods of their own)
     """
     home = backends.get(backend)
-    functions = [line.name for line in table(kernels=True) if line.kernels and line.kernels.get(backend)]
+    lines = table(kernels=True)
+    functions = [line.name for line in lines if line.kernels and line.kernels.get(backend)]
     known = {*functions, *(name for name, row in TABLE.items() if home.kernel(row) is not None)}
     methods = [m for m in vars(onp.ndarray) if callable(getattr(onp.ndarray, m)) and m in known]
     operators = []
@@ -115,7 +117,12 @@ def own_kernels(backend: str) -> dict[str, list[str]]:
             if name in known:
                 ways = (op, "r" + op, "i" + op) if table_ is BINARY else (op,)
                 operators += [f"__{way}__" for way in ways if hasattr(np.ndarray, f"__{way}__")]
-    return {"functions": functions, "creation": home.creates(), "methods": sorted(methods), "operators": operators}
+    there = {f"ndarray.{m}" for m in vars(onp.ndarray)} | {line.name for line in lines}
+    said = [n for n in home.composed() if n not in functions and n in there]
+    composed = [n for n in said if not n.startswith("ndarray.")]
+    methods += [m for n in said if (m := n.removeprefix("ndarray.")) != n and m not in methods]
+    kinds = {"functions": functions, "creation": home.creates(), "methods": sorted(methods), "composed": composed}
+    return kinds | {"operators": operators}
 
 
 HEAD = ("name", "made as", "gradient", "kernels", "shape", "flops")

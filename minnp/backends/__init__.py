@@ -67,6 +67,10 @@ class Backend:
         """The names of the functions that `create` makes arrays for."""
         return []
 
+    def composed(self) -> list[str]:
+        """The functions, and methods ("ndarray.dot"), that were found to run wholly on this backend's kernels."""
+        return []
+
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""
         return None

@@ -24,6 +24,7 @@ from . import (  # rows and definitions
     interpolation,
     matrices,
     memory,
+    nans,
     products,
     reductions,
     scans,

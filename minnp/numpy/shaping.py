@@ -319,6 +319,24 @@ def _ravel(a: Any, order: str = "C") -> Any:
     return y if y.size < 2 or y.strides[-1:] == (y.itemsize,) else TABLE["copy"](y)
 
 
+@defines(onp.array_split)
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+    """Views; where to cut is a matter of Python's integers, on every device."""
+    a = as_array(ary)
+    axis = axis_of(axis, a.ndim)
+    n, cuts = a.shape[axis], plain(indices_or_sections)
+    if onp.ndim(cuts):
+        cuts = [int(c) for c in cuts]
+    else:
+        sections = int(cuts)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, longer = divmod(n, sections)
+        cuts = [i * each + min(i, longer) for i in range(1, sections)]
+    whole = (slice(None),) * axis
+    return [a[(*whole, slice(i, j))] for i, j in zip([0, *cuts], [*cuts, n])]
+
+
 @defines(onp.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return roll(as_array(a), shift=plain(shift), axis=axis)

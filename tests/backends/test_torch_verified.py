@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 from minnp.backends.torch import kernels, registry
 from minnp.errors import BackendUnsupportedError
+from minnp.table import own_kernels
+from tests.backends import torch_composed as composed
 from tests.backends import torch_differential as differential
 
 differential.load_rows()
@@ -52,3 +54,28 @@ def test_a_dtype_that_is_not_verified_is_refused_before_anything_runs():
     kernel = kernels.KERNELS["sort"]
     with pytest.raises(BackendUnsupportedError, match="not verified for c16"):
         kernel(torch.zeros(3, dtype=torch.complex128))
+
+
+@pytest.mark.parametrize("case", list(filter(composed.known, composed.CASES)))
+def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
+    listed = composed.listed()[composed.name_of(case)]
+    for char in composed.DTYPES:
+        if onp.dtype(char).str[1:] in listed:
+            assert composed.disagreement(case, char) == ""
+
+
+@pytest.mark.gpu
+def test_compositions_agree_with_numpy_on_the_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device here")
+    for case in filter(composed.known, composed.CASES):
+        assert composed.disagreement(case, "f", "cuda") == "", case
+
+
+def test_three_hundred_functions_and_methods_run_on_the_device_operators_not_counted():
+    assert {*map(composed.name_of, composed.CASES)} >= composed.listed().keys()
+    kinds = own_kernels("torch")
+    names = {name for kind in ("functions", "creation", "composed") for name in kinds[kind]}
+    methods = {*kinds["methods"]}
+    newer = onp.lib.NumpyVersion(onp.__version__) >= "2.0.0"  # which has more names
+    assert len({n for n in names if not n.startswith("npx.")}) + len(methods) >= (330 if newer else 300)

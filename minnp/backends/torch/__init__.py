@@ -8,9 +8,11 @@ package does not import torch; making a backend does.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as onp
@@ -21,6 +23,7 @@ from ...errors import BackendUnsupportedError
 from .. import Backend
 
 MINIMUM = (2, 4)
+COMPOSED_FILE = Path(__file__).with_name("composed.json")  # written by tests/backends/torch_composed.py
 SYNCHRONOUS = "MINNP_SYNCHRONOUS"  # set in the environment: wait for the device after every kernel, to find an error
 # rows that stay NumPy's where the memory is NumPy's (as those that look at memory another way do): they write to it, or
 # their results are partly free (the order inside partitions, the phases of eigenvectors) and a program may rely on them
@@ -181,6 +184,9 @@ class TorchBackend(Backend):
         from .draws import DRAWS
 
         return sorted({*CREATORS, *DRAWS})
+
+    def composed(self) -> list[str]:
+        return list(json.loads(COMPOSED_FILE.read_text()))
 
     def generator(self) -> Any:
         if self._generator is None:
