@@ -38,7 +38,7 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
         return tuple([None if o is None else Buffer(o, home) for o in out])
-    if row.view and type(values[0]) is Buffer:
+    if row.view and len(values) == 1 and type(values[0]) is Buffer:
         linked = home.is_view(row, values[0].data, out, params)
         if numpy_views(row, values[0], params) if linked is None else linked:
             return Buffer(out, home, (values[0], row, params))

@@ -1,7 +1,7 @@
 """Functions that look whether there are NaNs, said so that a device need not be asked.
 
 NumPy's own code warns of slices without a number, for which it must know whether there is one: on the host it is what
-runs. An array on a device takes the same formula without the question: nobody waits, and what would be warned of is NaN.
+runs. An array on a device takes the same formula without the question: nobody waits, and nothing is warned of.
 """
 
 from __future__ import annotations

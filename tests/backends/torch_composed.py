@@ -99,9 +99,7 @@ def disagreement(case: str, char: str, device: str = "cpu") -> str:
                 got = result(case, np, given)
             except (TypeError, ValueError, AttributeError) as error:
                 return f"{type(error).__name__}: {error}"
-        left = sorted(
-            {r["why"] or r["function"] for r in minnp.report() if r["moved"] and r["function"] != "copy to device"}
-        )
+        moved = [r for r in minnp.report() if r["moved"] and r["function"] != "copy to device"]
     if moved:
         return "leaves the device: " + "; ".join(sorted({r["why"] or r["function"] for r in moved}))
     flat = [e for e in (want if isinstance(want, list) else [want]) if e.size]
