@@ -490,13 +490,13 @@ static Py_ssize_t length(PyObject *self) {
 }
 
 static int truth(PyObject *self) {
-    PyObject *a = host_of(self);
+    PyObject *a = busy() ? NULL : host_of(self);
     return a != NULL ? PyObject_IsTrue(a) : python_bool(self);
 }
 
 #define NUMBER(name, convert, python) \
     static PyObject *name(PyObject *self) { \
-        PyObject *a = host_of(self); \
+        PyObject *a = busy() ? NULL : host_of(self); \
         return a != NULL ? convert(a) : python(self); \
     }
 NUMBER(as_int, PyNumber_Long, python_int)

@@ -32,7 +32,9 @@ def shown(self: ndarray) -> onp.ndarray:
 def _conversion(name: str, kind: type, convert: Callable) -> Callable:
     def call(self: ndarray) -> Any:
         a = self._host
-        return convert(a if a is not None else onp.asarray(concretize(read(self), kind)))
+        if a is None or state.busy:  # a view of what was written under a trace is read anew
+            a = onp.asarray(concretize(read(self), kind))
+        return convert(a)
 
     call.__name__ = name
     return call
