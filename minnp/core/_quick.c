@@ -206,40 +206,38 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
     PyObject *nodes = SLOT(tape, nodes_at), *kernel = SLOT(row, row_numpy_at), *given[] = {x, y};
     if (nodes == NULL || !PyList_CheckExact(nodes) || kernel == NULL)
         return NULL;
-    PyObject *parents = NULL, *arrays = NULL, *node = NULL, *shape = NULL, *dtype = NULL, *tracer = NULL, *h = NULL;
-    arrays = w == NULL ? PyTuple_Pack(1, x) : PyTuple_Pack(2, x, y); /* which keeps both alive */
-    PyObject *z = arrays != NULL ? PyObject_Vectorcall(kernel, given, w == NULL ? 1 : 2, NULL) : NULL;
-    if (z == NULL || !(Py_IS_TYPE(z, Host) || is_number(z))) { /* or several results */
-        Py_XDECREF(z);
-        Py_XDECREF(arrays);
-        return NULL;
-    }
+    PyObject *absent = PyLong_FromLong(-1), *p = t != NULL ? SLOT(t, node_at) : absent;
+    PyObject *parents = w == NULL ? PyTuple_Pack(1, p) : PyTuple_Pack(2, p, u != NULL ? SLOT(u, node_at) : absent);
+    PyObject *arrays = w == NULL ? PyTuple_Pack(1, x) : PyTuple_Pack(2, x, y);
+    PyObject *z = NULL, *dtype = NULL, *shape = NULL, *node = NULL, *tracer = NULL, *h = NULL;
+    Py_INCREF(tape), Py_INCREF(nodes); /* a kernel may warn, and a warning may do anything */
+    if (absent == NULL || parents == NULL || arrays == NULL ||
+        (z = PyObject_Vectorcall(kernel, given, w == NULL ? 1 : 2, NULL)) == NULL ||
+        !(Py_IS_TYPE(z, Host) || is_number(z))) /* several results, for example */
+        goto done;
     count_at(row, row_calls_at);
     if (Py_IS_TYPE(z, Host)) {
         dtype = ((Array *)z)->descr;
         Py_INCREF(dtype);
     } else
         dtype = PyObject_GetAttrString(z, "dtype");
-    PyObject *absent = PyLong_FromLong(-1);
-    if (absent != NULL)
-        parents = w == NULL ? PyTuple_Pack(1, SLOT(t, node_at))
-                            : PyTuple_Pack(2, t != NULL ? SLOT(t, node_at) : absent, u != NULL ? SLOT(u, node_at) : absent);
-    Py_XDECREF(absent);
-    if (dtype != NULL && parents != NULL && (shape = shape_of(z)) != NULL &&
-        (node = PyTuple_Pack(7, row, no_params, parents, arrays, z, shape, dtype)) != NULL &&
-        (tracer = TracerType->tp_alloc(TracerType, 0)) != NULL) {
-        Py_INCREF(tape), Py_INCREF(z), Py_INCREF(Py_None);
-        SLOT(tracer, trace_at) = tape, SLOT(tracer, traced_at) = z, SLOT(tracer, view_at) = Py_None;
-        SLOT(tracer, node_at) = PyLong_FromSsize_t(PyList_GET_SIZE(nodes));
-        if (SLOT(tracer, node_at) != NULL && (h = Handle->tp_alloc(Handle, 0)) != NULL) {
-            Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(tracer);
-            SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = tracer;
-            if (PyList_Append(nodes, node) < 0)
-                Py_CLEAR(h);
-        }
-    }
-    Py_DECREF(z), Py_DECREF(arrays);
-    Py_XDECREF(parents), Py_XDECREF(dtype), Py_XDECREF(shape), Py_XDECREF(node), Py_XDECREF(tracer);
+    if (dtype == NULL || (shape = shape_of(z)) == NULL ||
+        (node = PyTuple_Pack(7, row, no_params, parents, arrays, z, shape, dtype)) == NULL ||
+        (tracer = TracerType->tp_alloc(TracerType, 0)) == NULL)
+        goto done;
+    Py_INCREF(tape), Py_INCREF(z), Py_INCREF(Py_None);
+    SLOT(tracer, trace_at) = tape, SLOT(tracer, traced_at) = z, SLOT(tracer, view_at) = Py_None;
+    SLOT(tracer, node_at) = PyLong_FromSsize_t(PyList_GET_SIZE(nodes));
+    if (SLOT(tracer, node_at) == NULL || (h = Handle->tp_alloc(Handle, 0)) == NULL)
+        goto done;
+    Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(tracer);
+    SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = tracer;
+    if (PyList_Append(nodes, node) < 0)
+        Py_CLEAR(h);
+done:
+    Py_DECREF(tape), Py_DECREF(nodes);
+    Py_XDECREF(absent), Py_XDECREF(parents), Py_XDECREF(arrays), Py_XDECREF(z), Py_XDECREF(dtype), Py_XDECREF(shape);
+    Py_XDECREF(node), Py_XDECREF(tracer);
     return h;
 }
 
