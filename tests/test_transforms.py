@@ -156,6 +156,17 @@ def test_gradients_have_their_arguments_shape_and_dtype() -> None:
     assert unused.dtype == onp.arange(3).dtype and not onp.asarray(unused).any()
 
 
+@pytest.mark.parametrize("mean", [np.mean, lambda x: x.mean(), lambda x: np.mean(x.reshape(2, -1), 1).sum()])
+def test_the_mean_of_more_elements_than_float16_can_count_has_a_gradient(mean: Any) -> None:
+    n = 200_000
+    g = grad(mean)(onp.ones(n, onp.float16))
+    assert g.dtype == onp.float16
+    exact = onp.full(n, (2 if mean(onp.ones((4, 1))) == 2 else 1) / n)
+    onp.testing.assert_allclose(onp.asarray(g, float), exact, rtol=0.01)
+    t = jvp(mean, (onp.ones(n, onp.float16),), (onp.ones(n, onp.float16),))[1]
+    assert t.dtype == onp.float16 and float(t) == (2 if mean(onp.ones((4, 1))) == 2 else 1)
+
+
 def test_no_silent_zero() -> None:
     with pytest.raises(NotDifferentiableError, match="float"):
         grad(lambda n: (n * 1.5).sum())(onp.arange(3))

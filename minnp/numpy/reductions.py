@@ -70,7 +70,10 @@ def _sum(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: 
 
 
 def _mean(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    return broadcast_to(keep(g / count_of(x.shape, axis), x, axis, keepdims), shape=x.shape)
+    n = count_of(x.shape, axis)
+    if g.dtype.char == "e" and n > 65504:  # no float16: the quotient is one of single precision, and rounded at the end
+        g = astype(g, dtype=onp.dtype("f4"))
+    return broadcast_to(keep(g / n, x, axis, keepdims), shape=x.shape)
 
 
 def _deviation(x: Any, axis: Any) -> Any:
