@@ -24,6 +24,7 @@ from .augment import Compose, Crop, Cutout, Flip, Normalise, Rotate, Scale
 from .datasets import Dataset, cifar10, digits, fashion_mnist, mnist
 
 __all__ = [
+    "Batches",
     "Compose",
     "Crop",
     "Cutout",
@@ -90,6 +91,24 @@ class DataIter:
 
     def reset(self) -> None:
         """Back to the first batch of the next epoch."""
+
+
+class Batches(DataIter):
+    """The batches that `source` gives anew at every iteration, (x, y) pairs or DataBatch: torch's DataLoader, say."""
+
+    def __init__(self, source: Any) -> None:
+        if iter(source) is source:
+            raise TypeError(
+                f"{source!r:.60} is over after one epoch: give an NDArrayIter, or what can be iterated again"
+            )
+        self.source = source
+        self.reset()
+
+    def reset(self) -> None:
+        self.rest = each_batch(self.source)
+
+    def next(self) -> DataBatch:
+        return next(self.rest)
 
 
 class NDArrayIter(DataIter):

@@ -55,9 +55,14 @@ def are_rows(x: Any, y: Any) -> bool:
 
 @explained
 def softmax_loss(x: Any, y: Any) -> Any:
-    """loss = -1/N sum_n log softmax(x[n])[y[n]]; scores x [N, C], labels y [N] or one-hot [N, C]."""
+    """loss = -1/N sum_n log softmax(x[n])[y[n]]; scores x [N, C], labels y [N] or one-hot [N, C].
+
+    Scores [N, T, C] with labels [N, T] count as N T examples.
+    """
     logp, y = npx.log_softmax(x, axis=-1), np.asarray(y)
-    return -np.sum(logp * y) / x.shape[0] if are_rows(logp, y) else -np.mean(picked(logp, y))
+    if logp.ndim > 2 and y.shape == logp.shape[:-1]:
+        logp, y = logp.reshape(-1, logp.shape[-1]), y.reshape(-1)
+    return -np.sum(logp * y) / logp.shape[0] if are_rows(logp, y) else -np.mean(picked(logp, y))
 
 
 @explained

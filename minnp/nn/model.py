@@ -209,7 +209,10 @@ class ModelBase(Layer):
     """A layer that can be trained: define `forward(self, X, mode)` and `loss(self, predict, y)`.
 
     With several inputs or labels, define `forward_batch(batch, mode)` and `loss_batch(batch, predict)` instead.
+    `metrics` are what is measured besides the loss unless told: names in minnp.nn.metrics, or functions.
     """
+
+    metrics: Sequence = ("accuracy",)
 
     def loss(self, predict: Any, y: Any) -> Any:
         """One number, to be made small."""
@@ -266,7 +269,7 @@ class ModelBase(Layer):
         return fit(self, x, y, **options)
 
     def evaluate(
-        self, x: Any, y: Any = None, batch_size: int = 128, metrics: Sequence = ("accuracy",)
+        self, x: Any, y: Any = None, batch_size: int = 128, metrics: Sequence | None = None
     ) -> dict[str, float]:
         """{"loss": ..., "accuracy": ...} over all examples, in "test" mode."""
         from .training import evaluate

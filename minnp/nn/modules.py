@@ -237,6 +237,8 @@ class Sequential(ModelBase):
         super().__init__()
         self.steps = [as_layer(step) for step in steps]
         known = {name: getattr(losses, name) for name in losses.NAMES}
+        if loss in ("l1_loss", "l2_loss", "huber_loss"):
+            self.metrics = ()  # numbers are not right or wrong
         self.loss_function = checks.one_of("loss", loss, known, "(outputs, labels) -> number")
 
     def children(self) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import minnp
 import minnp.numpy as np
 
-from .checks import number, one_of
+from .checks import count, number, one_of
 
 HOST = minnp.cpu()
 Config = dict[str, Any]
@@ -209,6 +209,7 @@ def clip_value(grads: dict[str, Any], limit: float) -> dict[str, Any]:
 # ------------------------------------------------------------------ learning-rate schedules: step -> factor of the rate
 def step_decay(every: int, factor: float = 0.1) -> Callable[[int], float]:
     """factor^(step // every)."""
+    every = count("every", every, 1)
     return lambda step: factor ** (step // every)
 
 
@@ -219,11 +220,13 @@ def exponential(rate: float) -> Callable[[int], float]:
 
 def cosine(steps: int, floor: float = 0.0) -> Callable[[int], float]:
     """From 1 down to floor along half a cosine over `steps`, floor after (Loshchilov and Hutter 2017, one cycle)."""
+    steps = count("steps", steps, 1)
     return lambda step: floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
 
 
 def linear(steps: int, floor: float = 0.0) -> Callable[[int], float]:
     """From 1 down to floor along a line over `steps`, floor after."""
+    steps = count("steps", steps, 1)
     return lambda step: 1.0 - (1.0 - floor) * min(step / steps, 1.0)
 
 

@@ -38,7 +38,7 @@ class Solver:
         num_epochs, train_acc_num_samples, verbose, print_every (0: only a line for each epoch)
     More:
         seed                        of the initial values and of np.random; a run is a function of it
-        metrics                     names in minnp.nn.metrics, or functions (outputs, labels) -> number
+        metrics                     names in minnp.nn.metrics, or functions (outputs, labels) -> number; the model's own
         monitor, restore_best       after training the model holds the parameters that were best by `monitor`
         lr_schedule                 step -> factor of the learning rate (minnp.nn.optim.cosine, ...)
         clip_norm, clip_value       limits on the gradients
@@ -66,7 +66,7 @@ class Solver:
         print_every: int = 10,
         verbose: bool = True,
         seed: int | None = None,
-        metrics: Sequence = ("accuracy",),
+        metrics: Sequence | None = None,
         monitor: str | None = None,
         restore_best: bool = True,
         lr_schedule: Callable[[int], float] | None = None,
@@ -91,6 +91,10 @@ class Solver:
                 )
         self.init_rule, self.init_config = init.rule_named(init_rule), dict(init_config or {})
         self.update_rule, self.optim_config = optim.rule_named(update_rule), dict(optim_config or {})
+        if lr_schedule is not None and not callable(lr_schedule):
+            raise TypeError(
+                f"lr_schedule is a function step -> factor, such as optim.cosine(steps), got {lr_schedule!r}"
+            )
         self.lr_decay, self.lr_schedule = checks.number("lr_decay", lr_decay), lr_schedule
         self.clip_norm, self.clip_value = (
             limit if limit is None else checks.number(name, limit, above=0)
@@ -98,7 +102,7 @@ class Solver:
         )
         self.num_epochs, self.train_acc_num_samples = checks.count("num_epochs", num_epochs), train_acc_num_samples
         self.print_every, self.verbose = print_every, verbose
-        self.metrics = measures.named(metrics)
+        self.metrics = measures.named(getattr(model, "metrics", ()) if metrics is None else metrics)
         of_training = self.metrics if train_acc_num_samples else ()
         of_test = () if test_dataiter is None else ("loss", *self.metrics)
         self.measured = ("loss", *of_training, *(f"val_{name}" for name in of_test))

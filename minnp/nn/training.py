@@ -8,7 +8,7 @@ from typing import Any
 import minnp.numpy as np
 
 from . import metrics
-from .io import DataBatch, NDArrayIter, each_batch
+from .io import Batches, DataBatch, NDArrayIter, each_batch
 
 
 def fit(
@@ -59,24 +59,28 @@ def fit(
     return solver.train()
 
 
-def evaluate(model: Any, x: Any, y: Any, batch_size: int, chosen: Sequence) -> dict[str, float]:
+def evaluate(model: Any, x: Any, y: Any, batch_size: int, chosen: Sequence | None) -> dict[str, float]:
     """Measure `model`; see ModelBase.evaluate."""
-    return measure(model, iterator(x, y, batch_size), metrics.named(chosen))
+    return measure(model, iterator(x, y, batch_size), metrics.named(model.metrics if chosen is None else chosen))
 
 
 def predict(model: Any, x: Any, batch_size: int) -> Any:
     """The outputs of `model`; see ModelBase.predict."""
     outputs = []
-    for batch in examples(iterator(x, None, batch_size)):
+    source = iterator(x, None, batch_size)
+    source.reset()
+    for batch in examples(source):
         y = model.forward_batch(batch, "test")
         outputs.append(trimmed(y, batch.data[0].shape[0] - batch.pad))
     return np.concatenate(outputs)
 
 
 def iterator(x: Any, y: Any, batch_size: int, **options: Any) -> Any:
-    """x itself when it is an iterator of batches, else one over the arrays x, y with a short last batch."""
+    """x itself when it is an iterator of batches, else one over its batches, or over the arrays x, y."""
     if y is None and hasattr(x, "reset"):
         return x
+    if y is None and hasattr(x, "__iter__") and not hasattr(x, "shape") and not isinstance(x, list | tuple | dict):
+        return Batches(x)
     return NDArrayIter(x, y, batch_size, last_batch_handle="keep", **options)
 
 

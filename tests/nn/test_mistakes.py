@@ -83,6 +83,9 @@ MISTAKES = {
         lambda: fit(callbacks=nn.callbacks.EarlyStopping()), KeyError, "nothing called 'val_loss' is measured",
     ),
     "a callback's class": (lambda: fit(callbacks=[nn.callbacks.Callback]), TypeError, "derived from Callback, got"),
+    "a schedule's name": (lambda: fit(lr_schedule="cosine"), TypeError, "a function step -> factor, such as optim.cos"),
+    "no steps": (lambda: nn.optim.cosine(0), ValueError, "steps is at least 1, got 0"),
+    "a generator": (lambda: fit(iter([(X, Y)]), None), TypeError, "is over after one epoch: give an NDArrayIter"),
     "resume from where?": (lambda: fit(resume=True), ValueError, "resume and checkpoint_every need a checkpoint"),
     "no such folder": (lambda: fit(checkpoint="/no/such/a"), FileNotFoundError, "there is no folder '/no/such' for"),
     "arrays for a Solver": (lambda: nn.Solver(net(), X), TypeError, r"got a ndarray: .*NDArrayIter\(x, y, "),
@@ -169,3 +172,37 @@ def test_resuming_with_other_settings(tmp_path):
     )
     with pytest.raises(ValueError, match=r"parameter '0.w' is \(6, 7\); got a value of \(6, 8\)"):
         smaller.train()
+
+
+def test_measuring_twice_on_one_iterator():
+    model, batches = net().init(0), nn.io.NDArrayIter(X, Y, 8)
+    scores = [model.evaluate(batches), model.evaluate(X, Y)]
+    assert scores[0] == pytest.approx(scores[1]) and model.evaluate(batches) == scores[0]
+    assert_same(model.predict(batches), model.predict(X))
+
+
+def test_fit_takes_what_gives_batches_anew():
+    class Loader:
+        def __iter__(self):
+            return iter([(X[i : i + 5], Y[i : i + 5]) for i in range(0, 20, 5)])
+
+    history = fit(Loader(), None, epochs=2, validation_data=Loader())
+    assert history == fit(epochs=2, batch_size=5, shuffle=False, validation_data=(X, Y)) | {
+        "val_loss": pytest.approx(history["val_loss"])
+    }
+
+
+def test_regression_is_not_measured_by_being_right():
+    model = nn.Sequential(nn.Linear(6, 1), loss="l2_loss")
+    assert sorted(model.fit(X, X[:, 0], epochs=1, verbose=False, validation_split=0.2)) == ["loss", "val_loss"]
+    assert list(model.evaluate(X, X[:, 0])) == ["loss"]
+
+
+def test_scores_of_sequences():
+    numbers = onp.arange(60).reshape(10, 6) % 5
+    model = nn.Sequential(nn.Embedding(5, 4), nn.GRU(4, 6), nn.Linear(6, 5))
+    history = model.fit(numbers, (numbers + 1) % 5, epochs=30, learning_rate=0.05, verbose=False)
+    assert history["loss"][-1] < 0.1
+    scores = model.predict(numbers)
+    expected = L.softmax_loss(scores.reshape(-1, 5), numbers.reshape(-1))
+    assert float(L.softmax_loss(scores, numbers)) == float(expected)

@@ -123,3 +123,11 @@ def test_convnet_trains_on_cifar_files(tmp_path):
     done = run("convnet.py", "--solved", CIFAR10=str(tmp_path), EPOCHS="1")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "test accuracy" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_convnet_at_full_size():
+    """Its own last check asks for a test accuracy of 0.985 on the digits."""
+    done = run("convnet.py", "--solved", QUICK="")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "at least 0.985 as it should be" in done.stdout
