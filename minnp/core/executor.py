@@ -14,6 +14,7 @@ from typing import Any
 import numpy as onp
 
 from .aliasing import donated
+from .array import unwrap
 from .effects import guard, pick
 from .graph import Graph, Node, map_nodes
 from .primitive import Primitive
@@ -37,7 +38,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
         if node.op == "placeholder":
             continue
         if node.op == "get_attr":
-            names[node.name] = constants[node.target]
+            names[node.name] = constants[node.target] if node.target in constants else unwrap(node.meta["constant"], [])
             continue
         if node.op == "output":
             lines.append(f"    return {_show(node.args[0], names)}")

@@ -8,26 +8,8 @@ print(gm.code)
 from minnp.core.graph import Graph
 from minnp.core.interpreter import Interpreter
 from minnp.core.node import Node
-from minnp.core.passes import (
-    Observer,
-    bytes_moved,
-    calibrate,
-    common_subexpressions,
-    convert,
-    cost,
-    dead_code,
-    draw,
-    flops,
-    fold_constants,
-    fold_convolutions,
-    fuse_elementwise,
-    memory,
-    observe,
-    plan_buffers,
-    propagate_shapes,
-    quantize,
-    simplify,
-)
+from minnp.core.passes import *  # every pass but jit's own, under its own name
+from minnp.core.passes import __all__ as _passes
 from minnp.core.primitive import Meta
 from minnp.core.proxy import Proxy
 
@@ -46,32 +28,15 @@ __all__ = [
     "Match",
     "Meta",
     "Node",
-    "Observer",
     "Proxy",
     "Tracer",
     "Transformer",
-    "bytes_moved",
-    "calibrate",
     "capture",
-    "common_subexpressions",
-    "convert",
-    "cost",
-    "dead_code",
-    "draw",
-    "flops",
-    "fold_constants",
-    "fold_convolutions",
     "from_mxnet",
-    "fuse_elementwise",
-    "memory",
-    "observe",
-    "plan_buffers",
-    "propagate_shapes",
-    "quantize",
     "replace_pattern",
-    "simplify",
     "split_module",
     "symbolic_trace",
     "to_mxnet",
     "wrap",
+    *_passes,
 ]

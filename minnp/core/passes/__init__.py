@@ -40,4 +40,4 @@ __all__ = [
 
 def optimize(graph: Graph) -> Graph:
     """The passes jit runs before it compiles: results are the same to the bit."""
-    return dead_code(common_subexpressions(dead_code(graph)))
+    return simplify(common_subexpressions(fold_constants(dead_code(graph))))

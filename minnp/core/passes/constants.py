@@ -1,4 +1,4 @@
-"""Constant folding: what depends on literals alone is computed once."""
+"""What is known of a graph before it runs, and constant folding: what follows from literals is computed once."""
 
 from __future__ import annotations
 
@@ -6,17 +6,74 @@ from typing import Any
 
 import numpy as onp
 
-from ..array import handle, ndarray, read
-from ..graph import Graph, Node
+from ..array import handle, ndarray, read, unwrap
+from ..graph import Graph
 from ..interpreter import Interpreter
-from ..node import map_nodes
+from ..node import Node, attribute, map_nodes
 from ..primitive import Meta
 from ..value import Host
 from .rows import escapes, is_pure
 
 LARGEST = 1 << 20  # elements of a constant that is worth keeping
+NUMBERS = (int, float, complex, bool, onp.generic)
 
 
+class Known:
+    """The values of nodes that follow from literals (and from the graph's own arrays), each computed once, when asked.
+
+    attributes   whether the arrays that get_attr nodes read are known
+    largest      values with more elements are not
+    """
+
+    def __init__(self, graph: Graph, attributes: bool = True, largest: int | None = None) -> None:
+        self.run = Interpreter(graph if graph.owning_module is None else graph.owning_module, graph=graph)
+        self.attributes, self.largest = attributes, largest
+        self.found: dict[Node, Any] = {}
+
+    def __call__(self, node: Any) -> Any:
+        """A node's value, arrays as NumPy's, or None if it depends on an input or has an effect."""
+        if not isinstance(node, Node):
+            return node if isinstance(node, NUMBERS) else None
+        if node not in self.found:
+            self.found[node] = self._compute(node)
+        return self.found[node]
+
+    def _compute(self, node: Node) -> Any:
+        if node.op == "get_attr":
+            return held(node) if self.attributes else None
+        if not is_pure(node) or any(self(n) is None for n in node.all_input_nodes):
+            return None
+        self.run.env = {n: self.found[n] for n in node.all_input_nodes}
+        value = unwrap(self.run.run_node(node), [])
+        return None if self.largest is not None and getattr(value, "size", 1) > self.largest else value
+
+
+def held(node: Node) -> Any:
+    """The array a get_attr node reads: its constant, or the attribute of the module that owns the graph."""
+    value = node.meta.get("constant")
+    if value is None and node.graph.owning_module is not None:
+        value = attribute(node.graph.owning_module, node.target)
+    if type(value) is ndarray:
+        value = read(value)
+    return value if isinstance(value, (Host, onp.generic)) else None
+
+
+def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
+    """A get_attr node at the insert point, of an array that cannot change from now on: a frozen copy of the value."""
+    frozen = onp.array(value, order="C")
+    frozen.setflags(write=False)
+    node = graph.get_attr(unused(graph, name))
+    node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=frozen)
+    return node
+
+
+def unused(graph: Graph, name: str) -> str:
+    """`name`, or name_1, name_2, ...: a target that no get_attr node of the graph has."""
+    taken = {n.target for n in graph.find_nodes(op="get_attr")}
+    return next(u for k in range(len(taken) + 1) if (u := f"{name}_{k}" if k else name) not in taken)
+
+
+# ------------------------------------------------------------------ constant folding
 def fold_constants(graph: Graph, attributes: bool = False, largest: int = LARGEST) -> Graph:
     """The graph with every pure call that reads no input replaced by its value.
 
@@ -24,48 +81,28 @@ def fold_constants(graph: Graph, attributes: bool = False, largest: int = LARGES
     largest      results with more elements are computed at every run
     A constant that the caller would hold, and could write to, is computed at every run. So is a mere np.zeros(3).
     """
-    run = Interpreter(graph if graph.owning_module is None else graph.owning_module, graph=graph)
-    known: dict[Node, Any] = {}
+    known = Known(graph, attributes, largest)
     for node in graph.nodes:
-        if node.op == "get_attr" and attributes:
-            known[node] = run.get_attr(node.target, (), {})
-        elif is_pure(node) and all(n in known for n in node.all_input_nodes):
-            run.env = known
-            value = run.run_node(node)
-            if isinstance(value, ndarray):
-                read(value)
-            if getattr(value, "size", 1) <= largest:
-                known[node] = value
-    for node, value in known.items():
-        used = [u for u in node.users if u not in known]
-        if node.op == "get_attr" or not used or (not node.all_input_nodes and not isinstance(value, _NUMBERS)):
+        known(node)
+    for node, value in known.found.items():
+        if value is None or node.op == "get_attr" or not any(known.found.get(u) is None for u in node.users):
             continue
-        if escapes(node) and isinstance(value, (ndarray, Host)):
+        if not node.all_input_nodes and not isinstance(value, NUMBERS):
             continue
-        _replace(graph, node, value)
+        if not (escapes(node) and isinstance(value, Host)):
+            _replace(graph, node, value)
     graph.eliminate_dead_code()
     return graph
 
 
-_NUMBERS = (int, float, complex, bool, onp.generic)
-
-
 def _replace(graph: Graph, node: Node, value: Any) -> None:
-    if isinstance(value, _NUMBERS):
+    if isinstance(value, NUMBERS):
         swap = lambda n: value if n is node else n
         for user in list(node.users):
             user.args, user.kwargs = map_nodes(user.args, swap), map_nodes(user.kwargs, swap)
-        return
-    if not isinstance(value, (ndarray, Host)):
-        return
-    taken = {n.target for n in graph.find_nodes(op="get_attr")}
-    k = next(k for k in range(len(graph) + 1) if f"folded_{k}" not in taken)
-    with graph.inserting_before(node):
-        constant = graph.get_attr(f"folded_{k}")
-    constant.meta.update(
-        where=node.meta.get("where", ""),
-        constant=handle(onp.array(value)),
-        value=Meta(value.shape, value.dtype),
-        kind="array",
-    )
-    node.replace_all_uses_with(constant)
+    elif isinstance(value, Host):
+        with graph.inserting_before(node):
+            constant = graph.get_attr(unused(graph, "folded"))
+        facts = {"where": node.meta.get("where", ""), "constant": handle(onp.array(value)), "kind": "array"}
+        constant.meta.update(facts, value=Meta(value.shape, value.dtype))
+        node.replace_all_uses_with(constant)

@@ -13,7 +13,7 @@ import numpy as onp
 from ..graph import Graph
 from ..node import Node
 from ..primitive import TABLE, Meta, Primitive
-from .known import Known, add_constant
+from .constants import Known, add_constant
 
 
 def fold_convolutions(graph: Graph) -> Graph:
@@ -23,7 +23,7 @@ def fold_convolutions(graph: Graph) -> Graph:
     For inference: the folded weights are read-only copies, and later changes of the originals do not show. Values
     differ by rounding. Needs shapes and dtypes; nodes without them are left as they are.
     """
-    known = Known()
+    known = Known(graph)
     for node in graph.nodes:
         if name_of(node) == "npx.conv" and len(node.args) == 2:
             weight = known(node.args[1])

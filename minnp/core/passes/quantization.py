@@ -17,8 +17,8 @@ from ..executor import compile_host
 from ..graph import Graph
 from ..node import Node
 from ..primitive import TABLE, Meta
+from .constants import Known, add_constant, held
 from .folding import is_relu, name_of, only_user, per_channel
-from .known import Known, add_constant, held
 
 SELU = (1.0507009873554805, 1.6732632423543772)  # scale and alpha of Klambauer et al. 2017
 LAYERS = {"matmul": "npx.quantized_linear", "npx.conv": "npx.quantized_conv", "npx.conv_act": "npx.quantized_conv"}
@@ -70,7 +70,7 @@ def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Cal
     observer   makes one: Observer, or functools.partial(Observer, percentile=99.9)
     only       node -> bool: the layers to quantise, by default all
     """
-    known = Known()
+    known = Known(graph)
     observers: dict[Node, Observer] = {}
     for node in graph.nodes:
         x = weight_of(node, known) is not None and node.args[0]
@@ -103,7 +103,7 @@ def convert(graph: Graph, per_channel: bool = True) -> Graph:
     per_channel   a scale for each output channel of a weight, or one for all
     Raises ValueError, naming the layer, where an observer has seen nothing: run calibrate first.
     """
-    known = Known()
+    known = Known(graph)
     integers: dict[Node, Node] = {}  # values -> their quantised form, one for all layers that read them
     for node in graph.nodes:
         observer = node.meta.get("observer")
