@@ -8,6 +8,7 @@ Losses live in minnp.nn.losses and can be used from here too.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import minnp.numpy as np
@@ -241,11 +242,17 @@ def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
 
 
+def over_time(run: Callable, x: Any, h0: Any) -> Any:
+    """run(x with time first [T, N, D]) -> [T, N, H], as [N, T, H]; no steps give no states."""
+    if x.shape[1] == 0:
+        return np.zeros((x.shape[0], 0, h0.shape[1]), h0.dtype)
+    return np.swapaxes(run(np.swapaxes(x, 0, 1)), 0, 1)
+
+
 @explained
 def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
-    hs, _ = npx.simple_rnn(np.swapaxes(x, 0, 1), h0, Wx.T, Wh.T, b)  # one kernel for the whole sequence, time first
-    return np.swapaxes(hs, 0, 1)
+    return over_time(lambda x: npx.simple_rnn(x, h0, Wx.T, Wh.T, b)[0], x, h0)
 
 
 @explained
@@ -262,11 +269,10 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
 def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
     n = h0.shape[1]
-    # One kernel for the whole sequence, with time first, weights transposed, and the gates in the order i, f, g, o.
+    # The kernel wants weights transposed, and the gates in the order i, f, g, o.
     order = slice(0, 2 * n), slice(3 * n, 4 * n), slice(2 * n, 3 * n)
     wx, wh, bias = (np.concatenate([a[..., part] for part in order], axis=-1) for a in (Wx, Wh, b))
-    hs, _, _ = npx.lstm(np.swapaxes(x, 0, 1), h0, np.zeros(h0.shape, h0.dtype), wx.T, wh.T, bias)
-    return np.swapaxes(hs, 0, 1)
+    return over_time(lambda x: npx.lstm(x, h0, np.zeros(h0.shape, h0.dtype), wx.T, wh.T, bias)[0], x, h0)
 
 
 @explained
@@ -291,11 +297,15 @@ def gru_gates(gates: Any, candidate: Any, h: Any, Wh: Any, Whh: Any) -> Any:
 @explained
 def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
-    gates, candidates, h, hs = temporal_affine(x, Wx, b), temporal_affine(x, Wxh, bh), h0, []
-    for t in range(x.shape[1]):
-        h = gru_gates(gates[:, t], candidates[:, t], h, Wh, Whh)
-        hs.append(h)
-    return np.stack(hs, axis=1)
+
+    def run(x: Any) -> Any:
+        h, hs = h0, []
+        for gates, candidate in zip(temporal_affine(x, Wx, b), temporal_affine(x, Wxh, bh)):
+            h = gru_gates(gates, candidate, h, Wh, Whh)
+            hs.append(h)
+        return np.stack(hs)
+
+    return over_time(run, x, h0)
 
 
 @explained

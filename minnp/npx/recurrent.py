@@ -38,7 +38,7 @@ def _project(x: onp.ndarray, w: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
     """x W^T + b for all steps at once."""
     out = _product(x.reshape(-1, x.shape[-1]), w.T)
     out += b
-    return out.reshape(*x.shape[:-1], -1)
+    return out.reshape(*x.shape[:-1], len(w))
 
 
 def _sigmoid(a: onp.ndarray) -> None:
@@ -68,9 +68,9 @@ def _before(h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
 
 def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: onp.ndarray) -> tuple:
     """Cotangents of x and of its weights, from those of x W^T at every step."""
-    flat = d.reshape(-1, d.shape[-1])
+    flat = d.reshape(d.shape[0] * d.shape[1], d.shape[2])
     gx = _product(flat, w_x).reshape(x.shape) if wanted[0] else None
-    return gx, flat.T @ x.reshape(len(flat), -1)
+    return gx, flat.T @ x.reshape(len(flat), x.shape[-1])
 
 
 # ------------------------------------------------------------------ LSTM
@@ -140,11 +140,11 @@ def _lstm_back(
         dc *= f
         for k, part in zip(INNER, a, strict=True):
             d[t, :, k] = part
-        onp.matmul(d[t].reshape(n, -1), w_h, out=dh)
-    d = d.reshape(steps, n, -1)
+        onp.matmul(d[t].reshape(n, 4 * hidden), w_h, out=dh)
+    d = d.reshape(steps, n, 4 * hidden)
     gx, gw_x = _input_grads(wanted, d, x, w_x)
-    flat = d.reshape(steps * n, -1)
-    return gx, dh, dc, gw_x, flat.T @ _before(h0, hs).reshape(steps * n, -1), flat.sum(axis=0)
+    flat = d.reshape(steps * n, 4 * hidden)
+    return gx, dh, dc, gw_x, flat.T @ _before(h0, hs).reshape(steps * n, hidden), flat.sum(axis=0)
 
 
 def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
@@ -282,7 +282,7 @@ def _gru_back(
         dh += onp.matmul(e[t], w_h, out=product)
     gx, gw_x = _input_grads(wanted, d, x, w_x)
     flat = e.reshape(-1, e.shape[-1])
-    gw_h = flat.T @ _before(h0, hs).reshape(len(flat), -1)
+    gw_h = flat.T @ _before(h0, hs).reshape(len(flat), h0.shape[-1])
     return gx, dh, gw_x, gw_h, d.sum(axis=(0, 1)), flat.sum(axis=0)
 
 
@@ -324,8 +324,8 @@ def _simple_back(
         d[t] *= dh
         onp.matmul(d[t], w_h, out=dh)
     gx, gw_x = _input_grads(wanted, d, x, w_x)
-    flat = d.reshape(-1, d.shape[-1])
-    return gx, dh, gw_x, flat.T @ _before(h0, hs).reshape(len(flat), -1), flat.sum(axis=0)
+    flat = d.reshape(d.shape[0] * d.shape[1], d.shape[2])
+    return gx, dh, gw_x, flat.T @ _before(h0, hs).reshape(len(flat), h0.shape[-1]), flat.sum(axis=0)
 
 
 def _simple_definition(x: Any, h: Any, w_x: Any, w_h: Any, b: Any, activation: str = "tanh") -> tuple:

@@ -7,7 +7,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import nn, vmap
+from minnp import grad, nn, vmap
 from tests.agreement import assert_same
 
 L = nn.layers
@@ -206,3 +206,16 @@ def test_scores_of_sequences():
     scores = model.predict(numbers)
     expected = L.softmax_loss(scores.reshape(-1, 5), numbers.reshape(-1))
     assert float(L.softmax_loss(scores, numbers)) == float(expected)
+
+
+def test_sequences_without_steps_and_sets_without_examples():
+    for layer in (nn.RNN(4, 5), nn.LSTM(4, 5), nn.GRU(4, 5)):
+        layer.init(0)
+        assert layer(ONES((2, 0, 4))).shape == (2, 0, 5)
+        assert layer(ONES((0, 3, 4))).shape == (0, 3, 5)
+
+        def of_tree(tree, layer=layer):
+            with layer.holding(tree):
+                return np.sum(layer(ONES((0, 3, 4))))
+
+        assert all(not onp.asarray(g).any() for g in grad(of_tree)(layer.tree()).values())
