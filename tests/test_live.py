@@ -30,6 +30,9 @@ USES: dict[str, tuple[Any, int]] = {
     "given back": (lambda x, n: (n, -n, n // 2, n % 2, n / 2, abs(-n)), 1),
     "written": (lambda x, n: _written(x, n), 1),
     "gradient": (lambda x, n: grad(lambda y: (y**2 * n).sum())(x), 1),
+    "gradient of it": (lambda x, n: grad(lambda y: y**2 * x.sum())(n), 1),
+    "gradients of both": (lambda x, n: grad(lambda y, z: (y**2 * z).sum(), [0, 1])(x, n)[1], 1),
+    "exactly a number": (lambda x, n: x * _exactly(n), 4),
     "branch": (lambda x, n: x * n if n > 2 else x - n, 2),
     "slice": (lambda x, n: x[:n] * n, 4),
     "index": (lambda x, n: x[n] + 0, 4),
@@ -44,6 +47,12 @@ USES: dict[str, tuple[Any, int]] = {
     "roll": (lambda x, n: np.roll(x, n), 4),
     "batched": (lambda x, n: vmap(lambda y: y * n)(x), 4),
 }
+
+
+def _exactly(n: Any) -> Any:
+    if type(n) not in (int, float):
+        raise TypeError("that is no number")
+    return n
 
 
 def _written(x: Any, n: Any) -> Any:

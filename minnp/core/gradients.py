@@ -12,6 +12,7 @@ import numpy as onp
 
 from .array import handle, ndarray, new, read
 from .dispatch import bind, describe
+from .live import Live
 from .primitive import TABLE
 from .state import recording, state
 from .tape import INEXACT, GradTrace
@@ -30,6 +31,8 @@ def argument_value(x: Any, what: str = "argument") -> Any:
         return x
     if t is int or t is float:
         return onp.float64(x)  # a scalar, as NumPy has it: `x += 1` makes another one
+    if t is Live:
+        return x.scalar()
     if isinstance(x, (complex, onp.generic)):
         return onp.asarray(x)[()]
     raise TypeError(

@@ -231,7 +231,17 @@ class Jitted:
         names, fixed, home = leaf_names(self.function, *arguments), self.fixed[key], key[-1]
         live = {i for i, v in enumerate(values) if home is None and i not in fixed and changes(v)}
         with contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext():
-            captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
+            try:
+                captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
+            except (TypeError, ValueError, AttributeError):
+                if not live:
+                    raise
+                # it may be that something wants a number and no stand-in: then it has the numbers themselves
+                fixed |= {i for i in live if type(values[i]) in NUMBERS}
+                live -= fixed
+                exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+                paths = self.paths.setdefault(exact, [])
+                captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
         self.captures += 1
         if captured.fixed:  # Python was told these numbers: others compile again
             fixed |= captured.fixed

@@ -17,7 +17,7 @@ from .array import ndarray
 from .node import Node
 from .primitive import TABLE, Meta
 from .public import PLAIN
-from .value import BINARY, COMPARISON, UNARY, Host, Value
+from .value import BINARY, COMPARISON, UNARY, Host, Tracer, Value
 
 NUMBERS = (int, float)
 VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
@@ -43,6 +43,15 @@ class Live:
         if self.trace.alive:
             self.trace.fixed |= self.sources
         return self.value
+
+    def scalar(self) -> Any:
+        """The number as NumPy's float64: what a transformation takes as an argument, traced."""
+        value = onp.float64(self.value)
+        if not self.trace.alive:
+            return value
+        node = self.trace.record(onp.float64, (self.node,))
+        node.meta["value"] = Meta((), value.dtype)
+        return Tracer(self.trace, value, node)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> onp.ndarray:
         return onp.asarray(self.fixed(), dtype)
