@@ -209,3 +209,28 @@ def test_no_references_are_lost_or_kept():
     for _ in range(200):
         round_()
     assert [sys.getrefcount(w) for w in watched[:-2]] == before
+
+
+def test_random_draws_are_arrays_of_ours_in_every_form():
+    for make in (np.random.default_rng, np.random.RandomState):
+        ours, theirs = make(3), getattr(onp.random, make.__name__)(3)
+        for name, args, options in [
+            ("normal", (), {}),
+            ("normal", (0.0, np.ones(2)), {}),
+            ("normal", (), {"size": (2, 2)}),
+            ("uniform", (0.0, 2.0, 3), {}),
+            ("permutation", (5,), {}),
+            ("choice", (np.arange(4.0),), {"size": 2}),
+            ("multinomial", (5, [0.5, 0.5]), {}),
+        ]:
+            result = getattr(ours, name)(*args, **options)
+            expected = getattr(theirs, name)(*(onp.asarray(a) if type(a) is np.ndarray else a for a in args), **options)
+            assert onp.array_equal(onp.asarray(result), expected)
+            assert type(result) is (np.ndarray if isinstance(expected, onp.ndarray) else type(expected))
+        deck, array = [np.ones(1), 2, "c"], np.arange(5)
+        kept = list(deck)
+        ours.shuffle(deck)
+        assert {id(e) for e in deck} == {id(e) for e in kept}
+        view = array[1:]
+        ours.shuffle(array)
+        assert sorted(array.tolist()) == [0, 1, 2, 3, 4] and view.tolist() == array.tolist()[1:]

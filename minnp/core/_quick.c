@@ -506,10 +506,13 @@ typedef struct {
     PyObject_HEAD
     PyObject *python, *kernel, *entry; /* the function this is the short way of, NumPy's callable, our entry */
     vectorcallfunc call;
-    int skip;         /* 1: the first argument is a public function's home; 0: it is the array whose method this is */
+    int kind;         /* what the first argument is: see below */
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
     PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
 } Short;
+
+/* The array whose method it is; another object; the home of a public function, of one that returns arrays as they are. */
+enum { METHOD, FOREIGN, FUNCTION, RETURNED };
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
 static PyObject *argument(PyObject *x, int elementwise, int depth) {
@@ -566,16 +569,33 @@ static PyObject *argument(PyObject *x, int elementwise, int depth) {
 /* The user's form of a result (whose reference it takes) of a call of these arguments. */
 static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
     if (Py_IS_TYPE(out, Host)) {
+        int lists = 0;
         for (Py_ssize_t i = 0; i < n; i++)
             if (Py_IS_TYPE(args[i], Handle)) {
                 PyObject *h = seen_from(args[i], out);
                 if (h != NULL || PyErr_Occurred())
                     return h;
-            }
-        if (((Array *)out)->base == NULL && Py_REFCNT(out) == 1)
-            return handle_on(out, Py_None);
+            } else
+                lists |= PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]);
+        PyObject *base = ((Array *)out)->base;
+        if (Py_REFCNT(out) == 1 && (base == NULL || (Py_IS_TYPE(base, Host) && !lists)))
+            return handle_on(out, Py_None); /* new, or a view of something new */
     } else if (out == Py_None || is_number(out) || PyUnicode_CheckExact(out))
         return out;
+    else if (PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) > 0 && Py_REFCNT(out) == 1) {
+        PyObject *t = PyTuple_New(PyTuple_GET_SIZE(out));
+        for (Py_ssize_t i = 0; t != NULL && i < PyTuple_GET_SIZE(out); i++) {
+            PyObject *x = PyTuple_GET_ITEM(out, i);
+            PyTuple_SET_ITEM(out, i, NULL); /* so that the element has no reference but ours */
+            x = finished(x, args, n);
+            if (x == NULL)
+                Py_CLEAR(t);
+            else
+                PyTuple_SET_ITEM(t, i, x);
+        }
+        Py_DECREF(out);
+        return t;
+    }
     PyObject *given = PyTuple_New(n);
     if (given == NULL) {
         Py_DECREF(out);
@@ -608,12 +628,22 @@ static int keywords_allowed(PyObject *const *values, PyObject *kwnames) {
 
 static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Short *s = (Short *)self;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - s->skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
-    PyObject *const *given = args + s->skip;
+    int skip = s->kind >= FUNCTION;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
+    PyObject *const *given = args + skip;
     PyObject *values[MOST];
+    if (s->kind == RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && host_of(given[0]) != NULL && !busy()) {
+        count(s->entry);
+        Py_INCREF(given[0]);
+        return given[0];
+    }
     if (n >= 0 && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
         (k == 0 || keywords_allowed(given + n, kwnames))) {
         Py_ssize_t i = 0;
+        if (s->kind == FOREIGN && n > 0) {
+            values[i++] = given[0];
+            Py_INCREF(given[0]);
+        }
         for (; i < n + k; i++)
             if ((values[i] = argument(given[i], s->nin >= 0, 0)) == NULL)
                 break;
@@ -626,7 +656,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         while (i-- > 0)
             Py_DECREF(values[i]);
         if (done)
-            return out == NULL || (PyList_CheckExact(out) && !s->skip) ? out : finished(out, given, n + k); /* tolist */
+            return out == NULL || (PyList_CheckExact(out) && s->kind == METHOD) ? out : finished(out, given, n + k); /* tolist */
     }
     if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
         PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);
@@ -712,11 +742,11 @@ static PyObject *new_short(PyObject *python, vectorcallfunc call) {
     return (PyObject *)s;
 }
 
-/* short(python, kernel, entry, row, skip, nin) */
+/* short(python, kernel, entry, row, kind, nin) */
 static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *python, *kernel, *entry, *row;
-    int skip, nin;
-    if (!PyArg_ParseTuple(args, "OOOOii", &python, &kernel, &entry, &row, &skip, &nin))
+    int kind, nin;
+    if (!PyArg_ParseTuple(args, "OOOOii", &python, &kernel, &entry, &row, &kind, &nin))
         return NULL;
     Short *s = (Short *)new_short(python, short_call);
     if (s == NULL)
@@ -724,7 +754,7 @@ static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_INCREF(kernel);
     Py_INCREF(entry);
     Py_INCREF(row);
-    s->kernel = kernel, s->entry = entry, s->row = row, s->skip = skip, s->nin = nin;
+    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin;
     return (PyObject *)s;
 }
 

@@ -33,17 +33,26 @@ def _wrapped(out: Any, args: tuple) -> Any:
     return array.wrap(out, sources)
 
 
+METHOD, FOREIGN, FUNCTION, RETURNED = range(4)  # what the first argument of a call is: see _quick.c
+
+
 def function(call: Callable, e: public.Entry | None) -> Callable:
     """A public function, which takes its home first, with the short way before it."""
     if _quick is None or e is None:
         return call
     host, nin = getattr(e.host, "_implementation", e.host), -1 if e.nin is None else e.nin
-    return _quick.short(call, host, e, _row(e), 1, nin)
+    kind = RETURNED if e.host in public.OF_ARRAYS else FUNCTION
+    return _quick.short(call, host, e, _row(e), kind, nin)
 
 
 def method(call: Callable, e: public.Entry) -> Callable:
     """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
-    return call if _quick is None or e.name == "ndarray.resize" else _quick.short(call, e.host, e, _row(e), 0, -1)
+    return call if _quick is None or e.name == "ndarray.resize" else _quick.short(call, e.host, e, _row(e), METHOD, -1)
+
+
+def drawn(call: Callable, e: public.Entry) -> Callable:
+    """A method of a class of generators, with the short way before it unless it writes to its argument."""
+    return call if _quick is None or e.writes else _quick.short(call, e.host, e, None, FOREIGN, -1)
 
 
 def _row(e: public.Entry) -> Primitive | None:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core.array import ndarray, read
+from ..core import compiled
+from ..core.array import ndarray, read, wrap
 from ..core.context import seed as _seed_places
 from ..core.dispatch import DEFINITIONS
 from ..core.namespace import lazy as _lazy
-from ..core.public import WRITERS, entry, invoke
+from ..core.public import PLAIN, WRITERS, entry, invoke
 from ..core.quick import function as _function
+from ..core.quick import plain as all_plain
+from ..core.state import state
 from ..core.writing import write
 from .arguments import plain
 
@@ -87,13 +90,16 @@ def _method(base: type, name: str) -> Callable:
         made.definition = definition
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not (state.busy or made.writes) and PLAIN.issuperset(map(type, args)) and (not kwargs or all_plain(kwargs)):
+            made.calls += 1
+            return wrap(host(self, *args, **kwargs))
         if name == "shuffle" and args and isinstance(args[0], list):
             return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
         return invoke(made, (self, *args), kwargs)
 
     method.__name__, method.__doc__ = name, host.__doc__
     method.__qualname__ = f"{base.__name__}.{name}"
-    return method
+    return compiled.drawn(method, made)
 
 
 def _methods(base: type) -> dict[str, Callable]:

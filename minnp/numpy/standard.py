@@ -221,8 +221,13 @@ def unique_values(x):
 
 
 # ------------------------------------------------------------------ NumPy 1.26: arguments its functions lack
+_asarray = ours("asarray")
+
+
 @also(STANDARD, onp.asarray)
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    if dtype is order is device is copy is like is None:
+        return _asarray(a)
     options = {} if device is None else {"device": device}
     if copy:
         return ours("array")(a, dtype, copy=True, order=order or "K", **options)

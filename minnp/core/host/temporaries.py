@@ -31,6 +31,7 @@ from minnp.core.host.elementwise import LEAST as THREADED
 
 DEPTH = 32  # return addresses looked at while learning; about 12 lead from here to the interpreter's expression
 LEAST = 1 << 18  # bytes of an operand from which it pays to look
+INTEGERS = 1 << 20  # the same for integers, which take less time than looking does
 ENOUGH = 1 << 16  # elements that learning takes: float32 operands of LEAST bytes
 INTO = {operator.add, operator.sub, operator.mul, operator.truediv, operator.and_, operator.or_, operator.xor}
 
@@ -131,6 +132,8 @@ def fits(x: Any, a: onp.ndarray, other: Any, kept: str) -> bool:
             return False
     elif not (kind is float or kind is int) or dtype.kind not in "fc" or not -1e9 < other < 1e9:
         return False  # NumPy 1.26 takes a wider dtype for numbers that do not fit
+    if dtype.kind in "biu" and a.nbytes < INTEGERS:
+        return False
     if dtype.char not in kept or not a.flags.writeable or not memory.pool.enabled or getweakrefcount(x):
         return False
     base = a.base
