@@ -305,3 +305,26 @@ def test_equal_kernels_are_compiled_once(monkeypatch: Any) -> None:
     x, m = RNG.standard_normal((300, 300)), RNG.standard_normal((300, 400))
     both(steps, x, m, exact=False, ulps=2**14)
     assert sum(made) <= 2
+
+
+@pytest.mark.parametrize("compiler", ["auto", "numpy"])
+def test_what_a_tape_saved_survives_a_compiled_write(compiler: str) -> None:
+    x, w = RNG.standard_normal((2, 150, 150))
+    halve = jit(lambda p: p.__imul__(0.5).sum(), compiler=compiler)
+    parts = jit(lambda p: p.__setitem__(0, 0.0), compiler=compiler)
+    for change in (halve, parts):
+        change(np.array(w))
+
+        def f(x: Any, w: Any, change: Any = change) -> Any:
+            y = np.tanh(x @ w)
+            change(w)
+            return (y * y).sum() + (x @ w).sum()
+
+        def plain(x: Any, w: Any, whole: bool = change is halve) -> Any:
+            y = np.tanh(x @ w)
+            v = w * 0.5 if whole else np.concatenate([np.zeros((1, 150)), w[1:]])
+            return (y * y).sum() + (x @ v).sum()
+
+        onp.testing.assert_allclose(
+            grad(f)(np.array(x), np.array(w)), grad(plain)(np.array(x), np.array(w)), rtol=1e-9, atol=1e-9
+        )

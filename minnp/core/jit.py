@@ -185,7 +185,7 @@ class Jitted:
         """The result by the first path whose guards hold; _MISS if none does."""
         for path in paths:
             given = arrays
-            if path.overwrites and (state.busy or not path.may_overwrite(arrays)):
+            if path.overwrites and (state.busy or state.tapes or not path.may_overwrite(arrays)):
                 given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
             try:
                 out = path.run(*given)
