@@ -159,3 +159,18 @@ def test_forward_rule_is_the_derivative(name):
         for a, b in zip(got, wanted, strict=True):
             if inexact(b):
                 onp.testing.assert_allclose(onp.broadcast_to(a, b.shape), b, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [*range(1, 14), 16])
+def test_many_short_rows_are_summed_to_numpys_bits(n, dtype):
+    draw = onp.random.RandomState(n)
+    x = (draw.standard_normal((70_000, n)) * 10.0 ** draw.randint(-8, 8, (70_000, n))).astype(dtype)
+    x[:50], x[50:60, 0], x[60:70, -1] = -0.0, onp.inf, onp.nan
+    x[70:300] = onp.where(draw.rand(230, n) < 0.5, -0.0, 0.0)
+    for a in (x, x.reshape(7, -1, n), onp.asfortranarray(x)):
+        got, wanted = TABLE["sum"].numpy(a, axis=-1), a.sum(axis=-1)
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        assert onp.array_equal(got, wanted, equal_nan=True)
+        assert onp.array_equal(onp.signbit(got[got == 0]), onp.signbit(wanted[wanted == 0]))
