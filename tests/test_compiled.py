@@ -5,6 +5,7 @@ import inspect
 import operator
 import os
 import pickle
+import struct
 import subprocess
 import sys
 
@@ -234,3 +235,16 @@ def test_random_draws_are_arrays_of_ours_in_every_form():
         view = array[1:]
         ours.shuffle(array)
         assert sorted(array.tolist()) == [0, 1, 2, 3, 4] and view.tolist() == array.tolist()[1:]
+
+
+@built
+def test_a_refused_buffer_raises_what_numpy_raises():
+    for show in (
+        lambda xp: memoryview(xp.array(["2020"], dtype="M8[s]")),
+        lambda xp: struct.unpack_from("d", xp.arange(6.0)[::2]),
+    ):
+        with pytest.raises(ValueError) as theirs:
+            show(onp)
+        with pytest.raises(ValueError) as ours:
+            show(np)
+        assert str(ours.value) == str(theirs.value)

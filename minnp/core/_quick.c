@@ -501,6 +501,14 @@ NUMBER(as_int, PyNumber_Long, python_int)
 NUMBER(as_float, PyNumber_Float, python_float)
 NUMBER(as_index, PyNumber_Index, python_index)
 
+/* memoryview(x): before Python 3.12 the Python slot cannot say why NumPy refuses (buffer.py). */
+static getbufferproc python_buffer;
+
+static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
+    PyObject *a = host_of(self);
+    return a != NULL && !busy() ? PyObject_GetBuffer(a, view, flags) : python_buffer(self, view, flags);
+}
+
 /* ------------------------------------------------------------------ functions and methods */
 typedef struct {
     PyObject_HEAD
@@ -926,6 +934,9 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     python_int = number->nb_int, number->nb_int = as_int;
     python_float = number->nb_float, number->nb_float = as_float;
     python_index = number->nb_index, number->nb_index = as_index;
+    PyBufferProcs *buffer = Handle->tp_as_buffer;
+    if (buffer != NULL && buffer->bf_getbuffer != NULL)
+        python_buffer = buffer->bf_getbuffer, buffer->bf_getbuffer = buffer_of;
     PyType_Modified(Handle);
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape;
     Py_RETURN_NONE;
