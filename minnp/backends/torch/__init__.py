@@ -37,6 +37,7 @@ class TorchBackend(Backend):
     """Kernels over NumPy's memory, or, given a torch device, a place whose arrays are tensors on it."""
 
     name = "torch"
+    refuses = True
 
     def __init__(self, device: Any = None) -> None:
         import torch

@@ -151,16 +151,23 @@ def over_host(kernel: Any, layout: Any = None) -> Any:
     """A kernel that takes and returns NumPy arrays. layout: see layout.py."""
 
     def call(*values: Any, **params: Any) -> Any:
-        data = [borrowed(v) for v in values]
-        if not any(type(v) is Tensor for v in data):  # numbers only
+        data, arrays, in_c = [], [], True
+        for v in values:
+            if type(v) is onp.ndarray and v.ndim:
+                arrays.append(v)
+                in_c = in_c and v.flags.c_contiguous
+                v = borrowed(v)
+            data.append(v)
+        if not arrays:  # numbers only
             data[0] = from_host(onp.asarray(values[0]), CPU)
         out = kernel(*data, **params)
-        several = isinstance(out, (tuple, list))
-        results = [y if y is None else returned(y, data) for y in (out if several else (out,))]
-        if layout is not None and any(type(v) is onp.ndarray and not v.flags.c_contiguous for v in values):
-            arrays = [v for v in values if type(v) is onp.ndarray]
+        if type(out) is Tensor:
+            y = returned(out, data)
+            return y if in_c or layout is None or type(y) is not onp.ndarray else layout(y, arrays, params)
+        results = [y if y is None else returned(y, data) for y in out]
+        if not in_c and layout is not None:
             results = [layout(y, arrays, params) if type(y) is onp.ndarray else y for y in results]
-        return tuple(results) if several else results[0]
+        return tuple(results)
 
     return call
 
