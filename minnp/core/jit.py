@@ -153,7 +153,7 @@ class Jitted:
         if state.busy or home is not None:
             if capture.get() is not None or (home is not None and not free(home)):
                 return self.function(*args, **kwargs)
-            if home is None and policy.current().backend is not None:
+            if home is None and self.compiler == "auto" and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
         key = (shape, *[self._kind(v, home) for v in values], home)
         fixed = self.fixed.setdefault(key, set())
@@ -230,7 +230,8 @@ class Jitted:
         _, rebuild = tree_flatten(arguments)
         names, fixed, home = leaf_names(self.function, *arguments), self.fixed[key], key[-1]
         live = {i for i, v in enumerate(values) if home is None and i not in fixed and changes(v)}
-        with contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext():
+        quiet = contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext()
+        with quiet, policy.on_host(self.compiler != "auto" and home is None):
             try:
                 captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
             except (TypeError, ValueError, AttributeError):
@@ -377,7 +378,7 @@ def jit(
                matrix products of small arrays, and those added to an argument are in another order; elementary
                functions and powers are within 3 ulp; floating point errors are not reported. "numpy": NumPy's own
                kernels, and its results to the bit.
-               "auto": the first if it is installed
+               "auto": what the policy prefers ("prefer_torch" compiles for torch), else the first if it is installed
 
     Raises ValueError for another compiler, ModuleNotFoundError for "llvm" where it cannot be had.
     """

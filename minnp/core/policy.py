@@ -8,6 +8,7 @@ only_numpy      NumPy alone
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from contextvars import ContextVar
 from typing import Any
@@ -97,6 +98,11 @@ def current() -> Policy:
 def policy(name: str | Policy) -> Policy:
     """A policy object from its name (or itself). Raises ValueError for an unknown name."""
     return name if isinstance(name, Policy) else Policy(name)
+
+
+def on_host(asked: bool) -> Any:
+    """A context in which, if `asked`, NumPy's kernels compute on the host, whatever backend is preferred."""
+    return AUTO if asked and not current().plain else contextlib.nullcontext()
 
 
 def set_global_policy(name: str | Policy) -> None:

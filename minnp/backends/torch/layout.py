@@ -12,7 +12,7 @@ import numpy as onp
 from .dtypes import words
 
 # besides the ufuncs themselves
-LIKE_UFUNCS = words("where clip round nan_to_num isclose fix sinc take_along_axis cumsum cumprod diff")
+LIKE_UFUNCS = words("where clip round nan_to_num isclose fix sinc cumsum cumprod diff")
 REDUCTIONS = words("sum prod max min any all mean var std count_nonzero logsumexp linalg.norm")
 COPIES = words("roll sort astype zeros_like ones_like")
 FREE = words(
@@ -76,6 +76,11 @@ def copied(y: onp.ndarray, arrays: Sequence[onp.ndarray], params: dict) -> onp.n
     return in_order(y, sorted(range(x.ndim), key=lambda i: -abs(x.strides[i])))
 
 
+def indexed(y: onp.ndarray, arrays: Sequence[onp.ndarray], params: dict) -> onp.ndarray:
+    """In the order of the index."""
+    return copied(y, arrays[1:], {})
+
+
 def joined(y: onp.ndarray, arrays: Sequence[onp.ndarray], params: dict) -> onp.ndarray:
     if y.ndim == arrays[0].ndim:
         return in_order(y, order_of(list(map(steps, arrays))))
@@ -103,4 +108,6 @@ def layout(name: str) -> Callable | None:
         return copied
     if name in REDUCTIONS:
         return reduced
+    if name == "take_along_axis":
+        return indexed
     return {"concatenate": joined, "stack": joined, "tril": triangle, "triu": triangle}.get(name, in_c)
