@@ -46,13 +46,15 @@ class TorchExecutor:
     __code__, nodes = None, {}
 
     def __init__(self, graph: Graph, constants: dict[str, Any], home: Any) -> None:
-        self.graph, self.constants, self.home = graph, constants, home
+        self.graph, self.home = graph, home
         self.run: Callable | None = None
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
         self.calls = 0
         report.COMPILED.add(self)
         self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
+        folded = {n.target: n.meta["constant"] for n in graph.nodes if n.op == "get_attr" and n.target not in constants}
+        self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
         data = [self.tensor(v) for v in values] + [self.tensor(self._constant(n)) for n in self._read]
@@ -86,6 +88,12 @@ class TorchExecutor:
         if type(v) is not Tensor:
             return v
         return returned(v) if self.home.shares_host else Buffer(v, self.home)
+
+    def _settled(self, v: Any) -> Any:
+        """A constant that never changes, at home once and for all where home can hold it."""
+        v = read(v) if type(v) is ndarray else v
+        data = v if self.home.shares_host else self.tensor(v)
+        return Buffer(data, self.home) if type(data) is Tensor else v
 
     def _constant(self, name: str) -> Any:
         """An array made outside, as it is now."""
