@@ -249,3 +249,10 @@ def test_a_refused_buffer_raises_what_numpy_raises():
         with pytest.raises(ValueError) as ours:
             show(np)
         assert str(ours.value) == str(theirs.value)
+
+
+def test_names_that_numpy_deprecates_warn():
+    for name in ("alltrue", "cumproduct", "product", "sometrue"):
+        if name in vars(onp):
+            with pytest.warns(DeprecationWarning, match=name):
+                getattr(np, name)(np.array([[1, 2], [3, 4]]))

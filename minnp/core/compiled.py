@@ -40,7 +40,7 @@ def function(call: Callable, e: public.Entry | None) -> Callable:
     """A public function, which takes its home first, with the short way before it."""
     if _quick is None or e is None:
         return call
-    host, nin = getattr(e.host, "_implementation", e.host), -1 if e.nin is None else e.nin
+    host, nin = public.kernel(e.host), -1 if e.nin is None else e.nin
     kind = RETURNED if e.host in public.OF_ARRAYS else FUNCTION
     return _quick.short(call, host, e, _row(e), kind, nin)
 

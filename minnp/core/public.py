@@ -49,6 +49,14 @@ class Entry:
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
+WARNING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "sometrue")}  # in the search itself
+
+
+def kernel(host: Callable) -> Callable:
+    """NumPy's function without its search for __array_function__, for arguments that are arrays of its own."""
+    return host if host in WARNING else getattr(host, "_implementation", host)
+
+
 LATE: dict[str, str] = {}  # a library that may not be there: our module that defines its functions in rows
 ENTRIES: dict[Any, Entry] = {}  # by NumPy's callable: what NEP 13 and NEP 18 look up
 PUBLIC: dict[Any, Callable] = {}  # by NumPy's callable: our public function

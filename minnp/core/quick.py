@@ -30,6 +30,7 @@ from .public import (
     as_handles,
     entry,
     invoke,
+    kernel,
     out_place,
 )
 from .short import on_value, quickly
@@ -75,8 +76,7 @@ def function(name: str, host: Callable) -> Callable:
 
 def quick(e: Entry) -> Callable:
     """An entry as a function (home, *args, **kwargs): small host arrays go straight to NumPy, the rest to `invoke`."""
-    # NumPy's function without its search for __array_function__: the arguments are arrays of its own
-    host, name = getattr(e.host, "_implementation", e.host), e.name
+    host, name = kernel(e.host), e.name
     nin, simple, reduces = e.nin, not e.writes, name in placed.REDUCTIONS
     on_place = quickly(name)
 
@@ -126,7 +126,7 @@ def quick(e: Entry) -> Callable:
 
 def made(e: Entry) -> Callable:
     """An entry that makes an array out of a number or a shape."""
-    other, host = quick(e), getattr(e.host, "_implementation", e.host)
+    other, host = quick(e), kernel(e.host)
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if (type(a) is int or type(a) is tuple) and not (args or kwargs or state.busy):
