@@ -56,7 +56,7 @@ from numpy import errstate as errstate
 from numpy import euler_gamma as euler_gamma
 from numpy import exceptions as exceptions
 from numpy import f2py as f2py
-from numpy import fft as fft
+from . import fft as fft
 from numpy import finfo as finfo
 from numpy import flatiter as flatiter
 from numpy import flexible as flexible
@@ -80,7 +80,7 @@ from numpy import intc as intc
 from numpy import integer as integer
 from numpy import intp as intp
 from numpy import lib as lib
-from numpy import linalg as linalg
+from . import linalg as linalg
 from numpy import little_endian as little_endian
 from numpy import long as long
 from numpy import longdouble as longdouble
@@ -101,7 +101,7 @@ from numpy import pi as pi
 from numpy import poly1d as poly1d
 from numpy import polynomial as polynomial
 from numpy import r_ as r_
-from numpy import random as random
+from . import random as random
 from numpy import rec as rec
 from numpy import recarray as recarray
 from numpy import record as record
@@ -1402,7 +1402,7 @@ def test(
     durations: Any = ...,
     tests: Any = ...,
 ) -> Any: ...
-def tile(A: Any, reps: Any) -> Array: ...
+def tile(A: ArrayLike, reps: Any) -> Array: ...
 def trace(
     a: ArrayLike,
     offset: SupportsIndex = ...,

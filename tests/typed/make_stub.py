@@ -1,9 +1,9 @@
-"""Writes minnp/numpy/__init__.pyi: what editors and type checkers know of the namespace.
+"""Writes minnp/numpy/{__init__,linalg,fft,random}.pyi: what editors and type checkers know of the namespace.
 
-    python -m tests.typed.make_stub          with NumPy >= 2.4, whose callables all carry their signature
+    python -m tests.typed.make_stub      with NumPy >= 2.4, whose callables all carry their signature; then ruff format
 
 NumPy's own stubs cannot serve: what they return is a `numpy.ndarray`, which has no `asnumpy()` or `context`. So every
-function is declared with NumPy's parameters and our array as its result; types, constants and submodules are NumPy's.
+function is declared with NumPy's parameters and our array as its result; types, constants and the rest are NumPy's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy
 
 import minnp.numpy
 
-STUB = Path(__file__).parents[2] / "minnp" / "numpy" / "__init__.pyi"
+STUBS = Path(__file__).parents[2] / "minnp" / "numpy"
+OURS = ("linalg", "fft", "random")  # submodules with a stub of their own
 
 HEAD = '''\
 """Types of minnp.numpy. Written by tests/typed/make_stub.py; do not edit."""
@@ -50,7 +51,7 @@ ARRAYS = """
     a b x y v u p z m q f w val arr ary ar ar1 ar2 a1 a2 aweights c condition element filt fweights g ind
     indices keys mask new obj object prototype sample sorter test_elements weights xp fp array args arys xi
     values vals bins prepend append fill_value element arys seq_of_zeros to_end to_begin repeats
-    indices_or_sections number choices
+    indices_or_sections number choices x1 x2 A
 """
 PARAMETERS = {
     **dict.fromkeys(ARRAYS.split(), "ArrayLike"),
@@ -122,7 +123,6 @@ RESULTS = {
         isneginf linspace
     """,
 }
-RESULT = {name: kind for kind, names in RESULTS.items() for name in names.split()}
 # result has the dtype that was asked for
 TYPED = """
     zeros ones empty full eye identity arange zeros_like ones_like empty_like full_like array asarray asanyarray
@@ -182,8 +182,142 @@ class _Binary(_np.ufunc):
 )
 
 
+SUBMODULE = '''\
+"""Types of minnp.numpy.{name}. Written by tests/typed/make_stub.py; do not edit."""
+
+# ruff: noqa
+# mypy: disable-error-code="override, misc"
+
+from builtins import bool as _bool, bytes as _bytes
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, SupportsIndex, overload
+
+import numpy as _np
+from numpy.typing import ArrayLike, DTypeLike
+
+from minnp.numpy import Array, _Axis, _Order, _Out, _Shape
+'''
+LINALG = """
+from numpy.linalg import LinAlgError as LinAlgError
+
+class _EigResult(NamedTuple):
+    eigenvalues: Array
+    eigenvectors: Array
+
+class _QRResult(NamedTuple):
+    Q: Array
+    R: Array
+
+class _SlogdetResult(NamedTuple):
+    sign: Any
+    logabsdet: Any
+
+class _SVDResult(NamedTuple):
+    U: Array
+    S: Array
+    Vh: Array
+
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = ...) -> _QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: str = ...) -> Any: ...
+@overload
+def svd(
+    a: ArrayLike, full_matrices: _bool = ..., compute_uv: Literal[True] = ..., hermitian: _bool = ...
+) -> _SVDResult: ...
+@overload
+def svd(a: ArrayLike, full_matrices: _bool = ..., *, compute_uv: Literal[False], hermitian: _bool = ...) -> Array: ...
+@overload
+def svd(a: ArrayLike, full_matrices: _bool, compute_uv: Literal[False], hermitian: _bool = ...) -> Array: ...
+"""
+LINALG_RESULTS = {
+    "Any": "det norm cond matrix_rank trace vector_norm matrix_norm vecdot matmul multi_dot",
+    "_EigResult": "eig eigh",
+    "_SlogdetResult": "slogdet",
+    "tuple[Array, Array, Any, Array]": "lstsq",
+}
+RANDOM = """
+from numpy.random import MT19937 as MT19937
+from numpy.random import PCG64 as PCG64
+from numpy.random import PCG64DXSM as PCG64DXSM
+from numpy.random import SFC64 as SFC64
+from numpy.random import BitGenerator as BitGenerator
+from numpy.random import Philox as Philox
+from numpy.random import SeedSequence as SeedSequence
+
+def default_rng(seed: Any = ...) -> Generator: ...
+"""
+RANDOM_RESULTS = {
+    "Array": "permutation permuted dirichlet multinomial multivariate_normal multivariate_hypergeometric",
+    "None": "shuffle seed set_state",
+    "_bytes": "bytes",
+    "list[Generator]": "spawn",
+}
+
+
+def result(kinds: dict[str, str], name: str, otherwise: str) -> str:
+    return next((kind for kind, names in kinds.items() if name in names.split()), otherwise)
+
+
+def linalg() -> list[str]:
+    lines = [LINALG]
+    for name in sorted(set(numpy.linalg.__all__) - {"qr", "svd", "LinAlgError"}):
+        lines += declare(name, getattr(numpy.linalg, name), result(LINALG_RESULTS, name, "Array"))
+    return lines
+
+
+def fft() -> list[str]:
+    return [line for name in sorted(numpy.fft.__all__) for line in declare(name, getattr(numpy.fft, name), "Array")]
+
+
+def random() -> list[str]:
+    lines = [RANDOM]
+    for cls in (numpy.random.Generator, numpy.random.RandomState):
+        lines.append(f"class {cls.__name__}(_np.random.{cls.__name__}):")
+        for name in sorted(vars(cls)):
+            if not name.startswith("_") and callable(getattr(cls, name)):
+                lines += ["    " + line for line in draw(name, getattr(cls, name), True)]
+        lines.append("")
+    for name in sorted(numpy.random.__all__):
+        found = getattr(numpy.random, name)
+        if not isinstance(found, type) and name != "default_rng":
+            lines += draw(name, found, False)
+    return lines
+
+
+def draw(name: str, found: Callable, method: bool) -> list[str]:
+    """A distribution: an array where a size is given, by place or by name; else what its parameters make of it."""
+    if name in ("rand", "randn"):
+        self = "self, " if method else ""
+        return [
+            *("@overload", f"def {name}({self[:4]}) -> Any: ..."),
+            *("@overload", f"def {name}({self}d0: SupportsIndex, /, *more: SupportsIndex) -> Array: ..."),
+        ]
+    parameters = [p for p in inspect.signature(found).parameters.values() if p.name != "self"]
+    names = [p.name for p in parameters]
+    kind = result(RANDOM_RESULTS, name, "Any")
+    if kind != "Any" or "size" not in names:
+        return declare(name, found, kind, method)
+    empty, at = inspect.Parameter.empty, names.index("size")
+    placed = [p.replace(default=empty) if i <= at else p for i, p in enumerate(parameters)]
+    named = [p.replace(default=empty) if i == at else p for i, p in enumerate(parameters)]
+    return [
+        *("@overload", f"def {name}({listing(name, placed, method, ('size', '_Shape'))}) -> Array: ..."),
+        *("@overload", f"def {name}({listing(name, named, method, ('size', '_Shape'))}) -> Array: ..."),
+        *("@overload", f"def {name}({listing(name, parameters, method)}) -> Any: ..."),
+    ]
+
+
+def stubs() -> dict[str, str]:
+    """The text of each stub, by the module's name, for the installed NumPy."""
+    texts = {"__init__": stub()}
+    for name, lines in {"linalg": linalg(), "fft": fft(), "random": random()}.items():
+        texts[name] = SUBMODULE.format(name=name) + "\n".join(lines) + "\n"
+    return texts
+
+
 def stub() -> str:
-    """The text of the stub, for the installed NumPy."""
+    """The text of the namespace's stub."""
     lines = [HEAD, *types(), NDARRAY.rstrip("\n")]
     for op in BINARY.split():
         for reflected in ("", "r"):
@@ -194,7 +328,6 @@ def stub() -> str:
     lines += [
         "    " + line for name in METHODS.split() for line in declare(name, getattr(numpy.ndarray, name), "Array", True)
     ]
-    lines = [line + "" if line.startswith("    def") and "#" not in line else line for line in lines]
     lines.append(UFUNCS)
     for name in sorted(numpy.__all__):
         found = getattr(numpy, name)
@@ -202,7 +335,7 @@ def stub() -> str:
             kind = {(1, 1): "_Unary", (2, 1): "_Binary"}.get((found.nin, found.nout), "_np.ufunc")
             lines.append(f"{name}: {kind}")
         elif callable(found) and not isinstance(found, type):
-            lines += declare(name, found, RESULT.get(name, "Array"))
+            lines += declare(name, found, result(RESULTS, name, "Array"))
     for name in sorted(set(minnp.numpy.__all__) - set(numpy.__all__)):  # what NumPy does not have
         found = getattr(minnp.numpy, name)
         lines += declare(name, found, "Any") if callable(found) else [f"{name}: Any"]
@@ -214,7 +347,9 @@ def types() -> list[str]:
     lines = []
     for name in sorted(numpy.__all__):
         found = getattr(numpy, name)
-        if isinstance(found, ModuleType) or (isinstance(found, type) and name != "ndarray") or not callable(found):
+        if name in OURS:
+            lines.append(f"from . import {name} as {name}")
+        elif isinstance(found, ModuleType) or (isinstance(found, type) and name != "ndarray") or not callable(found):
             lines.append(f"from numpy import {name} as {name}")
     return lines
 
@@ -231,17 +366,21 @@ def declare(name: str, found: Callable, result: str, method: bool = False) -> li
     asked = [p.replace(default=inspect.Parameter.empty) if p.name == "dtype" else p for p in parameters]
     return [
         "@overload",
-        f"def {name}({listing(name, asked, method, '_Typed[_T]')}) -> ArrayOf[_T]: ...",
+        f"def {name}({listing(name, asked, method, ('dtype', '_Typed[_T]'))}) -> ArrayOf[_T]: ...",
         "@overload",
         f"def {name}({listing(name, parameters, method)}) -> {result}: ...",
     ]
 
 
-def listing(name: str, parameters: Iterable[inspect.Parameter], method: bool = False, dtype: str = "") -> str:
-    "The parameter list as it is written. A default before a required `dtype` would be illegal: `dtype`"
-    "is then by keyword."
+def listing(
+    name: str, parameters: Iterable[inspect.Parameter], method: bool = False, asked: tuple[str, str] = ("", "")
+) -> str:
+    """The parameter list as it is written; `asked`: a parameter that is required, and its type.
+
+    A default before a required parameter would be illegal: that one is then by keyword.
+    """
     parameters, texts = list(parameters), ["self"] if method else []
-    required = next((p for p in parameters if dtype and p.name == "dtype"), None)
+    required = next((p for p in parameters if p.name == asked[0]), None)
     if required and any(p.default is not p.empty for p in parameters[: parameters.index(required)]):
         parameters.remove(required)
         required = required.replace(kind=required.KEYWORD_ONLY)
@@ -251,7 +390,7 @@ def listing(name: str, parameters: Iterable[inspect.Parameter], method: bool = F
     for i, p in enumerate(parameters):
         if p.kind is p.KEYWORD_ONLY and (i == 0 or kinds[i - 1] not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)):
             texts.append("*")
-        annotation = dtype if p is required else OTHERWISE.get((name, p.name)) or PARAMETERS.get(p.name, "Any")
+        annotation = asked[1] if p is required else OTHERWISE.get((name, p.name)) or PARAMETERS.get(p.name, "Any")
         if p.default is None and annotation != "Any":
             annotation += " | None"
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
@@ -263,4 +402,5 @@ def listing(name: str, parameters: Iterable[inspect.Parameter], method: bool = F
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub())
+    for module, text in stubs().items():
+        (STUBS / f"{module}.pyi").write_text(text)

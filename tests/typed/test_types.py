@@ -14,7 +14,7 @@ import pytest
 
 import minnp.numpy
 
-from .make_stub import STUB
+from .make_stub import STUBS, stubs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -54,17 +54,31 @@ def test_mistakes_are_found(cache: Path) -> None:
     assert set(check("bad.py", cache)) == marked
 
 
-def test_the_stub_has_the_namespaces_names() -> None:
-    """Editors complete what exists: every public name of NumPy >= 2.4, and nothing else."""
-    declared = set()
-    for node in ast.parse(STUB.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module == "numpy":
-            declared |= {alias.asname for alias in node.names}
+def declared(module: str) -> set[str]:
+    names = set()
+    for node in ast.parse((STUBS / f"{module}.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ("numpy", "None"):
+            names |= {alias.asname for alias in node.names}
         elif isinstance(node, ast.AnnAssign):
-            declared.add(node.target.id)
+            names.add(node.target.id)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            declared.add(node.name)
-    private = {"Array", "ArrayOf", "_Unary", "_Binary"} | {name for name in declared if name.startswith("_")}
-    if NAMES_OF_THE_STUB:
-        assert set(minnp.numpy.__all__) - declared == set()
-        assert {name for name in declared - private if not hasattr(minnp.numpy, name)} == set()
+            names.add(node.name)
+    return {name for name in names if name and not name.startswith("_")} | (names & set(minnp.numpy.__all__))
+
+
+@pytest.mark.skipif(not NAMES_OF_THE_STUB, reason="the stub declares the names of NumPy >= 2.4")
+def test_the_stubs_have_the_namespaces_names() -> None:
+    """Editors complete what exists: every public name of NumPy >= 2.4, and nothing else."""
+    private = {"Array", "ArrayOf"}
+    for module, home in {"__init__": numpy, "linalg": numpy.linalg, "fft": numpy.fft, "random": numpy.random}.items():
+        ours = minnp.numpy if home is numpy else getattr(minnp.numpy, module)
+        public = set(minnp.numpy.__all__ if home is numpy else home.__all__)
+        assert public - declared(module) == set()
+        assert {name for name in declared(module) - private if not hasattr(ours, name)} == set()
+
+
+def test_the_stubs_are_what_their_script_writes() -> None:
+    if tuple(map(int, numpy.__version__.split(".")[:2])) != (2, 4):
+        pytest.skip("the stubs are written with NumPy 2.4")
+    for name, text in stubs().items():
+        assert ast.dump(ast.parse((STUBS / f"{name}.pyi").read_text())) == ast.dump(ast.parse(text)), name

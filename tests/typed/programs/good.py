@@ -48,3 +48,25 @@ for row in x:
 k_means(standardize(np.asarray(np.random.rand(30, 2))), 3)
 with np.errstate(divide="ignore"):
     print(1.0 / x, 2**x, -x, abs(x), [1.0] + x, x @ x.T)
+
+
+def whitened(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    values, vectors = np.linalg.eigh(np.cov(points.T))
+    noise: np.ndarray = rng.normal(0.0, 1e-3, points.shape)
+    factor: np.ndarray = np.linalg.qr(points + noise).R
+    u, s, vh = np.linalg.svd(factor)
+    lone: np.ndarray = np.linalg.svd(factor, compute_uv=False)
+    spectrum: np.ndarray = np.fft.rfft(points, axis=0)
+    one: float = rng.uniform()
+    print(one, lone.device, spectrum.device, u.device, s @ vh, np.linalg.lstsq(points, noise, rcond=None)[0].device)
+    return np.linalg.solve(np.diag(values), vectors.T) @ np.linalg.inv(np.eye(2))
+
+
+rng = np.random.default_rng(0)
+whitened(rng.random((5, 2)), rng)
+whitened(np.random.randn(5, 2), rng.spawn(1)[0])
+state = np.random.RandomState(3)
+drawn: np.ndarray = state.choice(5, size=(2, 2), replace=True)
+drawn = np.random.normal(size=3)
+drawn = np.random.randint(0, 5, 3)
+rng.shuffle(drawn)
