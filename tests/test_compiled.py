@@ -132,6 +132,7 @@ def told(switch):
     return done.stdout.splitlines(), done.stderr.split()
 
 
+pytestmark = pytest.mark.host("about the short ways to NumPy's kernels")
 built = pytest.mark.skipif(find_spec("minnp.core._quick") is None, reason="minnp was installed without a C compiler")
 
 

@@ -44,6 +44,7 @@ def written(a: Any) -> Any:
     return a * 2
 
 
+@pytest.mark.host("the fused code is NumPy's: its results are the eager ones to the bit where those are NumPy's too")
 @pytest.mark.parametrize("dtype", ["f", "d"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_are_the_eager_ones(name: str, dtype: str) -> None:

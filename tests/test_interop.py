@@ -330,6 +330,16 @@ def test_a_traced_array_has_no_memory_to_share() -> None:
         grad(lambda x: x.__array_interface__["data"][0])(np.ones(3))
 
 
+def test_polynomials_are_ours_whatever_ran_before():
+    program = """
+import minnp, minnp.numpy as np
+minnp.grad(lambda c: np.sum(np.polyder(c)))(np.ones(3))  # runs NumPy's polynomials before its class is looked up
+p = np.poly1d([1, 0, 4])
+assert {type(q) for q in (p * p, p + p, p**2, -p, p.deriv(), (p / p)[0])} == {np.poly1d}
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_numpy_functions_give_our_poly1d():
     p = np.poly1d([1, 0, 4])
     for result in (np.polyadd(p, p), np.polyder(p), np.polyint(p), np.polyval(p, p), p * p, (p**3 / p)[0]):

@@ -11,10 +11,10 @@ from ..core.array import OURS, ndarray, read, wrap
 from ..core.value import Host, Tracer
 from ..core.writing import release
 from .arguments import as_array
-from .rebound import SUBSTITUTES, rebound_class
+from .rebound import rebound_class, substitute
 from .shaping import broadcast_to, reshape, stack
 
-poly1d = SUBSTITUTES[onp.poly1d] = rebound_class(onp.poly1d)
+poly1d = substitute(onp.poly1d, rebound_class(onp.poly1d))
 OURS[onp.poly1d] = lambda p: poly1d(p.coeffs, variable=p.variable)
 r_, c_, mgrid, ogrid = (rebound_class(type(x))() for x in (onp.r_, onp.c_, onp.mgrid, onp.ogrid))
 

@@ -166,6 +166,14 @@ if NUMPY_2:
     SUBSTITUTES[onp._core.fromnumeric._array_converter] = _ArrayConverter
 
 
+def substitute(theirs: type, ours: type) -> type:
+    """Let rebound code, that of modules it met before included, say `ours` where it says `theirs`."""
+    SUBSTITUTES[theirs] = ours
+    for names in _GLOBALS.values():
+        names.update({key: ours for key, value in names.items() if value is theirs})
+    return ours
+
+
 def _ours(value: Any) -> Any:
     """What stands for a NumPy object in rebound code."""
     if isinstance(value, ModuleType):

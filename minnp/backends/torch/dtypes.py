@@ -158,6 +158,8 @@ def over_host(kernel: Any, layout: Any = None) -> Any:
                 in_c = in_c and v.flags.c_contiguous
                 v = borrowed(v)
             data.append(v)
+        if not data:
+            raise BackendUnsupportedError("no arguments")  # NumPy says what is missing
         if not arrays:  # numbers only
             data[0] = from_host(onp.asarray(values[0]), CPU)
         out = kernel(*data, **params)
