@@ -330,20 +330,9 @@ INTO(IOR, PyNumber_InPlaceOr) INTO(IXOR, PyNumber_InPlaceXor) INTO(ILSHIFT, PyNu
 INTO(IRSHIFT, PyNumber_InPlaceRshift)
 
 static PyObject *do_POW(PyObject *v, PyObject *w, PyObject *modulus) {
-    PyObject *a, *b;
-    Operator *o = &operators[POW];
-    if (modulus == Py_None && !busy() && (a = operand(v, SMALL)) != NULL && (b = operand(w, SMALL)) != NULL) {
-        count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
-        Py_INCREF(a);
-        Py_INCREF(b);
-        PyObject *out = power_of(a, b);
-        Py_DECREF(a);
-        Py_DECREF(b);
-        return result_of(out);
-    }
     if (modulus != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
-    return otherwise(v, w, o);
+    return two(v, w, &operators[POW], power_of);
 }
 
 static PyObject *python_ipow(PyObject *v, PyObject *w) { return ((ternaryfunc)operators[IPOW].python)(v, w, Py_None); }

@@ -17,7 +17,7 @@ from .interop import array_function, array_ufunc
 from .placed import laid_out
 from .primitive import TABLE
 from .quick import seen
-from .state import capture, state
+from .state import state, watched
 from .value import Buffer, Host, Tracer, concrete
 from .writing import write
 
@@ -245,16 +245,11 @@ class FlatIterator(metaclass=_FlatType):
 
     def __getitem__(self, index: Any) -> Any:
         flat, i = self._host(), unwrap(index, [])
-        return (
-            wrap(flat[i])
-            if flat is not None and not (state.busy and capture.get() is not None)
-            else self.base.reshape(-1)[index]
-        )
+        return wrap(flat[i]) if flat is not None and not watched() else self.base.reshape(-1)[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         flat, i, v = self._host(), unwrap(index, []), unwrap(value, [])
-        watched = state.busy and capture.get() is not None
-        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not watched:
+        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not watched():
             public.release(read(self.base))
             flat[i] = v
             return

@@ -9,7 +9,7 @@ import numpy as onp
 from .. import errors
 from .dispatch import bind, describe
 from .primitive import TABLE, Meta, Primitive
-from .state import capture, state
+from .state import watched
 from .value import Buffer, Host, Tracer, concrete, owner
 from .writing import WRITE_VIEW, copy_in_layout, layout_of
 
@@ -50,7 +50,7 @@ def meta_of(node: tuple) -> Meta:
 
 def numbers_only(arrays: Any, params: dict) -> bool:
     """Whether a rule may work on NumPy arrays in place: nothing is traced by an outer trace, no capture is watching."""
-    if state.busy and capture.get() is not None:
+    if watched():
         return False
     return not any(isinstance(a, (Tracer, Buffer)) for a in arrays) and not _placed(params.get("index"))
 

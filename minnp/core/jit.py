@@ -157,7 +157,7 @@ class Jitted:
                 home = backends.get(policy.current().backend)
         key = (shape, *[self._kind(v, home) for v in values], home)
         fixed = self.fixed.setdefault(key, set())
-        exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+        exact = _exact(key, fixed, values)
         paths = self.paths.get(exact)
         if paths and (flat is None or fixed):
             out = self._run(paths, [values[i] for i in paths[0].inputs], leaves)
@@ -240,7 +240,7 @@ class Jitted:
                 # it may be that something wants a number and no stand-in: then it has the numbers themselves
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}
                 live -= fixed
-                exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+                exact = _exact(key, fixed, values)
                 paths = self.paths.setdefault(exact, [])
                 captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
         self.captures += 1
@@ -248,7 +248,7 @@ class Jitted:
             fixed |= captured.fixed
             if not paths:
                 del self.paths[exact]
-            exact = (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+            exact = _exact(key, fixed, values)
             paths = self.paths.setdefault(exact, [])
         inputs = [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
         paths.insert(0, Path(captured, inputs, self.compiler, home))
@@ -327,6 +327,11 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
         elif s < len(names):
             found.add(names[s])
     return found
+
+
+def _exact(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
+    """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
+    return (key, *[(i, _static(values[i])) for i in sorted(fixed)])
 
 
 def _static(v: Any) -> Any:

@@ -19,7 +19,7 @@ from .host.temporaries import binary as large_binary
 from .primitive import TABLE
 from .public import PLAIN, Entry, invoke
 from .short import on_value, on_values, on_view
-from .state import capture, state
+from .state import state, watched
 from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Host, Tracer, is_scalar
 from .writing import release, write
 
@@ -180,9 +180,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if _gives_way(other):
         return NotImplemented
     a, b = read(self), unwrap(other, [])
-    traced = (
-        isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or (state.busy and capture.get() is not None)
-    )
+    traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
     if not traced:
         if state.tapes:
             release(a)

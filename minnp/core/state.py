@@ -23,6 +23,11 @@ state = State()
 capture: ContextVar[Any] = ContextVar("minnp.capture", default=None)
 
 
+def watched() -> bool:
+    """Whether a capture sees every call of this context."""
+    return bool(state.busy) and capture.get() is not None
+
+
 def recording() -> Any:
     """The symbolic trace that watches this context, if one does."""
     watching = capture.get() if state.busy else None
