@@ -2,8 +2,10 @@
 
     python benchmarks/large_arrays.py [--sizes 10000 100000 ...] [--dtypes float32 float64] [--repeat 15]
 
-Every case runs its NumPy form and its minnp form in turn; a ratio above 1 means that minnp is faster. Printed are the
-medians in milliseconds, the ratio of the medians, and the spread: the ratio's quartiles over the paired runs.
+Every case runs its NumPy form, its minnp form and its NumPy form again in turn, on the same memory; a ratio above 1 means
+that minnp is faster. Printed are the medians in milliseconds, the ratio of the medians with its quartiles over the
+rounds, and the same of NumPy against NumPy (A/A): what lies within that spread is noise. A window begins with a call that
+is not timed, for the results of the two lie in different memory, which the other one's window took out of the cache.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -39,36 +42,43 @@ CASES: dict[str, Callable] = {
 }
 
 
-class Data:
-    """The arguments of the cases, as arrays of one library."""
-
-    def __init__(self, np: Any, n: int, dtype: str) -> None:
-        rng = numpy.random.default_rng(0)
-        a, b = (rng.standard_normal(n).astype(dtype) for _ in range(2))
-        self.a, self.b, self.c, self.p = (np.asarray(v) for v in (a, b, a.copy(), abs(a) + 1))
-        self.m = self.a.reshape(100, -1)
-        self.k, self.r = np.asarray(a > 0), np.asarray(numpy.arange(n) // 1000 % 2 == 0)
-        self.i = np.asarray(rng.integers(0, n, n))
+def data(n: int, dtype: str) -> SimpleNamespace:
+    """The arguments of the cases: NumPy's arrays."""
+    rng = numpy.random.default_rng(0)
+    a, b = (rng.standard_normal(n).astype(dtype) for _ in range(2))
+    k, r, i = a > 0, numpy.arange(n) // 1000 % 2 == 0, rng.integers(0, n, n)
+    return SimpleNamespace(a=a, b=b, c=a.copy(), p=abs(a) + 1, m=a.reshape(100, -1), k=k, r=r, i=i)
 
 
 def seconds(f: Callable[[], Any], loops: int) -> float:
+    f()
     start = time.perf_counter()
     for _ in range(loops):
         f()
     return (time.perf_counter() - start) / loops
 
 
-def compare(case: Callable, ours: Data, theirs: Data, repeat: int) -> tuple[list[float], list[float]]:
-    """Paired seconds per call of minnp and of NumPy."""
-    run = lambda: case(minnp.numpy, ours)
+def compare(case: Callable, theirs: SimpleNamespace, repeat: int) -> list[tuple[float, float, float]]:
+    """Seconds per call of minnp, of NumPy and of NumPy again, for each round; the order turns from round to round."""
+    ours = SimpleNamespace(**{name: minnp.numpy.asarray(value) for name, value in vars(theirs).items()})
     base = lambda: case(numpy, theirs)
-    run()
-    base()
+    runs = [lambda: case(minnp.numpy, ours), base, base]
+    for run in runs:
+        run()
     once = seconds(base, 1)
-    loops = max(int(2e-3 / once), 1)
+    loops = max(int(4e-3 / once), 1)
     repeat = max(min(repeat, int(6 / (once * loops))), 3)
-    pairs = [(seconds(run, loops), seconds(base, loops)) for _ in range(repeat)]
-    return [a for a, _ in pairs], [b for _, b in pairs]
+    rounds = []
+    for turn in range(repeat):
+        order = range(3) if turn % 2 else range(2, -1, -1)
+        taken = {i: seconds(runs[i], loops) for i in order}
+        rounds.append((taken[0], taken[1], taken[2]))
+    return rounds
+
+
+def spread(ratios: list[float]) -> str:
+    low, _, high = statistics.quantiles(ratios, n=4)
+    return f"({low:.2f} - {high:.2f})"
 
 
 def main() -> None:
@@ -82,17 +92,17 @@ def main() -> None:
     for n in options.sizes:
         ratios = []
         for dtype in options.dtypes:
-            ours, theirs = Data(minnp.numpy, n, dtype), Data(numpy, n, dtype)
+            arguments = data(n, dtype)
             for name in options.cases:
                 gc.collect()
-                mine, base = compare(CASES[name], ours, theirs, options.repeat)
-                ratio = statistics.median(base) / statistics.median(mine)
-                paired = sorted(b / a for a, b in zip(mine, base))
-                low, high = paired[len(paired) // 4], paired[3 * len(paired) // 4]
-                ratios.append(ratio)
+                rounds = compare(CASES[name], arguments, options.repeat)
+                mine, base, again = (statistics.median(column) for column in zip(*rounds))
+                ratios.append((base + again) / 2 / mine)
+                paired = spread([(b + c) / 2 / a for a, b, c in rounds])
+                control = spread([b / c for _, b, c in rounds])
                 print(
-                    f"{n:>9} {dtype} {name:<13} NumPy {1e3 * statistics.median(base):9.3f}  "
-                    f"minnp {1e3 * statistics.median(mine):9.3f}  ratio {ratio:5.2f}  ({low:.2f} - {high:.2f})",
+                    f"{n:>9} {dtype} {name:<13} NumPy {1e3 * base:9.3f}  minnp {1e3 * mine:9.3f}  "
+                    f"ratio {ratios[-1]:5.2f} {paired}  A/A {base / again:.2f} {control}",
                     flush=True,
                 )
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
