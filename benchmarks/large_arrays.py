@@ -2,10 +2,11 @@
 
     python benchmarks/large_arrays.py [--sizes 10000 100000 ...] [--dtypes float32 float64] [--repeat 15]
 
-Every case runs its NumPy form, its minnp form and its NumPy form again in turn, on the same memory; a ratio above 1 means
-that minnp is faster. Printed are the medians in milliseconds, the ratio of the medians with its quartiles over the
-rounds, and the same of NumPy against NumPy (A/A): what lies within that spread is noise. A window begins with a call that
-is not timed, for the results of the two lie in different memory, which the other one's window took out of the cache.
+Every case runs its NumPy form, its minnp form and its NumPy form again in turn, on the same memory; a ratio above 1
+means that minnp is faster. Printed are the medians in milliseconds, the ratio of the medians with its quartiles over
+the rounds, and the same of NumPy against NumPy (A/A): what lies within that spread is noise. A window begins with a
+call that is not timed, for the results of the two lie in different memory, which the other one's window took out of the
+cache.
 """
 
 from __future__ import annotations

@@ -1,15 +1,23 @@
-/* The short ways of small host arrays, in C: operators, indexing, attributes, functions and methods of our ndarray.
+/* The short ways of host arrays, in C: operators, indexing, attributes, functions and methods of our ndarray.
 
    Optional: where no compiler was at hand the Python ones, which this file repeats step by step, do the same work. A
-   handle that holds a small NumPy array, and arguments that are handles, numbers or other plain things, go straight to
+   handle that holds a NumPy array, and arguments that are handles, numbers or other plain things, go straight to
    NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there. Everything
-   else (another tracer, a buffer, a large array, a trace or a policy that watches,
+   else (another tracer, a buffer, an array so large that core/host does better, a trace or a policy that watches,
    a foreign class) is left to the Python function or slot that was there before; so nothing here decides what a call
    means. Installed by compiled.py. Needs no NumPy headers: of an array it reads the fields that every NumPy has. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
+#if defined(__GLIBC__) || defined(__APPLE__)
+#include <execinfo.h>
+#define WALK(stack, n) backtrace(stack, n)
+#define OWN_FRAME __attribute__((noinline))
+#else
+#define WALK(stack, n) 0
+#define OWN_FRAME
+#endif
 
 typedef struct { /* the first fields of PyArray_Descr in numpy/ndarraytypes.h, the same in NumPy 1 and 2 */
     PyObject_HEAD
@@ -27,12 +35,16 @@ typedef struct { /* PyArrayObject_fields */
 } Array;
 
 #define MOST 16           /* arguments, the longest call that goes the short way */
-#define SMALL (1 << 18)    /* bytes from which operators write into dying operands: temporaries.py */
-#define MIDDLE (1 << 20)   /* bytes from which functions may be shared by threads: host/elementwise.py */
+#define DEPTH 32          /* return addresses looked at, at most: host/temporaries.py */
+#define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
+#define MIDDLE (1 << 20)   /* bytes from which ufuncs of NumPy's may be shared by threads: host/elementwise.py */
 #define COMPARED (1 << 22) /* bytes up to which NumPy compares as well as several threads */
 
 static PyTypeObject *Handle, *Host;
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
+static PyObject *pool, *mark, *learn, *written; /* of host/memory.py and host/temporaries.py */
+static PyTypeObject *LeaseType;
+static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at;
 static Py_ssize_t host_at, root_at, busy_at, tapes_at, calls_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
@@ -250,6 +262,8 @@ typedef struct {
     PyObject *entry, *reflected_entry;
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
     PyObject *row;
+    const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
+    Py_ssize_t limit;  /* bytes of an operand from which Python does better */
 } Operator;
 
 /* An operator under a tape, else its Python methods in the interpreter's order. */
@@ -262,9 +276,103 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     return PyObject_Vectorcall(o->reflected, back, 2, NULL);
 }
 
+/* The return addresses from the caller's caller outwards: the compiler may write out one call here several times. */
+OWN_FRAME static PyObject *callers_now(Py_ssize_t depth) {
+    void *stack[DEPTH + 2];
+    int n = WALK(stack, (int)(depth < DEPTH ? depth : DEPTH) + 2);
+    return PyBytes_FromStringAndSize((char *)(stack + 2), (n > 2 ? n - 2 : 0) * (Py_ssize_t)sizeof(void *));
+}
+
+/* Whether nobody but one stack refers to a handle, its array and the array's memory. */
+static int dying(PyObject *h, PyObject *a) {
+    if (!Py_IS_TYPE(h, Handle) || Py_REFCNT(h) != 1 || Py_REFCNT(a) != 1 || (((Array *)a)->flags & 0x500) != 0x500)
+        return 0; /* 0x500: aligned and writeable */
+    PyObject *base = ((Array *)a)->base, **weak = PyObject_GET_WEAKREFS_LISTPTR(h);
+    return *weak == NULL && (base == NULL || (Py_IS_TYPE(base, LeaseType) && Py_REFCNT(base) == 1));
+}
+
+/* Whether the result of array t and the other operand has t's shape and dtype. */
+static int takes(PyObject *t, PyObject *other, Operator *o) {
+    Array *a = (Array *)t, *b = (Array *)other;
+    if (bytes(t) < SMALL || strchr(o->kept, ((Dtype *)a->descr)->type) == NULL)
+        return 0;
+    if (Py_IS_TYPE(other, Host)) {
+        if (b->descr != a->descr || b->nd > a->nd)
+            return 0;
+        for (int i = 1; i <= b->nd; i++)
+            if (b->dims[b->nd - i] != a->dims[a->nd - i] && b->dims[b->nd - i] != 1)
+                return 0;
+        return 1;
+    }
+    if (strchr("fdFD", ((Dtype *)a->descr)->type) == NULL || !(PyFloat_CheckExact(other) || PyLong_CheckExact(other)))
+        return 0;
+    double x = PyFloat_AsDouble(other);
+    if (PyErr_Occurred()) { /* an integer beyond all doubles */
+        PyErr_Clear();
+        return 0;
+    }
+    return -1e9 < x && x < 1e9; /* NumPy 1.26 takes a wider dtype for numbers that do not fit */
+}
+
+/* The handle of a dying operand, into whose memory the result was written: host/temporaries.py says when that may be.
+   NULL, perhaps without an exception, where it may not. */
+OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyObject *b, Operator *o) {
+    PyObject *notes = SLOT(mark, notes_at), *target = NULL, *memory = NULL;
+    if (notes == Py_None) {
+        if (Py_IS_TYPE(a, Host) && dying(v, a) && takes(a, b, o))
+            target = v, memory = a;
+        else if (Py_IS_TYPE(b, Host) && dying(w, b) && takes(b, a, o))
+            target = w, memory = b;
+        if (target == NULL || SLOT(pool, enabled_at) != Py_True)
+            return NULL;
+        if (SLOT(mark, known_at) != Py_True) {
+            Py_XDECREF(PyObject_CallOneArg(learn, (PyObject *)Handle));
+            return NULL;
+        }
+    }
+    PyObject *from = callers_now(PyLong_AsSsize_t(SLOT(mark, depth_at)));
+    if (from == NULL)
+        return NULL;
+    if (target == NULL) {
+        PyObject *counts = Py_BuildValue("((nn)(nn)O)", Py_REFCNT(v), Py_REFCNT(a), Py_REFCNT(w), Py_REFCNT(b), from);
+        if (counts != NULL && PyList_CheckExact(notes))
+            PyList_Append(notes, counts);
+        Py_XDECREF(counts);
+    }
+    int found = target != NULL ? PySequence_Contains(SLOT(mark, callers_at), from) : 0;
+    Py_DECREF(from);
+    if (found <= 0)
+        return NULL;
+    PyObject *given[] = {SLOT(o->row, row_numpy_at), a, b, memory}, *out;
+    count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+    Py_INCREF(a);
+    Py_INCREF(b);
+    if (bytes(memory) < o->limit)
+        out = PyObject_Vectorcall(given[0], given + 1, 3, NULL);
+    else
+        out = PyObject_Vectorcall(written, given, 4, NULL);
+    Py_DECREF(a);
+    Py_DECREF(b);
+    if (out == NULL)
+        return NULL;
+    Py_DECREF(out);
+    Py_INCREF(target);
+    return target;
+}
+
 static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
-    if (!busy() && (a = operand(v, SMALL)) != NULL && (b = operand(w, SMALL)) != NULL) {
+    if (!busy() && (a = operand(v, PY_SSIZE_T_MAX)) != NULL && (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
+        Py_ssize_t m = Py_IS_TYPE(a, Host) ? bytes(a) : 0, n = Py_IS_TYPE(b, Host) ? bytes(b) : 0;
+        if (n < m)
+            n = m;
+        if (n >= SMALL && o->kept != NULL) {
+            PyObject *h = into_dying(v, w, a, b, o);
+            if (h != NULL || PyErr_Occurred())
+                return h;
+        }
+        if (n >= o->limit)
+            return otherwise(v, w, o);
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
         Py_INCREF(a);
         Py_INCREF(b);
@@ -278,7 +386,7 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
 
 static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
     PyObject *a;
-    if (!busy() && (a = operand(v, SMALL)) != NULL) {
+    if (!busy() && (a = operand(v, o->limit)) != NULL) {
         count(o->entry);
         Py_INCREF(a);
         PyObject *out = kernel(a);
@@ -291,7 +399,7 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
 
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
-    if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, MIDDLE)) != NULL &&
+    if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, o->limit)) != NULL &&
         (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
         Py_INCREF(a);
         Py_INCREF(b);
@@ -506,16 +614,17 @@ typedef struct {
     int kind;         /* what the first argument is: see below */
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
     PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
+    Py_ssize_t limit; /* of an array from which Python may do better: bytes for a ufunc, else elements */
 } Short;
 
 /* The array whose method it is; another object; the home of a public function, of one that returns arrays as they are. */
 enum { METHOD, FOREIGN, FUNCTION, RETURNED };
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
-static PyObject *argument(PyObject *x, int elementwise, int depth) {
+static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int depth) {
     if (Py_IS_TYPE(x, Handle)) {
         x = host_of(x);
-        if (x == NULL || (elementwise ? bytes(x) >= MIDDLE : elements(x) >= large))
+        if (x == NULL || (elementwise ? bytes(x) : elements(x)) >= limit)
             return NULL;
     } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
         int list = PyList_CheckExact(x);
@@ -527,7 +636,7 @@ static PyObject *argument(PyObject *x, int elementwise, int depth) {
             PyObject *e = list ? PyList_GET_ITEM(x, i) : PyTuple_GET_ITEM(x, i);
             if (PyFloat_CheckExact(e) || PyLong_CheckExact(e))
                 continue;
-            PyObject *inner = argument(e, elementwise, depth + 1);
+            PyObject *inner = argument(e, elementwise, limit, depth + 1);
             if (inner == NULL) {
                 Py_XDECREF(copy);
                 return NULL;
@@ -642,7 +751,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
             Py_INCREF(given[0]);
         }
         for (; i < n + k; i++)
-            if ((values[i] = argument(given[i], s->nin >= 0, 0)) == NULL)
+            if ((values[i] = argument(given[i], s->nin >= 0, s->limit, 0)) == NULL)
                 break;
         PyObject *out = NULL;
         int done = i == n + k && !PyErr_Occurred();
@@ -739,11 +848,12 @@ static PyObject *new_short(PyObject *python, vectorcallfunc call) {
     return (PyObject *)s;
 }
 
-/* short(python, kernel, entry, row, kind, nin) */
+/* short(python, kernel, entry, row, kind, nin, limit) */
 static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *python, *kernel, *entry, *row;
     int kind, nin;
-    if (!PyArg_ParseTuple(args, "OOOOii", &python, &kernel, &entry, &row, &kind, &nin))
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "OOOOiin", &python, &kernel, &entry, &row, &kind, &nin, &limit))
         return NULL;
     Short *s = (Short *)new_short(python, short_call);
     if (s == NULL)
@@ -751,7 +861,7 @@ static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_INCREF(kernel);
     Py_INCREF(entry);
     Py_INCREF(row);
-    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin;
+    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin, s->limit = limit;
     return (PyObject *)s;
 }
 
@@ -829,18 +939,22 @@ static Py_ssize_t slot_of(PyObject *type, const char *name) {
     return at;
 }
 
-/* setup(handle, host, state, entry, numbers, plain, wrapped, object_dtype, entries, large): what is shared. */
+/* setup(handle, host, state, entry, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
+   written): what is shared. */
 static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *handle, *host, *entry;
-    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!n", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
+    PyObject *handle, *host, *entry, *lease;
+    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!nOO!OOO", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
                           &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
-                          &large))
+                          &large, &pool, &PyType_Type, &lease, &mark, &learn, &written))
         return NULL;
     host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root"), calls_at = slot_of(entry, "calls");
     busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
+    PyObject *of_mark = (PyObject *)Py_TYPE(mark);
+    known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
+    notes_at = slot_of(of_mark, "notes"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
     if (PyErr_Occurred())
         return NULL;
-    Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host;
+    Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host, LeaseType = (PyTypeObject *)lease;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
         Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
     zero = PyLong_FromLong(0);
@@ -865,16 +979,17 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
-/* install(calls, rows, tracer, tape, primitive, no_params, small): put the slots above into the type of handles, over
-   those that call its Python methods.
+/* install(calls, rows, limits, tracer, tape, primitive, no_params, small): put the slots above into the type of handles,
+   over those that call its Python methods.
 
-   calls, rows: by the method's name, the entries that count operators, and the operators' rows. small: elements up to
-   which a tape keeps all arrays. Setting a method later gives its slot back to Python. */
+   calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
+   which Python does better. small: elements up to which a tape keeps all arrays. Setting a method later gives its slot
+   back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *tracer, *tape, *primitive;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!n", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyType_Type, &tracer,
-                          &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params, &small))
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!n", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+                          &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params, &small))
         return NULL;
     value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
     traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
@@ -895,6 +1010,15 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             return NULL;
         if (i < UNARIES && (o->row = entry_named(rows, "__%s__", o->name)) == NULL)
             return NULL;
+        PyObject *limit = entry_named(limits, "__%s__", o->name);
+        o->limit = limit != NULL ? PyLong_AsSsize_t(limit) : -1;
+        Py_XDECREF(limit);
+        if (PyErr_Occurred())
+            return NULL;
+        if (i == ADD || i == SUB || i == MUL)
+            o->kept = "fdFD?bBhHiIlLqQ";
+        else if (i == TRUEDIV)
+            o->kept = "fdFD";
         void **slot = (void **)((char *)number + o->at);
         o->python = *slot;
         if (o->python != NULL) /* a NumPy without matmul in place */

@@ -5,7 +5,9 @@ A small call then costs little more than NumPy's own. MINNP_COMPILED=0 keeps to 
 
 from __future__ import annotations
 
+import operator
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,8 @@ from typing import Any
 import numpy as onp
 
 from . import array, placed, public
-from .host import LARGE
+from .host import INDEX, bound, memory, temporaries
+from .host.elementwise import IN_PLACE, KERNELS, LEAST
 from .primitive import NO_PARAMS, TABLE, Primitive
 from .state import state
 from .value import BINARY, NUMBERS, UNARY, Tracer
@@ -42,17 +45,19 @@ def function(call: Callable, e: public.Entry | None) -> Callable:
         return call
     host, nin = public.kernel(e.host), -1 if e.nin is None else e.nin
     kind = RETURNED if e.host in public.OF_ARRAYS else FUNCTION
-    return _quick.short(call, host, e, _row(e), kind, nin)
+    return _quick.short(call, host, e, _row(e), kind, nin, bound(e.host))
 
 
 def method(call: Callable, e: public.Entry) -> Callable:
     """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
-    return call if _quick is None or e.name == "ndarray.resize" else _quick.short(call, e.host, e, _row(e), METHOD, -1)
+    if _quick is None or e.name == "ndarray.resize":
+        return call
+    return _quick.short(call, e.host, e, _row(e), METHOD, -1, bound(e.host))
 
 
 def drawn(call: Callable, e: public.Entry) -> Callable:
     """A method of a class of generators, with the short way before it unless it writes to its argument."""
-    return call if _quick is None or e.writes else _quick.short(call, e.host, e, None, FOREIGN, -1)
+    return call if _quick is None or e.writes else _quick.short(call, e.host, e, None, FOREIGN, -1, bound(e.host))
 
 
 def _row(e: public.Entry) -> Primitive | None:
@@ -75,11 +80,16 @@ def install() -> None:
     from .tape import SMALL, GradTrace  # which imports this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY).items()}
-    _quick.install(public.report.HOST_CALLS, rows, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL)
+    kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
+    limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
+    limits["__pow__"] = bound(onp.power)
+    for op in BINARY:
+        limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
+    _quick.install(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL)
 
 
 if _quick is not None:
     _quick.setup(
         *(array.ndarray, onp.ndarray, state, public.Entry, NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
-        *(public.ENTRIES, LARGE),
+        *(public.ENTRIES, INDEX, memory.pool, memory.Lease, temporaries.mark, temporaries.learn, temporaries.written),
     )

@@ -8,6 +8,7 @@ with one or two operands have a shorter way, `unary` and `binary`, that pays fro
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from minnp.core.host.threads import num_threads, set_num_threads
 LARGE = 1 << 17
 MEDIUM = 1 << 15
 
+INDEX = selection.LEAST
+
 FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS}
 
 
@@ -33,6 +36,21 @@ def call(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
     if ours is not None:
         return ours(*args, **kwargs)
     return ufunc(function, args, kwargs)
+
+
+def bound(function: Any) -> int:
+    """From where `call(function, ...)` may do better than NumPy: bytes of an array for a ufunc, elements for others."""
+    if isinstance(function, onp.ufunc):
+        return elementwise.bound(function)
+    return next((n for table, n in BOUNDS if function in table), sys.maxsize)
+
+
+BOUNDS = (
+    (reductions.FUNCTIONS, reductions.LEAST // 16),
+    ({onp.sort, onp.ndarray.sort}, selection.SORT),
+    (selection.FUNCTIONS, selection.LEAST),
+    (elementwise.FUNCTIONS, memory.LEAST // 16),
+)
 
 
 def run(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:

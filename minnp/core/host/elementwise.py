@@ -8,6 +8,7 @@ raises what NumPy raises. Whatever is not plainly of this form is declined with 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -36,6 +37,12 @@ CLASSES = {
     "logaddexp2 remainder fmod nextafter spacing ldexp heaviside gcd lcm",
 }
 LEAST = {getattr(onp, name): least for least, names in CLASSES.items() for name in names.split()}
+
+
+def bound(uf: onp.ufunc) -> int:
+    """Bytes of the largest operand from which `uf` is done here, if all else fits."""
+    least = LEAST.get(uf)
+    return sys.maxsize if least is None else least if uf.__name__ in PREDICATES else min(least, memory.LEAST)
 
 
 def ufunc(uf: onp.ufunc, args: Sequence, kwargs: dict[str, Any]) -> Any:
@@ -190,11 +197,11 @@ def unary(uf: onp.ufunc) -> Callable[[onp.ndarray], Any]:
     least = LEAST.get(uf)
     if least is None or uf.nin != 1:
         return lambda a: NotImplemented
-    recycled, bound = uf.__name__ not in PREDICATES, min(least, memory.LEAST)
+    recycled, worth = uf.__name__ not in PREDICATES, bound(uf)
 
     def call(a: onp.ndarray) -> Any:
         size = a.nbytes
-        if size < bound:
+        if size < worth:
             return NotImplemented
         if size >= least:
             return elementwise(uf, (a,), None, least, uf.__name__)
@@ -212,13 +219,13 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
     least = LEAST.get(uf)
     if least is None or uf.nin != 2:
         return lambda a, b: NotImplemented
-    recycled, bound = uf.__name__ not in PREDICATES, min(least, memory.LEAST)
+    recycled, worth = uf.__name__ not in PREDICATES, bound(uf)
 
     def call(a: Any, b: Any) -> Any:
         lead, other = (a, b) if type(a) is onp.ndarray else (b, a)
         kind = type(other)
         size = max(lead.nbytes, other.nbytes) if kind is onp.ndarray else lead.nbytes
-        if size < bound:
+        if size < worth:
             return NotImplemented
         if size >= least:
             return elementwise(uf, (a, b), None, least, uf.__name__)

@@ -71,6 +71,11 @@ class Pool:
     a step that two threads take at once; `shrink` counts the bytes anew.
     """
 
+    __slots__ = (
+        *("dropped", "enabled", "idle", "idle_bytes", "limit", "new", "next_look", "reused", "reused_bytes"),
+        *("sizes", "wanted"),
+    )
+
     def __init__(self) -> None:
         self.enabled = os.environ.get("MINNP_POOL", "1").lower() not in ("0", "off", "false", "no")
         self.limit = TOTAL // 4

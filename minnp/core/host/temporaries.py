@@ -62,19 +62,21 @@ COMPILED = ("add(t * u, u)", "add(u, t * u)", "add(2.0, t * u)", "sum([t], u)", 
 
 
 class Mark:
-    """What a temporary looks like from inside an operator: see `learn`."""
+    """What a temporary looks like from inside an operator: see `learn`. _quick.c, if there, notes and reads it."""
+
+    __slots__ = ("callers", "counts", "depth", "known", "notes", "walk")
 
     def __init__(self) -> None:
         self.known = False  # whether learning was tried
         self.counts = dict.fromkeys(TEMPORARY, (-1, -1))  # references to the handle and to its array
         self.callers: frozenset[bytes] = frozenset()  # return addresses up to the interpreter's expression
-        self.stack = ctypes.c_void_p * DEPTH
+        self.depth = DEPTH
         self.walk: Callable | None = None
         self.notes: list[tuple] | None = None  # while learning
 
     def caller(self) -> bytes:
         """The return addresses from this call outwards."""
-        stack = self.stack()
+        stack = (ctypes.c_void_p * self.depth)()
         return bytes(stack) if self.walk is not None and self.walk(stack, len(stack)) else b""
 
 
@@ -92,7 +94,7 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
             return kernel(a, b) if out is NotImplemented else out
 
         return plain
-    least, kept = THREADED[uf], "fdFD" if kernel is operator.truediv else "fdFD?bBhHiIlLqQ"
+    kept = "fdFD" if kernel is operator.truediv else "fdFD?bBhHiIlLqQ"
 
     def call(x: Any, y: Any, a: Any, b: Any) -> Any:
         # Every name here is a reference: the counts are learnt from this very function.
@@ -113,11 +115,17 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
         if into is None:
             out = large(a, b)
             return kernel(a, b) if out is NotImplemented else out
-        if into.nbytes < least or (out := elementwise(uf, (a, b), into, least, uf.__name__)) is NotImplemented:
-            out = uf(a, b, out=into)
-        return out
+        return written(uf, a, b, into)
 
     return call
+
+
+def written(uf: onp.ufunc, a: Any, b: Any, into: onp.ndarray) -> onp.ndarray:
+    """`into`, with uf(a, b) written there."""
+    least = THREADED[uf]
+    if into.nbytes < least or elementwise(uf, (a, b), into, least, uf.__name__) is NotImplemented:
+        uf(a, b, out=into)
+    return into
 
 
 def fits(x: Any, a: onp.ndarray, other: Any, kept: str) -> bool:
@@ -172,7 +180,7 @@ def learn(handle: type) -> None:
     length = len(min(callers, key=len))
     if length == 0 or any(len(c) != length for c in callers) or any(c[:length] in callers for c in compiled):
         return
-    mark.stack = ctypes.c_void_p * (length // ctypes.sizeof(ctypes.c_void_p))
+    mark.depth = length // ctypes.sizeof(ctypes.c_void_p)
     mark.counts, mark.callers = counts, frozenset(callers)
 
 
