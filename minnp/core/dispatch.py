@@ -64,7 +64,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
     if row.worth is not None and any(row.worth(name, values, params) for name in backends.installed()):
         return _choose(row, values, params)
     row.calls += 1
-    return row.numpy(*values, **params)
+    return row.fast(*values, **params)
 
 
 def _choose(row: Primitive, values: Any, params: dict) -> Any:

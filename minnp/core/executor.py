@@ -27,8 +27,11 @@ _OPERATORS = dict(
 INFIX = {k: v for k, v in _OPERATORS.items() if k in ("add", "subtract", "multiply", "divide")}
 
 
-def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
-    """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs."""
+def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False) -> Callable:
+    """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs.
+
+    exact    with NumPy's own kernels alone
+    """
     names: dict[str, Any] = {"onp": onp, "guard": guard}
     last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
@@ -43,7 +46,7 @@ def compile_host(graph: Graph, constants: dict[str, Any]) -> Callable:
         if node.op == "output":
             lines.append(f"    return {_show(node.args[0], names)}")
             break
-        statement = _statement(node, names)
+        statement = _statement(node, names, exact)
         if node in writes:
             statement = statement[:-1] + ", donate=True)"
         lines.append(f"    {statement}")
@@ -75,7 +78,7 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
     return out
 
 
-def _statement(node: Node, names: dict) -> str:
+def _statement(node: Node, names: dict, exact: bool) -> str:
     target = node.target
     if target is guard:
         return f"guard({', '.join(_show(a, names) for a in node.args)})"
@@ -89,7 +92,7 @@ def _statement(node: Node, names: dict) -> str:
         if target.name == "getitem" and len(node.args) == 1:
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
         # a row that a backend may be better at chooses at every call, as it does eagerly
-        kernel: Any = target if target.worth is not None or dispatched else target.numpy
+        kernel: Any = target if target.worth is not None or dispatched else target.numpy if exact else target.fast
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = f"k_{node.name}"

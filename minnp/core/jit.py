@@ -59,7 +59,7 @@ class Path:
                 graph = compile_native(graph)
             graph = fuse_elementwise(graph)
             self.overwrites = write_arguments(graph, captured.written)
-            run = compile_host(graph, captured.constants)
+            run = compile_host(graph, captured.constants, compiler == "numpy")
         self.run = run
         numbers = list(range(len(self.graph.output_node().args[0]) - len(captured.written)))
         tree = captured.rebuild(numbers) if numbers else None

@@ -37,6 +37,7 @@ class Primitive:
               that costs less than the rule (reading a slice: O(slice), not O(array)); NumPy values only
     saves     what the rules read: "in" (arguments), "out" (result), "both", or "" (shapes and dtypes only). What is not
               saved reaches a rule as a Meta
+    fast      the kernel of traced and compiled code, where it differs from NumPy's: it may round differently
     anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
     shape     (metas, params) -> Meta of the result, or None: found by running the kernel on dummies
@@ -52,6 +53,7 @@ class Primitive:
         "calls",
         "direct",
         "elementwise",
+        "fast",
         "flops",
         "jvp",
         "kernels",
@@ -69,6 +71,7 @@ class Primitive:
         self.name, self.numpy, self.calls = name, numpy, 0
         for fact, default in DEFAULTS.items():
             setattr(self, fact, facts.pop(fact, default))
+        self.fast = self.fast or numpy
         # Of this very shape are the operators that need to be fast on ten elements: traces have a short path for them.
         rules = self.vjp if type(self.vjp) is list else [None]
         plain = self.worth is None and self.accumulate is None and not self.view
@@ -118,6 +121,7 @@ DEFAULTS: dict[str, Any] = {
     "vjp": None,
     "jvp": None,
     "accumulate": None,
+    "fast": None,
     "anywhere": False,
     "saves": "both",
     "view": False,

@@ -10,7 +10,9 @@ import numpy as onp
 
 from ..core.array import ndarray, read, wrap
 from ..core.dispatch import defines
+from ..core.host import products as host_products
 from ..core.primitive import Meta, primitive
+from ..core.state import state
 from ..core.value import Host
 from .arguments import as_array, on_host
 from .facts import axes_of, count_of, sampled, spread
@@ -20,9 +22,14 @@ from .ufuncs import conjugate, multiply
 
 
 # ------------------------------------------------------------------ matmul
+def _multiplied(a: Any, b: Any) -> Any:
+    """a @ b of values, as the row computes it; a policy or a capture wants NumPy's."""
+    return host_products.matmul(a, b) if type(a) is Host is type(b) and not state.busy else a @ b
+
+
 def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
     if b.ndim == 2:
-        return b @ g if a.ndim == 1 else g @ b.T
+        return b @ g if a.ndim == 1 else _multiplied(g, b.T)
     if b.ndim == 1:
         return g * b if a.ndim == 1 else g[..., None] * b
     if a.ndim == 1:
@@ -35,14 +42,14 @@ def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 def _matmul_right(g: Any, y: Any, a: Any, b: Any) -> Any:
     if a.ndim == 2:
-        return g @ a if b.ndim == 1 else a.T @ g
+        return g @ a if b.ndim == 1 else _multiplied(a.T, g)
     if a.ndim == 1:
         return g * a if b.ndim == 1 else a[:, None] * g[..., None, :]
     if b.ndim == 1:
         return reshape(swapaxes(a, axis1=-1, axis2=-2) @ g[..., None], shape=(*a.shape[:-2], a.shape[-1]))
     if b.ndim == 2:  # one product over all batches, not one per batch and a sum
         a, g = reshape(a, shape=(-1, a.shape[-1])), reshape(g, shape=(-1, g.shape[-1]))
-        return a.T @ g
+        return _multiplied(a.T, g)
     return swapaxes(a, axis1=-1, axis2=-2) @ g
 
 
@@ -56,6 +63,7 @@ def _matmul_meta(metas: Sequence[Meta], params: dict) -> Meta:
 matmul = primitive(
     "matmul",
     numpy=onp.matmul,
+    fast=host_products.matmul,
     vjp=[_matmul_left, _matmul_right],
     jvp="multilinear",
     saves="in",

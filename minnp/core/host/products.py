@@ -1,7 +1,11 @@
-"""Matrix products of large arrays: BLAS on one thread, for each of the pieces that our threads share.
+"""Matrix products of large arrays: the best BLAS of this process, on one thread for each piece that our threads share.
 
 A BLAS that runs threads of its own waits for all of them: on a machine with other work a product of a millisecond then
 takes a hundred. Our threads (threads.py) take pieces as they come, and nobody waits for one that has not started.
+
+The BLAS is the OpenBLAS that NumPy brings, or MKL once PyTorch is loaded and brings it: MKL takes two thirds of
+OpenBLAS's time for the matrices of small networks. Only traced and compiled code multiplies here; `a @ b` of plain
+arrays is NumPy's, to the last bit.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
+import platform
+import sys
 from _thread import allocate_lock
 from collections.abc import Callable
 from functools import cache
@@ -20,6 +26,43 @@ from . import memory, threads
 
 LEAST = 1 << 19  # multiplications from which a product is cut
 MANY = 1 << 27  # and from which into two pieces for each thread
+# <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
+SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
+
+
+class Blas:
+    """A library with Fortran's gemm.
+
+    sgemm, dgemm   the routines
+    integer        the ctypes type of its integers
+    alone          () -> a context in which a call from this thread, or from one of ours, uses one thread
+    """
+
+    def __init__(self, library: Any, name: str, integer: Any, alone: Callable) -> None:
+        self.routines = {char: getattr(library, name % char) for char in ("s", "d")}
+        for f in self.routines.values():
+            f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
+        self.integer, self.alone = integer, alone
+
+    def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
+        """c = scale * (a @ b) + keep * c; whether there were floating point errors.
+
+        Matrices are (address, "N" or "T", leading dimension) in C order, and of c (address, (m, n, k, character of the
+        dtype), leading dimension)."""
+        at_c, (m, n, k, char), lead_c = c
+        (at_a, flag_a, lead_a), (at_b, flag_b, lead_b) = a, b
+        integer, number, ref = self.integer, ctypes.c_float if char == "f" else ctypes.c_double, ctypes.byref
+        lead_a, lead_b, lead_c, m, n, k = (ref(integer(i)) for i in (lead_a, lead_b, lead_c, m, n, k))
+        f = self.routines["s" if char == "f" else "d"]
+        feclearexcept(SERIOUS)
+        # Fortran's matrices are ours transposed: c^T = b^T a^T
+        f(flag_b, flag_a, n, m, k, ref(number(scale)), at_b, lead_b, at_a, lead_a, ref(number(keep)), at_c, lead_c)
+        return bool(fetestexcept(SERIOUS))
+
+
+if SERIOUS:
+    _math = ctypes.CDLL("libm.so.6")
+    feclearexcept, fetestexcept = _math.feclearexcept, _math.fetestexcept
 
 
 class _Single:
@@ -43,127 +86,141 @@ class _Single:
                 self.set(self.before)
 
 
+def single_thread() -> _Single | None:
+    """The switch of the OpenBLAS that NumPy brings; None if it is another library."""
+    blas = openblas()
+    return None if blas is None else blas.alone()
+
+
 @cache
-def openblas() -> tuple[Any, str, str] | None:
-    """The OpenBLAS that NumPy brings, with what stands before and behind its names; None if it is another library."""
+def openblas() -> Blas | None:
+    """The OpenBLAS that NumPy brings; None if it is another library."""
     folder = os.path.join(os.path.dirname(os.path.dirname(onp.__file__)), "numpy.libs")
-    for path in glob.glob(os.path.join(folder, "*openblas*")):
+    for path in glob.glob(os.path.join(folder, "*openblas*")) if SERIOUS else ():
         library = ctypes.CDLL(path)
         for prefix, suffix in (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", "")):
-            names = ("openblas_get_num_threads", "openblas_set_num_threads", "cblas_sgemm", "cblas_dgemm")
-            if all(hasattr(library, f"{prefix}{name}{suffix}") for name in names):
-                return library, prefix, suffix
+            get, set_ = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+            name = f"{prefix}%sgemm_{suffix}"
+            if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
+                switch = _Single(getattr(library, get), getattr(library, set_))
+                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=switch: one)
     return None
 
 
-def routine(name: str) -> Any:
-    """One of OpenBLAS's functions."""
-    found = openblas()
-    assert found is not None
-    library, prefix, suffix = found
-    return getattr(library, f"{prefix}{name}{suffix}")
+def mkl() -> Blas | None:
+    """The MKL inside PyTorch, if the program has imported it."""
+    torch = sys.modules.get("torch")
+    return None if torch is None or getattr(torch, "__file__", None) is None else _mkl_of(torch.__file__)
 
 
 @cache
-def single_thread() -> _Single | None:
-    """The switch of the OpenBLAS that NumPy brings; None if it is another library."""
-    if openblas() is None:
+def _mkl_of(torch: str) -> Blas | None:
+    path = os.path.join(os.path.dirname(torch), "lib", "libtorch_cpu.so")
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW) if SERIOUS else None
+    except OSError:
         return None
-    return _Single(routine("openblas_get_num_threads"), routine("openblas_set_num_threads"))
+    if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
+        return None
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(library.MKL_Set_Num_Threads_Local))
 
 
+class _Local:
+    """`with`: MKL on one thread, when this thread calls it."""
+
+    def __init__(self, set_: Callable) -> None:
+        self.set = set_
+
+    def __enter__(self) -> None:
+        self.before = self.set(1)
+
+    def __exit__(self, *exc: Any) -> None:
+        self.set(self.before)
+
+
+def best() -> Blas | None:
+    """The fastest BLAS in this process."""
+    return mkl() or openblas()
+
+
+# ------------------------------------------------------------------ products
 def matmul(a: Any, b: Any) -> Any:
-    """a @ b [m, n] of a [m, k] and b [k, n], of one float dtype and large; anything else is onp.matmul's."""
-    m, n = a.shape[0], b.shape[-1]
-    single = single_thread()
-    if single is None or threads.team.size == 1 or m * n * a.shape[-1] < LEAST or a.dtype != b.dtype:
+    """a @ b [..., m, n] of a [..., m, k] and b [k, n], of one float dtype and large; anything else is onp.matmul's.
+
+    An infinity or NaN that arises is NumPy's business too: it multiplies once more, and warns."""
+    if not (type(a) is onp.ndarray is type(b)) or a.size * b.size < LEAST:
         return onp.matmul(a, b)
-    out = memory.empty((m, n), a.dtype)
-    cuts = ranges(m, n, m * n * a.shape[-1])
-
-    def work(i: int) -> None:
-        if m >= n:
-            onp.matmul(a[cuts[i]], b, out=out[cuts[i]])
-        else:
-            onp.matmul(a, b[:, cuts[i]], out=out[:, cuts[i]])
-
-    with single:
-        threads.run(work, len(cuts), "matmul")
+    if b.ndim != 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
+        return onp.matmul(a, b)
+    (k, n), m = b.shape, a.size // a.shape[-1]
+    alike = a.ndim == 2 and a.__array_interface__["data"] == b.__array_interface__["data"]  # NumPy computes half of it
+    if a.shape[-1] != k or m * n * k < LEAST or min(m, n, k) < 8 or alike or best() is None:
+        return onp.matmul(a, b)
+    out = memory.empty((*a.shape[:-1], n), a.dtype)
+    if shared(out.reshape(m, n), a.reshape(m, k), b, 1.0, 0.0):
+        return onp.matmul(a, b)
     return out
 
 
-def ranges(m: int, n: int, work: int) -> list[slice]:
-    """The longer axis of a result [m, n] in pieces: one for each thread, two where they are large."""
-    length = max(m, n)
-    pieces = min(threads.team.size * (2 if work >= MANY else 1), length)
-    return [slice(i * length // pieces, (i + 1) * length // pieces) for i in range(pieces)]
-
-
-# ------------------------------------------------------------------ c + sign * scale * (a @ b)
-ROWS, NO, YES = 101, 111, 112  # CblasRowMajor, CblasNoTrans, CblasTrans
-
-
 def can_update() -> bool:
-    """Whether BLAS can be asked to add a product to an array."""
-    return openblas() is not None
-
-
-@cache
-def gemm(char: str) -> Any:
-    """cblas_sgemm or cblas_dgemm, with the types of its arguments."""
-    f = routine(f"cblas_{'s' if char == 'f' else 'd'}gemm")
-    real = ctypes.c_float if char == "f" else ctypes.c_double
-    found = openblas()
-    n = ctypes.c_int64 if found is not None and found[2] else ctypes.c_int
-    flag, p = ctypes.c_int, ctypes.c_void_p
-    f.argtypes, f.restype = [flag, flag, flag, n, n, n, real, p, n, p, n, real, p, n], None
-    return f
+    """Whether there is a BLAS that adds a product to an array."""
+    return best() is not None
 
 
 def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any = None) -> Any:
     """c + sign * scale * (a @ b) [m, n], of one float dtype: one pass of BLAS over c, or over a copy of it.
 
     out    an array in C order that takes the result: it may be c itself"""
-    m, n = c.shape
     if out is None:
-        out = memory.empty((m, n), c.dtype)
+        out = memory.empty(c.shape, c.dtype)
     if out is not c:
         onp.copyto(out, c)
-    a, flag_a, lead_a = operand(a)
-    b, flag_b, lead_b = operand(b)
-    f, k, size = gemm(c.dtype.char), a.shape[1], c.dtype.itemsize
-    at_a, at_b, at_c = (x.__array_interface__["data"][0] for x in (a, b, out))
-    step_a, step_b = a.strides[0], b.strides[1]
-    scale = sign * float(scale)
-
-    def work(i: int) -> None:
-        first, count = cuts[i].start, cuts[i].stop - cuts[i].start
-        if m >= n:
-            given = count, n, k, scale, at_a + first * step_a, lead_a, at_b, lead_b, 1.0, at_c + first * n * size, n
-        else:
-            given = m, count, k, scale, at_a, lead_a, at_b + first * step_b, lead_b, 1.0, at_c + first * size, n
-        f(ROWS, flag_a, flag_b, *given)
-
-    single = single_thread()
-    if threads.team.size == 1 or single is None:
-        cuts = [slice(0, max(m, n))]
-        work(0)
-        return out
-    cuts = ranges(m, n, m * n * k)
-    with single:
-        threads.collect(work, len(cuts))
+    shared(out, a, b, sign * float(scale), 1.0)
     return out
 
 
-def operand(a: Any) -> tuple[Any, int, int]:
+def shared(c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
+    """c [m, n], in C order, becomes scale * (a @ b) + keep * c; whether there were floating point errors."""
+    blas, (m, n), k = best(), c.shape, a.shape[1]
+    assert blas is not None
+    (a, flag_a, lead_a), (b, flag_b, lead_b) = operand(a), operand(b)
+    at_a, at_b, at_c = (x.__array_interface__["data"][0] for x in (a, b, c))
+    cuts, rows, errors = ranges(m, n, m * n * k), m >= n, []
+    row, column, size = a.strides[0], b.strides[1], c.itemsize
+
+    def work(i: int) -> None:
+        first, count = cuts[i].start, cuts[i].stop - cuts[i].start
+        x = at_a + first * row * rows, flag_a, lead_a
+        y = at_b + first * column * (not rows), flag_b, lead_b
+        z = at_c + first * size * (n if rows else 1), ((count, n) if rows else (m, count)) + (k, c.dtype.char), n
+        with blas.alone():
+            if blas.gemm(x, y, z, scale, keep):
+                errors.append(i)
+
+    if len(cuts) == 1:
+        work(0)
+    else:
+        with blas.alone():
+            threads.collect(work, len(cuts))
+    return bool(errors)
+
+
+def ranges(m: int, n: int, work: int) -> list[slice]:
+    """The longer axis of a result [m, n] in pieces: one for each thread, two where they are large."""
+    length, size = max(m, n), threads.team.size
+    pieces = min(size * (2 if work >= MANY and size > 1 else 1), length)
+    return [slice(i * length // pieces, (i + 1) * length // pieces) for i in range(pieces)]
+
+
+def operand(a: Any) -> tuple[Any, bytes, int]:
     """(a, its flag, its leading dimension) as BLAS takes a matrix: a copy, unless its rows or columns are dense."""
     size = a.itemsize
     if a.strides[1] == size and a.strides[0] >= a.shape[1] * size and not a.strides[0] % size and a.flags.aligned:
-        return a, NO, a.strides[0] // size
+        return a, b"N", a.strides[0] // size
     if a.strides[0] == size and a.strides[1] >= a.shape[0] * size and not a.strides[1] % size and a.flags.aligned:
-        return a, YES, a.strides[1] // size
+        return a, b"T", a.strides[1] // size
     a = onp.ascontiguousarray(a)
-    return a, NO, a.shape[1]
+    return a, b"N", a.shape[1]
 
 
 # their results are no memory of their arguments

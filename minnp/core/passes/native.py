@@ -33,7 +33,6 @@ def compile_native(graph: Graph) -> Graph:
         kernel = replace(graph, group)
         if kernel is not None:
             kernels.append(kernel)
-    share_products(graph)
     if not kernels:
         return graph
     frame(graph)
@@ -122,16 +121,6 @@ def lying(node: Node) -> Any:
         if onp.shape(seen) == meta.shape:
             return onp.asarray(seen)
     return onp.empty(meta.shape, meta.dtype)
-
-
-def share_products(graph: Graph) -> None:
-    """Matrix products of large arrays on our threads."""
-    for node in graph.nodes:
-        if getattr(node.target, "name", "") == "matmul" and isinstance(node.target, Primitive) and not node.kwargs:
-            a, b = (n.meta.get("value") if isinstance(n, Node) else None for n in node.args)
-            plain = all(type(x) is Meta and len(x.shape) == 2 and x.dtype.char in "fd" for x in (a, b))
-            if plain and a.size * b.shape[1] >= products.LEAST:
-                node.target = products.matmul
 
 
 # ------------------------------------------------------------------ finding groups

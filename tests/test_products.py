@@ -1,0 +1,112 @@
+"""Large matrix products of traced and compiled code: each BLAS there is, against NumPy's product."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit, num_threads, policy, set_num_threads
+from minnp.core.host import products
+
+RNG = onp.random.default_rng(0)
+
+
+@pytest.fixture(params=["openblas", "mkl"])
+def blas(request: Any, monkeypatch: Any) -> Any:
+    if request.param == "mkl" and importlib.util.find_spec("torch"):
+        importlib.import_module("torch")
+    found = getattr(products, request.param)()
+    if found is None:
+        pytest.skip(f"no {request.param} in this environment")
+    monkeypatch.setattr(products, "best", lambda: found)
+    calls: list = []
+    gemm = products.Blas.gemm
+    monkeypatch.setattr(products.Blas, "gemm", lambda *args: calls.append(args) or gemm(*args))
+    return calls
+
+
+def draw(shape: tuple, kind: str) -> onp.ndarray:
+    return RNG.standard_normal(shape).astype(kind)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_every_layout(blas: list, kind: str, threads: int) -> None:
+    before = set_num_threads(threads)
+    try:
+        m, k, n = 70, 130, 90
+        lefts = [
+            draw((m, k), kind),
+            draw((k, m), kind).T,
+            draw((m, 2 * k), kind)[:, ::2],
+            draw((m, k + 3), kind)[::-1, 3:],
+        ]
+        rights = [draw((k, n), kind), draw((n, k), kind).T, draw((k, n), kind)[:, ::-1], draw((2 * k, n), kind)[::2]]
+        for a in lefts:
+            for b in rights:
+                got = products.matmul(a, b)
+                onp.testing.assert_allclose(got, onp.matmul(a, b), rtol=0, atol=1e-3 if kind == "f4" else 1e-11)
+                assert (got.dtype, got.shape, got.flags.c_contiguous) == (onp.dtype(kind), (m, n), True)
+                c = draw((m, n), kind)
+                wanted = c - 0.5 * (a @ b)
+                onp.testing.assert_allclose(products.update(c, a, b, 0.5, -1.0), wanted, rtol=0, atol=1e-3)
+        stack = draw((2, 35, k), kind)
+        onp.testing.assert_allclose(products.matmul(stack, rights[1]), stack @ rights[1], rtol=0, atol=1e-3)
+    finally:
+        set_num_threads(before)
+    assert len(blas) >= 33
+    assert num_threads() == before
+
+
+def test_what_is_not_plain_is_numpys(blas: list) -> None:
+    a = draw((100, 200), "f4")
+    for x, y in [
+        (a, a.T),  # NumPy computes half of it, exactly symmetric
+        (a, a.T.astype("f8")),
+        (a.astype("c8"), a.T),
+        (a, draw((3, 200, 50), "f4")),
+        (a, draw((200,), "f4")),
+        (a, draw((200, 2), "f4")),
+        (a.astype(int), a.T.astype(int)),
+    ]:
+        onp.testing.assert_array_equal(products.matmul(x, y), onp.matmul(x, y))
+    with pytest.raises(ValueError, match="mismatch"):
+        products.matmul(draw((900, 100), "f4"), draw((90, 900), "f4"))
+    assert not blas
+
+
+def test_warnings_are_numpys(blas: list) -> None:
+    a, b = onp.full((90, 90), 1e30, "f4"), onp.full((90, 90), 1e30, "f4")
+    with pytest.warns(RuntimeWarning, match="overflow encountered in matmul"):
+        assert onp.isinf(products.matmul(a, b)).all()
+    with onp.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        products.matmul(a, b)
+    a[3] = onp.nan  # what was there before warns nobody
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert onp.isnan(products.matmul(a, b * 0)[3]).all()
+    assert blas
+
+
+def test_traced_and_compiled_code_uses_it_and_plain_code_does_not(blas: list) -> None:
+    a, b = np.array(draw((90, 110), "f4")), np.array(draw((110, 70), "f4"))
+    f = lambda a, b: np.sum(np.tanh(a @ b))
+    f(a, b)
+    with policy("only_numpy"):
+        f(a, b)
+        wanted = grad(f)(a, b)
+    jit(f, compiler="numpy")(a, b)
+    assert not blas
+    got = grad(f)(a, b)
+    assert blas
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-4)
+    run = jit(f)
+    run(a, b)
+    blas.clear()
+    np.testing.assert_allclose(run(a, b), f(a, b), rtol=1e-4)
+    assert blas
