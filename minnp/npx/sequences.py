@@ -11,6 +11,7 @@ from ..numpy.arguments import as_array, plain
 from ..numpy.products import matmul
 from ..numpy.shaping import concatenate, reshape, stack, swapaxes
 from ..numpy.ufuncs import where
+from . import cells as chains
 from . import recurrent as rows
 from .functions import dropout, masked_softmax, softmax
 from .selection import integers
@@ -26,7 +27,7 @@ def lstm(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any = None) 
     a = x_t w_x^T + b_x + h w_h^T + b_h;  c = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g);  h = sigmoid(a_o) tanh(c)
     """
     b = as_array(b_x) if b_h is None else as_array(b_x) + as_array(b_h)
-    hs, cs, *_ = rows.lstm(*map(as_array, (x, h, c, w_x, w_h)), b)
+    hs, cs, *_ = chains.lstm(*map(as_array, (x, h, c, w_x, w_h)), b)
     return hs, hs[-1], cs[-1]
 
 
@@ -44,7 +45,7 @@ def lstm_cell(a: Any, *cells: Any) -> tuple[ndarray, ndarray]:
         raise ValueError(
             f"lstm_cell of a {a.shape} and cells {[c.shape for c in cells]}: with K cells [N, H], a is [N, (3 + K) H]"
         )
-    h, c, *_ = rows.lstm_cell(a, *cells)
+    h, c, *_ = chains.lstm_cell(a, *cells)
     return h, c
 
 
@@ -143,7 +144,7 @@ def _run(x: Any, mode: str, h: Any, c: Any, weights: tuple, lengths: Any, backwa
         x = sequence_reverse(x, **counted)
     w_x, w_h, b_x, b_h = weights
     if mode == "lstm":
-        states = rows.lstm(x, h, c, w_x, w_h, b_x + b_h)[:2]
+        states = chains.lstm(x, h, c, w_x, w_h, b_x + b_h)[:2]
     elif mode == "gru":
         states = rows.gru(x, h, w_x, w_h, b_x, b_h)[:1]
     else:

@@ -1,0 +1,201 @@
+"""The LSTM: a row for a whole sequence, one kernel each way through time; and lstm_cell, one step of a chain or a tree.
+
+x is [T, N, I], states [N, H], weights [4 H, I] and [4 H, H]. Gates are in MXNet's order (and cuDNN's, and torch's):
+input, forget, cell, output. Every step works in place on its slices of a few large buffers, and the gradients of all
+weights are one matrix product for all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.host.memory import empty
+from ..core.primitive import Meta
+from ..numpy.facts import spread
+from ..numpy.shaping import concatenate, stack, swapaxes
+from ..numpy.ufuncs import tanh
+from .activations import sigmoid
+from .fused import fused
+from .steps import Repeated, beside, layer_facts, over_batch, product, slope_of_sigmoid, slope_of_tanh, split
+
+INNER = [0, 1, 3, 2]  # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
+
+
+def _inner(w: Any, dtype: Any) -> onp.ndarray:
+    """The weights [4 H, ...] in the order of the kernels, or from it: the order is its own inverse."""
+    return w.reshape(4, len(w) // 4, *w.shape[1:])[INNER].reshape(w.shape).astype(dtype, copy=False)
+
+
+def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
+    (steps, n, inputs), hidden = x.shape, h0.shape[-1]
+    dtype = onp.result_type(x, h0, w_x)
+    edge = 3 * hidden  # where the sigmoids end
+    # [I + H + 1, 4 H]: x, h and a one, in one product
+    weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype).T.copy()
+    weights[:, :edge] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
+    weight = Repeated(weights, n)
+    gates = empty((steps, n, 4 * hidden), dtype)
+    hs, cs, tanh_cs = (empty((steps, n, hidden), dtype) for _ in range(3))
+
+    def work(part: slice) -> None:
+        h, c = h0[part], c0[part]
+        given, term = onp.ones((len(h), inputs + hidden + 1), dtype), onp.empty(h.shape, dtype)
+        a = onp.empty((len(h), 4 * hidden), dtype)
+        given_x, given_h = given[:, :inputs], given[:, inputs:-1]
+        given_h[...] = h
+        for t in range(steps):
+            z, c_next, tanh_c, h = gates[t, part], cs[t, part], tanh_cs[t, part], hs[t, part]
+            given_x[...] = x[t, part]
+            weight.into(a, given)
+            onp.tanh(a, out=z)
+            sigmoids = z[:, :edge]
+            sigmoids *= 0.5
+            sigmoids += 0.5
+            i, f, o, g = split(z, 4)
+            onp.multiply(f, c, out=c_next)
+            c_next += onp.multiply(i, g, out=term)
+            onp.tanh(c_next, out=tanh_c)
+            given_h[...] = onp.multiply(o, tanh_c, out=h)
+            c = c_next
+
+    over_batch(work, h0.shape, weight, "npx.lstm")
+    return hs, cs, gates.reshape(steps, n, 4, hidden).transpose(2, 0, 1, 3), tanh_cs
+
+
+def _lstm_back(
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any
+) -> tuple:
+    ghs, gcs = g
+    hs, cs, gates, tanh_cs = y
+    (steps, n, hidden), inputs, dtype = hs.shape, x.shape[-1], hs.dtype
+    gates = gates.transpose(1, 2, 0, 3).reshape(steps, n, 4 * hidden)
+    weight = Repeated(_inner(w_h, dtype), n)
+    d = empty((steps, n, 4 * hidden), dtype)  # of the gates' sums
+    dh0, dc0 = (onp.zeros((n, hidden), dtype) for _ in range(2))
+
+    def work(part: slice) -> None:
+        dh, dc, before = dh0[part], dc0[part], c0[part]
+        p, q = (onp.empty(dh.shape, dtype) for _ in range(2))
+        for t in range(steps - 1, -1, -1):
+            i, f, o, cell = split(gates[t, part], 4)
+            di, df, do, dcell = split(d[t, part], 4)
+            h, tanh_c = hs[t, part], tanh_cs[t, part]
+            if ghs is not None:
+                dh += ghs[t, part]
+            if gcs is not None:
+                dc += gcs[t, part]
+            # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
+            onp.multiply(dh, h, out=do)
+            onp.multiply(do, tanh_c, out=q)
+            do -= onp.multiply(do, o, out=p)
+            dc += onp.subtract(onp.multiply(dh, o, out=p), q, out=p)
+            onp.multiply(dc, i, out=dcell)
+            onp.multiply(dcell, cell, out=di)
+            dcell -= onp.multiply(di, cell, out=p)
+            di -= onp.multiply(di, i, out=p)
+            dc *= f
+            onp.multiply(dc, cs[t - 1, part] if t else before, out=df)
+            df -= onp.multiply(df, f, out=p)
+            weight.into(dh, d[t, part])
+
+    over_batch(work, dh0.shape, weight, "npx.lstm_back")
+    flat = d.reshape(steps * n, 4 * hidden)
+    gx = product(flat, _inner(w_x, dtype)).reshape(x.shape) if wanted[0] else None
+    gw = product(flat.T, beside(x, h0, hs).reshape(steps * n, -1))
+    return gx, dh0, dc0, *(_inner(part, dtype) for part in (gw[:, :inputs], gw[:, inputs:-1], gw[:, -1]))
+
+
+def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
+    hidden, steps = h.shape[-1], []
+    for t in range(x.shape[0]):
+        z = x[t] @ swapaxes(w_x, axis1=0, axis2=1) + h @ swapaxes(w_h, axis1=0, axis2=1) + b
+        i, f, g, o = (z[:, k * hidden : (k + 1) * hidden] for k in range(4))
+        i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+        c = f * c + i * g
+        tanh_c = tanh(c)
+        h = o * tanh_c
+        steps.append((h, c, stack(i, f, o, g, axis=0), tanh_c))
+    hs, cs, gates, tanh_cs = zip(*steps, strict=True)
+    return stack(*hs, axis=0), stack(*cs, axis=0), stack(*gates, axis=1), stack(*tanh_cs, axis=0)
+
+
+# ------------------------------------------------------------------ one step of an LSTM, on a chain or on a tree
+def _cell(a: Any, *cells: Any) -> tuple:
+    n, size = cells[0].shape
+    edge = a.shape[1] - size  # where the sigmoids end
+    gates = empty(a.shape, onp.result_type(a, *cells))
+    sigmoids, g = gates[:, :edge], gates[:, edge:]
+    onp.multiply(a[:, :edge], 0.5, out=sigmoids)  # a sigmoid as a tanh, which has no overflow and a fast kernel
+    g[...] = a[:, edge:]
+    onp.tanh(gates, out=gates)
+    sigmoids += 1
+    sigmoids *= 0.5
+    i, *forget, o = split(sigmoids, len(cells) + 2)
+    c, product = i * g, onp.empty((n, size), gates.dtype)
+    for f, cell in zip(forget, cells, strict=True):
+        c += onp.multiply(f, cell, out=product)
+    tanh_c = onp.tanh(c)
+    return o * tanh_c, c, gates, tanh_c
+
+
+def _cell_back(wanted: Sequence[bool], g: tuple, y: tuple, a: Any, *cells: Any) -> tuple:
+    (gh, gc), (_, _, gates, tanh_c) = g, y
+    size = tanh_c.shape[1]
+    edge = gates.shape[1] - size
+    i, *forget, o, cell_gate = split(gates, len(cells) + 3)
+    d = empty(gates.shape, gates.dtype)
+    slope_of_sigmoid(gates[:, :edge], d[:, :edge])
+    di, *dforget, do, dcell = split(d, len(cells) + 3)
+    slope_of_tanh(cell_gate, dcell)
+    dc = onp.zeros_like(tanh_c)
+    if gh is None:
+        do[...] = 0
+    else:
+        slope_of_tanh(tanh_c, dc)
+        dc *= o
+        dc *= gh
+        do *= gh
+        do *= tanh_c
+    if gc is not None:
+        dc += gc
+    product = onp.empty_like(dc)
+    di *= onp.multiply(dc, cell_gate, out=product)
+    dcell *= onp.multiply(dc, i, out=product)
+    for df, cell in zip(dforget, cells, strict=True):
+        df *= onp.multiply(dc, cell, out=product)
+    return d, *(dc * f if w else None for f, w in zip(forget, wanted[1:], strict=True))
+
+
+def _cell_definition(a: Any, *cells: Any) -> tuple:
+    size = cells[0].shape[-1]
+    parts = [a[:, k * size : (k + 1) * size] for k in range(len(cells) + 3)]
+    i, *forget, o = map(sigmoid, parts[:-1])
+    g = tanh(parts[-1])
+    c = i * g
+    for f, cell in zip(forget, cells, strict=True):
+        c = c + f * cell
+    tanh_c = tanh(c)
+    return o * tanh_c, c, concatenate(i, *forget, o, g, axis=1), tanh_c
+
+
+def _cell_facts() -> dict:
+    def shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+        a, c = metas[:2]
+        dtype = onp.result_type(*(m.dtype for m in metas))
+        return tuple(Meta(s, dtype) for s in (c.shape, c.shape, a.shape, c.shape))
+
+    def samples() -> list:
+        shapes = [[(2, 12), (2, 3)], [(3, 10), (3, 2), (3, 2)]]
+        return [(tuple(spread(*s, low=-1, high=1, seed=i) for i, s in enumerate(case)), {}) for case in shapes]
+
+    return {"shape": shape, "flops": lambda metas, params, out: 4 * metas[0].size, "samples": samples}
+
+
+# ------------------------------------------------------------------ rows
+lstm = fused(
+    "npx.lstm", _lstm, _lstm_back, _lstm_definition, main=2, **layer_facts(4, lambda *s: (s, s, (4, *s), s), 2, 1, {})
+)
+lstm_cell = fused("npx.lstm_cell", _cell, _cell_back, _cell_definition, main=2, **_cell_facts())

@@ -1,0 +1,118 @@
+"""What layers over time share: products of few rows with one matrix at every step, and sequences cut over the batch.
+
+A sequence is independent of the others in its batch, so each thread takes some of them through all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+import numpy as onp
+
+from ..core.host import products, threads
+from ..core.host.memory import empty
+from ..core.primitive import Meta
+from ..numpy.facts import spread
+
+SMALL = 1_000_000  # multiplications of one product up to which OpenBLAS uses its operands as they lie
+SHARED = 1 << 13  # elements of a state from which threads share its batch
+
+
+class Repeated:
+    """w [k, m], for many products a @ w with few rows [n, k].
+
+    BLAS copies both operands into an order of its own before it multiplies. For few rows that costs as much as the
+    multiplication, and for small products OpenBLAS leaves it out: so w is kept in tiles of some columns, which meet
+    some rows at a time. `rows` is how many: a batch may be cut at its multiples without changing a bit.
+    """
+
+    def __init__(self, w: onp.ndarray, n: int) -> None:
+        k, m = w.shape
+        columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
+        fits = [
+            r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2
+        ]
+        self.rows = next((r for r in fits if 2 * r <= n), fits[0] if fits else n)
+        self.tiles = None
+        if fits:
+            self.tiles = onp.ascontiguousarray(w.reshape(k, m // columns, columns).swapaxes(0, 1))[:, None]
+        self.w = w
+
+    def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
+        """out = a @ w, for out [n, m] and a [n, k] in C order."""
+        if self.tiles is None:
+            onp.matmul(a, self.w, out=out)
+            return
+        many, columns = self.tiles.shape[0], self.tiles.shape[-1]
+        tiled = out.reshape(-1, self.rows, many, columns).transpose(2, 0, 1, 3)
+        onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
+
+
+def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:
+    """Call work(part of the batch) for all of the batch of states of this shape [N, H], on all threads."""
+    n = shape[0]
+    units = n // weight.rows
+    count = min(threads.team.size, units) if n * shape[1] >= SHARED else 1
+    parts = [slice(i * units // count * weight.rows, (i + 1) * units // count * weight.rows) for i in range(count)]
+    alone = products.single_thread() if weight.tiles is not None else None
+    with alone or nullcontext():
+        threads.run(lambda i: work(parts[i]), count, name)
+
+
+def product(a: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
+    """The matrix product of two large matrices."""
+    return products.matmul(a, b)
+
+
+def project(x: onp.ndarray, w: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
+    """x W^T + b for all steps at once."""
+    out = product(x.reshape(-1, x.shape[-1]), w.T)
+    out += b
+    return out.reshape(*x.shape[:-1], len(w))
+
+
+def beside(x: onp.ndarray, h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
+    """[x, the state before, 1] of every step [T, N, I + H + 1]: what the weights and the bias were multiplied with."""
+    (steps, n, inputs), hidden = x.shape, h0.shape[-1]
+    out = empty((steps, n, inputs + hidden + 1), hs.dtype)
+    out[..., :inputs], out[..., -1] = x, 1
+    out[0, :, inputs:-1], out[1:, :, inputs:-1] = h0, hs[:-1]
+    return out
+
+
+def split(a: onp.ndarray, n: int) -> list[onp.ndarray]:
+    """The n equal parts of the last axis, as views."""
+    size = a.shape[-1] // n
+    return [a[..., k * size : (k + 1) * size] for k in range(n)]
+
+
+def slope_of_sigmoid(a: onp.ndarray, out: onp.ndarray) -> None:
+    onp.subtract(1, a, out=out)
+    out *= a
+
+
+def slope_of_tanh(a: onp.ndarray, out: onp.ndarray) -> None:
+    onp.multiply(a, a, out=out)
+    onp.subtract(1, out, out=out)
+
+
+def layer_facts(gates: int, returns: Callable, states: int, biases: int, *cases: dict) -> dict:
+    """Shape, cost and samples of a layer with so many gates; `returns` (T, N, H) gives the shapes of all it returns."""
+
+    def shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
+        (steps, n, _), hidden = metas[0].shape, metas[1].shape[-1]
+        dtype = onp.result_type(*(m.dtype for m in metas))
+        return tuple(Meta(shape, dtype) for shape in returns(steps, n, hidden))
+
+    def flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
+        (steps, n, inputs), hidden = metas[0].shape, metas[1].shape[-1]
+        return 2 * steps * n * gates * hidden * (inputs + hidden)
+
+    def samples() -> list:
+        steps, n, inputs, hidden = 3, 2, 4, 3
+        shapes = [(steps, n, inputs), *[(n, hidden)] * states, (gates * hidden, inputs), (gates * hidden, hidden)]
+        shapes += [(gates * hidden,)] * biases
+        return [(tuple(spread(*s, low=-1, high=1, seed=i) for i, s in enumerate(shapes)), case) for case in cases]
+
+    return {"shape": shape, "flops": flops, "samples": samples}
