@@ -137,3 +137,14 @@ def test_our_arrays_are_seeds(name):
         assert isinstance(again, ours)
         assert not isinstance(again, np.random.MT19937 if name != "MT19937" else np.random.PCG64)
     assert isinstance(b, ours) and isinstance(a, theirs) and issubclass(ours, theirs)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("args", [(3,), ([4, 5],), (["a", "b"],), (3, ()), (3, None, True, [0.1, 0.2, 0.7])])
+def test_one_choice_has_numpys_type(source, args):
+    ours, theirs = SOURCES[source](0).choice(*args), REAL[source](0).choice(*args)
+    assert (repr(ours), type(ours).__name__) == (repr(theirs), type(theirs).__name__)
+
+
+def test_a_function_of_numpy_random_is_pickled():
+    assert pickle.loads(pickle.dumps(np.random.rand))(2).shape == (2,)

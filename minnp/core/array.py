@@ -23,6 +23,26 @@ from .value import Buffer, Host, Tracer, owner
 new = object.__new__
 
 
+class _Hook:
+    """NumPy's own __array_ufunc__ or __array_function__, for `super()` in a subclass that has one: it takes our arrays.
+
+    Asked of the class it is NumPy's, by which NumPy knows a class that leaves the protocol alone.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.theirs = getattr(onp.ndarray, name)
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self.theirs
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            sources: list = []
+            return wrap(self.theirs(x, *unwrap(args, sources), **unwrap(kwargs, sources)), sources)
+
+        return call
+
+
 class Subclass(onp.ndarray):
     """What a user's subclass of our ndarray derives from: NumPy's array, whose hooks (__array_finalize__, ...) it uses.
 
@@ -30,6 +50,8 @@ class Subclass(onp.ndarray):
     """
 
     _host = _root = None
+    __array_ufunc__ = _Hook("__array_ufunc__")
+    __array_function__ = _Hook("__array_function__")
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         return wrap(super().view(*[Host if a is ndarray else a for a in args], **kwargs))

@@ -1,6 +1,6 @@
 """A NumPy module's namespace as ours: every public name, resolved on first use and remembered in the module.
 
-Functions and ufuncs become public functions; classes, constants, dtypes and foreign submodules are NumPy's own.
+Functions and ufuncs become public functions; classes, constants and dtypes are NumPy's own.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ _AS_THEY_ARE = {
 _THE_MODULES_OWN = {"__path__", "__wrapped__", "__getattr__", "__dir__"}
 
 
-def own(module: str, name: str) -> bool:
-    """Whether NumPy's submodule `name` has a counterpart in this package."""
-    return (
-        "__path__" in importlib.import_module(module).__dict__
-        and importlib.util.find_spec(f"{module}.{name}") is not None
-    )
+def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.ModuleType:
+    """Our module for NumPy's submodule `name`: a file of this package, or made from NumPy's (`numpy/submodules.py`)."""
+    here = "__path__" in importlib.import_module(module).__dict__ and importlib.util.find_spec(f"{module}.{name}")
+    return importlib.import_module(f"{module}.{name}" if here else f"minnp.{theirs.__name__}")
 
 
 class Late:
@@ -73,9 +71,10 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         else:
             value = getattr(source, name)
-            if isinstance(value, types.ModuleType) and own(module, name):
-                return importlib.import_module(f"{module}.{name}")  # which sets it in the namespace
-            value = wrapped(prefix, name, value)
+            if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
+                value = counterpart(module, name, value)
+            else:
+                value = wrapped(prefix, name, value)
         namespace[name] = value
         return value
 

@@ -156,6 +156,10 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
             raise
         values, options = foreign.adapted(values), foreign.adapted(options)
         result = run_host(e.host, values, options)
+    except TypeError as error:
+        result = foreign.offered(PUBLIC.get(e.host), e.host, args, kwargs) if foreign.refused(error) else NotImplemented
+        if result is NotImplemented:
+            raise
     return wrap(result, sources)
 
 

@@ -30,6 +30,7 @@ from . import (  # rows and definitions
     scans,
     selection,
     shaping,
+    submodules,
     transforms,
     ufuncs,
 )

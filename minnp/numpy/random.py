@@ -78,7 +78,7 @@ WRITERS[_onp.random.shuffle] = (0,)
 # ------------------------------------------------------------------ the two classes of generators
 def _method(base: type, name: str) -> Callable:
     """A method of NumPy's generator class whose arrays are ours."""
-    host = getattr(base, name)
+    host = _choice(base) if name == "choice" else getattr(base, name)
     made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
 
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -100,6 +100,17 @@ def _method(base: type, name: str) -> Callable:
     method.__name__, method.__doc__ = name, host.__doc__
     method.__qualname__ = f"{base.__name__}.{name}"
     return compiled.drawn(method, made)
+
+
+def _choice(base: type) -> Callable:
+    """NumPy's choice, which asks its own generator for numbers and looks whether they are NumPy's."""
+    bits = "bit_generator" if base is _onp.random.Generator else "_bit_generator"
+
+    def choice(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return base(getattr(self, bits)).choice(*args, **kwargs)  # with the same state, without our methods
+
+    choice.__doc__ = base.choice.__doc__
+    return choice
 
 
 def _methods(base: type) -> dict[str, Callable]:
@@ -185,3 +196,4 @@ for _name in _onp.random.__all__:
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):
         _EXTRA[_name] = _x if _name in _SETTINGS else _function(f"random.{_name}", _x)
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp.random, "random", _EXTRA)
+__path__: list[str] = []  # it has submodules: numpy/submodules.py

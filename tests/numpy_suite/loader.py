@@ -49,7 +49,7 @@ def meaning(module: str, name: str | None = None) -> Any:
 def ours(module: str) -> ModuleType | None:
     """Our module for NumPy's `module`, or None where only NumPy has it."""
     own = NAMESPACE + module.removeprefix("numpy")
-    if own == NAMESPACE or find(own):
+    if own == NAMESPACE or ("._" not in own and find(own)):
         return importlib.import_module(own)
     parent, _, last = module.rpartition(".")
     found = getattr(ours(parent) if parent else None, last, None)

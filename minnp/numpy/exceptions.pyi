@@ -1,0 +1,3 @@
+"""Types of numpy.exceptions, whose names these are."""
+
+from numpy.exceptions import *  # noqa: F403

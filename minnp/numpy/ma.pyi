@@ -1,0 +1,3 @@
+"""Types of numpy.ma, whose names these are."""
+
+from numpy.ma import *  # noqa: F403

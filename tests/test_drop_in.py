@@ -1,0 +1,84 @@
+"""Programs of NumPy's users with the import line changed: what they met, in the smallest form."""
+
+import importlib
+import pickle
+import warnings
+
+import numpy
+import pytest
+
+import minnp.numpy as np
+
+
+# ------------------------------------------------------------------ imports
+@pytest.mark.parametrize(
+    "name", ["ma", "matlib", "lib.recfunctions", "exceptions", "typing", "random.mtrand", "ma.core"]
+)
+def test_a_submodule_of_numpys_is_imported_under_our_name(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's own about matlib
+        module = importlib.import_module(f"minnp.numpy.{name}")
+        theirs = importlib.import_module(f"numpy.{name}")
+        assert set(getattr(theirs, "__all__", ())) <= set(dir(module))
+    with pytest.raises(ImportError):
+        importlib.import_module(f"minnp.numpy.{name}.missing")
+
+
+def test_a_submodule_gives_our_functions_and_classes():
+    from minnp.numpy import ma
+    from minnp.numpy.lib.recfunctions import structured_to_unstructured
+    from minnp.numpy.random.mtrand import RandomState
+
+    assert np.ma is ma and RandomState is np.random.RandomState
+    assert type(structured_to_unstructured(np.zeros(2, "i4,i4"))) is np.ndarray
+    hidden = ma.masked_array(np.arange(3), mask=[0, 1, 0])
+    assert isinstance(hidden, numpy.ma.MaskedArray) and ma.getmask(ma.arange(3)) is ma.nomask
+    assert type(ma.getdata(hidden)) is np.ndarray and pickle.loads(pickle.dumps(hidden)).sum() == 2
+
+
+# ------------------------------------------------------------------ classes of the user's own
+def test_a_subclass_hands_its_ufuncs_on_to_super():
+    class Logged(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+            plain = [np.asarray(x) if isinstance(x, Logged) else x for x in inputs]
+            if out is not None:
+                options["out"] = tuple(x.view(np.ndarray) for x in out)
+            result = np.asarray(super().__array_ufunc__(ufunc, method, *plain, **options)).view(Logged)
+            result.log = (ufunc.__name__, method)
+            return result
+
+    class Deeper(Logged):
+        pass
+
+    x = np.arange(3.0).view(Deeper)
+    y = np.add(x, np.ones(3), out=x)
+    assert y.log == ("add", "__call__") and y.tolist() == x.tolist() == [1, 2, 3]
+    assert np.add.reduce(x).log == ("add", "reduce") and (1 - x).log == ("subtract", "__call__")
+
+    class Quiet(np.ndarray):
+        pass
+
+    assert Quiet.__array_ufunc__ is numpy.ndarray.__array_ufunc__ and type(np.ones(2).view(Quiet) + 1) is Quiet
+
+
+def test_a_class_is_asked_with_our_function_where_it_does_not_know_numpys():
+    class Diagonal:
+        def __init__(self, n, value):
+            self.n, self.value = n, value
+
+        def __array_function__(self, function, types, args, kwargs):
+            return HANDLED[function](*args, **kwargs) if function in HANDLED else NotImplemented
+
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            if ufunc not in (np.multiply, numpy.negative):
+                return NotImplemented
+            return Diagonal(self.n, ufunc(*(x.value if isinstance(x, Diagonal) else x for x in inputs)))
+
+    HANDLED = {np.sum: lambda x: x.n * x.value, np.concatenate: len, numpy.mean: lambda x: x.value / x.n}
+    d = Diagonal(5, 2)
+    assert (np.sum(d), np.mean(d), np.concatenate([d, d])) == (10, 0.4, 2)
+    assert np.multiply(d, 3).value == 6 and np.negative(d).value == -2
+    with pytest.raises(TypeError, match=r"no implementation found for 'numpy.std'"):
+        np.std(d)
+    with pytest.raises(TypeError, match="NotImplemented from __array_ufunc__"):
+        np.exp(d)
