@@ -33,10 +33,10 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     (steps, n, inputs), hidden = x.shape, h0.shape[-1]
     dtype = onp.result_type(x, h0, w_x)
     edge = 3 * hidden  # where the sigmoids end
-    # [I + H + 1, 4 H]: x, h and a one, in one product
-    weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype).T.copy()
-    weights[:, :edge] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
-    weight = Repeated(weights, n)
+    # [4 H, I + H + 1]: x, h and a one, in one product
+    weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
+    weights[:edge] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
+    weight = Repeated(weights.T, n)
     gates = empty((steps, n, 4 * hidden), dtype)
     hs, cs, tanh_cs = (empty((steps, n, hidden), dtype) for _ in range(3))
 

@@ -16,6 +16,7 @@ from ..core.primitive import Meta
 from ..numpy.facts import spread
 
 SMALL = 1_000_000  # multiplications of one product up to which OpenBLAS uses its operands as they lie
+LARGE = 1 << 23  # and of products that MKL does faster than tiles
 SHARED = 1 << 13  # elements of a state from which threads share its batch
 
 
@@ -24,29 +25,44 @@ class Repeated:
 
     BLAS copies both operands into an order of its own before it multiplies. For few rows that costs as much as the
     multiplication, and for small products OpenBLAS leaves it out: so w is kept in tiles of some columns, which meet
-    some rows at a time. `rows` is how many: a batch may be cut at its multiples without changing a bit.
+    some rows at a time. Large products are MKL's where PyTorch brought it (core/host/products.py). `rows` is how many
+    belong together: a batch may be cut at its multiples without changing a bit.
     """
 
     def __init__(self, w: onp.ndarray, n: int) -> None:
         k, m = w.shape
+        self.w, self.rows, self.tiles, self.mkl = w, n, None, None
+        if n * m * k >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
+            self.mkl = products.mkl()
+        if self.mkl is not None:
+            w, flag, lead = products.operand(w)
+            self.w, self.rows, self.place = w, 16, (address(w), flag, lead)
+            return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
-        fits = [
-            r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2
-        ]
-        self.rows = next((r for r in fits if 2 * r <= n), fits[0] if fits else n)
-        self.tiles = None
+        fits = [r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2]
         if fits:
+            self.rows = next((r for r in fits if 2 * r <= n), fits[0])
             self.tiles = onp.ascontiguousarray(w.reshape(k, m // columns, columns).swapaxes(0, 1))[:, None]
-        self.w = w
 
     def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
         """out = a @ w, for out [n, m] and a [n, k] in C order."""
-        if self.tiles is None:
-            onp.matmul(a, self.w, out=out)
+        if self.tiles is not None:
+            many, columns = self.tiles.shape[0], self.tiles.shape[-1]
+            tiled = out.reshape(-1, self.rows, many, columns).transpose(2, 0, 1, 3)
+            onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
             return
-        many, columns = self.tiles.shape[0], self.tiles.shape[-1]
-        tiled = out.reshape(-1, self.rows, many, columns).transpose(2, 0, 1, 3)
-        onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
+        if self.mkl is not None:
+            (n, k), m = a.shape, out.shape[1]
+            with self.mkl.alone():
+                sizes = n, m, k, out.dtype.char
+                errors = self.mkl.gemm((address(a), b"N", k), self.place, (address(out), sizes, m), 1.0, 0.0)
+            if not errors:
+                return
+        onp.matmul(a, self.w, out=out)
+
+
+def address(a: onp.ndarray) -> int:
+    return a.__array_interface__["data"][0]
 
 
 def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:
