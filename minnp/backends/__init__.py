@@ -29,11 +29,20 @@ class Backend:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Backend:
         self = super().__new__(cls)
-        self.slots = {}  # row -> [kernel or None, number of calls]: what core.dispatch looks at first on a place
+        self.slots = {}  # row -> what core.placed keeps for it: its kernel, how often it ran, ...
         return self
 
     def kernel(self, row: Any) -> Callable | None:
-        """The verified kernel for a row, kernel(*data, **params), or None."""
+        """The verified kernel for a row, kernel(*data, **params), or None.
+
+        A kernel may offer, as attributes, what spares a place some of its steps:
+        plan        plan(*data), the function it would run for operands of these dtypes (and Python's types of numbers)
+        prepared    a dict where those functions are kept
+        exact       whether the dtypes alone decide, also where they differ
+        basic       for getitem, a function (data, index) where the index is made of integers, slices without a step,
+                    None and ...; for reshape, a function (data, shape)
+        shows       for views, shows(data): whether it shows memory of other data
+        """
         raise NotImplementedError
 
     def supports(self, row: Any, values: Any, params: dict) -> str:

@@ -2,8 +2,9 @@
 
    Optional: where no compiler was at hand the Python ones, which this file repeats step by step, do the same work. A
    handle that holds a NumPy array, and arguments that are handles, numbers or other plain things, go straight to
-   NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there. Everything
-   else (another tracer, a buffer, an array so large that core/host does better, a trace or a policy that watches,
+   NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there; on
+   handles at a place, rows go to its kernels. Everything else (another tracer, an array so large that core/host does
+   better, a trace or a policy that watches,
    a foreign class) is left to the Python function or slot that was there before; so nothing here decides what a call
    means. Installed by compiled.py. Needs no NumPy headers: of an array it reads the fields that every NumPy has. */
 
@@ -34,6 +35,10 @@ typedef struct { /* PyArrayObject_fields */
     int flags;
 } Array;
 
+#ifndef Py_SETREF
+#define Py_SETREF(to, x) do { PyObject *old_ = (to); (to) = (x); Py_DECREF(old_); } while (0)
+#define Py_XSETREF(to, x) do { PyObject *old_ = (to); (to) = (x); Py_XDECREF(old_); } while (0)
+#endif
 #define MOST 16           /* arguments, the longest call that goes the short way */
 #define DEPTH 32          /* return addresses looked at, at most: host/temporaries.py */
 #define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
@@ -50,6 +55,10 @@ static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
 static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at;
+static PyTypeObject *BufferType;
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_is_view, *axis_name, *index_name, *shape_name;
+static PyObject *last_home, *last_slots; /* of the place that was asked last */
+static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
@@ -253,6 +262,237 @@ done:
     return h;
 }
 
+/* ------------------------------------------------------------------ on a place */
+/* What a place keeps for a row, a list: see placed.slot_of. */
+enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, SLOT_SIZE };
+
+/* The buffer a handle holds (borrowed); NULL where it holds none, or is a view of what was written since. */
+static inline PyObject *buffer_in(PyObject *h) {
+    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
+        return NULL;
+    PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
+    if (v == NULL || !Py_IS_TYPE(v, BufferType) || root == NULL)
+        return NULL;
+    return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
+}
+
+/* Whether nothing watches or redirects calls at home. */
+static int calm(PyObject *home) {
+    if (!busy())
+        return 1;
+    PyObject *yes = PyObject_CallOneArg(free_place, home);
+    if (yes == NULL)
+        PyErr_Clear();
+    Py_XDECREF(yes);
+    return yes == Py_True;
+}
+
+/* What home keeps for a row (borrowed); NULL where it has no kernel, or was never asked. */
+static PyObject *kept_for(PyObject *home, PyObject *row) {
+    if (home != last_home) {
+        PyObject *slots = PyObject_GetAttr(home, word_slots);
+        if (slots == NULL || !PyDict_CheckExact(slots)) {
+            PyErr_Clear();
+            Py_XDECREF(slots);
+            return NULL;
+        }
+        Py_INCREF(home);
+        Py_XSETREF(last_home, home);
+        Py_XSETREF(last_slots, slots);
+    }
+    PyObject *kept = PyDict_GetItemWithError(last_slots, row);
+    if (kept == NULL)
+        PyErr_Clear();
+    return kept != NULL && PyList_CheckExact(kept) && PyList_GET_SIZE(kept) == SLOT_SIZE &&
+           PyList_GET_ITEM(kept, KERNEL) != Py_None ? kept : NULL;
+}
+
+/* The function a kernel runs for operands of these kinds, a new reference; the kernel itself where that depends on more
+   than dtypes and Python's types of numbers. NULL with an exception where it refuses them. */
+static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
+    PyObject *prepared = PyList_GET_ITEM(kept, PREPARED), *kernel = PyList_GET_ITEM(kept, KERNEL), *run = NULL;
+    PyObject *kinds = PyDict_CheckExact(prepared) ? PyTuple_New(n) : NULL;
+    int direct = kinds != NULL;
+    for (Py_ssize_t i = 0; direct && i < n; i++) {
+        PyObject *kind, *x = data[i];
+        if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x)) {
+            kind = (PyObject *)Py_TYPE(x);
+            Py_INCREF(kind);
+        } else
+            kind = PyBool_Check(x) ? NULL : PyObject_GetAttr(x, word_dtype);
+        direct = kind != NULL &&
+                 (i == 0 || PyList_GET_ITEM(kept, EXACT) == Py_True || kind == PyTuple_GET_ITEM(kinds, 0));
+        if (kind != NULL)
+            PyTuple_SET_ITEM(kinds, i, kind);
+    }
+    if (direct && (run = PyDict_GetItemWithError(prepared, kinds)) != NULL)
+        Py_INCREF(run);
+    else if (direct && !PyErr_Occurred() &&
+             (run = PyObject_Vectorcall(PyList_GET_ITEM(kept, PLAN), data, n, NULL)) != NULL &&
+             PyDict_SetItem(prepared, kinds, run) < 0)
+        Py_CLEAR(run);
+    Py_XDECREF(kinds);
+    if (run == NULL && !PyErr_Occurred()) {
+        Py_INCREF(kernel);
+        run = kernel;
+    }
+    return run;
+}
+
+/* What a kernel makes of data and keywords. NULL, without an exception unless it is the user's interrupt, where Python
+   must do it: kernels do not write to their arguments, so it may start anew, and says what is wrong. */
+static PyObject *computed(PyObject *kept, PyObject *run, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *out = NULL;
+    Py_INCREF(kept);
+    if (run != NULL) {
+        out = PyObject_Vectorcall(run, given, n, names);
+        Py_DECREF(run);
+    }
+    if (out != NULL && (PyTuple_Check(out) || PyList_Check(out)))
+        Py_CLEAR(out);
+    if (out != NULL) {
+        PyObject *more = PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True);
+        if (more == NULL || PyList_SetItem(kept, CALLS, more) < 0)
+            Py_CLEAR(out);
+    }
+    Py_DECREF(kept);
+    if (out == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return out;
+}
+
+/* A root handle on data (whose reference it takes) at home, with its buffer; `*made`: the buffer (borrowed). */
+static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
+    PyObject *buffer = BufferType->tp_alloc(BufferType, 0), *h = buffer != NULL ? Handle->tp_alloc(Handle, 0) : NULL;
+    if (h == NULL) {
+        Py_XDECREF(buffer);
+        Py_DECREF(data);
+        return NULL;
+    }
+    Py_INCREF(home), Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(Py_None);
+    SLOT(buffer, data_at) = data, SLOT(buffer, backend_at) = home, SLOT(buffer, shown_at) = Py_None;
+    SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = buffer;
+    if (made != NULL)
+        *made = buffer;
+    return h;
+}
+
+/* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
+   NULL where Python must do it. */
+static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
+                          PyObject *names) {
+    PyObject *data[MOST], *home = NULL;
+    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    if (n + k > MOST)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = operands[i], *b = buffer_in(x);
+        if (b != NULL) {
+            if (home != NULL && home != SLOT(b, backend_at))
+                return NULL;
+            home = SLOT(b, backend_at), data[i] = SLOT(b, data_at);
+        } else if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x) || PyBool_Check(x))
+            data[i] = x;
+        else
+            return NULL;
+    }
+    for (Py_ssize_t i = 0; i < k; i++)
+        data[n + i] = values[i];
+    PyObject *kept = home != NULL && calm(home) ? kept_for(home, row) : NULL;
+    if (kept == NULL)
+        return NULL;
+    Py_INCREF(home);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
+    PyObject *out = computed(kept, prepared_for(kept, data, n), data, n, names);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(data[i]);
+    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
+    Py_DECREF(home);
+    return h;
+}
+
+/* Whether indices are such that every array library reads them alike: integers, whole slices, None and ... alone. */
+static int plain_index(PyObject *i) {
+    if (PyTuple_CheckExact(i)) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(i); k++)
+            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !plain_index(PyTuple_GET_ITEM(i, k)))
+                return 0;
+        return 1;
+    }
+    if (PySlice_Check(i)) {
+        PySliceObject *s = (PySliceObject *)i;
+        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) &&
+               s->step == Py_None;
+    }
+    return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
+}
+
+enum { GETITEM, RESHAPE, TRANSPOSE };
+static PyObject *view_rows[3];
+
+/* short.on_view: a row that looks at its argument's memory, with one parameter or none, on a handle at a place. */
+static PyObject *view_on_place(int which, PyObject *h, PyObject *name, PyObject *value) {
+    PyObject *x = buffer_in(h), *row = view_rows[which], *home, *kept, *data, *run, *out, *b, *view, *params;
+    if (x == NULL || (which == GETITEM && !plain_index(value)))
+        return NULL;
+    home = SLOT(x, backend_at), data = SLOT(x, data_at);
+    if (!calm(home) || (kept = kept_for(home, row)) == NULL)
+        return NULL;
+    Py_INCREF(x); /* which keeps home and data */
+    PyObject *given[] = {data, value};
+    run = prepared_for(kept, given, 1);
+    if (run != NULL && name != NULL && PyList_GET_ITEM(kept, BASIC) != Py_None) {
+        Py_DECREF(run);
+        run = PyList_GET_ITEM(kept, BASIC);
+        Py_INCREF(run);
+        out = computed(kept, run, given, 2, NULL);
+    } else
+        out = computed(kept, run, given, 1, name);
+    params = out != NULL ? PyDict_New() : NULL;
+    if (params == NULL || (name != NULL && PyDict_SetItem(params, PyTuple_GET_ITEM(name, 0), value) < 0)) {
+        Py_XDECREF(params), Py_XDECREF(out), Py_DECREF(x);
+        return NULL;
+    }
+    PyObject *linked = NULL, *shows = PyList_GET_ITEM(kept, SHOWS);
+    if (which == GETITEM)
+        linked = PyObject_GetAttr(out, word_ndim); /* of no axes: a number, as NumPy has it */
+    else if (which == TRANSPOSE)
+        linked = Py_NewRef(Py_True);
+    else if (shows != Py_None && out != data)
+        linked = PyObject_CallOneArg(shows, out);
+    else {
+        PyObject *asked[] = {home, row, data, out, params};
+        linked = PyObject_VectorcallMethod(word_is_view, asked, 5, NULL);
+    }
+    int is = linked == NULL || linked == Py_None ? -1 : PyObject_IsTrue(linked);
+    Py_XDECREF(linked);
+    view = is >= 0 ? handle_at(home, out, &b) : NULL;
+    if (is < 0)
+        Py_DECREF(out);
+    if (view != NULL && is) {
+        PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
+        PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
+        PyObject *origin = PyTuple_Pack(3, x, row, params);
+        if (one != NULL)
+            path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
+        Py_XDECREF(step), Py_XDECREF(one);
+        if (path == NULL || origin == NULL) {
+            Py_XDECREF(path), Py_XDECREF(origin);
+            Py_CLEAR(view);
+        } else {
+            Py_SETREF(SLOT(b, shown_at), origin);
+            Py_INCREF(root);
+            Py_SETREF(SLOT(view, root_at), root);
+            SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
+        }
+    }
+    Py_DECREF(params), Py_DECREF(x);
+    if (view == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return view;
+}
+
 /* ------------------------------------------------------------------ operators */
 typedef struct {
     const char *name;
@@ -269,6 +509,8 @@ typedef struct {
 /* An operator under a tape, else its Python methods in the interpreter's order. */
 static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     PyObject *there[] = {v, w}, *back[] = {w, v}, *h = on_tape(o->row, v, w);
+    if (h == NULL && !PyErr_Occurred())
+        h = on_place(o->row, there, 2, NULL, NULL);
     if (h != NULL || PyErr_Occurred())
         return h;
     if (Py_IS_TYPE(v, Handle))
@@ -394,6 +636,8 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
         return result_of(out);
     }
     PyObject *h = on_tape(o->row, v, NULL);
+    if (h == NULL && !PyErr_Occurred())
+        h = on_place(o->row, &v, 1, NULL, NULL);
     return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
 }
 
@@ -470,7 +714,7 @@ static Operator operators[OPERATORS] = {
 };
 
 static const char *comparisons[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
-static PyObject *comparison_entries[6];
+static PyObject *comparison_entries[6], *comparison_rows[6];
 static richcmpfunc python_compare;
 
 static PyObject *compare(PyObject *v, PyObject *w, int op) {
@@ -484,7 +728,8 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
         Py_DECREF(b);
         return result_of(out);
     }
-    return python_compare(v, w, op);
+    PyObject *there[] = {v, w}, *h = on_place(comparison_rows[op], there, 2, NULL, NULL);
+    return h != NULL || PyErr_Occurred() ? h : python_compare(v, w, op);
 }
 
 /* ------------------------------------------------------------------ indexing */
@@ -545,6 +790,11 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         }
         Py_DECREF(a);
         return out;
+    }
+    if (a == NULL && !PyErr_Occurred()) {
+        PyObject *h = view_on_place(GETITEM, self, index_name, index);
+        if (h != NULL)
+            return h;
     }
     if (PyErr_Occurred())
         return NULL;
@@ -615,10 +865,71 @@ typedef struct {
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
     PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
     Py_ssize_t limit; /* of an array from which Python may do better: bytes for a ufunc, else elements */
+    PyObject *there, *words; /* the row it is at a place, or NULL; the keywords that row takes */
+    int form;         /* how that row takes NumPy's arguments: below, or the number of arrays it takes */
 } Short;
 
 /* The array whose method it is; another object; the home of a public function, of one that returns arrays as they are. */
 enum { METHOD, FOREIGN, FUNCTION, RETURNED };
+
+/* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views. */
+enum { REDUCES = 100, LISTS, RESHAPES, TRANSPOSES };
+
+/* The short way of a function or method on handles at a place; NULL where Python must do it. */
+static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *first = given[0], *zero_axis = zero;
+    if (s->form < REDUCES)
+        return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    if (s->form == LISTS) {
+        if (!(PyList_CheckExact(first) || PyTuple_CheckExact(first)) || n > 2 || k > 1 || (n == 2 && k == 1) ||
+            (k == 1 && !PySet_Contains(s->words, PyTuple_GET_ITEM(names, 0))))
+            return NULL;
+        PyObject *const *axis = n + k == 2 ? given + 1 : &zero_axis;
+        Py_ssize_t members = PySequence_Fast_GET_SIZE(first);
+        for (Py_ssize_t i = 0; i < members; i++)
+            if (buffer_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
+                return NULL;
+        return members > 0 && PyLong_CheckExact(*axis)
+                   ? on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name)
+                   : NULL;
+    }
+    if (buffer_in(first) == NULL)
+        return NULL;
+    if (s->form == TRANSPOSES)
+        return n == 1 && k == 0 ? view_on_place(TRANSPOSE, first, NULL, NULL) : NULL;
+    if (s->form == RESHAPES) {
+        if (n < 2 || k != 0)
+            return NULL;
+        PyObject *shape = NULL, *view;
+        if (n == 2 && (PyLong_CheckExact(given[1]) || PyTuple_CheckExact(given[1])))
+            shape = Py_NewRef(given[1]);
+        else if (n > 2 && s->kind == METHOD && (shape = PyTuple_New(n - 1)) != NULL)
+            for (Py_ssize_t i = 1; i < n; i++)
+                PyTuple_SET_ITEM(shape, i - 1, Py_NewRef(given[i]));
+        for (Py_ssize_t i = 0; shape != NULL && PyTuple_CheckExact(shape) && i < PyTuple_GET_SIZE(shape); i++)
+            if (!PyLong_CheckExact(PyTuple_GET_ITEM(shape, i)))
+                Py_CLEAR(shape);
+        if (shape == NULL)
+            return NULL;
+        view = view_on_place(RESHAPE, first, shape_name, shape);
+        Py_DECREF(shape);
+        return view;
+    }
+    for (Py_ssize_t i = 0; i < k; i++)
+        if (PySet_Contains(s->words, PyTuple_GET_ITEM(names, i)) != 1)
+            return NULL;
+    if (n == 1)
+        return on_place(s->there, given, 1, given + 1, names);
+    if (n != 2)
+        return NULL;
+    if (k == 0)
+        return on_place(s->there, given, 1, given + 1, axis_name);
+    PyObject *all = PySequence_Contains(names, PyTuple_GET_ITEM(axis_name, 0)) ? NULL : PySequence_Concat(axis_name, names);
+    PyObject *h = all != NULL ? on_place(s->there, given, 1, given + 1, all) : NULL;
+    Py_XDECREF(all);
+    return h;
+}
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
 static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int depth) {
@@ -769,6 +1080,11 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         if (h != NULL || PyErr_Occurred())
             return h;
     }
+    if (s->there != NULL && n > 0) {
+        PyObject *h = short_on_place(s, given, n, kwnames);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    }
     return PyObject_Vectorcall(s->python, args, nargsf, kwnames);
 }
 
@@ -810,6 +1126,8 @@ static void short_dealloc(Short *s) {
     Py_XDECREF(s->kernel);
     Py_XDECREF(s->entry);
     Py_XDECREF(s->row);
+    Py_XDECREF(s->there);
+    Py_XDECREF(s->words);
     PyObject_Free(s);
 }
 
@@ -844,7 +1162,7 @@ static PyObject *new_short(PyObject *python, vectorcallfunc call) {
     if (s == NULL)
         return NULL;
     Py_INCREF(python);
-    s->python = python, s->kernel = s->entry = s->row = NULL, s->call = call;
+    s->python = python, s->kernel = s->entry = s->row = s->there = s->words = NULL, s->call = call;
     return (PyObject *)s;
 }
 
@@ -865,10 +1183,22 @@ static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     return (PyObject *)s;
 }
 
+/* at_places(short, row, words, form): what a call is at a place. */
+static PyObject *at_places(PyObject *Py_UNUSED(module), PyObject *args) {
+    Short *s;
+    PyObject *row, *words;
+    int form;
+    if (!PyArg_ParseTuple(args, "O!OO!i", &Short_Type, &s, &row, &PyFrozenSet_Type, &words, &form))
+        return NULL;
+    s->there = Py_NewRef(row), s->words = Py_NewRef(words), s->form = form;
+    Py_RETURN_NONE;
+}
+
 /* ------------------------------------------------------------------ attributes */
 typedef struct {
     PyObject_HEAD
     PyObject *python, *name; /* the property this is the short way of; the attribute of NumPy's array */
+    int transposes, told;    /* it is x.T; a buffer tells it too */
 } Fact;
 
 static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
@@ -887,6 +1217,13 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
             return h;
         Py_DECREF(out);
     }
+    PyObject *b = buffer_in(instance);
+    if (b != NULL && f->transposes) {
+        PyObject *h = view_on_place(TRANSPOSE, instance, NULL, NULL);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    } else if (b != NULL && f->told && !busy())
+        return PyObject_GetAttr(b, f->name);
     return Py_TYPE(f->python)->tp_descr_get(f->python, instance, type);
 }
 
@@ -913,17 +1250,19 @@ static PyTypeObject Fact_Type = {
     .tp_descr_set = fact_set,
 };
 
-/* fact(property, name) */
+/* fact(property, name, told) */
 static PyObject *make_fact(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *python, *name;
-    if (!PyArg_ParseTuple(args, "OU", &python, &name))
+    int told;
+    if (!PyArg_ParseTuple(args, "OUp", &python, &name, &told))
         return NULL;
     Fact *f = PyObject_New(Fact, &Fact_Type);
     if (f == NULL)
         return NULL;
     Py_INCREF(python);
     Py_INCREF(name);
-    f->python = python, f->name = name;
+    f->python = python, f->name = name, f->told = told;
+    f->transposes = PyUnicode_CompareWithASCIIString(name, "T") == 0;
     return (PyObject *)f;
 }
 
@@ -959,7 +1298,12 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
         Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
     zero = PyLong_FromLong(0);
     word_out = PyUnicode_InternFromString("out"), word_device = PyUnicode_InternFromString("device");
-    word_call = PyUnicode_InternFromString("__call__");
+    word_call = PyUnicode_InternFromString("__call__"), word_slots = PyUnicode_InternFromString("slots");
+    word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
+    word_is_view = PyUnicode_InternFromString("is_view");
+    axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
+    index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
+    shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
     Py_RETURN_NONE;
 }
 
@@ -979,18 +1323,22 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
-/* install(calls, rows, limits, tracer, tape, primitive, no_params, small): put the slots above into the type of handles,
-   over those that call its Python methods.
+/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free): put the slots above into the type
+   of handles, over those that call its Python methods.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
-   which Python does better. small: elements up to which a tape keeps all arrays. Setting a method later gives its slot
-   back to Python. */
+   which Python does better. small: elements up to which a tape keeps all arrays. free: whether nothing watches calls at
+   a place. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!n", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
-                          &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params, &small))
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!O", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+                          &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
+                          &small, &PyType_Type, &buffer_type, &free_place))
         return NULL;
+    path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
+    data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
+    shown_at = slot_of(buffer_type, "view");
     value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
     traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
     alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
@@ -1025,8 +1373,13 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             *slot = o->ours;
     }
     for (int i = 0; i < 6; i++)
-        if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL)
+        if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL ||
+            (comparison_rows[i] = entry_named(rows, "%s", comparisons[i])) == NULL)
             return NULL;
+    if ((view_rows[GETITEM] = entry_named(rows, "%s", "getitem")) == NULL ||
+        (view_rows[RESHAPE] = entry_named(rows, "%s", "reshape")) == NULL ||
+        (view_rows[TRANSPOSE] = entry_named(rows, "%s", "transpose")) == NULL)
+        return NULL;
     PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
     python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
     if (python_getitem == NULL || python_array_ufunc == NULL)
@@ -1051,13 +1404,14 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     if (buffer != NULL && buffer->bf_getbuffer != NULL)
         python_buffer = buffer->bf_getbuffer, buffer->bf_getbuffer = buffer_of;
     PyType_Modified(Handle);
-    TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape;
+    TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
     Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
+    {"at_places", at_places, METH_VARARGS, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
     {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -19,7 +19,7 @@ from .host import INDEX, bound, memory, temporaries
 from .host.elementwise import IN_PLACE, KERNELS, LEAST
 from .primitive import NO_PARAMS, TABLE, Primitive
 from .state import state
-from .value import BINARY, NUMBERS, UNARY, Tracer
+from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer
 
 _quick: types.ModuleType | None = None
 if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "no"):
@@ -37,6 +37,8 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 
 METHOD, FOREIGN, FUNCTION, RETURNED = range(4)  # what the first argument of a call is: see _quick.c
+REDUCES, LISTS, RESHAPES, TRANSPOSES = range(100, 104)  # how a row at a place takes NumPy's arguments
+_early: list | None = []  # short ways made before there were rows
 
 
 def function(call: Callable, e: public.Entry | None) -> Callable:
@@ -45,14 +47,14 @@ def function(call: Callable, e: public.Entry | None) -> Callable:
         return call
     host, nin = public.kernel(e.host), -1 if e.nin is None else e.nin
     kind = RETURNED if e.host in public.OF_ARRAYS else FUNCTION
-    return _quick.short(call, host, e, _row(e), kind, nin, bound(e.host))
+    return _placed(_quick.short(call, host, e, _row(e), kind, nin, bound(e.host)), e)
 
 
 def method(call: Callable, e: public.Entry) -> Callable:
     """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
     if _quick is None or e.name == "ndarray.resize":
         return call
-    return _quick.short(call, e.host, e, _row(e), METHOD, -1, bound(e.host))
+    return _placed(_quick.short(call, e.host, e, _row(e), METHOD, -1, bound(e.host)), e)
 
 
 def drawn(call: Callable, e: public.Entry) -> Callable:
@@ -68,24 +70,59 @@ def _row(e: public.Entry) -> Primitive | None:
     return TABLE.get(name) if name in placed.REDUCTIONS else None
 
 
+def _placed(short: Callable, e: public.Entry) -> Callable:
+    """A short way that knows what a call is at a place."""
+    if _early is not None:
+        _early.append((short, e))
+    elif (there := _there(e)) is not None:
+        _quick.at_places(short, *there)
+    return short
+
+
+def _there(e: public.Entry) -> tuple | None:
+    """(the row that a call is at a place, the keywords that row takes, how it takes NumPy's arguments), or None."""
+    name = e.name.removeprefix("ndarray.")
+    row = TABLE.get(name)
+    if row is None:
+        return None
+    if isinstance(e.host, onp.ufunc):
+        return (row, frozenset(), e.nin) if e.host.nout == 1 and not row.view else None
+    if name in placed.REDUCTIONS:
+        return row, frozenset(placed.REDUCTIONS[name]), REDUCES
+    if e.name in placed.DIRECT:
+        return row, frozenset(), placed.DIRECT[name]
+    if e.name in placed.LISTS:
+        return row, frozenset({"axis"}), LISTS
+    form = {"reshape": RESHAPES, "transpose": TRANSPOSES}.get(name)
+    return None if form is None else (row, frozenset(), form)
+
+
 FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize")
+TOLD = ("shape", "dtype", "size", "ndim")  # what a buffer tells too
 
 
 def install() -> None:
     """Give ndarray's operators, indexing, conversions and attributes their short ways; its class must be complete."""
+    global _early
     if _quick is None:
         return
+    early, _early = _early, None
+    for short, e in early:
+        _placed(short, e)
     for name in FACTS:
-        setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name))
+        setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
     from .tape import SMALL, GradTrace  # which imports this module's importers
 
-    rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY).items()}
+    rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
+    rows |= {name: TABLE[name] for name in ("getitem", "reshape", "transpose")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
     limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
     limits["__pow__"] = bound(onp.power)
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
-    _quick.install(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL)
+    _quick.install(
+        *(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL, Buffer, placed.free),
+    )
 
 
 if _quick is not None:

@@ -60,10 +60,15 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 
 
 def slot_of(home: Any, row: Primitive) -> list:
-    """[the verified kernel of a place for a row or None, how often it ran]; made on first use."""
+    """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
+    [its verified kernel or None, how often it ran, the functions prepared so far, plan, exact, basic, shows]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
-    return home.slots.setdefault(row, [home.kernel(row), 0])
+    kernel = home.kernel(row)
+    return home.slots.setdefault(row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED]])
+
+
+OFFERED = ("prepared", "plan", "exact", "basic", "shows")
 
 
 def arrived(v: Any, home: Any) -> Any:

@@ -87,7 +87,7 @@ def report(reset: bool = False) -> Report:
         for (name, backend, why), counts in _COUNTS.items()
     ]
     for backend in PLACES:
-        for row, (_, calls) in backend.slots.items():
+        for row, (_, calls, *_) in backend.slots.items():
             if calls:
                 rows.append(dict(zip(FIELDS, (row.name, backend.name, calls, 0.0, 0, 0, "", ""), strict=True)))
     ran: dict[tuple[str, str], int] = {}

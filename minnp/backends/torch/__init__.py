@@ -128,7 +128,10 @@ class TorchBackend(Backend):
             return result.ndim > 0 and (type(params["index"]) in (int, slice) or is_basic(params["index"]))
         if row.name == "flip":
             return True  # torch copies where NumPy steps backwards
-        return result is source or (row.name != "sum_to" and result._is_view())
+        if result is source or row.name == "sum_to":
+            return result is source
+        memory = lambda data: data.untyped_storage().data_ptr()  # unsigned ones were viewed as signed: torch forgets
+        return result._is_view() or (result.dtype in self._dtypes.SIGNED and memory(result) == memory(source))
 
     def alone(self, buffer: Any) -> bool:
         if buffer.view is not None or hasattr(buffer, "_host") or sys.getrefcount(buffer.data) > 2:

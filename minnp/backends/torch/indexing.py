@@ -6,6 +6,7 @@ index arrays, so `x[0, :, rows]` orders its axes differently; and it takes uint8
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as onp
@@ -108,6 +109,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         return x[index]
     x, index = normal(x, index)
     return x[index]
+
+
+KERNELS["getitem"].basic = operator.getitem
 
 
 # ------------------------------------------------------------------ scattering

@@ -122,7 +122,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
         def kernel(x: Any, y: Any) -> Any:
             a = x.dtype if type(x) is Tensor else type(x)
             b = y.dtype if type(y) is Tensor else type(y)
-            if a is not b and (LEGACY or a not in QUICK or b not in QUICK):
+            if a is not b and ((LEGACY and not _by_type(x, y)) or a not in QUICK or b not in QUICK):
                 a, b = kinds_of(x, y)
             kind = (a, b)
             try:
@@ -133,9 +133,15 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
     else:
         raise TypeError(f"{name}: a ufunc of {nin} arguments")
 
-    kernel.plan = lambda *values: plans.get(k := kinds_of(*values)) or remember(k)
     kernel.loop = lambda *values: loop(kinds_of(*values))
+    offer(kernel, lambda *values: plans.get(k := kinds_of(*values)) or remember(k), exact=not LEGACY)
     KERNELS[name] = kernel
+
+
+def offer(kernel: Callable, plan: Callable, exact: bool = True) -> None:
+    """What lets a place skip some of a kernel's steps: see minnp.backends.Backend.kernel."""
+    kernel.plan, kernel.exact, kernel.prepared = plan, exact, {}
+    _forget.append(kernel.prepared.clear)
 
 
 def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Callable:
@@ -191,28 +197,36 @@ def legacy_kinds(values: Sequence[Any]) -> tuple:
     return (found,) * len(values)
 
 
+def _by_type(x: Any, y: Any) -> bool:
+    """Whether NumPy 1 promotes an array and a number as NumPy 2 does, by their types."""
+    return x.ndim > 0 and _weak_in_numpy_1(y) if type(x) is Tensor else y.ndim > 0 and _weak_in_numpy_1(x)
+
+
 def _weak_in_numpy_1(v: Any) -> bool:
     """Whether a Python scalar is so small that NumPy 1, by its value, promotes as NumPy 2 does by its type."""
     return (type(v) is int and 0 <= v <= 127) or (type(v) is float and -6e4 < v < 6e4)
 
 
 # ------------------------------------------------------------------ every other row
-def kernel(*names: str, dtypes_of: Callable | None = None, bits: bool = False) -> Callable:
+def kernel(
+    *names: str, dtypes_of: Callable | None = None, bits: bool = False, alike: Callable | None = None
+) -> Callable:
     """Enter the decorated function, f(*values, **params), as the kernel of these rows.
 
     It is verified per dtype of its first argument (or of `dtypes_of(*values)`, a tuple of torch dtypes). `bits`: it
-    moves elements without looking at them, so it runs unsigned integers as signed ones of the same width.
+    moves elements without looking at them, so it runs unsigned integers as signed ones of the same width. `alike`: what
+    runs instead of f where all values are known to be tensors of one dtype torch computes in (a mask apart).
     """
 
     def enter(function: Callable) -> Callable:
         for name in names:
-            KERNELS[name] = _guarded(name, function, dtypes_of, bits)
+            KERNELS[name] = _guarded(name, function, dtypes_of, bits, alike)
         return function
 
     return enter
 
 
-def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bool) -> Callable:
+def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bool, alike: Callable | None) -> Callable:
     plans: dict[Any, Callable] = {}
     _forget.append(plans.clear)
 
@@ -240,7 +254,7 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             dtype = x.dtype if type(x) is Tensor else to_torch(onp.asarray(x).dtype)
             return plans.get(dtype) or prepare((dtype,))
 
-        kernel.plan = plan
+        offer(kernel, plan)
     else:
 
         def kernel(*values: Any, **params: Any) -> Any:
@@ -253,8 +267,19 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             except FAILURES as error:
                 return failed(name, error)
 
-        kernel.plan = lambda *values, **params: prepare(dtypes_of(*values))
+        def plan(*values: Any, **params: Any) -> Callable:
+            run = prepare(dtypes := dtypes_of(*values))
+            return alike if alike is not None and _are_alike(values, dtypes) else run
+
+        offer(kernel, plan)
     return kernel
+
+
+def _are_alike(values: Sequence[Any], dtypes: tuple) -> bool:
+    """Whether all values are tensors of one dtype torch computes in, or masks in the first place."""
+    kinds = [v.dtype if type(v) is Tensor else None for v in values]
+    rest = kinds[1:] if kinds[0] is torch.bool and len(kinds) == 3 else kinds
+    return set(rest) == set(dtypes) and (dtypes[0] not in SIGNED or dtypes[0] is torch.uint8)
 
 
 def _unsigned(y: Any, signed: torch.dtype, dtype: torch.dtype) -> Any:

@@ -12,7 +12,7 @@ import torch
 from .dtypes import SIGNED, cast, device_of, promote, refuse
 from .elementwise import UNSIGNED
 from .reductions import dims, one_dim
-from .registry import kernel
+from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
 
@@ -34,8 +34,11 @@ def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
     return _reversed(_reversed(x).reshape(shape[::-1]))
 
 
+KERNELS["reshape"].shows, KERNELS["reshape"].basic = Tensor._is_view, Tensor.reshape
+
+
 def _reversed(x: Tensor) -> Tensor:
-    return x.permute(tuple(range(x.ndim))[::-1])
+    return x.t() if x.ndim == 2 else x.permute(tuple(range(x.ndim))[::-1])
 
 
 @kernel("transpose", bits=True)
@@ -123,10 +126,11 @@ def _joined(join: Any) -> Any:
 
 def _alike(arrays: Sequence[Any]) -> bool:
     """Whether all are tensors of one dtype."""
-    if not arrays or type(arrays[0]) is not Tensor:
-        return False
-    dtype = arrays[0].dtype
-    return all([type(a) is Tensor and a.dtype is dtype for a in arrays])  # noqa: C419  twice as fast as a generator
+    dtype = arrays[0].dtype if arrays and type(arrays[0]) is Tensor else None
+    for a in arrays:
+        if type(a) is not Tensor or a.dtype is not dtype:
+            return False
+    return dtype is not None
 
 
 def _common(*arrays: Any) -> tuple:
@@ -137,17 +141,22 @@ def _common(*arrays: Any) -> tuple:
     return (promote(*[a if type(a) is Tensor else onp.asarray(a) for a in arrays]),)  # numbers count as arrays here
 
 
-def _concatenate(arrays: list[Tensor], axis: int | None) -> Tensor:
+def _concatenate(arrays: Sequence[Tensor], axis: int | None) -> Tensor:
     if axis is None:
         return torch.cat([a.reshape(-1) for a in arrays])
     ndim = arrays[0].ndim
-    if not ndim or any(a.ndim != ndim for a in arrays):  # torch skips empty arrays of another number of dimensions
-        refuse("arrays of different numbers of dimensions")
-    return torch.cat(arrays, one_dim(axis, ndim))
+    for a in arrays:
+        if a.ndim != ndim or not ndim:  # torch skips empty arrays of another number of dimensions
+            refuse("arrays of different numbers of dimensions")
+    return torch.cat(arrays, axis if type(axis) is int and 0 <= axis < ndim else one_dim(axis, ndim))
 
 
-kernel("concatenate", dtypes_of=_common)(_joined(_concatenate))
-kernel("stack", dtypes_of=_common)(_joined(lambda arrays, axis: torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))))
+def _stack(arrays: Sequence[Tensor], axis: int) -> Tensor:
+    return torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))
+
+
+for _name, _join in (("concatenate", _concatenate), ("stack", _stack)):
+    kernel(_name, dtypes_of=_common, alike=lambda *arrays, axis=0, join=_join: join(arrays, axis))(_joined(_join))
 
 
 # ------------------------------------------------------------------ diagonals and triangles

@@ -1,0 +1,183 @@
+"""On a place, the short ways in C give what the Python ones give: values, dtypes, views, exceptions, counts.
+
+The Python ways are reached on the same arrays: a slot's method in the class, and what a compiled callable stands for.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+
+import numpy as onp
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+
+import minnp
+import minnp.numpy as np
+from minnp import Context
+from minnp.core import compiled
+from minnp.core.array import ndarray
+from minnp.core.value import Buffer
+
+pytestmark = pytest.mark.skipif(compiled._quick is None, reason="minnp runs without its C part")
+THERE = Context("cpu", 0, "torch")
+DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u8", "f2", "f4", "f8", "c8", "c16"]
+NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
+with THERE:
+    ARRAYS = {d: np.array(onp.arange(12).reshape(3, 4).astype(d)) for d in DTYPES}
+    SCALAR, ROW, EMPTY = np.array(3.5), np.array(onp.arange(4.0)), np.array(onp.zeros((0, 4)))
+
+
+def told(x):
+    """All there is to tell of a result: where it lies, of what it is a view, what a tape or a write would see."""
+    if type(x) in (tuple, list):
+        return [told(e) for e in x]
+    if type(x) is not ndarray or x._host is not None:
+        return type(x), getattr(x, "dtype", None), repr(x)
+    value = x._value
+    view = () if value.view is None else (id(value.view[0]), str(value.view[1]), repr(value.view[2]))
+    path = () if x._root is None else (id(x._root), repr(x._path), x._seen is x._root._value)
+    return type(value), value.dtype, value.shape, value.backend, onp.asarray(x).tobytes(), view, path
+
+
+def outcome(call):
+    minnp.report(reset=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            out = told(call())
+        except Exception as error:
+            out = type(error), str(error)
+    return out, sorted((r["function"], r["backend"], r["calls"], r["why"]) for r in minnp.report())
+
+
+def python_of(f):
+    """The Python function a compiled public function, method or descriptor stands for, bound as it is."""
+    home, short = getattr(f, "__self__", None), getattr(f, "__func__", f)
+    return lambda *args, **kwargs: short.__call__(home, *args, **kwargs)
+
+
+def agree(compiled_way, python_way, what):
+    outcome(python_way)  # from here on the arguments have the host copies that a fallback makes once
+    want = outcome(python_way)
+    assert outcome(compiled_way) == want, what
+    assert outcome(compiled_way) == want, what  # prepared by now
+
+
+OPERATORS = str.split("add sub truediv mod matmul and_ lshift pow lt eq")
+
+
+def in_python(name, a, b):
+    """a op b by the Python methods, in the interpreter's order for a handle and a number."""
+    name = name.rstrip("_")
+    if type(a) is ndarray:
+        return vars(ndarray)[f"__{name}__"](a, b)
+    mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(name, name if name in ("eq", "ne") else f"r{name}")
+    return vars(ndarray)[f"__{mirrored}__"](b, a)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_binary_operators(name):
+    op = getattr(operator, name)
+    pairs = [(x, y) for x in ARRAYS.values() for y in (ARRAYS["f4"], ARRAYS["i4"], x, SCALAR)]
+    numbers = NUMBERS if name in ("add", "lt") else NUMBERS[::3]
+    pairs += [p for x in (*ARRAYS.values(), SCALAR) for n in numbers for p in ((x, n), (n, x))]
+    pairs += [(ARRAYS["f8"][1:], ARRAYS["f8"].T), (EMPTY, ROW), (ROW, onp.arange(4)), (ROW, np.arange(4)), (ROW, None)]
+    for a, b in pairs:
+        if name != "lshift" or (type(b) is ndarray and b is not ARRAYS["f4"]):
+            agree(lambda: op(a, b), lambda: in_python(name, a, b), (name, a, b))  # noqa: B023
+
+
+def test_unary_operators_and_ufuncs():
+    for x in (*ARRAYS.values(), SCALAR, EMPTY, ARRAYS["f4"].T):
+        for name in ("neg", "pos", "abs", "invert"):
+            agree(lambda: getattr(operator, name)(x), lambda: vars(ndarray)[f"__{name}__"](x), (name, x))  # noqa: B023
+        for f in (np.exp, np.isnan, np.floor, np.conjugate, np.modf, np.square):
+            agree(lambda: f(x), lambda: python_of(f)(x), (f, x))  # noqa: B023
+        for f in (np.maximum, np.add, np.arctan2):
+            agree(lambda: f(x, ARRAYS["f4"]), lambda: python_of(f)(x, ARRAYS["f4"]), (f, x))  # noqa: B023
+            agree(lambda: f(2, x), lambda: python_of(f)(2, x), (f, x))  # noqa: B023
+
+
+CALLS = [((), {}), ((0,), {}), ((), {"axis": 1}), ((-1,), {"keepdims": True}), ((0,), {"axis": 0}), ((7,), {}),
+         (((0, 1),), {}), ((), {"axis": None}), ((), {"dtype": "f8"}), ((0, None), {}), ((), {"nope": 1})]  # fmt: skip
+
+
+def test_reductions_as_functions_and_methods():
+    for name in ("sum", "argmax", "cumsum"):
+        for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, EMPTY, ARRAYS["f8"][:, 1]):
+            for args, kwargs in CALLS:
+                f, m = getattr(np, name), getattr(x, name)
+                agree(lambda: f(x, *args, **kwargs), lambda: python_of(f)(x, *args, **kwargs), (name, args, kwargs))  # noqa: B023
+                agree(lambda: m(*args, **kwargs), lambda: python_of(m)(*args, **kwargs), (name, args, kwargs))  # noqa: B023
+
+
+INDICES = [0, -1, 7, slice(1, None), slice(None, None, 2), slice(None, None, -1), None, ..., (),
+           (slice(1, None), 0), (..., 1), (0, 1), (0, 1, 2), (None, 0, ..., None), [0, 1], True, onp.int64(1),
+           ((0, 1), 1), "a", 1.5]  # fmt: skip
+
+
+def test_views():
+    get, transposed = vars(ndarray)["__getitem__"], vars(ndarray)["T"]
+    for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"][1:], ARRAYS["u2"].T[1:, ::-1]):
+        for i in INDICES:
+            agree(lambda: x[i], lambda: get.__call__(x, i), (x, i))  # noqa: B023
+        agree(lambda: x.T, lambda: transposed.fget(x), x)  # noqa: B023
+        agree(lambda: x.transpose(), lambda: python_of(x.transpose)(), x)  # noqa: B023
+        for shape in ((4, 3), (-1,), ((2, 6),), (12,), (5, 5), (2.0,), (), (None,)):
+            agree(lambda: x.reshape(*shape), lambda: python_of(x.reshape)(*shape), (x, shape))  # noqa: B023
+        for fact in ("shape", "dtype", "ndim", "size", "nbytes"):
+            assert getattr(x, fact) == vars(ndarray)[fact].fget(x)
+
+
+def test_joining_and_choosing():
+    x, y, u = ARRAYS["f4"], ARRAYS["f8"], ARRAYS["u2"]
+    for f in (np.concatenate, np.stack):
+        for args, kwargs in [(([x, x],), {}), (([x, y], 1), {}), (((u, u),), {"axis": -1}), (([x, ROW],), {}),
+                             (([],), {}), (([x, 2.0],), {}), (([x], 0, None), {}), (([x, x],), {"dtype": "f8"}),
+                             (([x, x], None), {}),
+                             (([ROW, onp.ones(4)],), {}), (([SCALAR, SCALAR],), {})]:  # fmt: skip
+            agree(lambda: f(*args, **kwargs), lambda: python_of(f)(*args, **kwargs), (f, args))  # noqa: B023
+    for args in [(x > 3, x, x), (x > 3, x, y), (x > 3, x, 0), (x, u, u), (x > 3, u, u), (x > 3,), (SCALAR, 1, 2)]:
+        agree(lambda: np.where(*args), lambda: python_of(np.where)(*args), args)  # noqa: B023
+
+
+def test_writes_are_seen_through_views_taken_before():
+    with THERE:
+        x = np.zeros((3, 4))
+    row, turned = x[0], x.T
+    x[0] = 7
+    assert (onp.asarray(row + 0) == 7).all() and (onp.asarray(turned[:, 0]) == 7).all() and (row.T == 7).all()
+    row[1:] += 1
+    assert onp.asarray(x[0, 1:]).tolist() == [8, 8, 8] == onp.asarray(turned.reshape(-1)[[3, 6, 9]]).tolist()
+
+
+def test_inside_a_context_under_policies_and_captures():
+    x = ARRAYS["f4"]
+    with THERE:
+        y = x[1:].T * 2 + x.sum()
+        assert type(y._value) is Buffer and minnp.core.state.state.busy
+        for policy in ("auto", "prefer_torch", "only_numpy", "only_torch"):
+            with minnp.wrap_policy(policy):
+                agree(lambda: np.exp(x) + x, lambda: in_python("add", python_of(np.exp)(x), x), policy)
+                agree(lambda: x[1:], lambda: vars(ndarray)["__getitem__"].__call__(x, slice(1, None)), policy)
+    graph = minnp.jit(lambda v: np.maximum(v[1:].T.reshape(-1), 0.5) * 2)
+    for _ in range(2):
+        assert onp.allclose(graph(x), onp.maximum(onp.asarray(x)[1:].T.reshape(-1), 0.5) * 2)
+
+
+def test_small_calls_run_none_of_our_python():
+    x, seen = ARRAYS["f4"], set()
+
+    def calls():
+        x + x, x * x, x > x, np.exp(x), np.maximum(x, x), x @ x.T, x[0], x[1:, 0], x.T, x.reshape(6, 2), x.shape
+
+    calls()
+    sys.setprofile(lambda frame, event, arg: seen.add(frame.f_code.co_name) if event == "call" else None)
+    try:
+        calls()
+    finally:
+        sys.setprofile(None)
+    assert seen <= {"calls", "transpose", "_reversed", "matmul"}  # the kernels that are Python themselves
