@@ -15,12 +15,13 @@ import numpy as onp
 
 from .array import handle, ndarray, read
 from .dispatch import bind
-from .effects import guard, pick
+from .effects import fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
-from .live import VALUES_DECIDE, Live
+from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
+from .returned import Change, Shown, changes, containers, shown
 from .state import capture, state
 from .trace import Trace
 from .tree import tree_flatten
@@ -29,6 +30,7 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
+STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
@@ -71,6 +73,14 @@ class CaptureTrace(Trace):
         node.meta["where"] = user_line()
         return node
 
+    def made(self, stream: Any, function: Callable, args: tuple, kwargs: dict) -> None:
+        """function(*args, **kwargs) made a random stream: every run of the graph makes its own."""
+        args, kwargs = _lift((args, kwargs), self._reference)
+        args = tuple([self.known[id(a)][1] if id(a) in self.known else a for a in args])
+        node = self.graph.create_node("call_function", function, args, kwargs)
+        node.meta.update(where=user_line(), effect=True)
+        self.known[id(stream)] = (stream, node)
+
     def check(self, node: Node, expected: Any) -> None:
         """The graph holds only where a node's value is this one."""
         self._guard(node, "value", expected)
@@ -83,20 +93,30 @@ class CaptureTrace(Trace):
             for v in values:
                 if type(v) is Live:
                     self.check(self.record(onp.min_scalar_type, (v.node,)), onp.min_scalar_type(v.value))
+        if row.name == "take":
+            values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]
         return [v.fixed() if type(v) is Live and not stays else v for v in values]
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if any(type(v) is Live for v in values):
             values = self._numbers(row, values)
+        if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
+            params = {"index": i.array()}  # one element of a list, which is no view
         raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
         inner = {k: _lift(v, self._value) for k, v in params.items()}
-        y = bind_below(row, raw, inner)
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
+        try:
+            y = bind_below(row, raw, inner)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
+            if "arguments" not in recorded:
+                self._effect(fails, row, type(error), args, recorded)
+            raise
         target: Any = row
         host = getattr(row.numpy, "host", None)
         if host is not None:  # a call that fell back: said as the user said it
             args, recorded = fill(params["arguments"], args)
+            args = tuple([self.known[id(a)][1] if isinstance(a, STREAMS) and id(a) in self.known else a for a in args])
             target = PUBLIC.get(host, host)
         node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
         node.meta["where"] = user_line()
@@ -117,7 +137,10 @@ class CaptureTrace(Trace):
 
     def _result(self, y: Any, node: Node, dynamic: bool, view: Any = None) -> Any:
         if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
-            self._guard(node, "value", y)
+            if type(y) in NUMBERS and node.meta.get("effect"):
+                return Live(self, y, node, frozenset((DRAWN,)))
+            if y is not None:
+                self._guard(node, "value", y)
             return y
         node.meta["value"] = _meta(y)
         if dynamic and (node.target is not TABLE["getitem"] or _by_mask(node)):
@@ -162,7 +185,10 @@ class CaptureTrace(Trace):
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):
             expected = (expected.host() if type(expected) is Buffer else expected).copy()
-        self.graph.create_node("call_function", guard, (node, kind, expected), name="guard").meta["effect"] = True
+        self._effect(guard, node, kind, expected)
+
+    def _effect(self, function: Callable, *args: Any) -> None:
+        self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
 
 
 def bind_below(row: Primitive, raw: list, params: dict) -> Any:
@@ -208,15 +234,40 @@ def user_line() -> str:
 
 # ------------------------------------------------------------------ one capture
 class Captured:
-    """What a capture found: the graph, its constants, how to rebuild the result, which inputs were written, and which
-    leaves are numbers that the graph holds for alone."""
+    """What a capture found.
 
-    __slots__ = ("constants", "fixed", "graph", "rebuild", "written")
+    constants   name -> what the graph reads by get_attr
+    rebuild     the parts of the result -> the result; with `changes`, (the result, the values of each)
+    written     inputs that were written: their last values are the graph's last outputs
+    fixed       leaves that are numbers for which alone the graph holds
+    shown       parts that are not computed but the caller's own (returned.py)
+    """
+
+    __slots__ = ("changes", "constants", "fixed", "graph", "rebuild", "shown", "written")
 
     def __init__(
-        self, graph: Graph, constants: dict, rebuild: Callable, written: list[int], fixed: set[int] = frozenset()
+        self,
+        graph: Graph,
+        constants: dict,
+        rebuild: Callable,
+        written: list[int],
+        fixed: set[int] = frozenset(),
+        shown: dict[int, Any] | None = None,
+        changes: list[Change] | None = None,
     ) -> None:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
+        self.shown, self.changes = shown or {}, changes or []
+
+    def result(self, parts: list, given: list, arguments: Any) -> Any:
+        """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
+        for i, what in self.shown.items():
+            parts[i] = what.of(given) if type(what) is Shown else parts[what]
+        out = self.rebuild(parts)
+        if self.changes:
+            out, values = out
+            for change, new in zip(self.changes, values, strict=True):
+                change.make(arguments, new)
+        return out
 
 
 class Static:
@@ -229,13 +280,19 @@ class Static:
 
 
 def capture_call(
-    f: Callable, leaves: list, rebuild: Callable, names: list[str], live: set[int] = frozenset()
-) -> tuple[Captured, Any]:
-    """Run f with its array leaves replaced by tracers; returns (Captured, f's own result, decayed).
+    f: Callable,
+    leaves: list,
+    rebuild: Callable,
+    names: list[str],
+    live: set[int] = frozenset(),
+    unfinished: list | None = None,
+) -> tuple[Captured, list, list]:
+    """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
-    leaves    values of the arguments' leaves; arrays and floating point scalars of NumPy's become inputs
-    rebuild   leaves -> (args, kwargs)
-    live      places of the Python numbers that become inputs too
+    leaves      values of the arguments' leaves; arrays and floating point scalars of NumPy's become inputs
+    rebuild     leaves -> (args, kwargs)
+    live        places of the Python numbers that become inputs too
+    unfinished  receives (input, its array) for what f had written to when it raised
     """
     trace = CaptureTrace()
     boxed, roots = [], []
@@ -250,18 +307,27 @@ def capture_call(
         else:
             boxed.append(value.value if type(value) is Static else value)
     new_args, new_kwargs = rebuild(boxed)
+    before = containers((new_args, new_kwargs))
     state.busy += 1
     token = capture.set(trace)
+    moved = lambda: [i for i, (h, was) in enumerate(roots) if h is not None and read(h) is not was]
     try:
-        out = f(*new_args, **new_kwargs)
-        parts, rebuild_out = tree_flatten(out)
+        try:
+            out = f(*new_args, **new_kwargs)
+        except Exception:
+            if unfinished is not None:
+                unfinished += [(i, roots[i][0]) for i in moved()]
+            raise
+        changed, values = changes(before)
+        parts, rebuild_out = tree_flatten((out, values) if changed else out)
         values = [read(p) if type(p) is ndarray else p for p in parts]
-        written = [i for i, (h, before) in enumerate(roots) if h is not None and read(h) is not before]
+        written = moved()
         finals = [read(roots[i][0]) for i in written]
         nodes = [
             v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
             for v in (*values, *finals)
         ]
+        already = shown(parts, [h for h, _ in roots], written, lambda x: not held(x))
     finally:
         capture.reset(token)
         state.busy -= 1
@@ -273,7 +339,12 @@ def capture_call(
     for h, _ in roots:
         if h is not None:
             read(h)
-    if any(type(p) is Live for p in parts):
-        out = rebuild_out([p.value if type(p) is Live else p for p in parts])
-    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed)
-    return captured, (out, [roots[i][0] for i in written])
+    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
+    return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
+
+
+def held(x: Any) -> list:
+    """The values of a capture that parameters hold."""
+    found: list = []
+    _lift(x, lambda v: found.append(v) or v)
+    return found

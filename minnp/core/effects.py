@@ -57,6 +57,15 @@ def guard(value: Any, kind: str, expected: Any) -> None:
         raise Diverged
 
 
+def fails(row: Callable, error: type, args: tuple, kwargs: dict) -> None:
+    """Raise Diverged unless row(*args, **kwargs) raises such an error: one that the captured program caught."""
+    try:
+        row(*args, **kwargs)
+    except error:
+        return
+    raise Diverged
+
+
 def in_place(function: Callable | str, target: Any, *args: Any, **kwargs: Any) -> Any:
     """What `target` is after function(target, *args, **kwargs) wrote to it: computed on a copy, target stays as it is.
 

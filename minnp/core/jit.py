@@ -9,26 +9,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as onp
 
 from .. import backends, errors
 from . import policy
-from .array import handle, ndarray, new, read
+from .array import handle, ndarray, read
 from .capture import Captured, Static, capture_call
 from .effects import Diverged
-from .executor import compile_host
 from .graph import Graph
-from .host.memory import owned
 from .host.products import single_thread
 from .interpreter import blame
-from .live import NUMBERS
+from .live import NUMBERS, refused
 from .native import engine as native
-from .passes import fuse_elementwise, optimize
-from .passes.native import compile_native
-from .passes.overwriting import write_arguments
+from .passes import optimize
+from .path import Path
 from .placed import free
 from .state import capture, state
 from .tree import open_tree, tree_flatten
@@ -39,66 +36,15 @@ LIMIT = 32  # paths per key, and keys per function, before jit says that a funct
 
 
 COMPILERS = ("auto", "llvm", "numpy")
-_MISS = object()
 
 
-class Path:
-    """One captured way through a function, compiled: `run` takes and gives arrays, `finish` makes the user's result."""
+class Missed:
+    """No compiled path holds for a call; `error` is what one of them raised."""
 
-    __slots__ = ("captured", "finish", "graph", "inputs", "overwrites", "run")
+    __slots__ = ("error",)
 
-    def __init__(self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None) -> None:
-        self.captured = captured
-        self.inputs = inputs  # which leaves of the arguments `run` takes
-        self.graph = optimize(captured.graph.copy())
-        self.overwrites: list[int] = []  # the arguments that `run` itself writes to
-        run = None if home is None else home.compile(self.graph.copy(), captured.constants)
-        if run is None:
-            graph = self.graph.copy()
-            if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
-                graph = compile_native(graph)
-            graph = fuse_elementwise(graph)
-            self.overwrites = write_arguments(graph, captured.written)
-            run = compile_host(graph, captured.constants, compiler == "numpy")
-        self.run = run
-        numbers = list(range(len(self.graph.output_node().args[0]) - len(captured.written)))
-        tree = captured.rebuild(numbers) if numbers else None
-        self.finish = _one if tree == 0 else _handles if tree == numbers else self._rebuild
-        if tree == tuple(numbers) and numbers:
-            self.finish = lambda out: tuple(_handles(out))
-
-    def may_overwrite(self, arrays: list) -> bool:
-        """Whether the arguments to overwrite lie as they must, and share no memory with what else the graph reads."""
-        for i in self.overwrites:
-            flags = arrays[i].flags
-            if not flags.c_contiguous or not flags.writeable:
-                return False
-        constants = [c for c in self.captured.constants.values() if isinstance(c, Host)]
-        others = [*(a for a in arrays if isinstance(a, Host)), *constants]
-        if len({id(a) for a in others}) == len(others) and all(map(owned, others)):
-            return True
-        return not any(
-            k != j and onp.may_share_memory(arrays[i], a)
-            for i in self.overwrites
-            for k in [next(k for k, a in enumerate(others) if a is arrays[i])]
-            for j, a in enumerate(others)
-        )
-
-    def _rebuild(self, out: Sequence[Any]) -> Any:
-        return self.captured.rebuild(_handles(out))
-
-
-def _one(out: Sequence[Any]) -> Any:
-    (v,) = out
-    if type(v) is Host:
-        h = new(ndarray)
-        h._host, h._root = v, None
-        return h
-    return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
-
-
-def _handles(out: Sequence[Any]) -> list:
-    return [handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
 
 
 class Jitted:
@@ -120,7 +66,7 @@ class Jitted:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        flat = None
+        flat = out = None
         if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
             arrays, kinds = [], []
             for a in args:
@@ -137,8 +83,8 @@ class Jitted:
                 flat = tuple(kinds)
                 paths = self.flat.get(flat)
                 if paths is not None:
-                    out = self._run(paths, arrays, args)
-                    if out is not _MISS:
+                    out = self._run(paths, arrays, args, args, kwargs)
+                    if type(out) is not Missed:
                         return out
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
@@ -160,10 +106,17 @@ class Jitted:
         exact = _exact(key, fixed, values)
         paths = self.paths.get(exact)
         if paths and (flat is None or fixed):
-            out = self._run(paths, [values[i] for i in paths[0].inputs], leaves)
-            if out is not _MISS:
+            out = self._run(paths, [values[i] for i in paths[0].inputs], leaves, args, kwargs)
+            if type(out) is not Missed:
                 return out
-        out = self._capture(key, exact, marked, leaves, values)
+        try:
+            out = self._capture(key, exact, marked, leaves, values, args, kwargs)
+        except Exception as error:
+            failed = out.error if type(out) is Missed else None
+            if type(failed) is type(error) or (failed is not None and isinstance(error, errors.CaptureError)):
+                for note in getattr(failed, "__notes__", ()):  # the node that failed, and its line
+                    error.add_note(note)
+            raise
         if flat is not None and not fixed:
             self.flat[flat] = self.paths[exact]
         elif flat is not None:
@@ -181,42 +134,48 @@ class Jitted:
             return v.shape, v.dtype
         return type(v) if home is None and changes(v) else _static(v)
 
-    def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any]) -> Any:
-        """The result by the first path whose guards hold; _MISS if none does."""
+    def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
+        """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
+        catch what it raises, and has to say so from its own lines if it does not."""
         for path in paths:
-            given = arrays
+            given, captured, at = arrays, path.captured, path.inputs
+            if captured.written and not path.apart(arrays):
+                return self.function(*args, **kwargs)  # what it writes to one argument, it reads from another
             if path.overwrites and (state.busy or state.tapes or not path.may_overwrite(arrays)):
                 given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
+            drawn = path.streams and [stream.state for stream in path.streams]
             try:
                 out = path.run(*given)
             except Diverged:
                 self.guard_failures += 1
+                for stream, before in zip(path.streams, drawn):
+                    stream.state = before
                 continue
             except Exception as error:
                 blame(error, path.run, path.run.nodes)
-                raise
+                if path.overwrites and given is arrays:  # they may be written already
+                    raise
+                for stream, before in zip(path.streams, drawn):
+                    stream.state = before
+                return Missed(error)
             self.calls += 1
-            if path is not paths[0]:  # what held last is tried first
-                paths.remove(path)
-                paths.insert(0, path)
-            written = path.captured.written
-            if written:
-                n, at = len(out) - len(written), path.inputs
-                if given is arrays:  # what lies in its place already is not written again
-                    back = [(i, v) for i, v in zip(written, out[n:]) if v is not arrays[i]]
-                    self._write_back([at[i] for i, _ in back], leaves, [handle(v) for _, v in back])
-                else:
-                    self._write_back([at[i] for i in written], leaves, [handle(v) for v in out[n:]])
+            if path is not paths[0]:  # what held last is tried first; other threads may look meanwhile
+                paths[:] = [path, *(p for p in paths if p is not path)]
+            if captured.written:
+                n = len(out) - len(captured.written)
+                for i, final in zip(captured.written, out[n:]):
+                    if final is not arrays[i]:  # what lies in its place already is not written again
+                        self._write_back(leaves[at[i]], handle(final))
                 out = out[:n]
-            return path.finish(out)
-        return _MISS
+            return path.finish(out, [leaves[i] for i in at] if captured.shown else (), (args, kwargs))
+        return Missed()
 
-    def _write_back(self, written: list[int], leaves: Sequence[Any], finals: Sequence[Any]) -> None:
-        for i, final in zip(written, finals, strict=True):
-            target = leaves[i]
-            write(target if type(target) is ndarray else handle(target), ..., final)
+    def _write_back(self, target: Any, final: Any) -> None:
+        write(target if type(target) is ndarray else handle(target), ..., final)
 
-    def _capture(self, key: Any, exact: Any, arguments: tuple, leaves: list, values: list) -> Any:
+    def _capture(
+        self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
+    ) -> Any:
         paths = self.paths.setdefault(exact, [])
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             what = (
@@ -226,34 +185,42 @@ class Jitted:
                 f"{self!r} has met {self.limit} different {what} and would compile another; pass numbers that keep "
                 "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
             )
-        self.calls += 1
-        _, rebuild = tree_flatten(arguments)
-        names, fixed, home = leaf_names(self.function, *arguments), self.fixed[key], key[-1]
+        _, rebuild = tree_flatten(marked)
+        names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         live = {i for i, v in enumerate(values) if home is None and i not in fixed and changes(v)}
-        quiet = contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext()
-        with quiet, policy.on_host(self.compiler != "auto" and home is None):
-            try:
-                captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
-            except (TypeError, ValueError, AttributeError):
-                if not live:
-                    raise
-                # it may be that something wants a number and no stand-in: then it has the numbers themselves
-                fixed |= {i for i in live if type(values[i]) in NUMBERS}
-                live -= fixed
-                exact = _exact(key, fixed, values)
-                paths = self.paths.setdefault(exact, [])
-                captured, (out, written) = capture_call(self.function, values, rebuild, names, live)
+        unfinished: list = []
+        try:
+            with self._quietly(home):
+                captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished)
+        except Exception as error:
+            if refused(error) and any(type(values[i]) in NUMBERS for i in live):
+                fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+                return self._capture(key, _exact(key, fixed, values), marked, leaves, values, args, kwargs)
+            inputs = _inputs(values, live)
+            for i, final in unfinished:
+                self._write_back(leaves[inputs[i]], final)
+            raise
+        self.calls += 1
         self.captures += 1
+        inputs = _inputs(values, live)
         if captured.fixed:  # Python was told these numbers: others compile again
             fixed |= captured.fixed
             if not paths:
                 del self.paths[exact]
-            exact = _exact(key, fixed, values)
-            paths = self.paths.setdefault(exact, [])
-        inputs = [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
-        paths.insert(0, Path(captured, inputs, self.compiler, home))
-        self._write_back([inputs[i] for i in captured.written], leaves, written)
-        return out
+            paths = self.paths.setdefault(_exact(key, fixed, values), [])
+        path = Path(captured, inputs, self.compiler, home)
+        paths.insert(0, path)
+        if captured.written and not path.apart([values[i] for i in inputs]):
+            return self.function(*args, **kwargs)
+        for i, final in zip(captured.written, written, strict=True):
+            self._write_back(leaves[inputs[i]], final)
+        return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+
+    @contextlib.contextmanager
+    def _quietly(self, home: Any) -> Iterator[None]:
+        quiet = contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext()
+        with quiet, policy.on_host(self.compiler != "auto" and home is None):
+            yield
 
     # -------------------------------------------------------------- looking inside
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -262,7 +229,7 @@ class Jitted:
         leaves, rebuild = tree_flatten(arguments)
         values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
         live = {i for i, v in enumerate(values) if changes(v)}
-        captured, _ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
+        captured, *_ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
         return Lowered(captured, self.compiler)
 
     def cache_info(self) -> dict[str, int]:
@@ -329,6 +296,11 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
     return found
 
 
+def _inputs(values: Sequence[Any], live: set[int]) -> list[int]:
+    """The leaves that are inputs of the graph."""
+    return [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
+
+
 def _exact(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
     """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
     return (key, *[(i, _static(values[i])) for i in sorted(fixed)])
@@ -339,11 +311,28 @@ def _static(v: Any) -> Any:
         v = v.value
     if type(v) is float:
         return float, v.hex()  # 0.0 is not -0.0, and nan is nan
+    if isinstance(v, (set, bytearray)):
+        v = frozenset(v) if isinstance(v, set) else bytes(v)
     try:
         hash(v)
     except TypeError:
-        return ("id", id(v))
+        return Itself(v)
     return type(v), v
+
+
+class Itself:
+    """An object that has no hash, by its identity; held, so that no other object comes to lie where it lay."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Itself and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def leaf_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
@@ -375,8 +364,10 @@ def jit(
     Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs, and so are numbers, with NumPy's
     promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt) compiles
     again when it changes, as strings and other hashable objects do. Branches of Python on data (`if x.sum() > 0`,
-    `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. Arguments written in place are
-    written back. Arrays read from outside are read anew at every call, as long as they are updated in place.
+    `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to its arguments is
+    done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share memory and are
+    written are not compiled for). All else that f does besides computing happens when a path is captured. Arrays read
+    from outside are read anew at every call, as long as they are updated in place.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,

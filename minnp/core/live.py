@@ -20,6 +20,8 @@ from .public import PLAIN
 from .value import BINARY, COMPARISON, UNARY, Host, Tracer, Value
 
 NUMBERS = (int, float)
+DRAWN = -1
+REFUSING = (TypeError, ValueError, AttributeError, LookupError)
 VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
 _FUNCTIONS = {"divmod": divmod, "abs": abs}
 
@@ -27,7 +29,7 @@ _FUNCTIONS = {"divmod": divmod, "abs": abs}
 class Live:
     """A number as a capture sees it.
 
-    sources   the inputs (by place) that it was computed from
+    sources   the inputs (by place) that it was computed from, DRAWN for a draw
     """
 
     __slots__ = ("node", "sources", "trace", "value")
@@ -41,7 +43,9 @@ class Live:
     def fixed(self) -> Any:
         """The number; the graph being captured holds for it alone."""
         if self.trace.alive:
-            self.trace.fixed |= self.sources
+            self.trace.fixed |= self.sources - {DRAWN}
+            if DRAWN in self.sources:
+                self.trace.check(self.node, self.value)
         return self.value
 
     def scalar(self) -> Any:
@@ -50,6 +54,13 @@ class Live:
         if not self.trace.alive:
             return value
         node = self.trace.record(onp.float64, (self.node,))
+        node.meta["value"] = Meta((), value.dtype)
+        return Tracer(self.trace, value, node)
+
+    def array(self) -> Any:
+        """The number as an array without axes, traced: an index that may change."""
+        value = onp.asarray(self.value)
+        node = self.trace.record(onp.asarray, (self.node,))
         node.meta["value"] = Meta((), value.dtype)
         return Tracer(self.trace, value, node)
 
@@ -68,7 +79,25 @@ class Live:
         return getattr(self.fixed(), name)
 
 
+Live.__name__ = "number of minnp.jit"  # as others name its type when they refuse it
 PLAIN.add(Live)
+
+
+def refused(error: BaseException | None) -> bool:
+    """Whether an exception, or one it came from, says that something wants a number itself, and no stand-in: it names
+    the stand-in's type, or it is a TypeError of a function that has one."""
+    while error is not None:
+        if isinstance(error, REFUSING) and any(word in str(error) for word in (Live.__name__, Live.__module__)):
+            return True
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        if isinstance(error, TypeError) and at is not None and Live in map(type, at.tb_frame.f_locals.values()):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 for _name in ("float", "int", "complex", "trunc", "floor", "ceil", "hash", "str", "repr"):
     _convert = {"float": float, "int": int, "complex": complex, "hash": hash, "str": str, "repr": repr}.get(_name)
     _convert = _convert or operator.methodcaller(f"__{_name}__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -74,10 +75,16 @@ def _open(tree: Any) -> tuple[list | None, Callable | None]:
         return list(tree), lambda new: t(*new)
     if isinstance(tree, dict):
         keys = list(tree)
-        return list(tree.values()), lambda new: t(zip(keys, new, strict=True))
+        return list(tree.values()), lambda new: _filled(copy.copy(tree), keys, new)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [field.name for field in dataclasses.fields(tree)]
         return [getattr(tree, n) for n in names], lambda new: dataclasses.replace(
             tree, **dict(zip(names, new, strict=True))
         )
     return None, None
+
+
+def _filled(like: dict, keys: list, values: list) -> dict:
+    for key, value in zip(keys, values, strict=True):
+        like[key] = value
+    return like

@@ -28,7 +28,7 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     """
     leaves, rebuild = tree_flatten((args, kwargs))
     values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
-    captured, _ = capture_call(f, values, rebuild, leaf_names(f, args, kwargs))
+    captured, *_ = capture_call(f, values, rebuild, leaf_names(f, args, kwargs))
     graph = captured.graph
     output = graph.output_node()
     nodes = list(output.args[0])
@@ -37,8 +37,11 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     with graph.inserting_before(output):
         for i, final in zip(captured.written, nodes[len(results) :], strict=True):
             graph.call_function(assign, (inputs[i], final)).meta["effect"] = True
+    result = captured.rebuild(results)
+    if captured.changes:
+        result, _ = result
     back = {n: inputs[i] for i, n in zip(captured.written, nodes[len(results) :], strict=True)}
-    output.args = (map_nodes(captured.rebuild(results), lambda n: back.get(n, n)),)
+    output.args = (map_nodes(result, lambda n: back.get(n, n)),)
     owner = getattr(f, "__self__", f)
     names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) is ndarray}
     for node in graph.find_nodes(op="get_attr"):

@@ -39,7 +39,9 @@ class Repeated:
             self.w, self.rows, self.place = w, 16, (address(w), flag, lead)
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
-        fits = [r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2]
+        fits = [
+            r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2
+        ]
         if fits:
             self.rows = next((r for r in fits if 2 * r <= n), fits[0])
             self.tiles = onp.ascontiguousarray(w.reshape(k, m // columns, columns).swapaxes(0, 1))[:, None]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import concretize, handle, ndarray, read, stack_nested
+from ..core.live import Live
 from ..core.primitive import Primitive
 from ..core.state import capture
 from ..core.trace import Constant
@@ -48,6 +49,8 @@ def plain(x: Any) -> Any:
     """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
     if isinstance(x, (list, tuple)):
         return type(x)([plain(e) for e in x])
+    if type(x) is Live:
+        return x.fixed()
     return concretize(read(x), Constant) if type(x) is ndarray else x
 
 

@@ -6,6 +6,7 @@ laplace, ...), and the elements that choice, permutation and shuffle select.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,12 @@ from ..core import compiled
 from ..core.array import ndarray, read, wrap
 from ..core.context import seed as _seed_places
 from ..core.dispatch import DEFINITIONS
+from ..core.fallback import fallback
 from ..core.namespace import lazy as _lazy
 from ..core.public import PLAIN, WRITERS, entry, invoke
 from ..core.quick import function as _function
 from ..core.quick import plain as all_plain
-from ..core.state import state
+from ..core.state import capture, state, watched
 from ..core.writing import write
 from .arguments import plain
 
@@ -68,23 +70,59 @@ def _definitions(draw: Callable) -> dict[str, Callable]:
     return {**families, "uniform": uniform, "choice": choice, "permutation": permutation, "shuffle": shuffle}
 
 
+def _drawn(name: str, host: Callable, args: tuple, kwargs: dict) -> Any:
+    """A draw by NumPy itself; a capture records it, for every call draws anew."""
+    if watched():
+        return wrap(fallback(entry(f"random.{name}", host), list(args), kwargs))
+    return host(*args, **kwargs)
+
+
 for _name, _definition in _definitions(
-    lambda name, *args, **kwargs: getattr(_onp.random, name)(*args, **kwargs)
+    lambda name, *args, **kwargs: _drawn(name, getattr(_onp.random, name), args, kwargs)
 ).items():
     DEFINITIONS[getattr(_onp.random, _name)] = _definition
 WRITERS[_onp.random.shuffle] = (0,)
 
 
 # ------------------------------------------------------------------ the two classes of generators
+_LEGACY = _onp.random.RandomState
+# Methods that NumPy says with another method of `self`, which here is ours and gives our arrays.
+_BY_ANOTHER: dict[str, Callable] = {
+    "rand": lambda self, *shape: _LEGACY.random_sample(self, shape or None),
+    "randn": lambda self, *shape: _LEGACY.standard_normal(self, shape or None),
+    "random": lambda self, size=None: _LEGACY.random_sample(self, size),
+}
+
+
+@functools.cache
+def _host(base: type, name: str) -> Callable:
+    """NumPy's method, which gives NumPy's arrays whatever methods of ours it would meet on the way."""
+    host = getattr(base, name)
+    if name == "choice":  # it looks whether the numbers it asks its own generator for are NumPy's
+        bits = "bit_generator" if base is _onp.random.Generator else "_bit_generator"
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return base(getattr(self, bits)).choice(*args, **kwargs)  # with the same state, without our methods
+
+    elif base is _LEGACY and name in _BY_ANOTHER:
+        method = _BY_ANOTHER[name]
+    else:
+        return host
+    method.__name__, method.__doc__ = name, host.__doc__
+    return method
+
+
 def _method(base: type, name: str) -> Callable:
     """A method of NumPy's generator class whose arrays are ours."""
-    host = _choice(base) if name == "choice" else getattr(base, name)
+    host = _host(base, name)
     made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
 
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not any(type(a) is ndarray and a._host is None for a in (*args, *kwargs.values())):
+        if not watched() and not any(type(a) is ndarray and a._host is None for a in (*args, *kwargs.values())):
             return host(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
-        return _definitions(lambda n, *a, **k: getattr(base, n)(self, *a, **k))[name](*args, **kwargs)
+        return _definitions(lambda n, *a, **k: _drawn(base.__name__ + "." + n, _host(base, n), (self, *a), k))[name](
+            *args, **kwargs
+        )
 
     if name in _definitions(lambda *args: None):
         made.definition = definition
@@ -102,15 +140,11 @@ def _method(base: type, name: str) -> Callable:
     return compiled.drawn(method, made)
 
 
-def _choice(base: type) -> Callable:
-    """NumPy's choice, which asks its own generator for numbers and looks whether they are NumPy's."""
-    bits = "bit_generator" if base is _onp.random.Generator else "_bit_generator"
-
-    def choice(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return base(getattr(self, bits)).choice(*args, **kwargs)  # with the same state, without our methods
-
-    choice.__doc__ = base.choice.__doc__
-    return choice
+def _told(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """A random stream; a capture is told that function(*args, **kwargs) made it."""
+    if watched() and not (watching := capture.get()).symbolic:
+        watching.made(made, function, args, kwargs)
+    return made
 
 
 def _methods(base: type) -> dict[str, Callable]:
@@ -123,6 +157,10 @@ class Generator(_onp.random.Generator):
 
     locals().update(_methods(_onp.random.Generator))
 
+    def __init__(self, bit_generator: Any) -> None:
+        super().__init__(bit_generator)
+        _told(self, Generator, bit_generator)
+
     def __reduce__(self) -> tuple:
         return Generator, (self.bit_generator,)
 
@@ -131,6 +169,10 @@ class RandomState(_onp.random.RandomState):
     """numpy.random.RandomState whose draws are minnp arrays."""
 
     locals().update(_methods(_onp.random.RandomState))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _told(self, RandomState, *args, **kwargs)
 
     def __reduce__(self) -> tuple:
         return _restored, (self.get_state(legacy=False),)
@@ -154,6 +196,7 @@ def _seeded(base: type) -> type:
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         base.__init__(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+        _told(self, type(self), *args, **kwargs)
 
     __init__.__wrapped__ = base.__init__
     members = {"__init__": __init__, "__doc__": base.__doc__, "__module__": "minnp.numpy.random", "__slots__": ()}
@@ -164,12 +207,17 @@ def default_rng(seed: Any = None) -> Generator:
     """A Generator with NumPy's stream for this seed; a Generator of ours is returned as it is."""
     if isinstance(seed, Generator):
         return seed
-    return Generator(_onp.random.default_rng(seed.asnumpy() if isinstance(seed, ndarray) else seed).bit_generator)
+    made = Generator(_onp.random.default_rng(plain(seed)).bit_generator)
+    return _told(made, default_rng, seed)
 
 
 def seed(seed: Any = None) -> None:
     """numpy.random.seed; random arrays made on a device start anew too."""
     seed = seed.asnumpy() if isinstance(seed, ndarray) else seed
+    _drawn("seed", _seed_all, (seed,), {})
+
+
+def _seed_all(seed: Any) -> None:
     _onp.random.seed(seed)
     _seed_places(seed)
 

@@ -1,0 +1,115 @@
+"""Paths: one captured way through a function, compiled, and what a call of it does for its caller besides.
+
+The graph computes arrays. What of the result is an argument, or shows the memory of one that was written, is taken from
+the caller's own arguments; containers among them are changed as the function changed them (returned.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from .array import handle, ndarray, new
+from .capture import Captured
+from .executor import compile_host
+from .host.memory import Lease
+from .native import engine as native
+from .passes import fuse_elementwise, optimize
+from .passes.native import compile_native
+from .passes.overwriting import write_arguments
+from .streams import streams
+from .value import Buffer, Host
+
+
+class Path:
+    """`run` takes and gives arrays, `finish(outputs, given, arguments)` makes the user's result.
+
+    inputs       which leaves of the arguments `run` takes
+    overwrites   the arguments that `run` itself writes to
+    streams      the random generators that it has drawn from when a guard may still fail
+    """
+
+    __slots__ = ("captured", "constants", "finish", "graph", "inputs", "kept", "overwrites", "run", "streams")
+
+    def __init__(self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None) -> None:
+        self.captured, self.inputs = captured, inputs
+        self.constants = [c for c in captured.constants.values() if isinstance(c, Host)]
+        graph = captured.graph.copy()
+        output = graph.output_node()
+        results = output.args[0][: len(output.args[0]) - len(captured.written)]
+        self.kept = [i for i in range(len(results)) if i not in captured.shown]
+        output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
+        self.graph = optimize(graph)
+        self.streams = streams(self.graph)
+        self.overwrites: list[int] = []
+        run = None if home is None else home.compile(self.graph.copy(), captured.constants)
+        if run is None:
+            graph = self.graph.copy()
+            if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
+                graph = compile_native(graph)
+            graph = fuse_elementwise(graph)
+            self.overwrites = write_arguments(graph, captured.written)
+            run = compile_host(graph, captured.constants, compiler == "numpy")
+        self.run = run
+        self.finish = self._finishing(len(results))
+
+    def _finishing(self, count: int) -> Callable:
+        captured, kept = self.captured, self.kept
+        if len(kept) == count and not captured.changes:
+            numbers = list(range(count))
+            tree = captured.rebuild(numbers) if numbers else None
+            if type(tree) is int:
+                return _one
+            if type(tree) is list and tree == numbers:
+                return lambda out, given, arguments: _handles(out)
+            if type(tree) is tuple and tree == tuple(numbers) and numbers:
+                return lambda out, given, arguments: tuple(_handles(out))
+
+        def finish(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
+            parts: list = [None] * count
+            for i, v in zip(kept, _handles(out)):
+                parts[i] = v
+            return captured.result(parts, given, arguments)
+
+        return finish
+
+    def may_overwrite(self, arrays: list) -> bool:
+        """Whether the arguments to overwrite lie as they must."""
+        for i in self.overwrites:
+            flags = arrays[i].flags
+            if not flags.c_contiguous or not flags.writeable:
+                return False
+        return True
+
+    def apart(self, arrays: list) -> bool:
+        """Whether the arguments that are written share no memory with what else the graph reads."""
+        others = [*arrays, *self.constants]
+        if len(set(map(id, others))) == len(others):
+            for a in others:
+                if (base := getattr(a, "base", None)) is not None and type(base) is not Lease:
+                    break
+            else:
+                return True
+        others = [a for a in others if isinstance(a, Host)]
+        return not any(
+            k != j and onp.may_share_memory(arrays[i], a)
+            for i in self.captured.written
+            for k in [next((k for k, a in enumerate(others) if a is arrays[i]), None)]
+            for j, a in enumerate(others)
+            if k is not None
+        )
+
+
+def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
+    (v,) = out
+    if type(v) is Host:
+        h = new(ndarray)
+        h._host, h._root = v, None
+        return h
+    return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
+
+
+def _handles(out: Sequence[Any]) -> list:
+    return [handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]

@@ -1,0 +1,333 @@
+"""Programs as people write them do under jit what they do eagerly: results, dtypes, exceptions, what became of the
+arguments, and what shares memory with what."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import functools
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit, value_and_grad
+
+Pair = collections.namedtuple("Pair", "x y")
+
+
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: Any = 0
+
+
+class Model:
+    def __init__(self) -> None:
+        self.w = np.arange(3.0)
+
+    def method(self, x: Any) -> Any:
+        return self.w * x
+
+    def __call__(self, x: Any) -> Any:
+        return self.w + x
+
+
+def a(*shape: int) -> Any:
+    return np.array(onp.linspace(-1.0, 2.0, int(onp.prod(shape))).reshape(shape))
+
+
+def twice() -> tuple:
+    x = a(4)
+    return x, x
+
+
+def overlapping() -> tuple:
+    x = a(6)
+    return x[:4], x[2:]
+
+
+# ------------------------------------------------------------------ programs
+def rebinds(p: dict) -> Any:
+    p["w"] = p["w"] - 0.1 * p["g"]
+    p["old"] = p["g"]
+    p["list"].append(p["w"].sum())
+    p["list"][0] = p["g"]
+    del p["gone"]
+    return p["w"]
+
+
+def steps(s: State) -> Any:
+    s.w = s.w * 2
+    s.step += 1
+    return s.step
+
+
+def writes_to_one(x: Any, y: Any) -> Any:
+    x[0] = 5.0
+    return y * 2
+
+
+def writes_to_both(x: Any, y: Any) -> Any:
+    x += 1
+    y *= 2
+    return x + y
+
+
+def returns_what_it_wrote(x: Any) -> Any:
+    x += 1
+    v = x[1:]
+    v *= 2
+    return {"x": x, "v": v, "again": v, "t": (x.reshape(2, 2).T, None)}
+
+
+def writes_and_raises(x: Any, k: Any) -> Any:
+    x[0] = 9.0
+    x[1:] += 1
+    return x[k]
+
+
+def inverse(x: Any) -> Any:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return x * 2 - 1
+
+
+def leaves_early(x: Any) -> Any:
+    if x.sum() < 0:
+        return None
+    return (x, "big") if (x > 1).any() else x
+
+
+def newton(n: Any) -> Any:
+    x = n
+    while abs(x * x - n) > 1e-10:
+        x = (x + n / x) / 2
+    return x
+
+
+def logs(x: Any) -> Any:
+    seen, log = [], np.zeros(3)
+
+    def loss(v: Any) -> Any:
+        seen.append(v * 2)
+        log[:] = v + 1
+        return np.sum(v * log), {"aux": v * 3}
+
+    return grad(loss, has_aux=True)(x), value_and_grad(loss, has_aux=True)(x), seen, log
+
+
+def wants_numbers(x: Any, n: Any) -> Any:
+    return json.dumps({"n": n}), x * n, f"{n:03d}", datetime.timedelta(seconds=n), [n] * n, divmod(n, 2)
+
+
+def counts(d: dict) -> Any:
+    d["k"] += d["x"].sum()
+    return d["missing"]
+
+
+def ordered(d: dict) -> Any:
+    return collections.OrderedDict(reversed(list(d.items())))
+
+
+def swaps(x: Any) -> Any:
+    x[0], x[1] = x[1], x[0]
+    x[1:] = x[:-1]
+    return x
+
+
+MATRICES = [lambda: (np.eye(2),), lambda: (np.zeros((2, 2)),), lambda: (np.eye(2) * 2,)]
+ONE, TWO = [lambda: (a(4),)] * 2, [lambda: (a(3), 2), lambda: (a(3), 3)]
+PROGRAMS: dict[str, tuple[Callable, list]] = {
+    "namedtuple": (lambda x: Pair(x, x * 2), ONE),
+    "containers": (lambda x: {"a": [x, (x * 2, None)], "b": State(x + 1, "s")}, ONE),
+    "dict rebound": (
+        rebinds,
+        [lambda: ({"w": a(3), "g": a(3) + 1, "list": [1, a(2)], "gone": 0},)] * 3,
+    ),
+    "dataclass rebound": (steps, [lambda: (State(a(3), 1),), lambda: (State(a(3), 5),)]),
+    "list returned": (lambda x: x, [lambda: ([a(3), a(2)],)] * 2),
+    "defaultdict": (counts, [lambda: (collections.defaultdict(lambda: 7, k=a(2), x=a(3)),)] * 2),
+    "ordered dict": (ordered, [lambda: (collections.OrderedDict(p=a(2), q=a(3)),)] * 2),
+    "no result": (lambda x: x.__iadd__(1) and None if x.ndim > 1 else None, ONE),
+    "argument": (lambda x: (x, np.asarray(x), x[...]), ONE),
+    "numpy argument": (lambda x: (x, np.exp(x)), [lambda: (onp.arange(3.0),)] * 2),
+    "written": (returns_what_it_wrote, ONE),
+    "swapped": (swaps, ONE),
+    "one array twice": (writes_to_one, [twice, lambda: (a(4), a(4)), twice]),
+    "overlapping arrays": (writes_to_both, [overlapping, overlapping, lambda: (a(4), a(4))]),
+    "raises after writing": (writes_and_raises, [lambda: (a(3), 5), lambda: (a(3), 1), lambda: (a(3), 5)]),
+    "raises on data": (writes_and_raises, [lambda: (a(3), np.array([1])), lambda: (a(3), np.array([7]))]),
+    "caught": (inverse, MATRICES),
+    "caught at first": (inverse, MATRICES[1:] + MATRICES),
+    "early return": (leaves_early, [lambda: (a(3),), lambda: (a(3) * -4,), lambda: (a(3) / 9,)] * 2),
+    "loop to a tolerance": (newton, [lambda: (np.array(2.0),), lambda: (9.0,), lambda: (2.0,)]),
+    "gradients that log": (logs, [lambda: (a(3),), lambda: (a(3) * 2,)]),
+    "numbers themselves": (wants_numbers, TWO),
+    "sets": (lambda x, s: x * max(s), [lambda: (a(3), {1, 2}), lambda: (a(3), {1, 3})]),
+    "bytearrays": (lambda x, s: x * s[0], [lambda: (a(3), bytearray(b"a")), lambda: (a(3), bytearray(b"b"))]),
+    "partial": (functools.partial(lambda w, x, k=1: w * x + k, a(4), k=3), ONE),
+    "method": (Model().method, [lambda: (a(3),)] * 2),
+    "callable": (Model(), [lambda: (a(3),)] * 2),
+    "no arguments": (lambda: np.arange(3), [lambda: ()] * 2),
+    "no elements": (lambda x: (x.sum(0), x @ np.ones(3), np.exp(x)), [lambda: (np.zeros((0, 3)),)] * 2),
+    "no maximum": (lambda x: x.max(), [lambda: (np.zeros((0, 3)),)] * 2),
+    "integers": (lambda x: (x // 2, x / 2, x**2, ~x, x << 1, x + 0.5), [lambda: (np.array([1, 2]),)] * 2),
+    "booleans": (lambda x: (x + x, ~x, x * 2, x ^ x), [lambda: (np.array([True, False]),)] * 2),
+    "minus booleans": (lambda x: -x, [lambda: (np.array([True]),)] * 2),
+    "dates": (lambda x: (x - x[0], x > x[0]), [lambda: (np.array(["2020-01-01", "2021-03-04"], "M8[D]"),)] * 2),
+    "strings": (lambda x: (np.char.upper(x), x == "c"), [lambda: (np.array(["ab", "c"]),)] * 2),
+    "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
+}
+
+
+# ------------------------------------------------------------------ comparison
+def leaves(tree: Any, where: str = "") -> list[tuple[str, Any]]:
+    if dataclasses.is_dataclass(tree):
+        tree = {"": type(tree).__name__, **vars(tree)}
+    if isinstance(tree, dict):
+        inside = [leaf for k, v in tree.items() for leaf in leaves(v, f"{where}[{k!r}]")]
+    elif isinstance(tree, (list, tuple)):
+        inside = [leaf for k, v in enumerate(tree) for leaf in leaves(v, f"{where}[{k}]")]
+    else:
+        return [(where, tree)]
+    return [(where, (type(tree).__name__, len(tree))), *inside]
+
+
+def outcome(f: Callable, make: Callable) -> tuple[str, list]:
+    args = make()
+    try:
+        result = f(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", leaves(args)
+    return "", leaves([args, result])
+
+
+def shared(found: list) -> set:
+    arrays = [(k, v) for k, v in found if isinstance(v, np.ndarray) and v.ndim]
+    return {
+        (k, m, v is w)
+        for i, (k, v) in enumerate(arrays)
+        for m, w in arrays[i + 1 :]
+        if onp.shares_memory(onp.asarray(v), onp.asarray(w))
+    }
+
+
+def agree(want: tuple[str, list], got: tuple[str, list]) -> None:
+    assert got[0] == want[0] and [k for k, _ in got[1]] == [k for k, _ in want[1]]
+    for (_, v), (_, w) in zip(want[1], got[1]):
+        if isinstance(v, (np.ndarray, onp.generic)):
+            assert isinstance(w, onp.ndarray) == isinstance(v, onp.ndarray), "numpy's stay numpy's"
+            assert w.dtype == v.dtype and w.shape == v.shape
+            if v.dtype.kind in "fc":
+                onp.testing.assert_allclose(onp.asarray(w), onp.asarray(v), rtol=1e-12)
+            else:
+                onp.testing.assert_array_equal(onp.asarray(w), onp.asarray(v))
+        else:
+            assert type(w) is type(v) and w == v
+    assert shared(got[1]) == shared(want[1])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_does_what_it_does_eagerly(name: str) -> None:
+    f, calls = PROGRAMS[name]
+    compiler = "auto" if "written" in name or "overlapping" in name else "numpy"
+    compiled = jit(f, compiler=compiler)
+    for make in calls:
+        agree(outcome(f, make), outcome(compiled, make))
+
+
+# ------------------------------------------------------------------ draws
+def shuffled(x: Any) -> Any:
+    np.random.shuffle(x)
+    return x
+
+
+def own_stream(x: Any) -> Any:
+    return np.random.default_rng(4).normal(size=2) + np.random.RandomState(3).rand(2)
+
+
+def seeds_itself(x: Any) -> Any:
+    np.random.seed(4)
+    return np.random.rand(2)
+
+
+def branches_on_draws(x: Any) -> Any:
+    return np.random.normal(size=2) + 1 if np.random.rand() < 0.5 else x - 1
+
+
+STREAM = np.random.default_rng(0)
+DRAWS: dict[str, Callable] = {
+    "a number": lambda x: np.random.rand() * x.astype("f4"),
+    "an integer": lambda x: np.random.randint(10) * x,
+    "an index": lambda x: x[np.random.randint(4)],
+    "choice": lambda x: np.random.choice(x) + np.random.choice(4),
+    "several": lambda x: np.random.choice(x, 3, replace=False),
+    "parameters": lambda x: np.random.normal(x, 2.0) + np.random.uniform(-1, 1, 4),
+    "permutation": lambda x: x[np.random.permutation(4)[:3]],
+    "shuffled": shuffled,
+    "own stream": own_stream,
+    "seeds itself": seeds_itself,
+    "branches": branches_on_draws,
+    "stream from outside": lambda x: STREAM.normal(size=4) * x + STREAM.integers(5),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_those_of_the_same_calls_made_eagerly(name: str) -> None:
+    f, runs, start = DRAWS[name], [], STREAM.bit_generator.state
+    compiled = jit(f, compiler="numpy")
+    for way in (f, compiled):
+        np.random.seed(0)
+        STREAM.bit_generator.state = start
+        runs.append([onp.asarray(way(a(4))) for _ in range(40)])
+    for want, got in zip(*runs):
+        assert got.dtype == want.dtype
+        onp.testing.assert_array_equal(got, want)
+    assert compiled.cache_info()["paths"] <= 2 + 4 * (name == "choice")
+
+
+def test_a_function_that_raises_runs_once() -> None:
+    ran: list = []
+
+    def f(x: Any, n: Any) -> Any:
+        ran.append(float(n))
+        if n > 2:
+            raise ValueError(f"{n} is too much")
+        return np.reshape(x * n, (7, 7))
+
+    compiled = jit(f, compiler="numpy")
+    for n in (3, 4.0, 1):
+        with pytest.raises(ValueError, match=r"too much|reshape"):
+            compiled(a(3), n)
+    assert ran == [3.0, 4.0, 1.0]
+
+
+def test_threads_share_a_jitted_function() -> None:
+    @functools.partial(jit, compiler="numpy")
+    def f(x: Any) -> Any:
+        total = x * 0
+        for i in range(1 + int(x[0])):
+            total += x if x[1] > 0 else -i * x
+        return total
+
+    inputs = [onp.array([i % 3, (-1) ** i, 1.0]) for i in range(12)]
+    want, got = [onp.asarray(f.function(np.array(x))) for x in inputs], {}
+
+    def work(which: int) -> None:
+        for _ in range(20):
+            for i, x in enumerate(inputs):
+                got.setdefault((which, i), []).append(onp.asarray(f(np.array(x))))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(got) == 48 and all(onp.array_equal(y, want[i]) for (_, i), ys in got.items() for y in ys)
