@@ -449,7 +449,7 @@ static PyObject *view_on_place(int which, PyObject *h, PyObject *name, PyObject 
         out = computed(kept, run, given, 2, NULL);
     } else
         out = computed(kept, run, given, 1, name);
-    params = out != NULL ? PyDict_New() : NULL;
+    params = out == NULL ? NULL : name == NULL ? Py_NewRef(no_params) : PyDict_New();
     if (params == NULL || (name != NULL && PyDict_SetItem(params, PyTuple_GET_ITEM(name, 0), value) < 0)) {
         Py_XDECREF(params), Py_XDECREF(out), Py_DECREF(x);
         return NULL;

@@ -174,10 +174,11 @@ def test_small_calls_run_none_of_our_python():
     def calls():
         x + x, x * x, x > x, np.exp(x), np.maximum(x, x), x @ x.T, x[0], x[1:, 0], x.T, x.reshape(6, 2), x.shape
 
-    calls()
+    calls()  # finds the kernels
+    calls()  # and what they run for these dtypes
     sys.setprofile(lambda frame, event, arg: seen.add(frame.f_code.co_name) if event == "call" else None)
     try:
         calls()
     finally:
         sys.setprofile(None)
-    assert seen <= {"calls", "transpose", "_reversed", "matmul"}  # the kernels that are Python themselves
+    assert seen <= {"calls", "transpose", "matmul"}  # the kernels that are Python themselves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,11 +19,11 @@ def _chosen(c: Any, a: Any, b: Any) -> tuple:
     return (a.dtype if type(a) is type(b) is Tensor and a.dtype is b.dtype else promote(a, b),)
 
 
-def _where(c: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return torch.where(c if c.dtype is torch.bool else c != 0, a, b)
+def _alike(c: Tensor, a: Tensor, b: Tensor) -> Callable:
+    return torch.where if c.dtype is torch.bool else where
 
 
-@kernel("where", dtypes_of=_chosen, alike=_where)
+@kernel("where", dtypes_of=_chosen, alike=_alike)
 def where(c: Any, a: Any, b: Any) -> Tensor:
     tensors = type(c) is type(a) is type(b) is Tensor and c.dtype is torch.bool
     if tensors and a.dtype is b.dtype and a.dtype not in UNSIGNED:

@@ -38,12 +38,14 @@ KERNELS["reshape"].shows, KERNELS["reshape"].basic = Tensor._is_view, Tensor.res
 
 
 def _reversed(x: Tensor) -> Tensor:
-    return x.t() if x.ndim == 2 else x.permute(tuple(range(x.ndim))[::-1])
+    return x.permute(tuple(range(x.ndim))[::-1])
 
 
 @kernel("transpose", bits=True)
 def transpose(x: Tensor, axes: Any = None) -> Tensor:
-    return _reversed(x) if axes is None else x.permute(tuple(axes))
+    if axes is not None:
+        return x.permute(tuple(axes))
+    return x.t() if x.ndim == 2 else _reversed(x)
 
 
 @kernel("swapaxes", bits=True)
@@ -113,13 +115,13 @@ def tile(x: Tensor, reps: Any) -> Tensor:
 def _joined(join: Any) -> Any:
     def run(*arrays: Any, axis: int | None = 0) -> Tensor:
         if _alike(arrays) and arrays[0].dtype not in UNSIGNED:
-            return join(arrays, axis)
+            return join(*arrays, axis=axis)
         arrays = [a if type(a) is Tensor else onp.asarray(a) for a in arrays]
         dtype, device = promote(*arrays), device_of(arrays)
         arrays = [cast(a, dtype, device) for a in arrays]
         if dtype in UNSIGNED:
-            return join([a.view(SIGNED[dtype]) for a in arrays], axis).view(dtype)
-        return join(arrays, axis)
+            return join(*[a.view(SIGNED[dtype]) for a in arrays], axis=axis).view(dtype)
+        return join(*arrays, axis=axis)
 
     return run
 
@@ -141,7 +143,7 @@ def _common(*arrays: Any) -> tuple:
     return (promote(*[a if type(a) is Tensor else onp.asarray(a) for a in arrays]),)  # numbers count as arrays here
 
 
-def _concatenate(arrays: Sequence[Tensor], axis: int | None) -> Tensor:
+def _concatenate(*arrays: Tensor, axis: int | None = 0) -> Tensor:
     if axis is None:
         return torch.cat([a.reshape(-1) for a in arrays])
     ndim = arrays[0].ndim
@@ -151,12 +153,12 @@ def _concatenate(arrays: Sequence[Tensor], axis: int | None) -> Tensor:
     return torch.cat(arrays, axis if type(axis) is int and 0 <= axis < ndim else one_dim(axis, ndim))
 
 
-def _stack(arrays: Sequence[Tensor], axis: int) -> Tensor:
+def _stack(*arrays: Tensor, axis: int = 0) -> Tensor:
     return torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))
 
 
 for _name, _join in (("concatenate", _concatenate), ("stack", _stack)):
-    kernel(_name, dtypes_of=_common, alike=lambda *arrays, axis=0, join=_join: join(arrays, axis))(_joined(_join))
+    kernel(_name, dtypes_of=_common, alike=lambda *arrays, join=_join: join)(_joined(_join))
 
 
 # ------------------------------------------------------------------ diagonals and triangles
