@@ -1,9 +1,10 @@
 """What our layer adds to a small torch call: the same call on a place's arrays and on torch tensors, alternating.
 
-    python benchmarks/torch_overhead.py [--device cpu] [--repeat 15]
+    python benchmarks/torch_overhead.py [--device cpu] [--repeat 15] [--large] [--threads 1]
 
 Printed are the medians in microseconds of processor time, their difference, and the quartiles of the difference over
-the paired runs.
+the paired runs. With --large the arguments are (convolution, batch norm, products), and printed are the least
+milliseconds of each and their ratio: processor time with one thread on the CPU, else wall time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 
 import minnp
 import minnp.numpy as np
+from minnp import npx
 
 CASES: dict[str, tuple[Callable, Callable]] = {
     "x + y": (lambda d: d.x + d.y, lambda t: t.x + t.y),
@@ -40,6 +42,34 @@ CASES: dict[str, tuple[Callable, Callable]] = {
 }
 
 
+F = torch.nn.functional
+# name: (shapes of the arguments, ours, torch's)
+LARGE: dict[str, tuple[list[tuple], Callable, Callable]] = {
+    "m @ m, 1024": ([(1024, 1024)] * 2, lambda a, b: a @ b, lambda a, b: a @ b),
+    "m @ m, 512 in 16": ([(16, 512, 512)] * 2, lambda a, b: a @ b, lambda a, b: a @ b),
+    "conv2d 3x3, 32 of 64 channels": (
+        [(32, 64, 32, 32), (64, 64, 3, 3)],
+        lambda x, w: npx.convolution(x, w, pad=1),
+        lambda x, w: F.conv2d(x, w, padding=1),
+    ),
+    "conv2d 1x1, 16 of 256 channels": (
+        [(16, 256, 28, 28), (256, 256, 1, 1)],
+        npx.convolution,
+        F.conv2d,
+    ),
+    "batch norm, training": (
+        [(64, 64, 32, 32), (64,), (64,), (64,), (64,)],
+        lambda x, g, b, m, v: npx.batch_norm(x, g, b, m, v, 1e-5, fix_gamma=False, training=True),
+        lambda x, g, b, m, v: F.batch_norm(x, m, v, g, b, True, 0.1, 1e-5),
+    ),
+    "batch norm, inference": (
+        [(64, 64, 32, 32), (64,), (64,), (64,), (64,)],
+        lambda x, g, b, m, v: npx.batch_norm(x, g, b, m, v * v + 1, 1e-5, fix_gamma=False),
+        lambda x, g, b, m, v: F.batch_norm(x, m, v * v + 1, g, b, False, 0.0, 1e-5),
+    ),
+}
+
+
 class Data:
     """The arguments of the cases: 10 float32, a 4 x 4 matrix, a mask."""
 
@@ -57,13 +87,50 @@ def microseconds(f: Callable[[], Any], loops: int = 1000) -> float:
     return (time.thread_time() - start) / loops * 1e6
 
 
+def large(context: minnp.Context, options: argparse.Namespace) -> None:
+    """Print each of the large cases: the least milliseconds of either, and the median of the paired ratios."""
+    on_cpu = options.device == "cpu"
+    clock = time.process_time if on_cpu and options.threads == 1 else time.perf_counter
+    wait = (lambda: None) if on_cpu else torch.cuda.synchronize
+    print(f"torch {torch.__version__}, device {options.device}, {options.threads} thread(s); milliseconds a call")
+    print(f"{'':34}{'minnp':>8}{'torch':>8}{'ratio':>8}")
+    for name, (shapes, our_call, their_call) in LARGE.items():
+        rng = numpy.random.default_rng(0)
+        arrays = [rng.standard_normal(shape).astype("f4") for shape in shapes]
+        with context:
+            ours = [np.array(a) for a in arrays]
+        theirs = [torch.from_numpy(a.copy()).to(options.device) for a in arrays]
+        for t, h in zip([their_call(*theirs).cpu().numpy()], [numpy.asarray(our_call(*ours))], strict=True):
+            numpy.testing.assert_allclose(h, t, rtol=1e-3, atol=1e-3)
+
+        def seconds(call: Callable, args: list) -> float:
+            wait()
+            start = clock()
+            call(*args)
+            wait()
+            return clock() - start
+
+        pairs = []
+        for i in range(options.repeat * 2):
+            first, second = seconds(our_call, ours), seconds(their_call, theirs)
+            if i % 2:  # each goes first as often as the other
+                second, first = seconds(their_call, theirs), seconds(our_call, ours)
+            pairs.append((first, second))
+        mine, its = (min(p[i] for p in pairs) * 1e3 for i in (0, 1))
+        print(f"{name:34}{mine:8.2f}{its:8.2f}{statistics.median(a / b for a, b in pairs):8.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(options.threads)
     context = minnp.Context("cpu" if options.device == "cpu" else "gpu", 0, "torch")
+    if options.large:
+        return large(context, options)
     with context:
         ours = Data(np.array)
     theirs = Data(lambda a: torch.from_numpy(a).to(options.device))

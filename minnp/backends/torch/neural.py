@@ -245,11 +245,14 @@ def _per_channel(x: Tensor, gamma: Tensor, axes: Sizes) -> bool:
 def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     """y, mean, variance (biased) and 1 / sqrt(variance + eps)."""
     x, gamma, beta = together(x, gamma, beta)
+    if _per_channel(x, gamma, axes) and x.numel() > x.shape[1] and x.dtype in (torch.float32, torch.float64):
+        # with momentum 1 the running averages are this batch's, of which the variance is the unbiased one
+        variance, count = torch.zeros_like(gamma).reshape(-1), x.numel() // x.shape[1]
+        flat = gamma.reshape(-1), beta.reshape(-1), torch.zeros_like(variance), variance
+        y, mean, inverse = aten.native_batch_norm(x, *flat, True, 1.0, eps)
+        return y, *[v.reshape(gamma.shape) for v in (mean, variance.mul_((count - 1) / count), inverse)]
     variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
     inverse = torch.rsqrt(variance + eps)
-    if _per_channel(x, gamma, axes):
-        flat = [v.reshape(-1) for v in (mean, variance, gamma, beta)]
-        return functional.batch_norm(x, *flat, False, 0.0, eps), mean, variance, inverse
     return torch.addcmul(beta, (x - mean) * inverse, gamma), mean, variance, inverse
 
 

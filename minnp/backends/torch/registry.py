@@ -214,8 +214,8 @@ def kernel(
     """Enter the decorated function, f(*values, **params), as the kernel of these rows.
 
     It is verified per dtype of its first argument (or of `dtypes_of(*values)`, a tuple of torch dtypes). `bits`: it
-    moves elements without looking at them, so it runs unsigned integers as signed ones of the same width. `alike`: alike(
-    *values) is what runs instead of f where all values are tensors of one dtype torch computes in (a mask apart).
+    moves elements without looking at them, so it runs unsigned integers as signed ones of the same width.
+    alike(*values) is what runs instead of f where all values are tensors of one dtype torch computes in (a mask apart).
     """
 
     def enter(function: Callable) -> Callable:
