@@ -397,7 +397,7 @@ def test_a_helper_that_started_before_the_caller_is_waited_for(monkeypatch):
     for _ in range(5):
         done.clear()
         started = threading.Event()
-        threads.team.rest = 0
+        threads.team.patience = threads.Patience()
         threads.run(work, 2, "test")
         assert sorted(done) == [0, 1]
 
@@ -497,7 +497,7 @@ def test_the_caller_waits_for_a_helper_that_was_quicker_than_itself(monkeypatch)
             time.sleep(0.05)
 
     monkeypatch.setattr(threads.team, "queue", Handover(threads.team.queue))
-    threads.team.rest = 0
+    threads.team.patience = threads.Patience()
     done = []
     threads.run(lambda i: (time.sleep(0.2 if i == 0 else 0), done.append(i)), 2, "sleep")
     assert sorted(done) == [0, 1]

@@ -1,7 +1,9 @@
-"""Matrix products of large arrays: the best BLAS of this process, on one thread for each piece that our threads share.
+"""Matrix products of large arrays: the best BLAS of this process, on its own threads or on ours.
 
-A BLAS that runs threads of its own waits for all of them: on a machine with other work a product of a millisecond then
-takes a hundred. Our threads (threads.py) take pieces as they come, and nobody waits for one that has not started.
+The threads of a BLAS spin between two products, so they are there at once; but it waits for all of them: on a machine
+with other work a product of a millisecond then takes a hundred. Our threads (threads.py) take pieces as they come, and
+nobody waits for one that has not started. So a BLAS has its own threads until they come late; then ours multiply for a
+while, with BLAS on one thread for each piece.
 
 The BLAS is the OpenBLAS that NumPy brings, or MKL once PyTorch is loaded and brings it: MKL takes two thirds of
 OpenBLAS's time for the matrices of small networks. Only traced and compiled code multiplies here; `a @ b` of plain
@@ -10,6 +12,7 @@ arrays is NumPy's, to the last bit.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import glob
 import os
@@ -18,16 +21,20 @@ import sys
 from _thread import allocate_lock
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numpy as onp
 
 from . import memory, threads
 
-LEAST = 1 << 19  # multiplications from which a product is cut
-MANY = 1 << 27  # and from which into two pieces for each thread
+LEAST = 1 << 19  # multiplications from which a product is not simply NumPy's
+SHARED = 1 << 22  # from which threads share it
+MANY = 1 << 27  # and from which in two pieces for each of ours
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
+USUAL = {"warn", "ignore"}  # the modes of an errstate in which it matters little where an error was met
+forked = False  # the threads of a BLAS do not survive a fork
 
 
 class Blas:
@@ -35,14 +42,17 @@ class Blas:
 
     sgemm, dgemm   the routines
     integer        the ctypes type of its integers
-    alone          () -> a context in which a call from this thread, or from one of ours, uses one thread
+    on             (number of threads) -> a context for calls from this thread
     """
 
-    def __init__(self, library: Any, name: str, integer: Any, alone: Callable) -> None:
+    def __init__(self, library: Any, name: str, integer: Any, on: Callable) -> None:
         self.routines = {char: getattr(library, name % char) for char in ("s", "d")}
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
-        self.integer, self.alone = integer, alone
+        self.integer, self.on = integer, on
+        self.paces: dict[tuple, float] = {}  # (m, n, k) -> seconds on one thread
+        self.lock = allocate_lock()  # its threads serve one product at a time
+        self.patience = threads.Patience()
 
     def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
         """c = scale * (a @ b) + keep * c; whether there were floating point errors.
@@ -58,6 +68,37 @@ class Blas:
         # Fortran's matrices are ours transposed: c^T = b^T a^T
         f(flag_b, flag_a, n, m, k, ref(number(scale)), at_b, lead_b, at_a, lead_a, ref(number(keep)), at_c, lead_c)
         return bool(fetestexcept(SERIOUS))
+
+    def alone(self, sizes: tuple[int, int, int], part: float, *product: Any) -> bool:
+        """gemm on one thread: this part of a product [m, k] @ [k, n] of those sizes."""
+        with self.on(1):
+            start = perf_counter()
+            error = self.gemm(*product)
+            took = (perf_counter() - start) / part
+        self.paces[sizes] = min(took, self.paces.get(sizes, took))
+        return error
+
+    def together(self, sizes: tuple[int, int, int], *product: Any) -> bool | None:
+        """gemm on its own threads; None, and nothing is done, while they are not to be relied on.
+
+        Floating point errors are those that this thread met: of the others only an errstate that is not the usual one
+        would know, and for it nothing is done either."""
+        if threads.team.size == 1 or forked:
+            return None
+        if sizes not in self.paces or self.patience.resting():
+            return None
+        if not USUAL.issuperset(onp.geterr().values()) or not self.lock.acquire(False):
+            return None
+        try:
+            with self.on(threads.team.size):
+                start = perf_counter()
+                error = self.gemm(*product)
+            took = perf_counter() - start
+        finally:
+            self.lock.release()
+        late = took > 0.9 * self.paces[sizes] + 5e-5
+        self.patience.note(took - 0.5 * self.paces[sizes] if late else 0.0)
+        return error
 
 
 if SERIOUS:
@@ -89,7 +130,7 @@ class _Single:
 def single_thread() -> _Single | None:
     """The switch of the OpenBLAS that NumPy brings; None if it is another library."""
     blas = openblas()
-    return None if blas is None else blas.alone()
+    return None if blas is None else blas.on(1)
 
 
 @cache
@@ -102,8 +143,9 @@ def openblas() -> Blas | None:
             get, set_ = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
             name = f"{prefix}%sgemm_{suffix}"
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
-                switch = _Single(getattr(library, get), getattr(library, set_))
-                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=switch: one)
+                single = _Single(getattr(library, get), getattr(library, set_))
+                on = lambda n, single=single: single if n == 1 else contextlib.nullcontext()
+                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, on)
     return None
 
 
@@ -122,17 +164,17 @@ def _mkl_of(torch: str) -> Blas | None:
         return None
     if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
         return None
-    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(library.MKL_Set_Num_Threads_Local))
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda n: _Local(library.MKL_Set_Num_Threads_Local, n))
 
 
 class _Local:
-    """`with`: MKL on one thread, when this thread calls it."""
+    """`with`: MKL on n threads, when this thread calls it."""
 
-    def __init__(self, set_: Callable) -> None:
-        self.set = set_
+    def __init__(self, set_: Callable, n: int) -> None:
+        self.set, self.n = set_, n
 
     def __enter__(self) -> None:
-        self.before = self.set(1)
+        self.before = self.set(self.n)
 
     def __exit__(self, *exc: Any) -> None:
         self.set(self.before)
@@ -152,14 +194,24 @@ def matmul(a: Any, b: Any) -> Any:
         return onp.matmul(a, b)
     if b.ndim != 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
         return onp.matmul(a, b)
-    (k, n), m = b.shape, a.size // a.shape[-1]
-    alike = a.ndim == 2 and a.__array_interface__["data"] == b.__array_interface__["data"]  # NumPy computes half of it
-    if a.shape[-1] != k or m * n * k < LEAST or min(m, n, k) < 8 or alike or best() is None:
+    (k, n), m, blas = b.shape, a.size // a.shape[-1], best()
+    if a.shape[-1] != k or m * n * k < LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
         return onp.matmul(a, b)
     out = memory.empty((*a.shape[:-1], n), a.dtype)
-    if shared(out.reshape(m, n), a.reshape(m, k), b, 1.0, 0.0):
+    flat = a.ndim == 2
+    if shared(blas, out if flat else out.reshape(m, n), a if flat else a.reshape(m, k), b, 1.0, 0.0):
         return onp.matmul(a, b)
     return out
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether a is b or b.T, of whose product NumPy computes half."""
+    bases = a if a.base is None else a.base, b if b.base is None else b.base
+    return bases[0] is bases[1] and address(a) == address(b)
+
+
+def address(a: Any) -> int:
+    return a.__array_interface__["data"][0]
 
 
 def can_update() -> bool:
@@ -175,16 +227,24 @@ def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any
         out = memory.empty(c.shape, c.dtype)
     if out is not c:
         onp.copyto(out, c)
-    shared(out, a, b, sign * float(scale), 1.0)
+    blas = best()
+    assert blas is not None
+    shared(blas, out, a, b, sign * float(scale), 1.0)
     return out
 
 
-def shared(c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
+def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
     """c [m, n], in C order, becomes scale * (a @ b) + keep * c; whether there were floating point errors."""
-    blas, (m, n), k = best(), c.shape, a.shape[1]
-    assert blas is not None
+    (m, n), k, char = c.shape, a.shape[1], c.dtype.char
     (a, flag_a, lead_a), (b, flag_b, lead_b) = operand(a), operand(b)
-    at_a, at_b, at_c = (x.__array_interface__["data"][0] for x in (a, b, c))
+    at_a, at_b, at_c = address(a), address(b), address(c)
+    product = (at_a, flag_a, lead_a), (at_b, flag_b, lead_b), (at_c, (m, n, k, char), n), scale, keep
+    sizes = m, n, k
+    if m * n * k < SHARED:
+        return blas.alone(sizes, 1.0, *product)
+    error = blas.together(sizes, *product)
+    if error is not None:
+        return error
     cuts, rows, errors = ranges(m, n, m * n * k), m >= n, []
     row, column, size = a.strides[0], b.strides[1], c.itemsize
 
@@ -192,15 +252,14 @@ def shared(c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
         first, count = cuts[i].start, cuts[i].stop - cuts[i].start
         x = at_a + first * row * rows, flag_a, lead_a
         y = at_b + first * column * (not rows), flag_b, lead_b
-        z = at_c + first * size * (n if rows else 1), ((count, n) if rows else (m, count)) + (k, c.dtype.char), n
-        with blas.alone():
-            if blas.gemm(x, y, z, scale, keep):
-                errors.append(i)
+        z = at_c + first * size * (n if rows else 1), ((count, n) if rows else (m, count)) + (k, char), n
+        if blas.alone(sizes, count / max(m, n), x, y, z, scale, keep):
+            errors.append(i)
 
     if len(cuts) == 1:
         work(0)
     else:
-        with blas.alone():
+        with blas.on(1):
             threads.collect(work, len(cuts))
     return bool(errors)
 
@@ -223,5 +282,13 @@ def operand(a: Any) -> tuple[Any, bytes, int]:
     return a, b"N", a.shape[1]
 
 
+def renew() -> None:
+    """In the child of a fork."""
+    global forked
+    forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=renew)
 # their results are no memory of their arguments
 matmul.makes_new = update.makes_new = True  # type: ignore[attr-defined]

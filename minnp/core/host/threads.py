@@ -43,6 +43,25 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
+class Patience:
+    """Helpers that come late, because others need the cores, are not asked for a while.
+
+    The while is a multiple of what was lost, which doubles each time that they are late again: a machine that stays busy
+    costs little, and one that was busy for a moment is soon used again."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        self.factor = 0
+
+    def resting(self) -> bool:
+        return perf_counter() < self.until
+
+    def note(self, lost: float) -> None:
+        """Seconds an operation took longer because it was shared; 0: the helpers came in time."""
+        self.factor = min(2 * self.factor or 4, 256) if lost else self.factor // 2
+        self.until = perf_counter() + self.factor * lost if lost else 0.0
+
+
 class Team:
     """The worker threads of this process; a new team after fork, for threads do not survive it."""
 
@@ -51,7 +70,7 @@ class Team:
         self.started = 0
         self.queue: SimpleQueue[Job] = SimpleQueue()
         self.busy = allocate_lock()  # one operation at a time: a second caller works alone
-        self.rest = self.patience = 0  # operations to do alone before the helpers are asked again
+        self.patience = Patience()
 
     def start(self) -> None:
         while self.started < self.size - 1:
@@ -141,8 +160,7 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
     if helpers <= 0 or not mine.busy.acquire(False):
         return finish(Job(work, n, 0))
     try:
-        if mine.rest:
-            mine.rest -= 1
+        if mine.patience.resting():
             return finish(Job(work, n, 0))
         mine.start()
         job = Job(work, n, helpers)
@@ -151,8 +169,7 @@ def collect(work: Callable[[int], Any], n: int) -> set[str]:
         flags = finish(job)
         # Waiting (for a helper, or for the interpreter) more than working means that others need the cores.
         late = job.waited > PATIENCE and job.waited > 0.5 * job.worked
-        mine.patience = min(2 * mine.patience + 15, 255) if late else mine.patience // 2
-        mine.rest = mine.patience if late else 0
+        mine.patience.note(job.waited if late else 0.0)
         return flags
     finally:
         mine.busy.release()
