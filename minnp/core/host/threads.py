@@ -46,7 +46,7 @@ def default_threads() -> int:
 class Patience:
     """Helpers that come late, because others need the cores, are not asked for a while.
 
-    The while is a multiple of what was lost, which doubles each time that they are late again: a machine that stays busy
+    The while is a multiple of what was lost, which doubles each time they are late again: a machine that stays busy
     costs little, and one that was busy for a moment is soon used again."""
 
     def __init__(self) -> None:
