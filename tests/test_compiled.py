@@ -1,6 +1,7 @@
 """The short ways in C give what the Python ones give: values, types, views, identities, exceptions, counts."""
 
 import contextlib
+import copy
 import inspect
 import operator
 import os
@@ -8,6 +9,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import weakref
 from importlib.util import find_spec
 
 import numpy as onp
@@ -43,7 +45,8 @@ cases = [f"{a} {op} {b}" for op in "+ - * / // % ** @ & | ^ << >> < <= == != > >
 cases += [f"{op}{a}" for op in "-+~" for a in "xymcfzei"] + [f"abs({a})" for a in "xymcfzeio"]
 indices = ["0", "-1", "7", "1:4", "::-1", "None", "...", "()", "i", "(i, i)", "(0, i)", "(slice(None), 0)",
           "x > 2", "m > 3", "True",
-           "[0, 1]", "(1, None)", "y[0]", "z", "'a'", "1.5", "(0, 1)", "(..., 1)", "onp.int64(1)", "onp.arange(2)"]
+           "[0, 1]", "[[0, 1], [1, 0]]", "[x[0], 1]", "[i, i]", "[True] * 6", "[]",
+           "(1, None)", "y[0]", "z", "'a'", "1.5", "(0, 1)", "(..., 1)", "onp.int64(1)", "onp.arange(2)"]
 cases += [f"{a}[{i}]" for a in "xmcoze" for i in indices]
 cases += [f"np.{f}({a})" for f in ["exp", "sqrt", "sum", "max", "argsort", "sort", "ravel", "asarray", "array",
           "copy", "squeeze",
@@ -250,6 +253,43 @@ def test_a_refused_buffer_raises_what_numpy_raises():
         with pytest.raises(ValueError) as ours:
             show(np)
         assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.skipif(
+    compiled._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
+)
+def test_the_memory_of_a_traced_array_is_refused_in_words():
+    with pytest.raises(minnp.errors.TracedValueError, match="stop_gradient"):
+        minnp.grad(lambda x: float(memoryview(x)[0]))(np.ones(3))
+
+
+def test_handles_that_went_come_again_as_new():
+    told: list = []
+    for _ in range(200):  # more than are kept, each alive together
+        many = [np.ones(2) for _ in range(100)]
+        views = [m[1:] for m in many]
+        watching = [weakref.ref(m, told.append) for m in many]
+        del many
+        assert all(w() is not None for w in watching)  # the views hold their roots
+        del views
+    assert len(told) == 200 * 100
+    chain = None
+    for _ in range(50_000):
+        chain = np.array([chain, 1], dtype=object)
+    del chain
+
+    def deep(x):
+        for _ in range(20_000):
+            x = x + 1.0
+        return x.sum()
+
+    assert minnp.grad(deep)(np.ones(2)).tolist() == [1, 1]
+
+
+def test_functions_of_ours_are_pickled_by_name():
+    for f in (np.asarray, np.sort, np.clip, np.linalg.pinv, np.exp):
+        assert pickle.loads(pickle.dumps(f))(np.eye(2), *([0, 1] if f is np.clip else [])).shape == (2, 2)
+    assert copy.copy(np.sort) is np.sort
 
 
 def test_names_that_numpy_deprecates_warn():

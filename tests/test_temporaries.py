@@ -53,6 +53,9 @@ def test_a_temporary_is_known_wherever_the_c_library_can_tell(taken: list) -> No
     d = b - (a * a)
     e = 3.0 - (a * a)
     assert taken == [True] * 3 * known
+    taken.clear()
+    f = sum(x for x in (a, b, a, b))  # the sum of the first two is taken twice; the first is a number and an array
+    assert taken == [True] * 3 * known and (f.asnumpy() == a.asnumpy() + b.asnumpy() + a.asnumpy() + b.asnumpy()).all()
     for ours, theirs in ((c, a.asnumpy() * 2 + b.asnumpy()), (d, b.asnumpy() - a.asnumpy() ** 2)):
         onp.testing.assert_array_equal(ours.asnumpy(), theirs)
     onp.testing.assert_array_equal(e.asnumpy(), 3 - a.asnumpy() ** 2)

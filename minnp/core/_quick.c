@@ -94,18 +94,25 @@ static inline Py_ssize_t bytes(PyObject *a) {
     }
 }
 
-static inline int among(PyObject *set, PyObject *x) {
+/* Whether x is of one of the types in a set; `last` is the one found last. */
+static inline int among(PyObject *set, PyObject *x, PyTypeObject **last) {
+    if (Py_IS_TYPE(x, *last))
+        return 1;
     int found = PySet_Contains(set, (PyObject *)Py_TYPE(x));
     if (found < 0)
         PyErr_Clear();
+    else if (found)
+        *last = Py_TYPE(x);
     return found > 0;
 }
 
-static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || among(numbers, x); }
+static PyTypeObject *last_number, *last_plain;
+
+static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || among(numbers, x, &last_number); }
 
 static inline int is_plain(PyObject *x) {
     return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) || x == Py_None || PyUnicode_CheckExact(x) ||
-           among(plain, x);
+           among(plain, x, &last_plain);
 }
 
 /* What NumPy is given for an operand (borrowed): the array of a small handle, an array or a number itself; else NULL. */
@@ -131,6 +138,50 @@ static inline void count_at(PyObject *entry, Py_ssize_t at) {
 }
 
 static inline void count(PyObject *entry) { count_at(entry, calls_at); }
+
+/* Handles come and go with every operation, so some of those that went are kept for those that come. */
+#define KEPT 64
+static PyObject *gone[KEPT];
+static int n_gone;
+static allocfunc python_alloc;
+
+static inline void let_go(PyObject *h) {
+    PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at);
+    SLOT(h, host_at) = SLOT(h, root_at) = NULL;
+    if (n_gone < KEPT)
+        gone[n_gone++] = h;
+    else
+        PyObject_GC_Del(h);
+    Py_DECREF(Handle);
+    Py_XDECREF(array);
+    Py_XDECREF(root);
+}
+
+static void handle_dealloc(PyObject *h) {
+    PyObject_GC_UnTrack(h);
+    if (*PyObject_GET_WEAKREFS_LISTPTR(h) != NULL)
+        PyObject_ClearWeakRefs(h);
+    PyObject *array = SLOT(h, host_at);
+    if (SLOT(h, value_at) == NULL && SLOT(h, path_at) == NULL && SLOT(h, seen_at) == NULL &&
+        (array == NULL || !Py_IS_TYPE(array, Host) || strchr("OV", ((Dtype *)((Array *)array)->descr)->kind) == NULL)) {
+        let_go(h);
+        return;
+    }
+    Py_TRASHCAN_BEGIN(h, handle_dealloc) /* what a tracer, or an array of objects, leads to can be long */
+    Py_CLEAR(SLOT(h, value_at));
+    Py_CLEAR(SLOT(h, path_at));
+    Py_CLEAR(SLOT(h, seen_at));
+    let_go(h);
+    Py_TRASHCAN_END
+}
+
+static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
+    if (n_gone == 0 || type != Handle)
+        return python_alloc(type, n);
+    PyObject *h = PyObject_Init(gone[--n_gone], Handle);
+    PyObject_GC_Track(h);
+    return h;
+}
 
 /* A new handle on an array (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
 static PyObject *handle_on(PyObject *array, PyObject *root) {
@@ -733,6 +784,18 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
 }
 
 /* ------------------------------------------------------------------ indexing */
+/* Whether a list holds numbers, or lists of numbers, and no array. */
+static int of_numbers(PyObject *x, int depth) {
+    if (!PyList_CheckExact(x) || depth > 8)
+        return 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(x); i++) {
+        PyObject *e = PyList_GET_ITEM(x, i);
+        if (!(PyLong_CheckExact(e) || PyBool_Check(e) || is_number(e) || of_numbers(e, depth + 1)))
+            return 0;
+    }
+    return 1;
+}
+
 /* An index as NumPy takes it, or NULL where Python must look at it. */
 static PyObject *index_on_host(PyObject *index) {
     if (PyLong_CheckExact(index) || PySlice_Check(index)) {
@@ -764,7 +827,7 @@ static PyObject *index_on_host(PyObject *index) {
         }
         return t;
     }
-    PyObject *i = Py_IS_TYPE(index, Handle) ? host_of(index) : is_plain(index) ? index : NULL;
+    PyObject *i = Py_IS_TYPE(index, Handle) ? host_of(index) : is_plain(index) || of_numbers(index, 0) ? index : NULL;
     if (i == NULL || (Py_IS_TYPE(i, Host) && elements(i) >= large))
         return NULL;
     Py_INCREF(i);
@@ -848,12 +911,16 @@ NUMBER(as_int, PyNumber_Long, python_int)
 NUMBER(as_float, PyNumber_Float, python_float)
 NUMBER(as_index, PyNumber_Index, python_index)
 
-/* memoryview(x): before Python 3.12 the Python slot cannot say why NumPy refuses (buffer.py). */
-static getbufferproc python_buffer;
+/* memoryview(x): before Python 3.12 the Python slot cannot say why NumPy or we refuse (buffer.py). */
+static PyObject *memory_of;
 
 static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
-    PyObject *a = host_of(self);
-    return a != NULL && !busy() ? PyObject_GetBuffer(a, view, flags) : python_buffer(self, view, flags);
+    PyObject *a = PyObject_CallOneArg(memory_of, self);
+    if (a == NULL)
+        return -1;
+    int status = PyObject_GetBuffer(a, view, flags);
+    Py_DECREF(a);
+    return status;
 }
 
 /* ------------------------------------------------------------------ functions and methods */
@@ -861,7 +928,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *python, *kernel, *entry; /* the function this is the short way of, NumPy's callable, our entry */
     vectorcallfunc call;
-    int kind;         /* what the first argument is: see below */
+    int kind;         /* what the first argument is, and what is returned: see below */
+    Py_ssize_t least; /* positional arguments from which this is NumPy's call; keywords are Python's if it is not 0 */
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
     PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
     Py_ssize_t limit; /* of an array from which Python may do better: bytes for a ufunc, else elements */
@@ -869,8 +937,8 @@ typedef struct {
     int form;         /* how that row takes NumPy's arguments: below, or the number of arrays it takes */
 } Short;
 
-/* The array whose method it is; another object; the home of a public function, of one that returns arrays as they are. */
-enum { METHOD, FOREIGN, FUNCTION, RETURNED };
+/* The first argument is an object of another class; it is the home of a public function. An array is returned as it is. */
+enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views. */
 enum { REDUCES = 100, LISTS, RESHAPES, TRANSPOSES };
@@ -904,7 +972,7 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         PyObject *shape = NULL, *view;
         if (n == 2 && (PyLong_CheckExact(given[1]) || PyTuple_CheckExact(given[1])))
             shape = Py_NewRef(given[1]);
-        else if (n > 2 && s->kind == METHOD && (shape = PyTuple_New(n - 1)) != NULL)
+        else if (n > 2 && s->kind == 0 && s->least == 0 && (shape = PyTuple_New(n - 1)) != NULL)
             for (Py_ssize_t i = 1; i < n; i++)
                 PyTuple_SET_ITEM(shape, i - 1, Py_NewRef(given[i]));
         for (Py_ssize_t i = 0; shape != NULL && PyTuple_CheckExact(shape) && i < PyTuple_GET_SIZE(shape); i++)
@@ -997,7 +1065,7 @@ static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
         PyObject *base = ((Array *)out)->base;
         if (Py_REFCNT(out) == 1 && (base == NULL || (Py_IS_TYPE(base, Host) && !lists)))
             return handle_on(out, Py_None); /* new, or a view of something new */
-    } else if (out == Py_None || is_number(out) || PyUnicode_CheckExact(out))
+    } else if (is_plain(out))
         return out;
     else if (PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) > 0 && Py_REFCNT(out) == 1) {
         PyObject *t = PyTuple_New(PyTuple_GET_SIZE(out));
@@ -1045,19 +1113,19 @@ static int keywords_allowed(PyObject *const *values, PyObject *kwnames) {
 
 static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Short *s = (Short *)self;
-    int skip = s->kind >= FUNCTION;
+    int skip = (s->kind & HOME) != 0;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) - skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
     PyObject *const *given = args + skip;
     PyObject *values[MOST];
-    if (s->kind == RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && host_of(given[0]) != NULL && !busy()) {
+    if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && host_of(given[0]) != NULL && !busy()) {
         count(s->entry);
         Py_INCREF(given[0]);
         return given[0];
     }
-    if (n >= 0 && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
-        (k == 0 || keywords_allowed(given + n, kwnames))) {
+    if (n >= s->least && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
+        (k == 0 || (s->least == 0 && keywords_allowed(given + n, kwnames)))) {
         Py_ssize_t i = 0;
-        if (s->kind == FOREIGN && n > 0) {
+        if (s->kind & FOREIGN && n > 0) {
             values[i++] = given[0];
             Py_INCREF(given[0]);
         }
@@ -1073,7 +1141,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         while (i-- > 0)
             Py_DECREF(values[i]);
         if (done)
-            return out == NULL || (PyList_CheckExact(out) && s->kind == METHOD) ? out : finished(out, given, n + k); /* tolist */
+            return out == NULL || (PyList_CheckExact(out) && s->kind == 0) ? out : finished(out, given, n + k); /* tolist */
     }
     if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
         PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);
@@ -1166,12 +1234,12 @@ static PyObject *new_short(PyObject *python, vectorcallfunc call) {
     return (PyObject *)s;
 }
 
-/* short(python, kernel, entry, row, kind, nin, limit) */
+/* short(python, kernel, entry, row, kind, nin, limit, least) */
 static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *python, *kernel, *entry, *row;
     int kind, nin;
-    Py_ssize_t limit;
-    if (!PyArg_ParseTuple(args, "OOOOiin", &python, &kernel, &entry, &row, &kind, &nin, &limit))
+    Py_ssize_t limit, least;
+    if (!PyArg_ParseTuple(args, "OOOOiinn", &python, &kernel, &entry, &row, &kind, &nin, &limit, &least))
         return NULL;
     Short *s = (Short *)new_short(python, short_call);
     if (s == NULL)
@@ -1179,7 +1247,7 @@ static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_INCREF(kernel);
     Py_INCREF(entry);
     Py_INCREF(row);
-    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin, s->limit = limit;
+    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin, s->limit = limit, s->least = least;
     return (PyObject *)s;
 }
 
@@ -1279,12 +1347,12 @@ static Py_ssize_t slot_of(PyObject *type, const char *name) {
 }
 
 /* setup(handle, host, state, entry, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
-   written): what is shared. */
+   written, memory_of): what is shared. */
 static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *handle, *host, *entry, *lease;
-    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!nOO!OOO", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
+    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!nOO!OOOO", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
                           &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
-                          &large, &pool, &PyType_Type, &lease, &mark, &learn, &written))
+                          &large, &pool, &PyType_Type, &lease, &mark, &learn, &written, &memory_of))
         return NULL;
     host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root"), calls_at = slot_of(entry, "calls");
     busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
@@ -1400,9 +1468,11 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     python_int = number->nb_int, number->nb_int = as_int;
     python_float = number->nb_float, number->nb_float = as_float;
     python_index = number->nb_index, number->nb_index = as_index;
+    Handle->tp_dealloc = handle_dealloc;
+    python_alloc = Handle->tp_alloc, Handle->tp_alloc = handle_alloc;
     PyBufferProcs *buffer = Handle->tp_as_buffer;
     if (buffer != NULL && buffer->bf_getbuffer != NULL)
-        python_buffer = buffer->bf_getbuffer, buffer->bf_getbuffer = buffer_of;
+        buffer->bf_getbuffer = buffer_of;
     PyType_Modified(Handle);
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
     Py_RETURN_NONE;
@@ -1426,6 +1496,9 @@ PyMODINIT_FUNC PyInit__quick(void) {
 #else
     if (PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
         return NULL;
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0)
+        Py_CLEAR(made);
+    return made;
 #endif
 }

@@ -5,6 +5,7 @@ A small call then costs little more than NumPy's own. MINNP_COMPILED=0 keeps to 
 
 from __future__ import annotations
 
+import copyreg
 import operator
 import os
 import sys
@@ -36,30 +37,49 @@ def _wrapped(out: Any, args: tuple) -> Any:
     return array.wrap(out, sources)
 
 
-METHOD, FOREIGN, FUNCTION, RETURNED = range(4)  # what the first argument of a call is: see _quick.c
+FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see _quick.c
 REDUCES, LISTS, RESHAPES, TRANSPOSES = range(100, 104)  # how a row at a place takes NumPy's arguments
 _early: list | None = []  # short ways made before there were rows
 
 
+def _short(call: Callable, host: Callable, e: public.Entry, kind: int, nin: int = -1, least: int = 0) -> Callable:
+    if _quick is None:
+        return call
+    short = _quick.short(call, host, e, None if kind == FOREIGN else _row(e), kind, nin, bound(e.host), least)
+    return short if kind == FOREIGN else _placed(short, e)
+
+
+def _returned(e: public.Entry) -> int:
+    return RETURNED if e.host in public.OF_ARRAYS else 0
+
+
 def function(call: Callable, e: public.Entry | None) -> Callable:
     """A public function, which takes its home first, with the short way before it."""
-    if _quick is None or e is None:
+    if e is None:
         return call
-    host, nin = public.kernel(e.host), -1 if e.nin is None else e.nin
-    kind = RETURNED if e.host in public.OF_ARRAYS else FUNCTION
-    return _placed(_quick.short(call, host, e, _row(e), kind, nin, bound(e.host)), e)
+    return _short(call, public.kernel(e.host), e, HOME | _returned(e), -1 if e.nin is None else e.nin)
+
+
+def wider(call: Callable, e: public.Entry, least: int) -> Callable:
+    """A function that takes more keywords than NumPy's, with NumPy's short way before it from `least` arguments on."""
+    return _short(call, public.kernel(e.host), e, _returned(e), least=least)
+
+
+METHODS = (onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core)._methods
+FORWARDED = {f"ndarray.{name}": f"_{name}" for name in ("sum", "prod", "any", "all", "mean", "std", "var")}
+FORWARDED |= {"ndarray.max": "_amax", "ndarray.min": "_amin"}  # what these methods of NumPy's hand their arguments to
 
 
 def method(call: Callable, e: public.Entry) -> Callable:
     """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
-    if _quick is None or e.name == "ndarray.resize":
+    if e.name == "ndarray.resize":
         return call
-    return _placed(_quick.short(call, e.host, e, _row(e), METHOD, -1, bound(e.host)), e)
+    return _short(call, getattr(METHODS, FORWARDED.get(e.name, ""), e.host), e, 0)
 
 
 def drawn(call: Callable, e: public.Entry) -> Callable:
     """A method of a class of generators, with the short way before it unless it writes to its argument."""
-    return call if _quick is None or e.writes else _quick.short(call, e.host, e, None, FOREIGN, -1, bound(e.host))
+    return call if e.writes else _short(call, e.host, e, FOREIGN)
 
 
 def _row(e: public.Entry) -> Primitive | None:
@@ -126,7 +146,9 @@ def install() -> None:
 
 
 if _quick is not None:
+    copyreg.pickle(_quick.Short, operator.attrgetter("__qualname__"))  # by name, as any function
     _quick.setup(
         *(array.ndarray, onp.ndarray, state, public.Entry, NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
         *(public.ENTRIES, INDEX, memory.pool, memory.Lease, temporaries.mark, temporaries.learn, temporaries.written),
+        array._memory,
     )

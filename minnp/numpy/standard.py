@@ -14,7 +14,9 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray
+from ..core.compiled import wider
 from ..core.namespace import wrapped
+from ..core.public import entry
 from .facts import NUMPY_2
 
 ALIASES = {
@@ -51,13 +53,19 @@ def lacking(table: Names, present: bool = NUMPY_2) -> Callable:
     return register
 
 
-def also(table: Names, base: Callable, present: bool = NUMPY_2) -> Callable:
-    """Register a function that stands for NumPy's `base` of the same name and adds arguments to it."""
+def also(table: Names, base: Callable, present: bool = NUMPY_2, least: int = 1) -> Callable:
+    """Register a function that stands for NumPy's `base` of the same name and adds arguments to it.
+
+    least   positional arguments that NumPy's must have"""
 
     def register(function: Callable) -> Callable:
         function.__doc__, function.__wrapped__ = base.__doc__, base
         function.__signature__ = inspect.signature(function, follow_wrapped=False)
-        return lacking(table, present)(function)
+        function = lacking(table, present)(function)
+        if not present:
+            name = f"{table.module}.{function.__name__}".removeprefix("minnp.numpy.")
+            function = table[function.__name__] = wider(function, entry(name, base), least)
+        return function
 
     return register
 
@@ -92,7 +100,7 @@ def _has_default(function: Callable, name: str) -> bool:
     return inspect.signature(function).parameters[name].default is not inspect.Parameter.empty
 
 
-@also(STANDARD, onp.take_along_axis, present=_has_default(onp.take_along_axis, "axis"))
+@also(STANDARD, onp.take_along_axis, present=_has_default(onp.take_along_axis, "axis"), least=3)
 def take_along_axis(arr, indices, axis=-1):
     return ours("take_along_axis")(arr, indices, axis)
 
@@ -239,7 +247,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     return ours("asarray")(a, dtype, order, **options) if like is None else ours("asarray")(a, dtype, order, like=like)
 
 
-@also(STANDARD, onp.reshape)
+@also(STANDARD, onp.reshape, least=2)
 def reshape(a, /, shape=None, order="C", *, newshape=None, copy=None):
     shape = newshape if shape is None else shape
     result = ours("reshape")(a, shape, order)
@@ -248,7 +256,7 @@ def reshape(a, /, shape=None, order="C", *, newshape=None, copy=None):
     return result.copy() if copy else result
 
 
-@also(STANDARD, onp.clip)
+@also(STANDARD, onp.clip, least=3)
 def clip(a, a_min=onp._NoValue, a_max=onp._NoValue, out=None, *, min=onp._NoValue, max=onp._NoValue, **kwargs):
     if a_min is onp._NoValue and a_max is onp._NoValue:
         a_min = None if min is onp._NoValue else min

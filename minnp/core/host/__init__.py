@@ -49,7 +49,7 @@ BOUNDS = (
     (reductions.FUNCTIONS, reductions.LEAST // 16),
     ({onp.sort, onp.ndarray.sort}, selection.SORT),
     (selection.FUNCTIONS, selection.LEAST),
-    (elementwise.FUNCTIONS, memory.LEAST // 16),
+    (elementwise.FUNCTIONS, elementwise.PLAIN // 16),
 )
 
 
