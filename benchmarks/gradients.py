@@ -31,6 +31,7 @@ if THREADS == "1":
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as onp  # noqa: E402
+from turns import take_turns  # noqa: E402
 
 import minnp  # noqa: E402
 import minnp.numpy as np  # noqa: E402
@@ -252,7 +253,7 @@ def run(name: str, case: tuple, names: list[str], rounds: int) -> None:
         calls["by hand"] = lambda: rnn_by_hand(*wanted, *given)
     want = [onp.asarray(g) for g in calls["minnp"]()]
     clock = time.process_time if THREADS == "1" else time.perf_counter
-    number, times = {}, {n: [] for n in calls}
+    number: dict[str, int] = {}
     for n, call in calls.items():
         for a, b in zip(want, as_list(call()), strict=True):
             onp.testing.assert_allclose(onp.asarray(b), a, rtol=2e-3, atol=2e-3 * float(abs(a).max()), err_msg=n)
@@ -260,12 +261,7 @@ def run(name: str, case: tuple, names: list[str], rounds: int) -> None:
         start = time.perf_counter()
         call()
         number[n] = max(1, int(0.02 / (time.perf_counter() - start)))
-    for _ in range(rounds):
-        for n, call in calls.items():
-            start = clock()
-            for _ in range(number[n]):
-                call()
-            times[n].append((clock() - start) / number[n] * 1e3)
+    times = {n: [1e3 * t for t in taken] for n, taken in take_turns(calls, rounds, number, clock).items()}
     print(f"\n{TITLES[name]}   (target: {TARGETS.get(name, 'at most 1 x torch and autograd')})")
     for n, t in times.items():
         deciles = statistics.quantiles(t, n=10)

@@ -30,6 +30,7 @@ if THREADS == "1":  # before NumPy is imported
 
 import numpy  # noqa: E402
 from jit_steps import MAKERS, STEPS  # noqa: E402
+from turns import take_turns  # noqa: E402
 
 import minnp  # noqa: E402
 import minnp.numpy  # noqa: E402
@@ -160,12 +161,8 @@ class Times:
 
 def alternate(runs: dict[str, Callable], times: dict[str, Times], repeat: int, inner: int = 1) -> dict[str, Times]:
     """Time the runs in turns, `inner` calls at a time."""
-    for _ in range(max(repeat, 2)):
-        for name, run in runs.items():
-            start = clock()
-            for _ in range(inner):
-                run()
-            times[name].all.append((clock() - start) / inner)
+    for name, taken in take_turns(runs, max(repeat, 2), inner, clock).items():
+        times[name].all += taken
     return times
 
 

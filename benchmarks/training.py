@@ -35,6 +35,7 @@ import addition
 import char_lstm
 import entailment
 import spinn
+from turns import take_turns
 
 RNG = onp.random.default_rng(0)
 Step = Callable[[], Any]
@@ -314,13 +315,7 @@ def compare(steps: dict[str, Step], repeat: int, cpu: bool) -> dict[str, float]:
     for step in steps.values():
         for _ in range(3):
             step()
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(repeat):
-        for name, step in steps.items():
-            start = clock()
-            step()
-            taken[name].append(1e3 * (clock() - start))
-    return {name: summary(times) for name, times in taken.items()}
+    return {name: 1e3 * summary(times) for name, times in take_turns(steps, repeat, clock=clock).items()}
 
 
 def main() -> None:

@@ -9,7 +9,9 @@ import pickle
 import struct
 import subprocess
 import sys
+import types
 import weakref
+import zlib
 from importlib.util import find_spec
 
 import numpy as onp
@@ -297,3 +299,13 @@ def test_names_that_numpy_deprecates_warn():
         if name in vars(onp):
             with pytest.warns(DeprecationWarning, match=name):
                 getattr(np, name)(np.array([[1, 2], [3, 4]]))
+
+
+def test_a_library_of_other_code_is_known(tmp_path):
+    source = tmp_path / "_quick.c"
+    library = types.ModuleType("_quick")
+    assert not compiled.stale(library, str(source))  # an installed package holds no source
+    source.write_text("int x;")
+    assert compiled.stale(library, str(source))
+    library.SOURCE = zlib.crc32(b"int x;")
+    assert not compiled.stale(library, str(source))

@@ -1497,7 +1497,8 @@ PyMODINIT_FUNC PyInit__quick(void) {
     if (PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);
-    if (made != NULL && PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0)
+    if (made != NULL && (PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0 ||
+                         PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0))
         Py_CLEAR(made);
     return made;
 #endif

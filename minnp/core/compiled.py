@@ -10,6 +10,8 @@ import operator
 import os
 import sys
 import types
+import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +30,24 @@ if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "n
         from . import _quick
     except ImportError:  # not built, or for another interpreter
         _quick = None
+
+
+def stale(library: types.ModuleType, source: str) -> bool:
+    """Whether the library was built from other code than the source, which a clone keeps beside it."""
+    try:
+        with open(source, "rb") as file:
+            return getattr(library, "SOURCE", None) != zlib.crc32(file.read())
+    except FileNotFoundError:
+        return False
+
+
+if _quick is not None and stale(_quick, os.path.join(os.path.dirname(__file__), "_quick.c")):
+    warnings.warn(
+        "minnp's C part was built from other code than this clone holds, so Python does its work: pip install -e . again",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    _quick = None
 
 
 def _wrapped(out: Any, args: tuple) -> Any:
