@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{len(names)} {kind}: {' '.join(names)}")
         print(f"{sum(map(len, kinds.values()))} in all")
         return 0
-    lines = tables.table(kernels=True)
+    lines = tables.table(kernels=True, scipy=True)
     if options.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.name, n) for n in options.names)]
     print(tables.markdown(lines) if options.markdown else tables.text(lines))

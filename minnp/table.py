@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -37,15 +38,33 @@ class Line(NamedTuple):
     flops: bool = False
 
 
-def table(kernels: bool = False) -> list[Line]:
+def table(kernels: bool = False, scipy: bool = False) -> list[Line]:
     """A line for every public name of minnp.numpy, its submodules, and minnp.npx, in alphabetical order.
 
     kernels   also ask every installed backend for its verified kernels (imports them)
+    scipy     also what minnp.scipy.special and minnp.scipy.stats differentiate, where SciPy is installed
     """
     loaded = [backends.get(name) for name in backends.installed()] if kernels else []
     lines = {name: _line(name, x, loaded) for name, x in _walk(np, "")}
     lines |= {name: _line(name, x, loaded) for name, x in _walk(npx, "npx.")}
+    if scipy and importlib.util.find_spec("scipy") is not None:
+        lines |= {name: _line(name, x, loaded) for name, x in _of_scipy()}
     return [lines[name] for name in sorted(lines)]
+
+
+def _of_scipy() -> Iterator[tuple[str, Any]]:
+    """The functions of scipy.special and the methods of distributions that are said in rows, with gradients."""
+    from .scipy import special, stats
+
+    for prefix, holder in [("", special), *((f"{n}.", getattr(stats, n)) for n in stats.__all__)]:
+        if holder is special or isinstance(holder, stats.Distribution):
+            for name in special.__all__ if holder is special else METHODS:
+                x = getattr(holder, name, None)
+                if hasattr(x, "__wrapped__") and x.__wrapped__ in DEFINITIONS:
+                    yield f"scipy.{'special' if holder is special else 'stats'}.{prefix}{name}", x
+
+
+METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 
 
 def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -6,13 +6,14 @@ import numpy as onp
 import pytest
 
 pytest.importorskip("scipy")
+import scipy.optimize
 import scipy.special
 import scipy.stats
 
 import minnp.numpy as np
-from minnp import grad, vjp
+from minnp import grad, hessian, hvp, value_and_grad, vjp
 from minnp.errors import NotDifferentiableError
-from minnp.scipy import special, stats
+from minnp.scipy import optimize, special, stats
 from minnp.testing import check_grads
 from tests.agreement import assert_same
 
@@ -145,3 +146,42 @@ def test_every_public_name_of_scipy_special_is_here():
     for name in scipy.special.__all__:
         assert hasattr(special, name), name
     onp.testing.assert_array_equal(onp.asarray(special.zeta(np.array([2.0, 3.0]))), scipy.special.zeta([2.0, 3.0]))
+
+
+# ------------------------------------------------------------------ scipy.optimize with our gradients
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+SECOND = {"Newton-CG": {"hessp": lambda x, p: hvp(rosenbrock)(x, p)}, "trust-ncg": {"hess": hessian(rosenbrock)}}
+
+
+@pytest.mark.parametrize("start", [onp.array, np.array])
+@pytest.mark.parametrize("method", ["BFGS", "CG", "Newton-CG", "L-BFGS-B", "SLSQP", "trust-ncg", "trust-constr"])
+def test_minimize_takes_our_gradients(method, start):
+    more = SECOND.get(method, {})
+    got = optimize.minimize(rosenbrock, start([1.3, 0.7, 0.8]), jac=grad(rosenbrock), method=method, **more)
+    theirs = {"hessp": scipy.optimize.rosen_hess_prod} if "hessp" in more else {}
+    theirs |= {"hess": scipy.optimize.rosen_hess} if "hess" in more else {}
+    expected = scipy.optimize.minimize(
+        scipy.optimize.rosen, onp.array([1.3, 0.7, 0.8]), jac=scipy.optimize.rosen_der, method=method, **theirs
+    )
+    assert type(got.x) is onp.ndarray
+    onp.testing.assert_allclose(got.x, expected.x, rtol=1e-4)
+    onp.testing.assert_allclose(got.x, 1, rtol=2e-3)
+    if method not in ("L-BFGS-B", "SLSQP"):  # these look at the gradient's very type
+        onp.testing.assert_allclose(
+            onp.asarray(scipy.optimize.minimize(rosenbrock, start([1.3, 0.7, 0.8]), jac=grad(rosenbrock), method=method,
+                                                **more).x), got.x, rtol=1e-12)  # fmt: skip
+
+
+def test_optimize_converts_the_results_of_functions_wherever_they_stand():
+    disc = {"type": "ineq", "fun": lambda x: 1 - np.sum(x**2), "jac": grad(lambda x: 1 - np.sum(x**2))}
+    both = optimize.minimize(
+        value_and_grad(rosenbrock), np.array([0.1, 0.2]), jac=True, method="SLSQP", constraints=[disc]
+    )
+    onp.testing.assert_allclose(both.x, [0.7864, 0.6177], atol=1e-3)
+    away = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
+    onp.testing.assert_allclose(optimize.least_squares(away, np.array([-1.2, 1.0])).x, 1, rtol=1e-6)
+    onp.testing.assert_allclose(optimize.root(grad(rosenbrock), np.array([0.9, 0.8])).x, 1, rtol=1e-6)
+    assert set(dir(optimize)) == set(scipy.optimize.__all__)

@@ -44,6 +44,16 @@ def test_a_fallback_raises_as_its_line_says(lines):
         minnp.grad(lambda x: np.sum(np.random.gamma(x)))(np.ones(3))
 
 
+def test_what_minnp_scipy_differentiates_has_lines():
+    pytest.importorskip("scipy")
+    lines = {line.name: line for line in table.table(scipy=True) if line.name.startswith("scipy.")}
+    assert lines["scipy.special.gammaln"][1:3] == ("row", "yes")
+    assert lines["scipy.special.kv"].gradient == "arguments 1"
+    assert lines["scipy.special.logsumexp"].made == lines["scipy.stats.norm.logpdf"].made == "composition"
+    assert "scipy.special.airy" not in lines  # values alone
+    assert len(lines) > 150
+
+
 def test_rows_in_the_namespace_carry_the_facts_of_the_table(lines):
     rows = [line for line in lines.values() if line.made == "row" and line.name in TABLE]
     assert len(rows) > 100

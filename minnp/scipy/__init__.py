@@ -1,1 +1,1 @@
-"""SciPy's namespaces on our arrays, differentiable: `from minnp.scipy import special, stats, linalg` (needs SciPy)."""
+"""SciPy's namespaces on our arrays: `from minnp.scipy import special, stats, optimize` (needs SciPy)."""
