@@ -142,6 +142,22 @@ def swaps(x: Any) -> Any:
     return x
 
 
+def writes_through_reshape(x: Any) -> Any:
+    y = x * 2
+    y.T.reshape(-1)[0] = 100.0
+    x.reshape(-1)[0] = 5.0
+    for row in x.reshape(3, 2):
+        row += 1
+    return y, x.sum(), np.zeros_like(x).reshape(-1)
+
+
+def orders(x: Any) -> Any:
+    z = np.ascontiguousarray(x)
+    z[0, 0] = 50.0
+    return x.flags.c_contiguous, x.strides, (x * 2).ravel("K"), x.flatten("A"), x.copy().strides
+
+
+LAYOUTS = [lambda: (a(2, 3),), lambda: (a(3, 2).T,), lambda: (a(2, 6)[:, ::2],), lambda: (a(2, 3)[::-1],)] * 2
 MATRICES = [lambda: (np.eye(2),), lambda: (np.zeros((2, 2)),), lambda: (np.eye(2) * 2,)]
 ONE, TWO = [lambda: (a(4),)] * 2, [lambda: (a(3), 2), lambda: (a(3), 3)]
 PROGRAMS: dict[str, tuple[Callable, list]] = {
@@ -164,6 +180,8 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "overlapping arrays": (writes_to_both, [overlapping, overlapping, lambda: (a(4), a(4))]),
     "raises after writing": (writes_and_raises, [lambda: (a(3), 5), lambda: (a(3), 1), lambda: (a(3), 5)]),
     "raises on data": (writes_and_raises, [lambda: (a(3), np.array([1])), lambda: (a(3), np.array([7]))]),
+    "writes through reshape": (writes_through_reshape, LAYOUTS),
+    "orders": (orders, LAYOUTS),
     "caught": (inverse, MATRICES),
     "caught at first": (inverse, MATRICES[1:] + MATRICES),
     "early return": (leaves_early, [lambda: (a(3),), lambda: (a(3) * -4,), lambda: (a(3) / 9,)] * 2),

@@ -138,8 +138,13 @@ def _host_fact(name: str) -> property:
     """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
 
     def get(self: ndarray) -> Any:
-        if name in LAYOUT and self._host is None and type(value := concrete(read(self))) is Buffer:
-            return getattr(laid_out(value), name)  # nothing is copied to tell
+        if name in LAYOUT and self._host is None:
+            value = read(self)
+            while type(value) is Tracer:
+                value.trace.looked(name)
+                value = value.value
+            if type(value) is Buffer:
+                return getattr(laid_out(value), name)  # nothing is copied to tell
         return getattr(shown(self), name)
 
     def set_(self: ndarray, value: Any) -> None:

@@ -43,13 +43,14 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("constants", "fixed", "graph", "handles", "known")
+    __slots__ = ("asked", "constants", "fixed", "graph", "handles", "known", "moved")
 
     def __init__(self) -> None:
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
+        self.moved = self.asked = False  # whether an array was reshaped; whether Python asked how one lies in memory
         self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (live.py)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 
@@ -130,6 +131,7 @@ class CaptureTrace(Trace):
                 item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
                 outs.append(self._result(o, item, dynamic))
             return type(y)(outs)
+        self.moved |= row.name == "reshape"
         view = None
         if row.view and values and self._mine(values[0]) and overlapping(concrete(y), concrete(values[0])):
             view = (values[0], row, params)
@@ -176,6 +178,15 @@ class CaptureTrace(Trace):
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
         return found[1]
+
+    def looked(self, name: str) -> None:
+        self.asked |= name in ("strides", "flags")
+
+    def depends_on_layout(self) -> bool:
+        """Whether arrays that lie in memory otherwise would have led elsewhere: Python asked, or an array was written
+        and another one is a view of it or a copy, as reshape finds."""
+        rows = {n.target.name for n in self.graph.nodes if isinstance(n.target, Primitive)}
+        return self.asked or ("write_view" in rows and self.moved)
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
@@ -239,7 +250,7 @@ class Captured:
     constants   name -> what the graph reads by get_attr
     rebuild     the parts of the result -> the result; with `changes`, (the result, the values of each)
     written     inputs that were written: their last values are the graph's last outputs
-    fixed       leaves that are numbers for which alone the graph holds
+    fixed       leaves that are numbers, or arrays in a memory layout, for which alone the graph holds
     shown       parts that are not computed but the caller's own (returned.py)
     """
 
@@ -339,6 +350,8 @@ def capture_call(
     for h, _ in roots:
         if h is not None:
             read(h)
+    if trace.depends_on_layout():
+        trace.fixed |= {i for i, v in enumerate(leaves) if type(v) is Host}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 

@@ -56,7 +56,9 @@ class Jitted:
         self.static = places_and_names(f, static)
         self.paths: dict[Any, list[Path]] = {}
         self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
-        self.fixed: dict[Any, set[int]] = {}  # by the key without them: the numbers whose values compile again
+        self.fixed: dict[
+            Any, set[int]
+        ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
         self.calls = self.captures = self.guard_failures = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -307,6 +309,8 @@ def _exact(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
 
 
 def _static(v: Any) -> Any:
+    if type(v) is Host:
+        return v.strides
     if type(v) is Static:
         v = v.value
     if type(v) is float:

@@ -37,13 +37,15 @@ class SymbolicTrace(Trace):
 
     differentiable = False
     symbolic = True
-    __slots__ = ("_attributes", "graph", "names", "patched")
+    __slots__ = ("_attributes", "graph", "names", "patched", "reaching")
 
     def __init__(self, graph: Graph | None = None) -> None:
         super().__init__()
         self.graph = Graph() if graph is None else graph
         self.names: dict[int, tuple[Any, str]] = {}  # by id: arrays that the traced model holds, and their names
         self._attributes: dict[int, tuple[Any, Node]] = {}
+        # of each function inside a transformation: the memory outside it that it wrote to -> the value before
+        self.reaching: list[dict[Cell, Node] | None] = []
 
     def __repr__(self) -> str:
         return "symbolic trace"
@@ -221,9 +223,12 @@ class SymbolicTrace(Trace):
     def _replace(self, cell: Cell, node: Node) -> None:
         """The memory is written: its value is `node` from now on."""
         if cell.node.graph is not node.graph:
-            raise self.error(
-                "a function given to grad, vmap, ... writes to an array made outside it", "return it instead"
-            )
+            reached = self.reaching[-1] if self.reaching else None
+            if reached is None:
+                raise self.error(
+                    "a function given to vmap, jvp, ... writes to an array made outside it", "return it instead"
+                )
+            reached.setdefault(cell, cell.node)
         if cell.outside:
             raise self.error("it writes to an array made outside the traced function", "pass it in and return it")
         for unknown in cell.copies:

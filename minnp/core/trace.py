@@ -49,6 +49,9 @@ class Trace:
         values = [read(x) if type(x) is ndarray else x for x in (a, b)]
         return wrap(bind(row, values, NO_PARAMS))
 
+    def looked(self, name: str) -> None:
+        """The function asked for an attribute that says how an array lies in memory."""
+
     def keep_busy(self) -> None:
         """A host array was written under this trace: until it ends, views must look at their root."""
         if not self.busy and self.alive:

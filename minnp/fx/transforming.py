@@ -92,6 +92,8 @@ def record(tracer: Any, name: str, f: Callable, options: dict, args: tuple, kwar
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (Proxy, ndarray, Host, float, complex))]
     outer, inner = tracer.graph, Graph()
     tracer.graph = inner
+    tracer.reaching.append({} if name in ("grad", "value_and_grad") else None)
+    written: dict = {}
     try:
         boxed = list(leaves)
         for i in places:
@@ -99,16 +101,25 @@ def record(tracer: Any, name: str, f: Callable, options: dict, args: tuple, kwar
             vars(boxed[i])["kind"] = boxed[i].node.meta["kind"] = getattr(leaves[i], "kind", "array")
         given, named = rebuild(boxed)
         out = f(*given, **named)
-        inner.output(tracer.create_arg(out))
+        written = tracer.reaching[-1] or {}
+        result = tracer.create_arg(out)
+        if written:  # what it wrote to outside is returned beside, as has_aux returns things
+            loss, aux = result if options.get("has_aux") else (result, None)
+            result = loss, (aux, [cell.node for cell in written])
+        inner.output(result)
     finally:
         tracer.graph = outer
+        tracer.reaching.pop()
+        for cell, before in written.items():
+            cell.node = before
     captured = lift(tracer, inner)
     module = GraphModule(tracer.root, inner, f"{name.title()}Of")
-    target = Transformed(name, options, module, places, direct)
+    said = {**options, "has_aux": True} if written else options
+    target = Transformed(name, said, module, places, direct)
     effect = any(n.meta.get("effect") for n in inner.nodes)
     made = tracer.create_proxy("call_function", target, (tuple(captured), tuple(args), kwargs), {}, name, effect)
     made.node.args = (tuple(captured), *made.node.args[1:])
-    return shaped(tracer, made, name, options, args, kwargs, out)
+    return shaped(tracer, made, name, options, args, kwargs, out, written)
 
 
 def lift(tracer: Any, inner: Graph) -> list[Node]:
@@ -138,8 +149,8 @@ def lift(tracer: Any, inner: Graph) -> list[Node]:
     return list(swaps.values())
 
 
-def shaped(tracer: Any, made: Any, name: str, options: dict, args: tuple, kwargs: dict, out: Any) -> Any:
-    """The result in the containers that the transformation returns."""
+def shaped(tracer: Any, made: Any, name: str, options: dict, args: tuple, kwargs: dict, out: Any, written: dict) -> Any:
+    """The result in the containers that the transformation returns; memory that was written has its new values."""
 
     def like(tree: Any, result: Any) -> Any:
         if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
@@ -155,8 +166,22 @@ def shaped(tracer: Any, made: Any, name: str, options: dict, args: tuple, kwargs
         of = [kwargs[k] if isinstance(k, str) else args[k] for k in numbers]
         return like(of[0], result) if len(of) == 1 else [like(a, item(result, i)) for i, a in enumerate(of)]
 
-    if options.get("has_aux"):
-        raise tracer.error(f"{name}(has_aux=True) inside a traced function", "return what it makes with the result")
+    if options.get("has_aux") or written:
+        first, second = item(made, 0), item(made, 1)
+        of, aux = (first, second) if name == "grad" else (second, item(first, 1))
+        if written:
+            for i, cell in enumerate(written):
+                node = item(item(aux, 1), i).node
+                if written[cell].graph is not node.graph and tracer.reaching and tracer.reaching[-1] is not None:
+                    tracer.reaching[-1].setdefault(cell, written[cell])
+                cell.node = node
+            aux = item(aux, 0)
+        aux = like(out[1], aux) if options.get("has_aux") else None
+        of = gradients(of)
+        if name == "value_and_grad":
+            value = item(first, 0)
+            return (value, aux) if options.get("has_aux") else value, of
+        return (of, aux) if options.get("has_aux") else of
     if name == "grad":
         return gradients(made)
     if name == "value_and_grad":
