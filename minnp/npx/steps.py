@@ -36,7 +36,7 @@ class Repeated:
             self.mkl = products.mkl()
         if self.mkl is not None:
             w, flag, lead = products.operand(w)
-            self.w, self.rows, self.place = w, 16, (address(w), flag, lead)
+            self.w, self.rows, self.place = w, 16, (products.address(w), flag, lead)
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
         fits = [
@@ -55,16 +55,14 @@ class Repeated:
             return
         if self.mkl is not None:
             (n, k), m = a.shape, out.shape[1]
-            with self.mkl.alone():
+            with self.mkl.on(1):
                 sizes = n, m, k, out.dtype.char
-                errors = self.mkl.gemm((address(a), b"N", k), self.place, (address(out), sizes, m), 1.0, 0.0)
+                errors = self.mkl.gemm(
+                    (products.address(a), b"N", k), self.place, (products.address(out), sizes, m), 1.0, 0.0
+                )
             if not errors:
                 return
         onp.matmul(a, self.w, out=out)
-
-
-def address(a: onp.ndarray) -> int:
-    return a.__array_interface__["data"][0]
 
 
 def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:
