@@ -29,7 +29,8 @@ import minnp
 import minnp.numpy as np
 from minnp import nn
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tutorials" / "dynamic"))
 import addition
 import char_lstm

@@ -43,7 +43,7 @@ def stale(library: types.ModuleType, source: str) -> bool:
 
 if _quick is not None and stale(_quick, os.path.join(os.path.dirname(__file__), "_quick.c")):
     warnings.warn(
-        "minnp's C part was built from other code than the clone holds, so Python does its work: pip install -e . again",
+        "minnp's C part was built from other code than the clone holds, so Python does its work: install it again",
         RuntimeWarning,
         stacklevel=2,
     )
