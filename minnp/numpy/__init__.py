@@ -20,6 +20,7 @@ from . import (  # rows and definitions
     calls,
     composites,
     creation,
+    devices,
     indexing,
     interpolation,
     matrices,

@@ -15,7 +15,7 @@ from ..core.primitive import CONSTANT, Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
 from .facts import axis_of, count_of, sampled, spread
 from .scattering import add_at
-from .shaping import broadcast_to, reshape, stack
+from .shaping import astype, broadcast_to, reshape, stack
 
 
 def _index_add(g: Any, shape: Sequence[int], index: Any) -> onp.ndarray:
@@ -284,9 +284,19 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 defines(onp.ndarray.compress)(lambda a, condition, axis=None: _compress(condition, a, axis))
 
 
+def common(choices: Any) -> list:
+    """Choices in one dtype, which Python's numbers among them do not decide."""
+    arrays = [as_array(c) for c in choices]
+    dtype = onp.result_type(*[c if type(c) in NUMBERS else x.dtype for c, x in zip(choices, arrays)])
+    return [x if x.dtype == dtype else astype(x, dtype=dtype) for x in arrays]
+
+
+NUMBERS = (bool, int, float, complex)
+
+
 @defines(onp.choose)
 def _choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    choices = [as_array(c) for c in choices]
+    choices = common(choices)
     picks = onp.choose(plain(a), onp.arange(len(choices)), mode=mode)
     shape = onp.broadcast_shapes(picks.shape, *(c.shape for c in choices))
     every = stack(*(broadcast_to(c, shape=shape) for c in choices))

@@ -81,6 +81,36 @@ def test_writes_through_views_reach_the_root(there, write):
     assert (onp.asarray(seen) == reference[0]).all()
 
 
+def test_an_index_out_of_range_is_refused_where_it_is_used(there):
+    x = placed(onp.arange(4.0).reshape(2, 2), there)
+    if there.device_type == "cpu":  # a GPU would report it later, and take nothing more
+        with pytest.raises(IndexError):
+            np.take_along_axis(x, onp.array([[5, 0]]), axis=0)
+        with pytest.raises(ValueError, match="invalid entry in choice array"):
+            np.choose(placed(onp.array([0, 5]), there), [x[0], x[1]])
+    assert onp.asarray(np.choose(placed(onp.array([0, 5]), there), [x[0], x[1]], mode="clip")).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: (np.percentile(w, [20, 50], axis=0) ** 2).sum(),
+        lambda w: np.quantile(w, 0.3, method="weibull") ** 2,
+        lambda w: (np.rot90(w) * onp.arange(12.0).reshape(4, 3)).sum(),
+        lambda w: (np.kron(w, w) ** 2).sum() + (np.polymul(w[0], w[1]) ** 3).sum(),
+        lambda w: (np.gradient(w)[0] ** 2).sum() + np.choose([0, 1, 0, 1], [w, w * w]).sum(),
+        lambda w: (np.unique(w) ** 2).sum(),
+        lambda w: (np.histogram(onp.arange(4.0), 3, (0, 4), weights=w[0])[0] ** 2).sum(),
+    ],
+    ids=range(7),
+)
+def test_gradients_of_what_is_said_anew_for_devices(there, f):
+    w = onp.random.RandomState(0).normal(size=(3, 4))
+    got = grad(f)(placed(w, there))
+    assert on_place(got)
+    assert onp.allclose(onp.asarray(got), onp.asarray(grad(f)(np.array(w))))
+
+
 def test_an_operator_result_is_no_view(there):
     x = placed(onp.arange(6.0), there)
     for copy in (x[[0, 1]], x[x > 2], +x, x.copy(), x.astype(x.dtype), np.concatenate([x, x])):

@@ -224,7 +224,10 @@ def take_along_axis(x: Tensor, indices: Any, axis: int | None = -1) -> Tensor:
     chosen = positions(indices, x.device)
     if chosen.ndim != x.ndim or chosen.dtype is torch.bool:
         refuse("indices of another number of dimensions")
-    return torch.take_along_dim(x, wrapped(chosen, x.shape[axis]), axis)
+    chosen = wrapped(chosen, x.shape[axis])
+    rest = torch.broadcast_shapes(*[(*t.shape[:axis], *t.shape[axis + 1 :]) for t in (x, chosen)])
+    x, chosen = (t.expand(*rest[:axis], t.shape[axis], *rest[axis:]) for t in (x, chosen))
+    return torch.gather(x, axis, chosen)  # take_along_dim takes an index that is too large modulo the length
 
 
 @kernel("add_along_axis", bits=True)

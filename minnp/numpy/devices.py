@@ -1,0 +1,274 @@
+"""Functions whose NumPy code asks the data questions or counts in small arrays, said so that a device need not wait.
+
+Each formula serves arrays on a device, and only the arguments it names; it returns NotImplemented for what it leaves to
+the general definition, which serves everything else. What is wrong with the arguments is found by asking NumPy the same
+of arrays that hold nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.array import ndarray, read, unwrap, wrap
+from ..core.dispatch import DEFINITIONS, defines
+from ..core.fallback import fallback
+from ..core.public import entry
+from ..core.state import capture
+from ..core.value import Buffer, Host, concrete
+from .arguments import NOT_GIVEN, as_array, holds_handle
+from .composites import _coefficients
+from .creation import ones_like, zeros_like
+from .facts import axes_of, reduced_shape
+from .indexing import common, take, take_along_axis
+from .interpolation import bincount
+from .products import convolve
+from .reductions import max_, min_
+from .scans import cumsum, diff
+from .selection import argsort, nonzero, searchsorted, sort
+from .shaping import broadcast_to, concatenate, flip, reshape, stack, swapaxes, transpose
+from .ufuncs import isnan, where
+
+
+def placed(x: Any) -> bool:
+    """Whether an argument is an array on a device, traced or not, or a list with one."""
+    if type(x) in (list, tuple):
+        return any(map(placed, x)) if holds_handle(x) else False
+    return type(x) is ndarray and type(concrete(read(x))) is Buffer
+
+
+def known(x: Any) -> bool:
+    """Whether an array is on a device and nobody watches: positions may be computed from its elements."""
+    return type(x) is ndarray and type(read(x)) is Buffer and capture.get() is None
+
+
+def on_devices(function: Callable) -> Callable:
+    """Define `function` by the decorated formula where an argument is on a device."""
+
+    def enter(formula: Callable) -> Callable:
+        general = DEFINITIONS.get(function)
+        signature = inspect.signature(formula)
+        name = function.__name__
+
+        def definition(*args: Any, **kwargs: Any) -> Any:
+            if any(map(placed, args)):
+                given = {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
+                try:
+                    bound = signature.bind(*args, **given)
+                except TypeError:  # arguments the formula has not
+                    bound = None
+                out = NotImplemented if bound is None else formula(*bound.args, **bound.kwargs)
+                if out is not NotImplemented:
+                    return out
+            if general is not None:
+                return general(*args, **kwargs)
+            return wrap(fallback(entry(name, function), [unwrap(a, []) for a in args], kwargs))
+
+        defines(function)(definition)
+        return formula
+
+    return enter
+
+
+# ------------------------------------------------------------------ moving
+@on_devices(onp.rot90)
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    onp.rot90(onp.broadcast_to(0, m.shape), k, axes)
+    first, second = axes
+    turns = k % 4
+    if turns == 2:
+        return flip(m, axis=(first, second))
+    if turns == 1:
+        return swapaxes(flip(m, axis=second), axis1=first, axis2=second)
+    return flip(swapaxes(m, axis1=first, axis2=second), axis=second) if turns else m[...]
+
+
+@on_devices(onp.kron)
+def kron(a: Any, b: Any) -> Any:
+    """Every element of a times all of b: one product of a [n, 1, ...] and b [1, m, ...]."""
+    a, b = as_array(a), as_array(b)
+    ndim = max(a.ndim, b.ndim)
+    outer, inner = ((1,) * (ndim - x.ndim) + x.shape for x in (a, b))
+    spread = reshape(a, shape=[k for n in outer for k in (n, 1)]) * reshape(b, shape=[k for n in inner for k in (1, n)])
+    return reshape(spread, shape=[n * m for n, m in zip(outer, inner)])
+
+
+@on_devices(onp.empty_like)
+def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True) -> Any:
+    """Zeros: what lies in a device's memory is nobody's to look at."""
+    return zeros_like(prototype, dtype=dtype, shape=None)
+
+
+@on_devices(onp.choose)
+def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    picks, choices = as_array(a), common(choices)
+    n = len(choices)
+    if picks.dtype.kind not in "iu" or mode not in ("raise", "wrap", "clip") or not n:
+        return NotImplemented
+    shape = onp.broadcast_shapes(picks.shape, *(c.shape for c in choices))
+    if mode == "wrap":
+        picks = picks % n
+    elif mode == "clip":
+        picks = DEFINITIONS[onp.clip](picks, 0, n - 1)
+    else:
+        picks = where(picks < 0, n, picks)  # which taking refuses, as what is too large
+    every = stack(*(broadcast_to(c, shape=shape) for c in choices), axis=0)
+    try:
+        return take_along_axis(every, broadcast_to(picks, shape=shape)[None], axis=0)[0]
+    except IndexError:
+        raise ValueError("invalid entry in choice array") from None
+
+
+# ------------------------------------------------------------------ sorting
+@on_devices(onp.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """Stable sorts, one after the other: the last key decides first."""
+    rows = [as_array(k) for k in keys]
+    if not rows or not rows[0].ndim or any(r.shape != rows[0].shape for r in rows):
+        return NotImplemented
+    order = argsort(rows[0], axis=axis, kind="stable")
+    for key in rows[1:]:
+        later = argsort(take_along_axis(key, order, axis=axis), axis=axis, kind="stable")
+        order = take_along_axis(order, later, axis=axis)
+    return order
+
+
+@on_devices(onp.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """What differs from its neighbour in sorted order. How many that are only the device knows: it makes the arrays."""
+    if not known(ar) or axis is not None or ar.dtype.kind not in "fiu" or ar.size < 2:
+        return NotImplemented
+    flat = reshape(ar, shape=(ar.size,))
+    order = argsort(flat, axis=0, kind="stable")
+    rows = take(flat, order, axis=0)
+    new = rows[1:] != rows[:-1]
+    if equal_nan and ar.dtype.kind == "f":
+        new = new & ~(isnan(rows[1:]) & isnan(rows[:-1]))
+    starts = concatenate(ones_like(new[:1], dtype=bool, shape=None), new, axis=0)
+    results = [rows[starts]]
+    if return_index:
+        results.append(order[starts])
+    if return_inverse:
+        inverse = take(cumsum(starts, axis=0) - 1, argsort(order, axis=0), axis=0)
+        shaped = onp.unique(onp.zeros(ar.shape), return_inverse=True)[1].shape  # which NumPy 2 gives it
+        results.append(reshape(inverse, shape=shaped))
+    if return_counts:
+        ends = concatenate(starts, ones_like(starts[:1], dtype=bool, shape=None), axis=0)
+        results.append(diff(nonzero(ends)[0]))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+# ------------------------------------------------------------------ counting
+DISCRETE = {"inverted_cdf", "closest_observation", "lower", "higher", "nearest"}
+
+
+def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
+    """Between which of n sorted elements each quantile lies, as NumPy says it of the numbers 0 to n - 1."""
+    over = axes_of(axis, a.ndim)
+    n = math.prod([a.shape[i] for i in over])
+    plainly = type(q) in (int, float, Host) or (type(q) in (list, tuple) and not holds_handle(q))
+    if (
+        not plainly
+        or a.dtype.kind not in "fiu"
+        or a.dtype.char == "e"
+        or not n
+        or n > (2**24 if method == "linear" else 2**20)
+    ):
+        return NotImplemented
+    dtype = onp.asarray(ask(onp.zeros((1,) * a.ndim, a.dtype), q, axis=axis, method=method)).dtype
+    if method == "linear":
+        found = (n - 1) * (onp.asarray(q, dtype) / dtype.type(1 if ask is onp.quantile else 100))
+    else:
+        found = onp.asarray(ask(onp.arange(n, dtype=dtype), q, method=method))
+    rest = [i for i in range(a.ndim) if i not in over]
+    rows = sort(reshape(transpose(a, axes=(*rest, *over)), shape=(*(a.shape[i] for i in rest), n)), axis=-1)
+    below = onp.floor(found).astype(onp.int64)
+    y = take(rows, below, axis=-1)
+    if method not in DISCRETE:
+        top = take(rows, onp.minimum(below + 1, n - 1), axis=-1)
+        share, gap = (found - below).astype(dtype), (top - y).astype(dtype)
+        y, top = y.astype(dtype), top.astype(dtype)
+        # from the nearer end, as NumPy's: at a share of 1 it is the upper one to the bit
+        y = where(share >= 0.5, top - gap * (1 - share), y + gap * share)
+    if a.dtype.kind == "f":
+        last = reshape(rows[..., -1], shape=(*rows.shape[:-1], *[1] * found.ndim))
+        y = where(isnan(last), last, y)
+    last = y.ndim - found.ndim
+    y = transpose(y, axes=(*range(last, y.ndim), *range(last)))
+    return reshape(y, shape=(*found.shape, *reduced_shape(a.shape, axis, keepdims)))
+
+
+@on_devices(onp.quantile)
+def quantile(
+    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles(onp.quantile, as_array(a), q, axis, method, bool(keepdims))
+
+
+@on_devices(onp.percentile)
+def percentile(
+    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles(onp.percentile, as_array(a), q, axis, method, bool(keepdims))
+
+
+@on_devices(onp.bincount)
+def counts(x: Any, weights: None = None, minlength: int = 0) -> Any:
+    if weights is not None or x.ndim != 1 or x.dtype.kind not in "iu" or not onp.can_cast(x.dtype, onp.intp):
+        return NotImplemented
+    return bincount(x, ones_like(x, dtype=onp.dtype(float), shape=None), minlength=minlength).astype(onp.intp)
+
+
+@on_devices(onp.histogram)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """How many sorted elements lie before each edge, and the differences. Without a range both ends are asked for."""
+    if not known(a) or a.dtype.kind not in "fiu" or not a.size or type(bins) is str or placed((bins, range)):
+        return NotImplemented
+    if weights is not None and (weights := as_array(weights)).dtype.kind != "f":
+        return NotImplemented
+    if range is None and type(bins) is int:
+        ends = onp.asarray(stack(min_(a, axis=None), max_(a, axis=None), axis=0))
+        edges = onp.histogram_bin_edges(ends, bins)
+    else:
+        edges = onp.histogram(onp.empty(0, a.dtype), bins, range)[1]
+    flat = reshape(a, shape=(a.size,))
+    order = argsort(flat, axis=0)
+    rows = take(flat, order, axis=0)
+    found = [searchsorted(rows, edges[:-1], side="left"), searchsorted(rows, edges[-1:], side="right")]
+    before = concatenate(*found, axis=0)
+    if weights is not None:
+        heavy = take(reshape(weights, shape=(a.size,)), order, axis=0).astype(onp.float64)
+        sums = concatenate(zeros_like(heavy[:1], dtype=None, shape=None), cumsum(heavy, axis=0), axis=0)
+        before = take(sums, before, axis=0)
+    n = diff(before)
+    if weights is not None:
+        n = n.astype(weights.dtype)
+    if density:
+        n = n / onp.diff(edges).astype(float) / n.sum()
+    return n, as_array(edges)
+
+
+# ------------------------------------------------------------------ polynomials
+@on_devices(onp.polymul)
+def polymul(a1: Any, a2: Any) -> Any:
+    return convolve(*(_from_first(a) if known(a) else _coefficients(a) for a in (a1, a2)))
+
+
+def _from_first(p: Any) -> Any:
+    """A polynomial from its first coefficient that is not zero, or the last one."""
+    p = reshape(p, shape=(p.size,))
+    last: Sequence = onp.arange(p.size) == p.size - 1
+    return p[(cumsum(p != 0, axis=0) > 0) | last] if p.size else p
