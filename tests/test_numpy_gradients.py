@@ -588,3 +588,10 @@ def test_complex_gradients_follow_autograds_convention(name):
     onp.testing.assert_allclose(
         onp.asarray(grad(lambda z: getattr(mnp, name)(z).real)(C)), slope_, rtol=1e-5, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("z", [1 + 2j, onp.array(1 + 2j), onp.array(1 + 2j, "complex64")])
+def test_a_complex_number_has_the_gradient_of_its_parts(z):
+    assert complex(grad(lambda z: mnp.imag(z * z))(z)) == 4 - 2j  # d imag / dx - i d imag / dy
+    assert complex(grad(lambda z: (z * z).real)(z)) == 2 + 4j
+    assert abs(complex(grad(mnp.angle)(z)) - (-0.4 - 0.2j)) < 1e-6

@@ -11,7 +11,7 @@ import scipy.special
 import scipy.stats
 
 import minnp.numpy as np
-from minnp import grad, hessian, hvp, value_and_grad, vjp
+from minnp import grad, hessian, hvp, jacobian, value_and_grad, vjp
 from minnp.errors import NotDifferentiableError
 from minnp.scipy import optimize, special, stats
 from minnp.testing import check_grads
@@ -169,10 +169,10 @@ def test_minimize_takes_our_gradients(method, start):
     assert type(got.x) is onp.ndarray
     onp.testing.assert_allclose(got.x, expected.x, rtol=1e-4)
     onp.testing.assert_allclose(got.x, 1, rtol=2e-3)
-    if method not in ("L-BFGS-B", "SLSQP"):  # these look at the gradient's very type
-        onp.testing.assert_allclose(
-            onp.asarray(scipy.optimize.minimize(rosenbrock, start([1.3, 0.7, 0.8]), jac=grad(rosenbrock), method=method,
-                                                **more).x), got.x, rtol=1e-12)  # fmt: skip
+    unwrapped = scipy.optimize.minimize(
+        value_and_grad(rosenbrock), start([1.3, 0.7, 0.8]), jac=True, method=method, **more
+    )
+    onp.testing.assert_allclose(onp.asarray(unwrapped.x), got.x, rtol=1e-12)
 
 
 def test_optimize_converts_the_results_of_functions_wherever_they_stand():
@@ -185,3 +185,28 @@ def test_optimize_converts_the_results_of_functions_wherever_they_stand():
     onp.testing.assert_allclose(optimize.least_squares(away, np.array([-1.2, 1.0])).x, 1, rtol=1e-6)
     onp.testing.assert_allclose(optimize.root(grad(rosenbrock), np.array([0.9, 0.8])).x, 1, rtol=1e-6)
     assert set(dir(optimize)) == set(scipy.optimize.__all__)
+
+
+def test_scipys_submodules_are_imported_as_autograds_are():
+    import minnp.scipy.stats.norm as norm
+    from minnp.scipy import linalg
+    from minnp.scipy.stats.multivariate_normal import logpdf
+
+    assert norm is stats.norm and float(grad(norm.logpdf)(0.5)) == -0.5
+    assert logpdf(np.zeros(2), np.zeros(2), np.eye(2)) == pytest.approx(-onp.log(2 * onp.pi))
+    assert type(linalg.expm(np.eye(2))) is np.ndarray
+    with pytest.raises(NotDifferentiableError, match=r"linalg\.expm"):
+        grad(lambda x: np.sum(linalg.expm(x)))(np.eye(2))
+    with pytest.raises(ImportError):
+        import minnp.scipy.stats.nonsense  # noqa: F401
+
+
+def test_scipy_takes_ours_where_it_asks_for_dense_matrices():
+    from scipy import optimize
+    from scipy.sparse import linalg
+
+    a = np.array([[4.0, 1.0], [1.0, 3.0]])
+    assert onp.allclose(linalg.cg(a, np.ones(2))[0], onp.linalg.solve(a, onp.ones(2)))
+    residuals = lambda p: p**3 - np.array([1.0, 8.0])
+    fit = optimize.least_squares(residuals, np.array([2.0, 3.0]), jac=jacobian(residuals), method="lm")
+    assert onp.allclose(fit.x, [1, 2])

@@ -160,8 +160,13 @@ def of_library(thing: Any) -> Backend:
 
 
 # Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
-# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. einops is told of ours.
-_HELPED = {"mxnet": "minnp.backends.mxnet.loader", "einops": "minnp.backends.einops"}
+# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. einops and SciPy are
+# told of our arrays.
+_HELPED = {
+    "mxnet": "minnp.backends.mxnet.loader",
+    "einops": "minnp.backends.einops",
+    "scipy": "minnp.backends.scipy",
+}
 
 
 class _Finder:
@@ -174,5 +179,6 @@ class _Finder:
 
 
 sys.meta_path.insert(0, _Finder)
-if "einops" in sys.modules:
-    importlib.import_module(_HELPED["einops"])
+for _name in ("einops", "scipy"):
+    if _name in sys.modules:  # imported before us
+        importlib.import_module(_HELPED[_name])

@@ -5,27 +5,11 @@ Traced arrays go through it as well: einops computes with reshape, transpose and
 
 from __future__ import annotations
 
-import importlib.machinery
-import sys
+import importlib
 import types
-from collections.abc import Sequence
 from typing import Any
 
-
-def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-    """The spec of einops' module of backends, with a loader that adds ours; None for its other modules."""
-    if name != "einops._backends":
-        return None
-    spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-    if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-        spec.loader = _Loader(spec.loader.name, spec.loader.path)
-    return spec
-
-
-class _Loader(importlib.machinery.SourceFileLoader):
-    def exec_module(self, module: types.ModuleType) -> None:
-        super().exec_module(module)
-        add_backend(module)
+from .helping import telling
 
 
 def add_backend(module: types.ModuleType) -> None:
@@ -49,5 +33,4 @@ def add_backend(module: types.ModuleType) -> None:
     module.MinnpBackend = MinnpBackend  # a class that nobody holds would be forgotten
 
 
-if "einops._backends" in sys.modules:  # imported before us
-    add_backend(sys.modules["einops._backends"])
+find_spec = telling({"einops._backends": add_backend}.get)

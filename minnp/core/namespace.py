@@ -33,7 +33,7 @@ _THE_MODULES_OWN = {"__path__", "__wrapped__", "__getattr__", "__dir__"}
 
 
 def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.ModuleType:
-    """Our module for NumPy's submodule `name`: a file of this package, or made from NumPy's (`numpy/submodules.py`)."""
+    """Our module for NumPy's submodule `name`: a file of this package, or made from NumPy's (`submodules.py`)."""
     here = "__path__" in importlib.import_module(module).__dict__ and importlib.util.find_spec(f"{module}.{name}")
     return importlib.import_module(f"{module}.{name}" if here else f"minnp.{theirs.__name__}")
 

@@ -15,6 +15,7 @@ from ..core.gradients import stop_gradient
 from ..core.namespace import Late as _Late
 from ..core.namespace import lazy as _lazy
 from ..core.primitive import TABLE
+from ..core.submodules import Submodules as _Submodules
 from ..core.ufunc import ufunc
 from . import (  # rows and definitions
     calls,
@@ -31,7 +32,6 @@ from . import (  # rows and definitions
     scans,
     selection,
     shaping,
-    submodules,
     transforms,
     ufuncs,
 )
@@ -39,6 +39,7 @@ from .minpy import EXTRA as _MINPY
 from .standard import STANDARD as _STANDARD
 
 compiled.install()
+_Submodules(__name__)
 _CLASSES = dict.fromkeys(
     ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "poly1d", "vectorize"), _Late("minnp.numpy.classes")
 )

@@ -244,4 +244,4 @@ for _name in _onp.random.__all__:
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):
         _EXTRA[_name] = _x if _name in _SETTINGS else _function(f"random.{_name}", _x)
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp.random, "random", _EXTRA)
-__path__: list[str] = []  # it has submodules: numpy/submodules.py
+__path__: list[str] = []  # it has submodules: core/submodules.py

@@ -352,7 +352,7 @@ real = primitive(
 imag = primitive(
     "imag",
     numpy=onp.imag,
-    vjp=[lambda g, y, x: -1j * g],  # for real x the tape keeps the real part: 0
+    vjp=[lambda g, y, x: g * -1j],  # -1j * float64 is Python's complex; for real x the tape keeps the real part: 0
     jvp="linear",
     saves="",
     view=True,

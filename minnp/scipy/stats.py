@@ -50,5 +50,6 @@ class Frozen:
 
 
 _KINDS = (_scipy.rv_continuous, _scipy.rv_discrete, type(_scipy.multivariate_normal), type(_scipy.dirichlet))
-_EXTRA = {name: Distribution(name) for name, x in vars(_scipy).items() if isinstance(x, _KINDS)}
-__getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.stats", _EXTRA)
+OBJECTS = {name: Distribution(name) for name, x in vars(_scipy).items() if isinstance(x, _KINDS)}
+__getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.stats", dict(OBJECTS))
+__path__: list[str] = []  # its objects may be imported as modules: core/submodules.py

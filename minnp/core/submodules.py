@@ -1,4 +1,4 @@
-"""NumPy's submodules that have no file here, such as `ma`, `matlib` or `lib.recfunctions`, as modules of ours.
+"""A library's submodules that have no file here, such as numpy.ma or scipy.linalg, as modules of ours.
 
 `import minnp.numpy.ma as ma` and `from minnp.numpy.lib.recfunctions import append_fields` find NumPy's names: functions
 are public functions of ours, classes NumPy's own, but those that we have.
@@ -16,29 +16,39 @@ from typing import Any
 
 import numpy
 
-from ..core.namespace import lazy
-
-_PACKAGE = "minnp.numpy."
+from .namespace import lazy
 
 
 class Submodules(MetaPathFinder, Loader):
-    """Finds `minnp.numpy.X` wherever the installed NumPy has `numpy.X`, after Python's own finders."""
+    """Finds `minnp.X.y` wherever the installed library X has `X.y`, after Python's own finders.
+
+    What is no module in the library, but an object of ours, is found as well: autograd has modules where SciPy has
+    distributions, `import minnp.scipy.stats.norm as norm`.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        sys.meta_path.append(self)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not fullname.startswith(_PACKAGE):
+        if not fullname.startswith(f"{self.package}."):
             return None
         theirs = importlib.util.find_spec(_source(fullname))
-        if theirs is None:
-            return None
-        return ModuleSpec(fullname, self, is_package=theirs.submodule_search_locations is not None)
+        if theirs is not None:
+            return ModuleSpec(fullname, self, is_package=theirs.submodule_search_locations is not None)
+        parent, _, name = fullname.rpartition(".")
+        return ModuleSpec(fullname, self) if name in getattr(sys.modules[parent], "OBJECTS", ()) else None
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
+    def create_module(self, spec: ModuleSpec) -> Any:
+        parent, _, name = spec.name.rpartition(".")
+        return getattr(sys.modules[parent], "OBJECTS", {}).get(name)
 
     def exec_module(self, module: ModuleType) -> None:
+        if not isinstance(module, ModuleType):
+            return
         name = module.__name__
         source = importlib.import_module(_source(name))
-        found, listed, public = lazy(name, source, name.removeprefix(_PACKAGE), {})
+        found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {})
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 
         def named(attribute: str) -> Any:
@@ -53,6 +63,3 @@ class Submodules(MetaPathFinder, Loader):
 
 def _source(name: str) -> str:
     return name.removeprefix("minnp.")
-
-
-sys.meta_path.append(Submodules())
