@@ -394,7 +394,7 @@ def test_nodes_are_inserted_replaced_and_erased() -> None:
     (tanh,) = graph.find_nodes(op="call_function", target=np.tanh)
     with graph.inserting_after(tanh):
         scaled = graph.call_function(np.multiply, (tanh, 3.0))
-    tanh.replace_all_uses_with(scaled, where=lambda user: user is not scaled)
+    tanh.replace_all_uses_with(scaled, delete_user_cb=lambda user: user is not scaled)
     with pytest.raises(RuntimeError, match="multiply still read"):
         graph.erase_node(tanh)
     scaled.update_arg(1, 2.0)
@@ -585,3 +585,11 @@ def test_a_tracer_traces_again_and_in_other_threads_nothing_is_recorded() -> Non
     for _ in range(2):
         assert [n.name for n in tracer.trace(f).nodes] == ["x", "relu", "output"]
         onp.testing.assert_array_equal(onp.asarray(seen.pop()), [1, 2])
+
+
+def test_layers_are_deleted_by_name() -> None:
+    gm = fx.GraphModule({"a.b": nn.ReLU(), "c": nn.ReLU()}, fx.Graph())
+    for name in ("a.b", "c"):
+        gm.add_submodule(name, nn.ReLU())
+    assert gm.delete_submodule("a.b") and not gm.delete_submodule("a.b") and not gm.delete_submodule("x.y")
+    assert gm.delete_submodule("c") and "c" not in vars(gm)

@@ -92,7 +92,8 @@ class CaptureTrace(Trace):
         stays = loops or row.jvp == "elementwise" or row.name in OF_ELEMENTS
         if stays and VALUES_DECIDE:
             for v in values:
-                if type(v) is Live:
+                if type(v) is Live and not v.node.meta.get("sized"):
+                    v.node.meta["sized"] = True
                     self.check(self.record(onp.min_scalar_type, (v.node,)), onp.min_scalar_type(v.value))
         if row.name == "take":
             values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]

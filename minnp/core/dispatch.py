@@ -13,7 +13,7 @@ from . import report
 from .placed import arrived, hosted, numpy_views, on_place, settled
 from .primitive import TABLE, Primitive
 from .state import capture, state
-from .value import Buffer, Host, Tracer, lower
+from .value import STAND_INS, Buffer, Host, Tracer, lower
 
 # How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
 # a backend. A definition works on handles and has NumPy's signature, less `out`.
@@ -71,6 +71,8 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
     """Run a row on plain values with the best kernel the policy allows, and record which."""
     if row.anywhere:
         return row.numpy(*values, **params)
+    if not STAND_INS.isdisjoint(map(type, values)):  # of a capture that has ended
+        values = [v.value if type(v) in STAND_INS else v for v in values]
     home = next((v.backend for v in values if type(v) is Buffer), None)
     if home is None and values and not any(type(v) is Host and v.ndim for v in values):
         return fall_back(row, values, params, None, "")  # numbers alone: nothing for a backend to gain

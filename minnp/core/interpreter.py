@@ -83,6 +83,10 @@ class Interpreter:
         return value
 
     def get_attr(self, target: str, args: tuple, kwargs: dict) -> Any:
+        return self.fetch_attr(target)
+
+    def fetch_attr(self, target: str) -> Any:
+        """The array, layer or other attribute of a dotted name."""
         if not isinstance(self.module, Graph) and hasattr(self.module, target.partition(".")[0]):
             return attribute(self.module, target)
         for node in self.graph.find_nodes(op="get_attr", target=target):

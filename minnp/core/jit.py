@@ -103,7 +103,7 @@ class Jitted:
                 return self.function(*args, **kwargs)
             if home is None and self.compiler == "auto" and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
-        key = (shape, *[self._kind(v, home) for v in values], home)
+        key = (shape, *map(_kind, values), home)
         fixed = self.fixed.setdefault(key, set())
         exact = _exact(key, fixed, values)
         paths = self.paths.get(exact)
@@ -129,12 +129,6 @@ class Jitted:
         """The arguments, each static one a leaf that its value identifies."""
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
-
-    def _kind(self, v: Any, home: Any) -> Any:
-        """What of a leaf decides which code runs."""
-        if isinstance(v, (Host, Buffer)):
-            return v.shape, v.dtype
-        return type(v) if home is None and changes(v) else _static(v)
 
     def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
         """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
@@ -189,7 +183,7 @@ class Jitted:
             )
         _, rebuild = tree_flatten(marked)
         names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
-        live = {i for i, v in enumerate(values) if home is None and i not in fixed and changes(v)}
+        live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
         try:
             with self._quietly(home):
@@ -306,6 +300,13 @@ def _inputs(values: Sequence[Any], live: set[int]) -> list[int]:
 def _exact(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
     """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
     return (key, *[(i, _static(values[i])) for i in sorted(fixed)])
+
+
+def _kind(v: Any) -> Any:
+    """What of a leaf decides which code runs."""
+    if isinstance(v, (Host, Buffer)):
+        return v.shape, v.dtype
+    return type(v) if changes(v) else _static(v)
 
 
 def _static(v: Any) -> Any:

@@ -17,7 +17,7 @@ from .array import ndarray
 from .node import Node
 from .primitive import TABLE, Meta
 from .public import PLAIN
-from .value import BINARY, COMPARISON, UNARY, Host, Tracer, Value
+from .value import BINARY, COMPARISON, STAND_INS, UNARY, Host, Tracer, Value
 
 NUMBERS = (int, float)
 DRAWN = -1
@@ -81,6 +81,7 @@ class Live:
 
 Live.__name__ = "number of minnp.jit"  # as others name its type when they refuse it
 PLAIN.add(Live)
+STAND_INS.add(Live)
 
 
 def refused(error: BaseException | None) -> bool:

@@ -82,9 +82,11 @@ class Node:
         """Put a positional argument before the i-th."""
         self.args = (*self._args[:i], value, *self._args[i:])
 
-    def replace_all_uses_with(self, other: Node, where: Callable[[Node], bool] = lambda user: True) -> list[Node]:
-        """Make every user of this node (for which `where` holds) read `other` instead; returns those users."""
-        users = [u for u in self.users if u is not other and where(u)]
+    def replace_all_uses_with(
+        self, other: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
+    ) -> list[Node]:
+        """Make every user of this node (for which delete_user_cb holds) read `other` instead; returns those users."""
+        users = [u for u in self.users if u is not other and delete_user_cb(u)]
         for user in users:
             user.replace_input_with(self, other)
         return users
@@ -93,6 +95,11 @@ class Node:
         """Read `new` wherever this node read `old`."""
         swap = lambda n: new if n is old else n
         self._rewire(map_nodes(self._args, swap), map_nodes(self._kwargs, swap))
+
+    @property
+    def stack_trace(self) -> str:
+        """The user's file:line that the node comes from; empty if it is not known."""
+        return self.meta.get("where", "")
 
     # -------------------------------------------------------------- where it stands
     @property

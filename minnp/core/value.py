@@ -14,6 +14,9 @@ NUMBERS = {int, float, complex, bool}
 NUMBERS |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.number)}
 
 
+STAND_INS: set[type] = set()  # what stands for a number while a function is captured (live.py)
+
+
 class Value:
     """Operators on values, so that one gradient rule serves NumPy arrays, tracers and device buffers alike."""
 

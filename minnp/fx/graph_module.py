@@ -116,6 +116,15 @@ class GraphModule(ModelBase):
             at = vars(at)[part]
         setattr(at, last, module)
 
+    def delete_submodule(self, target: str) -> bool:
+        """Forget the layer of a dotted name; whether there was one."""
+        *path, last = target.split(".")
+        try:
+            held = vars(attribute(self, ".".join(path)) if path else self)
+        except AttributeError:
+            return False
+        return held.pop(last, None) is not None
+
     def delete_all_unused_submodules(self) -> None:
         """Forget every layer that the graph does not read."""
         used = [n.target for n in self._graph.nodes if n.op in ("call_module", "get_attr")]

@@ -11,6 +11,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, jit, npx, value_and_grad
+from minnp.core.live import VALUES_DECIDE
 from minnp.core.primitive import TABLE
 
 if "mxnet" not in backends.installed():
@@ -55,6 +56,20 @@ def agree(f: Callable, *arrays: Any, symbols: int = 1, rtol: float = 2e-5) -> An
 def test_a_program_of_verified_operators_is_one_symbol() -> None:
     agree(lambda x, w: np.tanh(np.maximum(x @ w, 0.1) * 2.0 + 0.5).sum(axis=1), X, W)
     agree(lambda x: np.exp(-x * x) * np.tanh(x) + np.log(x) * np.sqrt(x), X.astype("f8"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_number_may_change_inside_a_symbol(dtype: str) -> None:
+    f = lambda x, n: np.tanh(x * n) + np.exp(x) / n
+    compiled, x = jit(f), np.array(X.astype(dtype))
+    for n in (2.0, 3.0, 0.5, 7.5):
+        got = compiled(x, n)
+        with minnp.policy("only_numpy"):
+            want = f(x, n)
+        assert got.dtype == want.dtype
+        onp.testing.assert_allclose(onp.asarray(got), onp.asarray(want), rtol=2e-5)
+    assert compiled.cache_info()["captures"] == 1
+    assert source(compiled).count("k_symbol") == 1 and source(compiled).count("k_") <= 2 + VALUES_DECIDE
 
 
 def test_what_has_no_verified_operator_runs_between_symbols() -> None:

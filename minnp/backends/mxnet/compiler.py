@@ -86,6 +86,8 @@ def space_of(node: Node, home: Any) -> tuple[str, bool] | None:
     for a in node.args:
         if isinstance(a, Node):
             known = a.meta.get("value")
+            if a.meta.get("weak"):  # a number that may change: an array of one element to a symbol
+                known = Meta((), meta.dtype)
             if type(known) is not Meta or known.dtype != meta.dtype or not known.size:
                 return None
             values.append(onp.empty(known.shape, known.dtype))
@@ -112,7 +114,8 @@ def part_of(nodes: list[Node], wanted: Sequence[Node]) -> tuple[Graph, list[Node
         for i in n.all_input_nodes:
             if i not in inside and i not in copies:
                 copies[i] = part.placeholder(i.name)
-                copies[i].meta["value"] = i.meta["value"]
+                known = i.meta["value"]
+                copies[i].meta["value"] = Meta((), n.meta["value"].dtype) if i.meta.get("weak") else known
     sources = list(copies)
     for n in nodes:
         copies[n] = part.node_copy(n, copies.__getitem__)

@@ -217,9 +217,19 @@ class TorchExecutor:
             args = [show(a, names) for a in node.args]
         else:
             names[function], operands = choice
-            args = [show(a if isinstance(a, Node) else o, names) for a, o in zip(node.args, operands, strict=True)]
+            args = [_operand(a, o, names) for a, o in zip(node.args, operands, strict=True)]
         args += [f"{key}={show(v, names)}" for key, v in node.kwargs.items()]
         return f"{node.name} = {function}({', '.join(args + ['donate=True'] * donate)})"
+
+
+def _operand(a: Any, o: Any, names: dict) -> str:
+    """An operand in the generated code: a number that may change is made a tensor like the one it was."""
+    if isinstance(a, Node) and a.meta.get("weak") and type(o) is Tensor:
+        names["scalar"] = scalar
+        like = f"l_{a.name}_{len(names)}"
+        names[like] = o.dtype, o.device
+        return f"scalar({a.name}, *{like})"
+    return show(a if isinstance(a, Node) else o, names)
 
 
 def each(x: Any, f: Callable[[Any], Any]) -> Any:
