@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -66,11 +67,17 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
             value = extra[name]
             if type(value) is Late:
                 value = getattr(importlib.import_module(value.module), name)
-        elif name in _THE_MODULES_OWN or not hasattr(source, name):
-            getattr(source, name) if name not in _THE_MODULES_OWN else None  # NumPy's own words for names it removed
+        elif name in _THE_MODULES_OWN:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         else:
-            value = getattr(source, name)
+            said: list = []
+            try:
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    value = getattr(source, name)  # or NumPy's own words for names that it removed
+            finally:
+                for w in said:
+                    warnings.warn(w.message, stacklevel=2)
             if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
                 value = counterpart(module, name, value)
             else:

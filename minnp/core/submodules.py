@@ -52,9 +52,9 @@ class Submodules(MetaPathFinder, Loader):
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 
         def named(attribute: str) -> Any:
-            theirs = getattr(source, attribute, None)
             for namespace in (numpy, numpy.random):  # a class of ours under another of its names: `core.ndarray`
-                if isinstance(theirs, type) and vars(namespace).get(attribute) is theirs:
+                theirs = vars(namespace).get(attribute)
+                if isinstance(theirs, type) and vars(source).get(attribute) is theirs:
                     return getattr(importlib.import_module(f"minnp.{namespace.__name__}"), attribute)
             return found(attribute)
 

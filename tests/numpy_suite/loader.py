@@ -47,20 +47,29 @@ def meaning(module: str, name: str | None = None) -> Any:
 
 @cache
 def ours(module: str) -> ModuleType | None:
-    """Our module for NumPy's `module`, or None where only NumPy has it."""
+    """Our module for NumPy's `module`, or None where only NumPy has it: those made of NumPy's when they are imported
+    (core/submodules.py) give nothing that `exchange` does not."""
     own = NAMESPACE + module.removeprefix("numpy")
-    if own == NAMESPACE or ("._" not in own and find(own)):
+    if own == NAMESPACE or find(own):
         return importlib.import_module(own)
     parent, _, last = module.rpartition(".")
     found = getattr(ours(parent) if parent else None, last, None)
-    return found if isinstance(found, ModuleType) and found is not sys.modules.get(module) else None
+    return (
+        found
+        if isinstance(found, ModuleType) and found is not sys.modules.get(module) and written(found.__spec__)
+        else None
+    )
 
 
 def find(module: str) -> bool:
     try:
-        return importlib.util.find_spec(module) is not None
+        return written(importlib.util.find_spec(module))
     except ModuleNotFoundError:  # a parent that is no package
         return False
+
+
+def written(spec: Any) -> bool:
+    return spec is not None and type(spec.loader).__name__ != "Submodules"
 
 
 class Translated(ModuleType):
