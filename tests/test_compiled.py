@@ -19,7 +19,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp.core import compiled
+from minnp.core import compiled, counting
 from minnp.core.primitive import TABLE
 from minnp.core.tape import GradTrace
 from minnp.core.value import Tracer
@@ -28,7 +28,7 @@ PROGRAM = """
 import sys, warnings
 import numpy as onp
 import minnp, minnp.numpy as np
-from minnp.core import compiled
+from minnp.core import compiled, counting
 warnings.simplefilter("ignore")
 
 def told(x):
@@ -304,8 +304,8 @@ def test_names_that_numpy_deprecates_warn():
 def test_a_library_of_other_code_is_known(tmp_path):
     source = tmp_path / "_quick.c"
     library = types.ModuleType("_quick")
-    assert not compiled.stale(library, str(source))  # an installed package holds no source
+    assert not counting.stale(library, str(source))  # an installed package holds no source
     source.write_text("int x;")
-    assert compiled.stale(library, str(source))
+    assert counting.stale(library, str(source))
     library.SOURCE = zlib.crc32(b"int x;")
-    assert not compiled.stale(library, str(source))
+    assert not counting.stale(library, str(source))

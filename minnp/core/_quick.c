@@ -50,7 +50,7 @@ static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entri
 static PyObject *pool, *mark, *learn, *written; /* of host/memory.py and host/temporaries.py */
 static PyTypeObject *LeaseType;
 static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at;
-static Py_ssize_t host_at, root_at, busy_at, tapes_at, calls_at, large;
+static Py_ssize_t host_at, root_at, busy_at, tapes_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
 static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
@@ -115,29 +115,45 @@ static inline int is_plain(PyObject *x) {
            among(plain, x, &last_plain);
 }
 
+static inline int below(PyObject *a, Py_ssize_t limit) { return limit == PY_SSIZE_T_MAX || bytes(a) < limit; }
+
 /* What NumPy is given for an operand (borrowed): the array of a small handle, an array or a number itself; else NULL. */
 static inline PyObject *operand(PyObject *x, Py_ssize_t limit) {
     if (Py_IS_TYPE(x, Handle)) {
         PyObject *a = host_of(x);
-        return a != NULL && bytes(a) < limit ? a : NULL;
+        return a != NULL && below(a, limit) ? a : NULL;
     }
     if (Py_IS_TYPE(x, Host))
-        return bytes(x) < limit ? x : NULL;
+        return below(x, limit) ? x : NULL;
     return is_number(x) ? x : NULL;
 }
 
-static inline void count_at(PyObject *entry, Py_ssize_t at) {
-    PyObject *calls = SLOT(entry, at);
+typedef struct { /* what entries are */
+    PyObject_HEAD
+    Py_ssize_t calls;
+} Counter;
+
+static PyMemberDef counter_members[] = {{"calls", T_PYSSIZET, offsetof(Counter, calls), 0, NULL}, {NULL, 0, 0, 0, NULL}};
+static PyTypeObject Counter_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Counter",
+    .tp_basicsize = sizeof(Counter),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_members = counter_members,
+    .tp_new = PyType_GenericNew,
+};
+
+static inline void count(PyObject *entry) { ((Counter *)entry)->calls++; }
+
+static inline void count_row(PyObject *row) {
+    PyObject *calls = SLOT(row, row_calls_at);
     PyObject *more = calls != NULL ? PyNumber_Add(calls, Py_True) : NULL;
     if (more == NULL) {
         PyErr_Clear();
         return;
     }
-    SLOT(entry, at) = more;
+    SLOT(row, row_calls_at) = more;
     Py_DECREF(calls);
 }
-
-static inline void count(PyObject *entry) { count_at(entry, calls_at); }
 
 /* Handles come and go with every operation, so some of those that went are kept for those that come. */
 #define KEPT 64
@@ -148,11 +164,12 @@ static allocfunc python_alloc;
 static inline void let_go(PyObject *h) {
     PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at);
     SLOT(h, host_at) = SLOT(h, root_at) = NULL;
-    if (n_gone < KEPT)
+    if (n_gone < KEPT) /* with its reference to its type */
         gone[n_gone++] = h;
-    else
+    else {
         PyObject_GC_Del(h);
-    Py_DECREF(Handle);
+        Py_DECREF(Handle);
+    }
     Py_XDECREF(array);
     Py_XDECREF(root);
 }
@@ -162,8 +179,8 @@ static void handle_dealloc(PyObject *h) {
     if (*PyObject_GET_WEAKREFS_LISTPTR(h) != NULL)
         PyObject_ClearWeakRefs(h);
     PyObject *array = SLOT(h, host_at);
-    if (SLOT(h, value_at) == NULL && SLOT(h, path_at) == NULL && SLOT(h, seen_at) == NULL &&
-        (array == NULL || !Py_IS_TYPE(array, Host) || strchr("OV", ((Dtype *)((Array *)array)->descr)->kind) == NULL)) {
+    char kind = array != NULL && Py_IS_TYPE(array, Host) ? ((Dtype *)((Array *)array)->descr)->kind : 'O';
+    if (SLOT(h, value_at) == NULL && SLOT(h, path_at) == NULL && SLOT(h, seen_at) == NULL && kind != 'O' && kind != 'V') {
         let_go(h);
         return;
     }
@@ -178,7 +195,8 @@ static void handle_dealloc(PyObject *h) {
 static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
     if (n_gone == 0 || type != Handle)
         return python_alloc(type, n);
-    PyObject *h = PyObject_Init(gone[--n_gone], Handle);
+    PyObject *h = gone[--n_gone];
+    Py_SET_REFCNT(h, 1);
     PyObject_GC_Track(h);
     return h;
 }
@@ -287,7 +305,7 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
         (z = PyObject_Vectorcall(kernel, given, w == NULL ? 1 : 2, NULL)) == NULL ||
         !(Py_IS_TYPE(z, Host) || is_number(z))) /* several results, for example */
         goto done;
-    count_at(row, row_calls_at);
+    count_row(row);
     if (Py_IS_TYPE(z, Host)) {
         dtype = ((Array *)z)->descr;
         Py_INCREF(dtype);
@@ -553,6 +571,7 @@ typedef struct {
     PyObject *entry, *reflected_entry;
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
     PyObject *row;
+    binaryfunc direct; /* NumPy's slot, where it takes two operands */
     const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
     Py_ssize_t limit;  /* bytes of an operand from which Python does better */
 } Operator;
@@ -656,20 +675,30 @@ OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyO
 static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
     if (!busy() && (a = operand(v, PY_SSIZE_T_MAX)) != NULL && (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
-        Py_ssize_t m = Py_IS_TYPE(a, Host) ? bytes(a) : 0, n = Py_IS_TYPE(b, Host) ? bytes(b) : 0;
-        if (n < m)
-            n = m;
-        if (n >= SMALL && o->kept != NULL) {
-            PyObject *h = into_dying(v, w, a, b, o);
-            if (h != NULL || PyErr_Occurred())
-                return h;
+        Py_ssize_t m = Py_IS_TYPE(a, Host) ? elements(a) : 0, n = Py_IS_TYPE(b, Host) ? elements(b) : 0;
+        if (n >= SMALL / 16 || m >= SMALL / 16) {
+            m = m ? bytes(a) : 0, n = n ? bytes(b) : 0;
+            if (n < m)
+                n = m;
+            if (n >= SMALL && o->kept != NULL) {
+                PyObject *h = into_dying(v, w, a, b, o);
+                if (h != NULL || PyErr_Occurred())
+                    return h;
+            }
+            if (n >= o->limit)
+                return otherwise(v, w, o);
         }
-        if (n >= o->limit)
-            return otherwise(v, w, o);
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
         Py_INCREF(a);
         Py_INCREF(b);
-        PyObject *out = kernel(a, b);
+        PyObject *out = NULL;
+        if (o->direct != NULL && Py_IS_TYPE(a, Host)) { /* whose slot is the first that kernel would ask */
+            if ((out = o->direct(a, b)) == Py_NotImplemented) {
+                Py_DECREF(out);
+                out = kernel(a, b);
+            }
+        } else
+            out = kernel(a, b);
         Py_DECREF(a);
         Py_DECREF(b);
         return result_of(out);
@@ -1346,15 +1375,15 @@ static Py_ssize_t slot_of(PyObject *type, const char *name) {
     return at;
 }
 
-/* setup(handle, host, state, entry, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
+/* setup(handle, host, state, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
    written, memory_of): what is shared. */
 static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *handle, *host, *entry, *lease;
-    if (!PyArg_ParseTuple(args, "O!O!OOO!O!OOO!nOO!OOOO", &PyType_Type, &handle, &PyType_Type, &host, &state, &entry,
+    PyObject *handle, *host, *lease;
+    if (!PyArg_ParseTuple(args, "O!O!OO!O!OOO!nOO!OOOO", &PyType_Type, &handle, &PyType_Type, &host, &state,
                           &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
                           &large, &pool, &PyType_Type, &lease, &mark, &learn, &written, &memory_of))
         return NULL;
-    host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root"), calls_at = slot_of(entry, "calls");
+    host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root");
     busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
     PyObject *of_mark = (PyObject *)Py_TYPE(mark);
     known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
@@ -1431,6 +1460,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         Py_XDECREF(limit);
         if (PyErr_Occurred())
             return NULL;
+        if (i < BINARIES && i != POW)
+            o->direct = *(binaryfunc *)((char *)Host->tp_as_number + o->at);
         if (i == ADD || i == SUB || i == MUL)
             o->kept = "fdFD?bBhHiIlLqQ";
         else if (i == TRUEDIV)
@@ -1494,10 +1525,11 @@ PyMODINIT_FUNC PyInit__quick(void) {
     PyErr_SetString(PyExc_ImportError, "minnp.core._quick relies on the interpreter lock");
     return NULL;
 #else
-    if (PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
+    if (PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made != NULL && (PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0 ||
+                         PyModule_AddObjectRef(made, "Counter", (PyObject *)&Counter_Type) < 0 ||
                          PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0))
         Py_CLEAR(made);
     return made;

@@ -7,47 +7,19 @@ from __future__ import annotations
 
 import copyreg
 import operator
-import os
 import sys
-import types
-import warnings
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
 
 from . import array, placed, public
+from .counting import quick as _quick
 from .host import INDEX, bound, memory, temporaries
 from .host.elementwise import IN_PLACE, KERNELS, LEAST
 from .primitive import NO_PARAMS, TABLE, Primitive
 from .state import state
 from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer
-
-_quick: types.ModuleType | None = None
-if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "no"):
-    try:
-        from . import _quick
-    except ImportError:  # not built, or for another interpreter
-        _quick = None
-
-
-def stale(library: types.ModuleType, source: str) -> bool:
-    """Whether the library was built from other code than the source, which a clone keeps beside it."""
-    try:
-        with open(source, "rb") as file:
-            return getattr(library, "SOURCE", None) != zlib.crc32(file.read())
-    except FileNotFoundError:
-        return False
-
-
-if _quick is not None and stale(_quick, os.path.join(os.path.dirname(__file__), "_quick.c")):
-    warnings.warn(
-        "minnp's C part was built from other code than the clone holds, so Python does its work: install it again",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    _quick = None
 
 
 def _wrapped(out: Any, args: tuple) -> Any:
@@ -168,7 +140,7 @@ def install() -> None:
 if _quick is not None:
     copyreg.pickle(_quick.Short, operator.attrgetter("__qualname__"))  # by name, as any function
     _quick.setup(
-        *(array.ndarray, onp.ndarray, state, public.Entry, NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
+        *(array.ndarray, onp.ndarray, state, NUMBERS, public.PLAIN, _wrapped, onp.dtype(object)),
         *(public.ENTRIES, INDEX, memory.pool, memory.Lease, temporaries.mark, temporaries.learn, temporaries.written),
         array._memory,
     )

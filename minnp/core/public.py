@@ -21,6 +21,7 @@ from .. import errors
 from . import array as _array
 from . import context, foreign, placed, policy, report
 from .array import handle, ndarray, read, unwrap, wrap
+from .counting import Counter
 from .dispatch import DEFINITIONS
 from .fallback import fallback
 from .host import run as run_host
@@ -36,12 +37,12 @@ PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 MISSING = object()
 
 
-class Entry:
+class Entry(Counter):
     """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count.
 
     row   NumPy's callable as a row without rules, once it was needed (see fallback.py)"""
 
-    __slots__ = ("calls", "definition", "host", "name", "nin", "row", "writes")
+    __slots__ = ("definition", "host", "name", "nin", "row", "writes")
 
     def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
         self.name, self.host, self.definition, self.writes = name, host, definition, writes
