@@ -32,29 +32,28 @@ def _inner(w: Any, dtype: Any) -> onp.ndarray:
 def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     (steps, n, inputs), hidden = x.shape, h0.shape[-1]
     dtype = onp.result_type(x, h0, w_x)
-    edge = 3 * hidden  # where the sigmoids end
     # [4 H, I + H + 1]: x, h and a one, in one product
     weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
-    weights[:edge] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
-    weight = Repeated(weights.T, n)
-    gates = empty((steps, n, 4 * hidden), dtype)
+    weights[: 3 * hidden] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
+    weight = Repeated(weights.T, n, 4)
+    gates = empty((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
     hs, cs, tanh_cs = (empty((steps, n, hidden), dtype) for _ in range(3))
 
     def work(part: slice) -> None:
         h, c = h0[part], c0[part]
         given, term = onp.ones((len(h), inputs + hidden + 1), dtype), onp.empty(h.shape, dtype)
-        a = onp.empty((len(h), 4 * hidden), dtype)
+        a = onp.empty((4, *h.shape), dtype)
         given_x, given_h = given[:, :inputs], given[:, inputs:-1]
         given_h[...] = h
         for t in range(steps):
-            z, c_next, tanh_c, h = gates[t, part], cs[t, part], tanh_cs[t, part], hs[t, part]
+            z, c_next, tanh_c, h = gates[t, :, part], cs[t, part], tanh_cs[t, part], hs[t, part]
             given_x[...] = x[t, part]
             weight.into(a, given)
             onp.tanh(a, out=z)
-            sigmoids = z[:, :edge]
+            sigmoids = z[:3]
             sigmoids *= 0.5
             sigmoids += 0.5
-            i, f, o, g = split(z, 4)
+            i, f, o, g = z
             onp.multiply(f, c, out=c_next)
             c_next += onp.multiply(i, g, out=term)
             onp.tanh(c_next, out=tanh_c)
@@ -62,7 +61,7 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
             c = c_next
 
     over_batch(work, h0.shape, weight, "npx.lstm")
-    return hs, cs, gates.reshape(steps, n, 4, hidden).transpose(2, 0, 1, 3), tanh_cs
+    return hs, cs, gates.swapaxes(0, 1), tanh_cs
 
 
 def _lstm_back(
@@ -71,35 +70,34 @@ def _lstm_back(
     ghs, gcs = g
     hs, cs, gates, tanh_cs = y
     (steps, n, hidden), inputs, dtype = hs.shape, x.shape[-1], hs.dtype
-    gates = gates.transpose(1, 2, 0, 3).reshape(steps, n, 4 * hidden)
     weight = Repeated(_inner(w_h, dtype), n)
     d = empty((steps, n, 4 * hidden), dtype)  # of the gates' sums
     dh0, dc0 = (onp.zeros((n, hidden), dtype) for _ in range(2))
 
     def work(part: slice) -> None:
         dh, dc, before = dh0[part], dc0[part], c0[part]
-        p, q = (onp.empty(dh.shape, dtype) for _ in range(2))
+        p, q, r = (onp.empty(dh.shape, dtype) for _ in range(3))
         for t in range(steps - 1, -1, -1):
-            i, f, o, cell = split(gates[t, part], 4)
+            i, f, o, cell = gates[:, t, part]
             di, df, do, dcell = split(d[t, part], 4)
-            h, tanh_c = hs[t, part], tanh_cs[t, part]
+            tanh_c = tanh_cs[t, part]
             if ghs is not None:
                 dh += ghs[t, part]
             if gcs is not None:
                 dc += gcs[t, part]
             # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
-            onp.multiply(dh, h, out=do)
-            onp.multiply(do, tanh_c, out=q)
-            do -= onp.multiply(do, o, out=p)
-            dc += onp.subtract(onp.multiply(dh, o, out=p), q, out=p)
-            onp.multiply(dc, i, out=dcell)
-            onp.multiply(dcell, cell, out=di)
-            dcell -= onp.multiply(di, cell, out=p)
-            di -= onp.multiply(di, i, out=p)
+            onp.multiply(dh, hs[t, part], out=p)
+            onp.subtract(p, onp.multiply(p, o, out=q), out=do)
+            dc -= onp.multiply(p, tanh_c, out=q)
+            dc += onp.multiply(dh, o, out=q)
+            onp.multiply(dc, i, out=p)
+            onp.multiply(p, cell, out=q)
+            onp.subtract(p, onp.multiply(q, cell, out=r), out=dcell)
+            onp.subtract(q, onp.multiply(q, i, out=r), out=di)
             dc *= f
-            onp.multiply(dc, cs[t - 1, part] if t else before, out=df)
-            df -= onp.multiply(df, f, out=p)
-            weight.into(dh, d[t, part])
+            onp.multiply(dc, cs[t - 1, part] if t else before, out=p)
+            onp.subtract(p, onp.multiply(p, f, out=q), out=df)
+            weight.into(dh[None], d[t, part])
 
     over_batch(work, dh0.shape, weight, "npx.lstm_back")
     flat = d.reshape(steps * n, 4 * hidden)

@@ -21,7 +21,7 @@ SHARED = 1 << 13  # elements of a state from which threads share its batch
 
 
 class Repeated:
-    """w [k, m], for many products a @ w with few rows [n, k].
+    """w [k, m], for many products a @ w with few rows [n, k]; `blocks` of the columns may lie apart in the results.
 
     BLAS copies both operands into an order of its own before it multiplies. For few rows that costs as much as the
     multiplication, and for small products OpenBLAS leaves it out: so w is kept in tiles of some columns, which meet
@@ -29,40 +29,40 @@ class Repeated:
     belong together: a batch may be cut at its multiples without changing a bit.
     """
 
-    def __init__(self, w: onp.ndarray, n: int) -> None:
-        k, m = w.shape
-        self.w, self.rows, self.tiles, self.mkl = w, n, None, None
-        if n * m * k >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
+    def __init__(self, w: onp.ndarray, n: int, blocks: int = 1) -> None:
+        k, m = w.shape[0], w.shape[1] // blocks
+        self.rows, self.tiles, self.mkl = n, None, None
+        self.parts = [w[:, i * m : (i + 1) * m] for i in range(blocks)]
+        if n * m * k * blocks >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
             self.mkl = products.mkl()
         if self.mkl is not None:
-            w, flag, lead = products.operand(w)
-            self.w, self.rows, self.place = w, 16, (products.address(w), flag, lead)
+            self.rows, operands = 16, [products.operand(part) for part in self.parts]
+            self.parts = [part for part, _, _ in operands]
+            self.places = [(products.address(part), flag, lead) for part, flag, lead in operands]
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
-        fits = [
-            r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL and n * m * k > SMALL // 2
-        ]
-        if fits:
+        fits = [r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL]
+        if fits and n * m * k * blocks > SMALL // 2:
             self.rows = next((r for r in fits if 2 * r <= n), fits[0])
-            self.tiles = onp.ascontiguousarray(w.reshape(k, m // columns, columns).swapaxes(0, 1))[:, None]
+            tiles = w.reshape(k, blocks, m // columns, 1, columns).transpose(1, 2, 3, 0, 4)
+            self.tiles = onp.ascontiguousarray(tiles)
 
     def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
-        """out = a @ w, for out [n, m] and a [n, k] in C order."""
+        """out = a @ w, for out [blocks, n, m / blocks] and a [n, k], in C order but that blocks may lie apart."""
         if self.tiles is not None:
-            many, columns = self.tiles.shape[0], self.tiles.shape[-1]
-            tiled = out.reshape(-1, self.rows, many, columns).transpose(2, 0, 1, 3)
+            many, columns = self.tiles.shape[1], self.tiles.shape[-1]
+            tiled = out.reshape(len(out), -1, self.rows, many, columns).transpose(0, 3, 1, 2, 4)
             onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
             return
-        if self.mkl is not None:
-            (n, k), m = a.shape, out.shape[1]
-            with self.mkl.on(1):
-                sizes = n, m, k, out.dtype.char
-                errors = self.mkl.gemm(
-                    (products.address(a), b"N", k), self.place, (products.address(out), sizes, m), 1.0, 0.0
-                )
-            if not errors:
-                return
-        onp.matmul(a, self.w, out=out)
+        (n, k), m = a.shape, out.shape[-1]
+        for i, part in enumerate(self.parts):
+            if self.mkl is not None:
+                given, target = (products.address(a), b"N", k), (products.address(out[i]), (n, m, k, out.dtype.char), m)
+                with self.mkl.on(1):
+                    errors = self.mkl.gemm(given, self.places[i], target, 1.0, 0.0)
+                if not errors:
+                    continue
+            onp.matmul(a, part, out=out[i])
 
 
 def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:
