@@ -72,7 +72,8 @@ def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:
     for name in (n for n in names if not n.startswith("_")):
         x = getattr(module, name)
         yield prefix + name, x
-        if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and hasattr(x, "__all__"):
+        # those with a file are ours; others are made of NumPy's (core/submodules.py)
+        if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and "__file__" in vars(x):
             yield from _walk(x, f"{prefix}{name}.")
 
 

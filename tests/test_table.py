@@ -22,6 +22,10 @@ def test_every_public_name_of_numpy_has_a_line(lines):
     assert {n for n in np.__all__ if not n.startswith("_")} <= lines.keys()
 
 
+def test_modules_made_of_numpys_have_one_line(lines):
+    assert lines["ma"].made == "module" and not any(name.startswith(("ma.", "typing.", "matlib.")) for name in lines)
+
+
 def test_a_line_says_what_a_function_is_made_of(lines):
     assert lines["exp"][:3] == ("exp", "row", "yes")
     assert lines["floor"].gradient == "constant"

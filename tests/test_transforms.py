@@ -74,6 +74,8 @@ def test_vmap_is_a_loop() -> None:
         close(vmap(f)(BATCH), onp.array([onp.asarray(f(x)) for x in BATCH]))
     close(vmap(lambda x, y: x * y, in_axes=(0, None), out_axes=1)(BATCH, V), (BATCH * V).T)
     close(vmap(lambda x: x.sum(), in_axes=1)(BATCH), BATCH.sum(0))
+    with pytest.raises(ValueError, match=r"axis 0 of an argument of shape \(\)"):
+        vmap(lambda x: x)(1.0)
     close(grad(lambda b: vmap(scalar)(b).sum())(BATCH), vmap(grad(scalar))(BATCH))
     with pytest.raises(ValueError, match="batch size"):
         vmap(lambda x, y: x + y)(BATCH, V)

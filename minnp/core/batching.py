@@ -243,8 +243,13 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
             raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")
         axes = spread(spec, args, "in_axes")
         leaves, rebuild_args = tree_flatten(args)
-        sizes = {onp.shape(leaf)[a] if type(leaf) is not ndarray else leaf.shape[a]
-                 for leaf, a in zip(leaves, axes, strict=True) if a is not None}  # fmt: skip
+        shapes = [leaf.shape if type(leaf) is ndarray else onp.shape(leaf) for leaf in leaves]
+        for shape, a in zip(shapes, axes, strict=True):
+            if a is not None and not -len(shape) <= a < len(shape):
+                raise ValueError(
+                    f"vmap wants axis {a} of an argument of shape {shape}; in_axes=None does not batch one"
+                )
+        sizes = {shape[a] for shape, a in zip(shapes, axes, strict=True) if a is not None}
         if len(sizes) != 1:
             raise ValueError(f"vmap wants one batch size, got {sorted(sizes) or 'no batched argument'}")
         (size,) = sizes
