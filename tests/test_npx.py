@@ -6,8 +6,9 @@ import numpy as onp
 import pytest
 
 import minnp
+from minnp import npx
 from minnp.core.primitive import TABLE
-from minnp.npx import cells, norms, recurrent, steps
+from minnp.npx import cells, normal, norms, recurrent, steps
 from minnp.npx.fused import pulled
 
 # A fused row's backward kernel sees gradients of its main results only; the generic row tests give it all of them.
@@ -56,3 +57,26 @@ def test_a_sequence_has_the_same_bits_on_any_number_of_threads():
     for other in results[1:]:
         assert [a.tobytes() for a in other] == [a.tobytes() for a in results[0]]
     onp.testing.assert_allclose(results[0][0], cells._lstm_definition(x, h, c, w_x, w_h, b)[0], atol=1e-4)
+
+
+def test_gelu_in_single_precision_keeps_the_digits_of_small_results():
+    special = pytest.importorskip("scipy.special")
+    x = onp.linspace(-6, 9, 150_001).astype("f")
+    wide = x.astype(float)
+    phi, density = special.ndtr(wide), onp.exp(-wide * wide / 2) / onp.sqrt(2 * onp.pi)
+    y, want = TABLE["npx.gelu"](x), wide * phi
+    assert y.dtype == onp.float32
+    off = abs(y - want) / onp.spacing(abs(want).astype("f"))
+    assert off[x >= 0].max() < 3 and off[x >= -1].max() < 5
+    onp.testing.assert_allclose(y, want, rtol=2e-5)
+    slope = minnp.vjp(npx.gelu, x)[1](onp.ones_like(x))[0]
+    onp.testing.assert_allclose(slope, phi + wide * density, atol=2.5e-7)
+    onp.testing.assert_allclose(TABLE["npx.gelu"](onp.float32([-30, 30] * 40)), [0, 30] * 40, atol=1e-28)
+    before = minnp.set_num_threads(1)
+    try:
+        alone = TABLE["npx.gelu"](x), normal.gelu_slope(x[::2])
+        minnp.set_num_threads(3)
+        shared = TABLE["npx.gelu"](x), normal.gelu_slope(x[::2])
+    finally:
+        minnp.set_num_threads(before)
+    assert [a.tobytes() for a in shared] == [a.tobytes() for a in alone]

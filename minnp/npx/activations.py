@@ -9,12 +9,14 @@ import numpy as onp
 
 from ..core.host.memory import empty
 from ..core.primitive import Meta, Primitive, per_element, primitive
+from ..core.value import Host
 from ..numpy.facts import from_cost, spread
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, where
+from . import normal
 from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
+from .normal import NORMAL
 
 HALF_ROOT = 0.7071067811865476  # 1 / sqrt(2)
-NORMAL = 0.3989422804014327  # 1 / sqrt(2 pi)
 
 
 def _floating(metas: Sequence[Meta], params: dict) -> Meta:
@@ -120,6 +122,8 @@ erfinv = primitive(
 
 def _gelu(x: Any) -> onp.ndarray:
     x = _inexact(x)
+    if x.dtype.char == "f" and x.size > 64:
+        return normal.gelu(x)
     y = erf_kernel(x * x.dtype.type(HALF_ROOT))
     y += 1
     y *= x
@@ -127,13 +131,13 @@ def _gelu(x: Any) -> onp.ndarray:
     return y
 
 
-gelu = _activation(
-    "gelu",
-    _gelu,
-    lambda g, y, x: g * (0.5 * (1 + erf(x * HALF_ROOT)) + x * (exp(square(x) * -0.5) * NORMAL)),
-    cost=8,
-    saves="in",
-)
+def _gelu_slope(x: Any) -> Any:
+    if type(x) is Host and x.dtype.char == "f" and x.size > 64:
+        return normal.gelu_slope(x)
+    return 0.5 * (1 + erf(x * HALF_ROOT)) + x * (exp(square(x) * -0.5) * NORMAL)
+
+
+gelu = _activation("gelu", _gelu, lambda g, y, x: g * _gelu_slope(x), cost=8, saves="in")
 
 
 # ------------------------------------------------------------------ softmax
