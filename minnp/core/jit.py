@@ -35,7 +35,7 @@ from .writing import write
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
-COMPILERS = ("auto", "llvm", "numpy")
+COMPILERS = ("auto", "llvm", "numpy", *backends.names())
 
 
 class Missed:
@@ -103,6 +103,7 @@ class Jitted:
                 return self.function(*args, **kwargs)
             if home is None and self.compiler == "auto" and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
+        home = backends.get(self.compiler) if home is None and self.compiler in backends.names() else home
         key = (shape, *map(_kind, values), home)
         fixed = self.fixed.setdefault(key, set())
         exact = _exact(key, fixed, values)
@@ -237,6 +238,10 @@ class Jitted:
             "keys": len(self.paths),
             "paths": sum(map(len, self.paths.values())),
         }
+
+    def measured(self) -> list[dict[str, float]]:
+        """For each path compiled for torch, the seconds of the ways to run it that were tried, the chosen one first."""
+        return [path.run.measured() for paths in self.paths.values() for path in paths if hasattr(path.run, "measured")]
 
     def clear_cache(self) -> None:
         """Forget every compiled path."""
@@ -376,17 +381,20 @@ def jit(
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,
-               matrix products of small arrays, and those added to an argument are in another order; elementary
-               functions and powers are within 3 ulp; floating point errors are not reported. "numpy": NumPy's own
-               kernels, and its results to the bit.
+               products of small matrices, and those added to an argument are in another order; elementary functions
+               and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
+               "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
+               third call, which takes as long as compiling, measures one of them faster: see `measured`
                "auto": what the policy prefers ("prefer_torch" compiles for torch), else the first if it is installed
 
-    Raises ValueError for another compiler, ModuleNotFoundError for "llvm" where it cannot be had.
+    Raises ValueError for another compiler, ModuleNotFoundError (BackendMissingError) for one that cannot be had.
     """
     if compiler not in COMPILERS:
         raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
     if compiler == "llvm" and not native.available():
         raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "minnp[compiler]"')
+    if compiler in backends.names():
+        backends.get(compiler)
     if f is None:
         return lambda g: Jitted(g, limit, compiler, static)
     return Jitted(f, limit, compiler, static)

@@ -44,7 +44,7 @@ class Path:
         self.graph = optimize(graph)
         self.streams = streams(self.graph)
         self.overwrites: list[int] = []
-        run = None if home is None else home.compile(self.graph.copy(), captured.constants)
+        run = None if home is None else home.compile(self.graph.copy(), captured.constants, compiler == home.name)
         if run is None:
             graph = self.graph.copy()
             if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):

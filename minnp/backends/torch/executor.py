@@ -25,6 +25,7 @@ from ...core.node import Node, map_nodes
 from ...core.primitive import Primitive
 from ...core.value import Buffer, Host
 from ...errors import BackendUnsupportedError
+from .candidates import Choice
 from .dtypes import LEGACY, borrowed, returned, scalar
 
 Tensor = torch.Tensor
@@ -39,14 +40,15 @@ class TorchExecutor:
 
     home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
     run     the generated function of tensors, once there is one; `source` is its Python
+    others  ways to run it that may be faster: see candidates.py
     pure    whether it calls nothing but torch: no dispatcher, no guard
     rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
     """
 
     __code__, nodes = None, {}
 
-    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any) -> None:
-        self.graph, self.home = graph, home
+    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any, others: dict | None = None) -> None:
+        self.graph, self.home, self.others = graph, home, others
         self.run: Callable | None = None
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
@@ -165,7 +167,16 @@ class TorchExecutor:
         for node in chosen:
             self.rows[node.target.name] = self.rows.get(node.target.name, 0) + 1
         self._write(chosen, donated(self.graph, results))
+        if self.others and self.pure:
+            self.run = Choice(self.run, self.others)
         return out
+
+    def measured(self) -> dict[str, float]:
+        """The seconds of the ways that were tried, the chosen one first; {} where there was no choice."""
+        if type(self.run) is not Choice or not self.run.chosen:
+            return {}
+        seconds = self.run.seconds
+        return {name: seconds[name] for name in sorted(seconds, key=lambda name: name != self.run.chosen)}
 
     def _function(self, node: Node, args: tuple, kwargs: dict) -> tuple[Callable, tuple]:
         """(the function of tensors that computes a node for such operands, the operands: numbers as tensors)."""

@@ -1,0 +1,154 @@
+"""Ways to run one generated function of tensors, and the choice among them by measurement.
+
+The plain function is always one of them. Where jit was asked to compile for torch (`jit(f, compiler="torch")`) others
+are torch.compile's code, which takes seconds to make, and on CUDA its calls replayed as a CUDA graph, which keeps its
+copies of arguments and results. A candidate is dropped, with the reason kept, if it cannot be made or does not compute
+what the plain function computes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+ROUNDS = 5  # each way is timed so often, and counts with its shortest time
+ENOUGH = 1.0  # seconds of timing after which no further round begins
+GAIN = 0.97  # of the plain function's time: what another way may take at most
+UNMADE = (RuntimeError, ImportError, TypeError, AttributeError, NotImplementedError)  # a library that lacks something
+
+
+class Choice:
+    """The fastest of several functions of tensors that compute the same; found at the first call.
+
+    chosen    its name, once it was found
+    seconds   the shortest time of each, by name
+    dropped   why others were left out, by name
+    """
+
+    def __init__(self, plain: Callable, others: dict[str, Callable[[Callable, Sequence], Callable]]) -> None:
+        self.plain, self.others = plain, others
+        self.best, self.chosen = plain, ""
+        self.seconds: dict[str, float] = {}
+        self.dropped: dict[str, str] = {}
+
+    def __call__(self, *data: Any) -> tuple:
+        return self.best(*data) if self.chosen else self._measured(data)
+
+    def _measured(self, data: Sequence[Any]) -> tuple:
+        out = self.plain(*data)
+        runs = {"plain": self.plain}
+        for name, make in self.others.items():
+            try:
+                run = make(self.plain, data)
+                different = disagreement(run(*data), out)
+            except UNMADE as error:
+                different = f"{type(error).__name__}: {error}"
+            if different:
+                self.dropped[name] = different
+            else:
+                runs[name] = run
+        start = time.perf_counter()
+        for _ in range(ROUNDS if len(runs) > 1 else 0):
+            for name, run in runs.items():  # in turns: whatever slows the machine slows them alike
+                self.seconds[name] = min(self.seconds.get(name, float("inf")), seconds(run, data))
+            if time.perf_counter() - start > ENOUGH:
+                break
+        fastest = min(self.seconds, key=self.seconds.__getitem__, default="plain")
+        wins = fastest != "plain" and self.seconds[fastest] <= GAIN * self.seconds["plain"]
+        self.best, self.chosen = (runs[fastest], fastest) if wins else (self.plain, "plain")
+        return out
+
+
+def seconds(run: Callable, data: Sequence[Any]) -> float:
+    wait(data)
+    start = time.perf_counter()
+    run(*data)
+    wait(data)
+    return time.perf_counter() - start
+
+
+def wait(data: Sequence[Any]) -> None:
+    """Until the devices of these tensors have computed all they were given."""
+    for kind in {t.device.type for t in data if type(t) is Tensor} - {"cpu"}:
+        getattr(torch, kind).synchronize()
+
+
+def disagreement(got: Any, want: Any) -> str:
+    """How outputs differ from the plain function's: in type, shape, dtype, or by more than rounding."""
+    if len(got) != len(want):
+        return f"{len(got)} outputs, not {len(want)}"
+    for i, (g, w) in enumerate(zip(got, want, strict=True)):
+        if type(w) is not Tensor:
+            if type(g) is not type(w) or g != w:
+                return f"output {i} is {g!r}, not {w!r}"
+            continue
+        if type(g) is not Tensor or g.shape != w.shape or g.dtype is not w.dtype or g.device != w.device:
+            return f"output {i} is of another type, shape or dtype"
+        if not (w.dtype.is_floating_point or w.dtype.is_complex):
+            if not torch.equal(g, w):
+                return f"output {i} has other elements"
+            continue
+        error = torch.where((g == w) | (g.isnan() & w.isnan()), 0, (g - w).abs())
+        largest = torch.where(w.isfinite(), w.abs(), 0).max() if w.numel() else 0
+        if w.numel() and not bool(error.max() <= 1e4 * torch.finfo(w.dtype).eps * largest):
+            return f"output {i} differs by {float(error.max()):.3g}, where the largest number is {float(largest):.3g}"
+    return ""
+
+
+# ------------------------------------------------------------------ the candidates
+def only_tensors(data: Sequence[Any]) -> None:
+    """Raises TypeError where a candidate would be made for a number that may be another one at the next call."""
+    if not all(type(t) is Tensor for t in data):
+        raise TypeError("an argument that is no tensor would be taken for the number it is now")
+
+
+def compiled(run: Callable, data: Sequence[Any], backend: str = "inductor") -> Callable:
+    """torch.compile's code of the generated function, for the shapes it has."""
+    only_tensors(data)
+    return torch.compile(run, fullgraph=True, dynamic=False, backend=backend)
+
+
+def replayed(run: Callable, data: Sequence[Any], record: Callable | None = None) -> Callable:
+    """The calls of torch recorded once on copies of the arguments, and replayed: one launch for all kernels.
+
+    record    (function of no arguments) -> (replay, its outputs); by default as a CUDA graph
+
+    Arguments are copied to where the recording reads, results from where it writes: the next replay writes there again.
+    """
+    only_tensors(data)
+    inputs = [t.clone() for t in data]
+    replay, outputs = (record or cuda_graph)(lambda: run(*inputs))
+
+    def call(*given: Tensor) -> tuple:
+        for to, t in zip(inputs, given, strict=True):
+            to.copy_(t)
+        replay()
+        return tuple([t.clone() if type(t) is Tensor else t for t in outputs])
+
+    return call
+
+
+def cuda_graph(run: Callable) -> tuple[Callable, tuple]:
+    """(what replays the kernels that `run` launches, the tensors it returned), after runs that let libraries settle."""
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = run()
+    return graph.replay, outputs
+
+
+def candidates(where: torch.device, asked: bool) -> dict[str, Callable]:
+    """The ways besides the plain one on a device, by name. asked: jit was told to compile for torch."""
+    if not asked:
+        return {}
+    graphs: dict[str, Callable] = {"CUDA graph": replayed} if where.type == "cuda" else {}
+    return {"torch.compile": compiled, **graphs}
