@@ -30,7 +30,7 @@ _AS_THEY_ARE = {
 }  # fmt: skip
 
 
-_THE_MODULES_OWN = {"__path__", "__wrapped__", "__getattr__", "__dir__"}
+_THE_MODULES_OWN = {"__path__", "__file__", "__cached__", "__wrapped__", "__getattr__", "__dir__"}
 
 
 def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.ModuleType:
