@@ -15,8 +15,12 @@ import numpy as onp
 
 from .aliasing import donated
 from .array import unwrap
+from .buffers import plan
 from .effects import guard, pick
 from .graph import Graph, Node, map_nodes
+from .native.kernels import Large, Small
+from .passes.fusion import Fused
+from .passes.native import lying
 from .primitive import Primitive
 from .value import BINARY
 
@@ -27,15 +31,23 @@ _OPERATORS = dict(
 INFIX = {k: v for k, v in _OPERATORS.items() if k in ("add", "subtract", "multiply", "divide")}
 
 
-def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False) -> Callable:
+def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False, keeps: bool = False) -> Callable:
     """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs.
 
     exact    with NumPy's own kernels alone
+    keeps    the memory of its intermediate results, for the next call (buffers.py)
     """
     names: dict[str, Any] = {"onp": onp, "guard": guard}
     last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
+    block, places = plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
+    if block is not None:
+        names["take"], names["give"] = block.take, block.give
+        given = [
+            n.name for n in graph.find_nodes(op="placeholder") if len(getattr(n.meta.get("value"), "shape", ())) > 1
+        ]
+        lines.append(f"    block = take({', '.join(given)})")
     made: dict[int, Node] = {}  # the nodes that the lines compute
     for node in graph.nodes:
         if node.op == "placeholder":
@@ -44,9 +56,12 @@ def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False) -
             names[node.name] = constants[node.target] if node.target in constants else unwrap(node.meta["constant"], [])
             continue
         if node.op == "output":
-            lines.append(f"    return {_show(node.args[0], names)}")
+            if block is None:
+                lines.append(f"    return {_show(node.args[0], names)}")
+            else:
+                lines += [f"    out = {_show(node.args[0], names)}", "    give(block)", "    return out"]
             break
-        statement = _statement(node, names, exact)
+        statement = _statement(node, names, exact, places.get(node))
         if node in writes:
             statement = statement[:-1] + ", donate=True)"
         lines.append(f"    {statement}")
@@ -78,7 +93,30 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
     return out
 
 
-def _statement(node: Node, names: dict, exact: bool) -> str:
+def _takes_out(node: Node, i: int, exact: bool) -> bool:
+    """Whether a node's result i can be computed where it is told."""
+    target = node.target
+    if isinstance(target, (Large, Small, Fused)):
+        return "out" not in node.kwargs and target.takes_out(i)
+    if not isinstance(target, Primitive) or node.kwargs:
+        return False
+    kernel = _kernel(node, exact)
+    if kernel is onp.matmul:
+        return len(node.meta["value"].shape) > 1
+    loops = isinstance(kernel, onp.ufunc) and kernel.nout == 1 and kernel.signature is None
+    return loops and all(not isinstance(a, Node) or lying(a).flags.c_contiguous for a in node.args)
+
+
+def _kernel(node: Node, exact: bool) -> Any:
+    """What runs a row: one that a backend may be better at chooses at every call, as it does eagerly."""
+    target = node.target
+    if target.worth is not None or node.meta.get("dispatched", False):
+        return target
+    return target.numpy if exact else target.fast
+
+
+def _statement(node: Node, names: dict, exact: bool, places: dict[int, int] | None) -> str:
+    """The line that computes a node; places: the arrays of the block that take its results."""
     target = node.target
     if target is guard:
         return f"guard({', '.join(_show(a, names) for a in node.args)})"
@@ -86,18 +124,22 @@ def _statement(node: Node, names: dict, exact: bool) -> str:
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
     if isinstance(target, Primitive):
         dispatched = node.meta.get("dispatched", False)  # whether the policy chooses its kernel, as it does eagerly
-        if target.name in INFIX and len(node.args) == 2 and not node.kwargs and not dispatched:
+        if target.name in INFIX and len(node.args) == 2 and not node.kwargs and not dispatched and not places:
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1:
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
-        # a row that a backend may be better at chooses at every call, as it does eagerly
-        kernel: Any = target if target.worth is not None or dispatched else target.numpy if exact else target.fast
+        kernel: Any = _kernel(node, exact)
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = f"k_{node.name}"
     names[k] = kernel
     args = [_show(a, names) for a in node.args] + [f"{key}={_show(v, names)}" for key, v in node.kwargs.items()]
+    if places and isinstance(node.meta["value"], tuple):
+        outs = [f"block[{places[i]}]" if i in places else "None" for i in range(len(node.meta["value"]))]
+        args.append(f"out=({', '.join(outs)},)")
+    elif places:
+        args.append(f"out=block[{places[0]}]")
     return f"{node.name} = {k}({', '.join(args)})"
 
 

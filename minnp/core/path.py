@@ -51,7 +51,7 @@ class Path:
                 graph = compile_native(graph)
             graph = fuse_elementwise(graph)
             self.overwrites = write_arguments(graph, captured.written)
-            run = compile_host(graph, captured.constants, compiler == "numpy")
+            run = compile_host(graph, captured.constants, compiler == "numpy", keeps=True)
         self.run = run
         self.finish = self._finishing(len(results))
 

@@ -61,7 +61,8 @@ def fuse(
     reduction  ends the chain: then the result is a list of the one reduced array (or scalar, over everything)
 
     The results have the dtypes, the shapes and the bits of the steps run one by one, and are in C order. The arrays
-    passed must have the shapes and dtypes of `inputs`. Floating point errors are reported once, for the chain.
+    passed must have the shapes and dtypes of `inputs`; `out` may hold an array in C order for a result, or None
+    (without a reduction). Floating point errors are reported once, for the chain.
     """
     shape = full_shape(inputs)
     if shape is None or not steps or (reduction is not None and len(outputs) != 1):
@@ -141,21 +142,22 @@ class Chain:
         self.scratch: list[list[onp.ndarray]] = []  # sets of buffers that no thread is using
 
     # -------------------------------------------------------------- one call
-    def run(self, *arrays: onp.ndarray) -> list[Any]:
+    def run(self, *arrays: onp.ndarray, out: Sequence[onp.ndarray | None] = ()) -> list[Any]:
         if self.reduction is None:
-            return self.elements(arrays)
+            return self.elements(arrays, out)
         total = self.reduce(arrays)
         if self.reduction.mean:
             total = reductions.divide(total, onp.intp(self.size if self.reduction.axis is None else self.shape[-1]))
         return [total]
 
-    def elements(self, arrays: Sequence[onp.ndarray]) -> list[onp.ndarray]:
+    def elements(self, arrays: Sequence[onp.ndarray], out: Sequence[onp.ndarray | None] = ()) -> list[onp.ndarray]:
         operands, order = self.lay_out(arrays)
+        given = out if out and order != "F" else [None] * len(self.kinds)
+        results = [memory.empty(self.shape, k, order or "C") if o is None else o for k, o in zip(self.kinds, given)]
         if order is None:
-            targets = results = [memory.empty(self.shape, kind) for kind in self.kinds]
+            targets = results
             cuts = self.windows(len(self.shape))
         else:
-            results = [memory.empty(self.shape, kind, order) for kind in self.kinds]
             targets = [flat(r, order) for r in results]
             cuts = self.slices(self.size)
 

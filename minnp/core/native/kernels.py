@@ -58,6 +58,10 @@ def assemble(kernels: Sequence[Kernel]) -> None:
 class Small(Kernel):
     """One call that computes everything, on the caller's thread."""
 
+    def takes_out(self, i: int) -> bool:
+        """Whether `out` may hold an array for result i."""
+        return True
+
     def planned(self) -> bool:
         self.text = Writer(self.values, self.results, small=True).small_text()
         return self.text is not None
@@ -71,12 +75,12 @@ class Small(Kernel):
         }
         inputs = [f"a{i}" for i in range(len(self.inputs))]
         outputs = [f"y{i}" for i in range(len(self.results))]
-        lines = [f"def run({', '.join(inputs)}):"]
+        lines = [f"def run({', '.join([*inputs, 'out=()'])}):"]
         # a reduction of an array gives a NumPy scalar, which has no memory of its own
         lines += [f"    {a} = array({a})" for a, v in zip(inputs, self.inputs) if not v.shape]
         for i, (y, v) in enumerate(zip(outputs, self.results)):
             names[f"d{i}"] = v.dtype
-            lines.append(f"    {y} = empty({v.shape!r}, d{i})")
+            lines.append(f"    {y} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
         lines.append(f"    if k({', '.join([*inputs, *outputs])}) is not None:")
         ordered = [f"order({a})" if v.shape else a for a, v in zip(inputs, self.inputs)]
         lines.append(f"        k({', '.join([*ordered, *outputs])})")
@@ -211,6 +215,10 @@ class Large(Kernel):
         if layout is None or layout.text is None:
             return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], out=out)
         return layout.run(*arrays, out=out)
+
+    def takes_out(self, i: int) -> bool:
+        """Whether `out` may hold an array for result i."""
+        return i not in self.frames and not isinstance(self.results[i], Reduce)
 
     def may_write(self, source: int, result: int) -> bool:
         """Whether a result may lie where an argument does: no element is read after it is written."""

@@ -28,8 +28,12 @@ class Fused:
     def __init__(self, run: Any, names: list[str]) -> None:
         self.run, self.names = run, names
 
-    def __call__(self, *arrays: Any) -> list:
-        return self.run(*arrays)
+    def __call__(self, *arrays: Any, out: Any = ()) -> list:
+        return self.run(*arrays, out=out)
+
+    def takes_out(self, i: int) -> bool:
+        """Whether `out` may hold an array for result i."""
+        return self.run.__self__.reduction is None
 
     def __repr__(self) -> str:
         return f"<fused {', '.join(self.names)}>"

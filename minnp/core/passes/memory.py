@@ -191,10 +191,19 @@ def plan_buffers(graph: Graph) -> Graph:
     for node in graph.nodes:
         node.meta.pop("buffer", None)
     end = len(graph) - 1
+    placed, block = place([s for s in storages(graph) if s.last != end])
+    for slot, storage in placed:
+        for node in storage.names:
+            if not isinstance(node.meta["value"], tuple):
+                node.meta["buffer"] = slot
+    graph.output_node().meta["block"] = block
+    return graph
+
+
+def place(wanted: list[Storage]) -> tuple[list[tuple[Slot, Storage]], int]:
+    """(where each storage lies, the bytes of the block)"""
     block, placed = 0, []
-    for storage in sorted(storages(graph), key=lambda s: (-s.nbytes, s.first)):
-        if storage.last == end:
-            continue
+    for storage in sorted(wanted, key=lambda s: (-s.nbytes, s.first)):
         offset = 0
         for slot, other in sorted(placed, key=lambda p: p[0].offset):
             if storage.lives_with(other):
@@ -204,12 +213,7 @@ def plan_buffers(graph: Graph) -> Graph:
         slot = Slot(offset, storage.nbytes)
         placed.append((slot, storage))
         block = max(block, _aligned(offset + storage.nbytes))
-    for slot, storage in placed:
-        for node in storage.names:
-            if not isinstance(node.meta["value"], tuple):
-                node.meta["buffer"] = slot
-    graph.output_node().meta["block"] = block
-    return graph
+    return placed, block
 
 
 def _aligned(n: int) -> int:
