@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-SETTLE = 0.02  # seconds: the threads of OpenMP, OpenBLAS and XLA wait for more work at full speed for some milliseconds
+SETTLE = 0.06  # seconds: the threads of OpenBLAS, OpenMP and XLA wait for work at full speed for up to 30 milliseconds
 
 
 def take_turns(

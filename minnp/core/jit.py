@@ -142,7 +142,7 @@ class Jitted:
                 given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
             drawn = path.streams and [stream.state for stream in path.streams]
             try:
-                out = path.run(*given)
+                out = path.run(*given) if path.alone is None else path.quietly(*given)
             except Diverged:
                 self.guard_failures += 1
                 for stream, before in zip(path.streams, drawn):

@@ -14,13 +14,19 @@ import numpy as onp
 from .array import handle, ndarray, new
 from .capture import Captured
 from .executor import compile_host
+from .graph import Graph
 from .host.memory import Lease
+from .host.products import single_thread
 from .native import engine as native
 from .passes import fuse_elementwise, optimize
 from .passes.native import compile_native
 from .passes.overwriting import write_arguments
+from .primitive import Meta, Primitive
 from .streams import streams
 from .value import Buffer, Host
+
+LARGE = 1 << 14  # elements of an array that threads may share
+BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
 
 
 class Path:
@@ -29,9 +35,10 @@ class Path:
     inputs       which leaves of the arguments `run` takes
     overwrites   the arguments that `run` itself writes to
     streams      the random generators that it has drawn from when a guard may still fail
+    alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
     """
 
-    __slots__ = ("captured", "constants", "finish", "graph", "inputs", "kept", "overwrites", "run", "streams")
+    __slots__ = ("alone", "captured", "constants", "finish", "graph", "inputs", "kept", "overwrites", "run", "streams")
 
     def __init__(self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None) -> None:
         self.captured, self.inputs = captured, inputs
@@ -44,6 +51,7 @@ class Path:
         self.graph = optimize(graph)
         self.streams = streams(self.graph)
         self.overwrites: list[int] = []
+        self.alone = None if home is not None or compiler == "numpy" or not _shares(self.graph) else single_thread()
         run = None if home is None else home.compile(self.graph.copy(), captured.constants, compiler == home.name)
         if run is None:
             graph = self.graph.copy()
@@ -75,6 +83,12 @@ class Path:
 
         return finish
 
+    def quietly(self, *given: Any) -> tuple:
+        """`run`, with NumPy's BLAS on one thread."""
+        assert self.alone is not None
+        with self.alone:
+            return self.run(*given)
+
     def may_overwrite(self, arrays: list) -> bool:
         """Whether the arguments to overwrite lie as they must."""
         for i in self.overwrites:
@@ -100,6 +114,16 @@ class Path:
             for j, a in enumerate(others)
             if k is not None
         )
+
+
+def _shares(graph: Graph) -> bool:
+    """Whether large arrays are met, and by nothing that needs the threads of NumPy's BLAS.
+
+    They wait for more work at full speed for 30 milliseconds, on the cores on which our threads would run."""
+    rows = [n.target for n in graph.nodes if n.op == "call_function"]
+    if any(isinstance(row, Primitive) and row.name.startswith(BLAS) for row in rows):
+        return False
+    return any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in graph.nodes)
 
 
 def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:

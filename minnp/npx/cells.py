@@ -102,7 +102,7 @@ def _lstm_back(
     over_batch(work, dh0.shape, weight, "npx.lstm_back")
     flat = d.reshape(steps * n, 4 * hidden)
     gx = product(flat, _inner(w_x, dtype)).reshape(x.shape) if wanted[0] else None
-    gw = product(flat.T, beside(x, h0, hs).reshape(steps * n, -1))
+    gw = product(flat.T, beside(x, h0, hs).reshape(steps * n, inputs + hidden + 1))
     return gx, dh0, dc0, *(_inner(part, dtype) for part in (gw[:, :inputs], gw[:, inputs:-1], gw[:, -1]))
 
 

@@ -31,7 +31,7 @@ class Repeated:
 
     def __init__(self, w: onp.ndarray, n: int, blocks: int = 1) -> None:
         k, m = w.shape[0], w.shape[1] // blocks
-        self.rows, self.tiles, self.mkl = n, None, None
+        self.rows, self.tiles, self.mkl = max(n, 1), None, None
         self.parts = [w[:, i * m : (i + 1) * m] for i in range(blocks)]
         if n * m * k * blocks >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
             self.mkl = products.mkl()
@@ -71,7 +71,7 @@ def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repe
     units = n // weight.rows
     count = min(threads.team.size, units) if n * shape[1] >= SHARED else 1
     parts = [slice(i * units // count * weight.rows, (i + 1) * units // count * weight.rows) for i in range(count)]
-    alone = products.single_thread() if weight.tiles is not None else None
+    alone = products.single_thread() if weight.mkl is None else None  # its threads would meet at every step
     with alone or nullcontext():
         threads.run(lambda i: work(parts[i]), count, name)
 

@@ -2,8 +2,9 @@
 
 The threads of a BLAS spin between two products, so they are there at once; but it waits for all of them: on a machine
 with other work a product of a millisecond then takes a hundred. Our threads (threads.py) take pieces as they come, and
-nobody waits for one that has not started. So a BLAS has its own threads until they come late; then ours multiply for a
-while, with BLAS on one thread for each piece.
+nobody waits for one that has not started. MKL, whose threads spin for two milliseconds, has them until they come late;
+then ours multiply for a while, with BLAS on one thread for each piece. Those of OpenBLAS spin for thirty, in the way of
+whatever comes next: it always has one.
 
 The BLAS is the OpenBLAS that NumPy brings, or MKL once PyTorch is loaded and brings it: MKL takes two thirds of
 OpenBLAS's time for the matrices of small networks. Only traced and compiled code multiplies here; `a @ b` of plain
@@ -12,7 +13,6 @@ arrays is NumPy's, to the last bit.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import glob
 import os
@@ -28,7 +28,7 @@ import numpy as onp
 
 from . import memory, threads
 
-LEAST = 1 << 19  # multiplications from which a product is not simply NumPy's
+LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
 SHARED = 1 << 22  # from which threads share it
 MANY = 1 << 27  # and from which in two pieces for each of ours
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
@@ -43,13 +43,14 @@ class Blas:
     sgemm, dgemm   the routines
     integer        the ctypes type of its integers
     on             (number of threads) -> a context for calls from this thread
+    many           whether its own threads are used
     """
 
-    def __init__(self, library: Any, name: str, integer: Any, on: Callable) -> None:
+    def __init__(self, library: Any, name: str, integer: Any, on: Callable, many: bool = False) -> None:
         self.routines = {char: getattr(library, name % char) for char in ("s", "d")}
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
-        self.integer, self.on = integer, on
+        self.integer, self.on, self.many = integer, on, many
         self.paces: dict[tuple, float] = {}  # (m, n, k) -> seconds on one thread
         self.lock = allocate_lock()  # its threads serve one product at a time
         self.patience = threads.Patience()
@@ -83,7 +84,7 @@ class Blas:
 
         Floating point errors are those that this thread met: of the others only an errstate that is not the usual one
         would know, and for it nothing is done either."""
-        if threads.team.size == 1 or forked:
+        if not self.many or threads.team.size == 1 or forked:
             return None
         if sizes not in self.paces or self.patience.resting():
             return None
@@ -144,8 +145,7 @@ def openblas() -> Blas | None:
             name = f"{prefix}%sgemm_{suffix}"
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
                 single = _Single(getattr(library, get), getattr(library, set_))
-                on = lambda n, single=single: single if n == 1 else contextlib.nullcontext()
-                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, on)
+                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda n, one=single: one)
     return None
 
 
@@ -164,7 +164,7 @@ def _mkl_of(torch: str) -> Blas | None:
         return None
     if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
         return None
-    return Blas(library, "%sgemm_", ctypes.c_int, lambda n: _Local(library.MKL_Set_Num_Threads_Local, n))
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda n: _Local(library.MKL_Set_Num_Threads_Local, n), True)
 
 
 class _Local:
