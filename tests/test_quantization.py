@@ -12,6 +12,7 @@ import minnp
 import minnp.numpy as np
 from minnp import backends, fx, nn, npx
 from minnp.core.node import target_name
+from minnp.core.passes import quantization
 
 R = onp.random.default_rng(0)
 BATCHES = [R.normal(size=(32, 20)).astype("f4") for _ in range(4)]
@@ -58,8 +59,7 @@ def test_a_dense_network_in_integers(per_channel: bool, policy: str) -> None:
     model = dense()
     gm = captured(model, BATCHES[0])
     small = quantized(gm, BATCHES, per_channel=per_channel)
-    layer = ["npx.quantize", "npx.quantized_linear"]
-    assert calls(small) == layer * 3
+    assert calls(small) == ["npx.quantize", *["npx.quantized_linear"] * 3]  # the first two give integers
     assert [n.kwargs["activation"] for n in small.graph.nodes if "activation" in n.kwargs] == ["relu", "selu", ""]
     with minnp.policy(policy):
         assert 1e-4 < error(small(BATCHES[0]), model(BATCHES[0], mode="test")) < 0.02
@@ -138,6 +138,34 @@ def test_the_range_covers_zero_and_its_ends() -> None:
     assert fx.Observer().affine() == (1.0, 0)
     with pytest.raises(ValueError, match="percentile=40"):
         fx.Observer(40)
+
+
+def test_layers_that_follow_one_another_stay_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nn.Sequential(
+        nn.Conv2D(3, 16, 3, pad="same"), nn.ReLU(), nn.Conv2D(16, 16, 3), nn.ReLU(), nn.Conv2D(16, 8, 3), nn.Flatten(),
+        nn.Linear(8 * 16, 10),
+    ).init(0)  # fmt: skip
+    gm = captured(model, IMAGES[0])
+    small = quantized(gm, IMAGES)
+    layers = [*["npx.quantized_conv"] * 3, "reshape", "npx.quantized_linear"]
+    assert calls(small) == ["npx.quantize", *layers]
+    kinds = [n.meta["value"].dtype for n in small.graph.nodes if n.op == "call_function"]
+    assert kinds == ["uint8"] * 5 + ["float32"]
+    with monkeypatch.context() as m:
+        m.setattr(quantization, "stay", lambda graph, node: None)
+        apart = quantized(gm, IMAGES)
+    assert calls(apart).count("npx.quantize") == 4
+    with minnp.policy("only_numpy"):
+        want = onp.asarray(apart(IMAGES[1]))
+        assert (onp.asarray(small(IMAGES[1])) == want).all()
+    assert error(small(IMAGES[1]), model(IMAGES[1], mode="test")) < 0.03
+    if "torch" in backends.installed():
+        for policy in ("auto", "prefer_torch"):
+            with minnp.policy(policy):
+                assert error(small(IMAGES[1]), want) < 5e-3  # what lies between two integers may go to either
+                assert error(minnp.jit(small)(np.array(IMAGES[1])), want) < 5e-3
+        x = np.array(IMAGES[1]).to_device(minnp.Context("cpu", 0, "torch"))
+        assert error(small(x), want) < 5e-3
 
 
 @pytest.mark.skipif("torch" not in backends.installed(), reason="needs torch")

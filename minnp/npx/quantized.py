@@ -77,20 +77,29 @@ def _dequantize(q: Any, scale: float, zero_point: int) -> onp.ndarray:
     return y
 
 
-def _finish(sums: onp.ndarray, scales: onp.ndarray, bias: Any, activation: str) -> onp.ndarray:
-    """Exact sums as real numbers: times scales, plus the bias, through the activation."""
+def _finish(sums: onp.ndarray, scales: onp.ndarray, bias: Any, activation: str, requantize: Any) -> onp.ndarray:
+    """Exact sums as real numbers: times scales, plus the bias, through the activation; or those as 8-bit integers."""
     check_activation(activation, ACTIVATIONS)
     y = sums.astype(FLOAT)
     y *= scales
     if bias is not None:
         y += bias
     if activation == "selu":
-        return onp.multiply(elu.numpy(y, alpha=SELU_ALPHA), FLOAT.type(SELU_SCALE))
-    return onp.maximum(y, 0, out=y) if activation else y
+        y = onp.multiply(elu.numpy(y, alpha=SELU_ALPHA), FLOAT.type(SELU_SCALE))
+    elif activation:
+        onp.maximum(y, 0, out=y)
+    return y if requantize is None else _quantize(y, *requantize)
 
 
 def _linear(
-    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = ""
+    q: Any,
+    w: Any,
+    w_scale: Any,
+    *bias: Any,
+    scale: float,
+    zero_point: int,
+    activation: str = "",
+    requantize: Any = None,
 ) -> onp.ndarray:
     if q.shape[-1] != w.shape[1]:
         raise ValueError(f"quantized_linear of data {q.shape} and weight {w.shape}: data is [..., I], weight [O, I]")
@@ -100,17 +109,19 @@ def _linear(
         left = rows[:, k : k + EXACT].astype(FLOAT)
         left -= FLOAT.type(zero_point)
         sums += left @ w[:, k : k + EXACT].astype(FLOAT).T
-    y = _finish(sums, onp.multiply(w_scale, FLOAT.type(scale), dtype=FLOAT), bias[0] if bias else None, activation)
+    scales = onp.multiply(w_scale, FLOAT.type(scale), dtype=FLOAT)
+    y = _finish(sums, scales, bias[0] if bias else None, activation, requantize)
     return y.reshape(*q.shape[:-1], w.shape[0])
 
 
 def _quantized_conv(
-    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = "", **params: Any
-) -> onp.ndarray:
+    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = "",
+    requantize: Any = None, **params: Any,
+) -> onp.ndarray:  # fmt: skip
     # padding is real zeros: it is added after the zero point has gone
     sums = _conv(q.astype(float) - zero_point, w.astype(float), **params)
     scales = along_channels(onp.multiply(w_scale, FLOAT.type(scale), dtype=FLOAT), sums.ndim)
-    return _finish(sums, scales, along_channels(bias[0], sums.ndim) if bias else None, activation)
+    return _finish(sums, scales, along_channels(bias[0], sums.ndim) if bias else None, activation, requantize)
 
 
 # ------------------------------------------------------------------ facts
@@ -144,8 +155,17 @@ def _conv_cases() -> list:
     ]
 
 
+def _kind(params: dict) -> onp.dtype:
+    return FLOAT if params.get("requantize") is None else onp.dtype("uint8")
+
+
 def _linear_shape(metas: Sequence[Meta], params: dict) -> Meta:
-    return Meta((*metas[0].shape[:-1], metas[1].shape[0]), FLOAT)
+    return Meta((*metas[0].shape[:-1], metas[1].shape[0]), _kind(params))
+
+
+def _quantized_conv_shape(metas: Sequence[Meta], params: dict) -> Meta:
+    layout = {k: v for k, v in params.items() if k != "requantize"}
+    return Meta(_conv_shape(list(metas[:2]), layout).shape, _kind(params))
 
 
 # ------------------------------------------------------------------ rows
@@ -169,6 +189,7 @@ dequantize = primitive(
     samples=lambda: [((_draw()[1],), {"scale": 0.02, "zero_point": 120})],
 )
 # (q uint8 [..., I], w int8 [O, I], w_scale [O], bias [O] or nothing) -> float32 [..., O]
+# with requantize=(scale, zero point) those as uint8, for the next layer of integers
 quantized_linear = primitive(
     "npx.quantized_linear",
     numpy=_linear,
@@ -178,10 +199,11 @@ quantized_linear = primitive(
     samples=_linear_samples,
 )
 # (q uint8 [N, C, *S], w int8 [O, C/groups, *K], w_scale [O], bias [O] or nothing) -> float32 [N, O, *T]
+# or uint8, as above
 quantized_conv = primitive(
     "npx.quantized_conv",
     numpy=_quantized_conv,
-    shape=lambda metas, params: Meta(_conv_shape(list(metas[:2]), params).shape, FLOAT),
+    shape=_quantized_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
     worth=from_cost(lambda arrays, params: _cost(arrays[:2], params), torch=1e5),
     samples=_conv_cases,

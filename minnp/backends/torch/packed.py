@@ -119,9 +119,10 @@ def exactly(x: Tensor) -> Tensor:
     return x.double()
 
 
-def finished(sums: Tensor, scales: Tensor, bias: Tensor | None, activation: str) -> Tensor:
+def finished(sums: Tensor, scales: Tensor, bias: Tensor | None, activation: str, requantize: Any) -> Tensor:
     y = sums.float() * scales
-    return activated(y if bias is None else y + bias, activation)
+    y = activated(y if bias is None else y + bias, activation)
+    return y if requantize is None else quantize(y, *requantize)
 
 
 def activated(y: Tensor, activation: str) -> Tensor:
@@ -148,8 +149,9 @@ def integers(q: Any, w: Any, *rest: Any) -> tuple:
 
 @kernel("npx.quantized_linear", dtypes_of=integers)
 def quantized_linear(
-    q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = ""
-) -> Tensor:
+    q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = "",
+    requantize: Any = None,
+) -> Tensor:  # fmt: skip
     rows = q.reshape(-1, q.shape[-1])
     n, k = rows.shape
     if q.is_cuda and n > 16 and not k % 8 and not w.shape[0] % 8:  # what the integer tensor cores take
@@ -157,19 +159,24 @@ def quantized_linear(
         sums = sums + (128 - zero_point) * w.sum(1, dtype=torch.int32)
     else:
         sums = (exactly(rows) - zero_point) @ exactly(w).t()
-    y = finished(sums, w_scale * float(onp.float32(scale)), bias[0] if bias else None, activation)
+    y = finished(sums, w_scale * float(onp.float32(scale)), bias[0] if bias else None, activation, requantize)
     return y.reshape(*q.shape[:-1], w.shape[0])
 
 
 @kernel("npx.quantized_conv", dtypes_of=integers)
 def quantized_conv(
     q: Tensor, w: Tensor, w_scale: Tensor, *bias: Tensor, scale: float, zero_point: int, activation: str = "",
-    stride: Any, pad: Any, dilate: Any, groups: int = 1,
+    stride: Any, pad: Any, dilate: Any, groups: int = 1, requantize: Any = None,
 ) -> Tensor:  # fmt: skip
+    if q.device.type == "cpu" and activation != "selu" and adds_integers(q.dtype is torch.uint8 and q.ndim == 4, q):
+        where = (list(stride), list(pad), list(dilate), groups)
+        weight = conv_weight(w, w_scale, scale, zero_point, where, q.shape)
+        b = bias[0] if bias else None
+        return conv_of_integers(q, weight, w_scale, b, scale, zero_point, activation, where, requantize)
     sums = CONV[q.ndim - 3](exactly(q) - zero_point, exactly(w), None, stride, pad, dilate, groups)
     shape = (-1,) + (1,) * (q.ndim - 2)
     scales = (w_scale * float(onp.float32(scale))).reshape(shape)
-    return finished(sums, scales, bias[0].reshape(shape) if bias else None, activation)
+    return finished(sums, scales, bias[0].reshape(shape) if bias else None, activation, requantize)
 
 
 @cache
@@ -183,6 +190,32 @@ def sums_exactly() -> bool:
     return bool((y == 64 * 255 * 127).all())
 
 
+def output(requantize: Any) -> tuple:
+    """oneDNN's scale, zero point and dtype of a result: of 8-bit integers, or the real numbers themselves."""
+    return (1.0, 0, torch.float32) if requantize is None else (*requantize, torch.uint8)
+
+
+def adds_integers(fits: bool, q: Any) -> bool:
+    """Whether oneDNN's integer convolution takes these data, and is exact here."""
+    return fits and q.shape.count(0) == 0 and hasattr(torch.ops.onednn, "qconv_pointwise") and sums_exactly()
+
+
+def conv_weight(w: Tensor, w_scale: Tensor, scale: float, zero_point: int, where: tuple, shape: Any) -> Tensor:
+    return torch.ops.onednn.qconv_prepack(w.contiguous(), w_scale, scale, zero_point, *where, list(shape))
+
+
+def conv_of_integers(
+    q: Tensor, weight: Tensor, w_scale: Tensor, bias: Tensor | None, scale: float, zero_point: int, activation: str,
+    where: tuple, requantize: Any,
+) -> Tensor:  # fmt: skip
+    """oneDNN's convolution with a prepared weight, whose zero points are 0."""
+    zeros = torch.zeros(len(w_scale), dtype=torch.int32)
+    return torch.ops.onednn.qconv_pointwise(
+        channels_last(q), scale, zero_point, weight, w_scale, zeros, bias, *where, *output(requantize),
+        word(activation), [], None,
+    )  # fmt: skip
+
+
 def none_or(bias: tuple) -> Tensor | None:
     return tensor(bias[0]) if bias else None
 
@@ -193,41 +226,46 @@ def zeros(w: onp.ndarray) -> Tensor:
 
 @over_host("npx.quantized_linear")
 def quantized_linear_on_host(
-    q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = ""
+    q: Any,
+    w: Any,
+    w_scale: Any,
+    *bias: Any,
+    scale: float,
+    zero_point: int,
+    activation: str = "",
+    requantize: Any = None,
 ) -> Tensor:
     onednn = getattr(torch.ops.onednn, "qlinear_pointwise", None)
     if onednn is None or not sums_exactly() or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
         rest = map(borrowed, (q, w, w_scale, *bias))
-        return quantized_linear(*rest, scale=scale, zero_point=zero_point, activation=activation)
+        given = {"scale": scale, "zero_point": zero_point, "activation": activation}
+        return quantized_linear(*rest, **given, requantize=requantize)
     rows = borrowed(q).reshape(-1, q.shape[-1])
     shape = list(rows.shape)
     weight = prepared(w, shape[0], lambda t: torch.ops.onednn.qlinear_prepack(t.contiguous(), shape))
     y = onednn(
-        rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias), 1.0, 0, torch.float32,
-        "relu" if activation == "relu" else "none", [], "",
+        rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias),
+        *output(None if activation == "selu" else requantize), "relu" if activation == "relu" else "none", [], "",
     )  # fmt: skip
-    y = torch.selu_(y) if activation == "selu" else y
+    if activation == "selu":
+        y = torch.selu_(y) if requantize is None else quantize(torch.selu_(y), *requantize)
     return y.reshape(*q.shape[:-1], w.shape[0])
 
 
 @over_host("npx.quantized_conv")
 def quantized_conv_on_host(
     q: Any, w: Any, w_scale: Any, *bias: Any, scale: float, zero_point: int, activation: str = "",
-    stride: Any, pad: Any, dilate: Any, groups: int = 1,
+    stride: Any, pad: Any, dilate: Any, groups: int = 1, requantize: Any = None,
 ) -> Tensor:  # fmt: skip
-    onednn = getattr(torch.ops.onednn, "qconv_pointwise", None)
     where = (list(stride), list(pad), list(dilate), groups)
-    if onednn is None or not sums_exactly() or q.ndim != 4 or activation == "selu" or q.dtype != onp.uint8:
+    if activation == "selu" or not adds_integers(q.dtype == onp.uint8 and q.ndim == 4, q):
         params = dict(zip(("stride", "pad", "dilate", "groups"), where, strict=True))
         rest = map(borrowed, (q, w, w_scale, *bias))
-        return quantized_conv(*rest, scale=scale, zero_point=zero_point, activation=activation, **params)
+        params |= {"scale": scale, "zero_point": zero_point, "activation": activation, "requantize": requantize}
+        return quantized_conv(*rest, **params)
     scales = tensor(w_scale)
     key = (*map(tuple, where[:3]), groups, q.shape, scale, zero_point)
-    weight = prepared(
-        w, key, lambda t: torch.ops.onednn.qconv_prepack(t, scales, scale, zero_point, *where, list(q.shape))
+    weight = prepared(w, key, lambda t: conv_weight(t, scales, scale, zero_point, where, q.shape))
+    return conv_of_integers(
+        borrowed(q), weight, scales, none_or(bias), scale, zero_point, activation, where, requantize
     )
-    data = channels_last(borrowed(q))
-    return onednn(
-        data, scale, zero_point, weight, scales, zeros(w), none_or(bias), *where, 1.0, 0, torch.float32,
-        word(activation), [], None,
-    )  # fmt: skip

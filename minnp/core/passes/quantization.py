@@ -115,7 +115,25 @@ def convert(graph: Graph, per_channel: bool = True) -> Graph:
     for node in graph.find_nodes(op="call_function", target=record):
         graph.erase_node(node)
     graph.eliminate_dead_code()
+    for node in integers.values():
+        stay(graph, node)
     return graph
+
+
+def stay(graph: Graph, node: Node) -> None:
+    """Let an integer layer whose result, perhaps reshaped, is only quantised for the next ones give integers itself."""
+    last, between = node.args[0], []
+    layer = last
+    while name_of(layer) == "reshape" and list(layer.users) == [between[-1] if between else node]:
+        between.append(layer)
+        layer = layer.args[0]
+    if name_of(layer) not in LAYERS.values() or list(layer.users) != [between[-1] if between else node]:
+        return
+    layer.kwargs = {**layer.kwargs, "requantize": (node.kwargs["scale"], node.kwargs["zero_point"])}
+    for n in (layer, *between):
+        n.meta["value"] = Meta(n.meta["value"].shape, node.meta["value"].dtype)
+    node.replace_all_uses_with(last)
+    graph.erase_node(node)
 
 
 def quantize(graph: Graph, batches: Iterable[Any], per_channel: bool = True, **options: Any) -> Graph:
