@@ -18,7 +18,7 @@ from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
 from .activations import relu, sigmoid
 from .fused import fused
-from .steps import layer_facts, product, project, slope_of_sigmoid, slope_of_tanh, split
+from .steps import Repeated, layer_facts, product, project, slope_of_sigmoid, slope_of_tanh, split
 
 
 def _sigmoid(a: onp.ndarray) -> None:
@@ -40,7 +40,7 @@ def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: on
     """Cotangents of x and of its weights, from those of x W^T at every step."""
     flat = d.reshape(d.shape[0] * d.shape[1], d.shape[2])
     gx = product(flat, w_x).reshape(x.shape) if wanted[0] else None
-    return gx, flat.T @ x.reshape(len(flat), x.shape[-1])
+    return gx, product(flat.T, x.reshape(len(flat), x.shape[-1]))
 
 
 # ------------------------------------------------------------------ GRU
@@ -49,9 +49,9 @@ def _gru(x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
     steps, n, hidden = *x.shape[:2], h0.shape[-1]
     hs, inner = (empty((steps, n, hidden), gates.dtype) for _ in range(2))
     recurrent = onp.empty((n, 3 * hidden), gates.dtype)
-    two, h = 2 * hidden, h0
+    two, h, weight = 2 * hidden, onp.ascontiguousarray(h0, hs.dtype), Repeated(w_h.T.astype(hs.dtype, copy=False), n)
     for a, h_next, kept in zip(gates, hs, inner, strict=True):
-        onp.matmul(h, w_h.T, out=recurrent)
+        weight.into(recurrent[None], h)
         recurrent += b_h
         kept[...] = recurrent[:, two:]
         a[:, :two] += recurrent[:, :two]
@@ -72,8 +72,8 @@ def _gru_back(
     (ghs,), (hs, gates, inner) = g, y
     d = empty(gates.shape, gates.dtype)  # of x W_x^T + b_x
     e = empty(gates.shape, gates.dtype)  # of h W_h^T + b_h: the same, but for the new gate, which r multiplies
-    dh, product = onp.zeros_like(hs[0]), onp.empty_like(hs[0])
-    two = 2 * hs.shape[-1]
+    dh, term = onp.zeros_like(hs[0]), onp.empty_like(hs[0])
+    two, weight = 2 * hs.shape[-1], Repeated(w_h.astype(hs.dtype, copy=False), len(dh))
     for t in range(len(hs) - 1, -1, -1):
         r, z, new = split(gates[t], 3)
         dr, dz, dnew = split(d[t], 3)
@@ -81,18 +81,19 @@ def _gru_back(
         slope_of_sigmoid(gates[t][:, :two], d[t][:, :two])
         slope_of_tanh(new, dnew)
         dnew *= dh
-        dnew *= onp.subtract(1, z, out=product)
+        dnew *= onp.subtract(1, z, out=term)
         dr *= dnew
         dr *= inner[t]
         dz *= dh
-        dz *= onp.subtract(hs[t - 1] if t else h0, new, out=product)
+        dz *= onp.subtract(hs[t - 1] if t else h0, new, out=term)
         e[t][:, :two] = d[t][:, :two]
         onp.multiply(dnew, r, out=e[t][:, two:])
         dh *= z
-        dh += onp.matmul(e[t], w_h, out=product)
+        weight.into(term[None], e[t])
+        dh += term
     gx, gw_x = _input_grads(wanted, d, x, w_x)
     flat = e.reshape(-1, e.shape[-1])
-    gw_h = flat.T @ _before(h0, hs).reshape(len(flat), h0.shape[-1])
+    gw_h = product(flat.T, _before(h0, hs).reshape(len(flat), h0.shape[-1]))
     return gx, dh, gw_x, gw_h, d.sum(axis=(0, 1)), flat.sum(axis=0)
 
 
