@@ -127,6 +127,10 @@ def wants_numbers(x: Any, n: Any) -> Any:
     return json.dumps({"n": n}), x * n, f"{n:03d}", datetime.timedelta(seconds=n), [n] * n, divmod(n, 2)
 
 
+def asks_types(x: Any, n: Any, k: Any = 2) -> Any:
+    return x * n + k if type(n) is int and type(x) is not int else x - n
+
+
 def counts(d: dict) -> Any:
     d["k"] += d["x"].sum()
     return d["missing"]
@@ -188,6 +192,7 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "loop to a tolerance": (newton, [lambda: (np.array(2.0),), lambda: (9.0,), lambda: (2.0,)]),
     "gradients that log": (logs, [lambda: (a(3),), lambda: (a(3) * 2,)]),
     "numbers themselves": (wants_numbers, TWO),
+    "types": (asks_types, [*TWO, lambda: (a(3), 2.5)]),
     "sets": (lambda x, s: x * max(s), [lambda: (a(3), {1, 2}), lambda: (a(3), {1, 3})]),
     "bytearrays": (lambda x, s: x * s[0], [lambda: (a(3), bytearray(b"a")), lambda: (a(3), bytearray(b"b"))]),
     "partial": (functools.partial(lambda w, x, k=1: w * x + k, a(4), k=3), ONE),

@@ -22,7 +22,8 @@ from .effects import Diverged
 from .graph import Graph
 from .host.products import single_thread
 from .interpreter import blame
-from .live import NUMBERS, refused
+from .keys import changes, exactly, kind
+from .live import NUMBERS, refused, types_asked
 from .native import engine as native
 from .passes import optimize
 from .path import Path
@@ -53,7 +54,7 @@ class Jitted:
     def __init__(self, f: Callable, limit: int, compiler: str = "auto", static: Sequence[str | int] = ()) -> None:
         functools.update_wrapper(self, f, updated=())
         self.function, self.limit, self.compiler = f, limit, compiler
-        self.static = places_and_names(f, static)
+        self.static, self.typed = places_and_names(f, static), types_asked(f)
         self.paths: dict[Any, list[Path]] = {}
         self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
         self.fixed: dict[
@@ -104,9 +105,9 @@ class Jitted:
             if home is None and self.compiler == "auto" and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
         home = backends.get(self.compiler) if home is None and self.compiler in backends.names() else home
-        key = (shape, *map(_kind, values), home)
+        key = (shape, *map(kind, values), home)
         fixed = self.fixed.setdefault(key, set())
-        exact = _exact(key, fixed, values)
+        exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
         if paths and (flat is None or fixed):
             out = self._run(paths, [values[i] for i in paths[0].inputs], leaves, args, kwargs)
@@ -173,6 +174,11 @@ class Jitted:
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
+        names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
+        told = {i for i, v in enumerate(values) if type(v) in NUMBERS and names[i] in self.typed} - fixed
+        if told:
+            fixed |= told
+            exact = exactly(key, fixed, values)
         paths = self.paths.setdefault(exact, [])
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             what = (
@@ -183,7 +189,6 @@ class Jitted:
                 "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
             )
         _, rebuild = tree_flatten(marked)
-        names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
         try:
@@ -192,7 +197,7 @@ class Jitted:
         except Exception as error:
             if refused(error) and any(type(values[i]) in NUMBERS for i in live):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
-                return self._capture(key, _exact(key, fixed, values), marked, leaves, values, args, kwargs)
+                return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
             inputs = _inputs(values, live)
             for i, final in unfinished:
                 self._write_back(leaves[inputs[i]], final)
@@ -204,7 +209,7 @@ class Jitted:
             fixed |= captured.fixed
             if not paths:
                 del self.paths[exact]
-            paths = self.paths.setdefault(_exact(key, fixed, values), [])
+            paths = self.paths.setdefault(exactly(key, fixed, values), [])
         path = Path(captured, inputs, self.compiler, home)
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
@@ -274,11 +279,6 @@ class Lowered:
         return flops(self.graph)
 
 
-def changes(v: Any) -> bool:
-    """Whether a leaf is a number that may be another one at the next call of the same code."""
-    return type(v) in NUMBERS or isinstance(v, onp.floating)
-
-
 def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
     """The static arguments by place and by name, whichever way they were said. Raises ValueError for a name f lacks."""
     static = (static,) if isinstance(static, (str, int)) else tuple(static)
@@ -300,49 +300,6 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
 def _inputs(values: Sequence[Any], live: set[int]) -> list[int]:
     """The leaves that are inputs of the graph."""
     return [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
-
-
-def _exact(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
-    """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
-    return (key, *[(i, _static(values[i])) for i in sorted(fixed)])
-
-
-def _kind(v: Any) -> Any:
-    """What of a leaf decides which code runs."""
-    if isinstance(v, (Host, Buffer)):
-        return v.shape, v.dtype
-    return type(v) if changes(v) else _static(v)
-
-
-def _static(v: Any) -> Any:
-    if type(v) is Host:
-        return v.strides
-    if type(v) is Static:
-        v = v.value
-    if type(v) is float:
-        return float, v.hex()  # 0.0 is not -0.0, and nan is nan
-    if isinstance(v, (set, bytearray)):
-        v = frozenset(v) if isinstance(v, set) else bytes(v)
-    try:
-        hash(v)
-    except TypeError:
-        return Itself(v)
-    return type(v), v
-
-
-class Itself:
-    """An object that has no hash, by its identity; held, so that no other object comes to lie where it lay."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is Itself and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
 
 
 def leaf_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:

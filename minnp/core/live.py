@@ -8,6 +8,9 @@ then holds for that number alone.
 
 from __future__ import annotations
 
+import dis
+import inspect
+import itertools
 import operator
 from typing import Any
 
@@ -97,6 +100,16 @@ def refused(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def types_asked(f: Any) -> set[str]:
+    """The arguments of a function of which it asks type(x): nothing that stands for a number can answer."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    if code is None or "type" not in code.co_names:
+        return set()
+    steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
+    asks = lambda a, b: a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith("LOAD_FAST")
+    return {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
 
 
 for _name in ("float", "int", "complex", "trunc", "floor", "ceil", "hash", "str", "repr"):
