@@ -192,6 +192,7 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "loop to a tolerance": (newton, [lambda: (np.array(2.0),), lambda: (9.0,), lambda: (2.0,)]),
     "gradients that log": (logs, [lambda: (a(3),), lambda: (a(3) * 2,)]),
     "numbers themselves": (wants_numbers, TWO),
+    "iterator": (lambda x: np.fromiter((v * 2 for v in x), float), ONE),
     "types": (asks_types, [*TWO, lambda: (a(3), 2.5)]),
     "sets": (lambda x, s: x * max(s), [lambda: (a(3), {1, 2}), lambda: (a(3), {1, 3})]),
     "bytearrays": (lambda x, s: x * s[0], [lambda: (a(3), bytearray(b"a")), lambda: (a(3), bytearray(b"b"))]),

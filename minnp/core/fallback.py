@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .. import errors
+from .array import unwrap
 from .dispatch import bind
 from .primitive import Primitive
+from .state import watched
 from .value import Buffer, Host, Tracer
 
 
@@ -40,6 +43,8 @@ def fallback(e: Any, values: list, options: dict) -> Any:
 
         kernel.host = host
         row = e.row = Primitive(e.name, kernel, view=True)
+    if watched():  # an iterator could be read by the first call alone
+        values = [unwrap(list(v), []) if isinstance(v, Iterator) else v for v in values]
     leaves: list = []
     arguments = freeze((tuple(values), options), leaves)
     return bind(row, leaves, {"arguments": arguments})
