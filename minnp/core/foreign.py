@@ -55,6 +55,8 @@ def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
     inside = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a] if not calls else []
     asked = [x for x in (*args, *kwargs.values(), *inside) if not isinstance(x, (ndarray, onp.ndarray))]
     asked = [x for x in asked if getattr(type(x), protocol, None) is not None]
+    if calls and len({type(x) for x in asked}) > 1:
+        return NotImplemented  # several classes that make way for each other are asked once, as NEP 13 has it
     for x in asked if function is not None else ():
         ask = getattr(x, protocol)
         out = (
