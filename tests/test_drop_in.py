@@ -82,3 +82,33 @@ def test_a_class_is_asked_with_our_function_where_it_does_not_know_numpys():
         np.std(d)
     with pytest.raises(TypeError, match="NotImplemented from __array_ufunc__"):
         np.exp(d)
+
+
+# ------------------------------------------------------------------ libraries that look at an array's class
+def test_matplotlib_takes_the_columns_of_our_matrices():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    x = np.arange(20.0).reshape(10, 2)
+    axes = Figure().add_subplot()
+    assert len(axes.boxplot(x)["boxes"]) == len(axes.violinplot(x)["bodies"]) == 2
+    assert numpy.shape(axes.hist(x)[0]) == (2, 10)
+
+
+def test_pandas_takes_our_masks_keys_and_records():
+    pandas = pytest.importorskip("pandas")
+    frame, mask = pandas.DataFrame({"a": np.arange(4), "b": np.ones(4)}), np.array([True, False, True, False])
+    assert frame[mask]["a"].tolist() == frame["a"][mask].tolist() == [0, 2]
+    assert frame.loc[mask, "a"].tolist() == frame.iloc[mask]["a"].tolist() == [0, 2]
+    assert frame.groupby(mask)["a"].sum().tolist() == [4, 2]
+    frame[mask] = -1
+    assert frame["a"].tolist() == [-1, 1, -1, 3]
+    records = np.array([(1, 2.5)], dtype=[("x", "i4"), ("y", "f4")])
+    assert list(pandas.DataFrame(records).columns) == list(pandas.DataFrame(data=records).columns) == ["x", "y"]
+    assert frame.set_index(np.arange(4) * 2).index.tolist() == [0, 2, 4, 6]
+
+
+def test_sklearn_takes_a_grid_of_ours():
+    selection = pytest.importorskip("sklearn.model_selection")
+    assert len(selection.ParameterGrid({"alpha": np.logspace(-2, 0, 3)})) == 3

@@ -161,12 +161,11 @@ def of_library(thing: Any) -> Backend:
 
 
 # Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
-# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. einops and SciPy are
-# told of our arrays.
+# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. Others are told of us.
 _HELPED = {
     "mxnet": "minnp.backends.mxnet.loader",
     "einops": "minnp.backends.einops",
-    "scipy": "minnp.backends.scipy",
+    **dict.fromkeys(("matplotlib", "pandas", "scipy", "sklearn"), "minnp.backends.classes"),
 }
 
 
@@ -180,6 +179,6 @@ class _Finder:
 
 
 sys.meta_path.insert(0, _Finder)
-for _name in ("einops", "scipy"):
+for _name in set(_HELPED) - {"mxnet"}:
     if _name in sys.modules:  # imported before us
         importlib.import_module(_HELPED[_name])

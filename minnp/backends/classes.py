@@ -1,0 +1,89 @@
+"""Other libraries on our arrays, where they look at an array's class before they ask for the array.
+
+Nearly everywhere they take what NumPy's asarray takes, and call NumPy's functions, which are ours for our arrays.
+The modules below branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as well (the columns of a
+box plot, a grid of parameters) or is given NumPy's (a mask on a DataFrame). SciPy's optimisers hand what the user's
+functions return to compiled code that wants NumPy's own class: they make NumPy's arrays of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import numpy as onp
+
+from ..core import array  # unfinished, where the other library was imported before us
+from .helping import telling
+
+BRANCHING = {"scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.model_selection._search"}
+# pandas stores what such a branch is given: what these take is made NumPy's
+TAKING = {
+    "pandas.core.frame": "DataFrame.__init__ DataFrame.__getitem__ DataFrame.__setitem__ DataFrame.set_index "
+    "DataFrame.groupby",
+    "pandas.core.series": "Series.__getitem__ Series.__setitem__ Series.groupby",
+    "pandas.core.generic": "NDFrame.where NDFrame.mask",
+    "pandas.core.indexing": "_LocationIndexer.__getitem__ _LocationIndexer.__setitem__",
+    "pandas.core.algorithms": "factorize unique",
+}
+
+
+def _theirs(x: Any) -> Any:
+    """An argument with NumPy's arrays in the place of ours, in a tuple or list too."""
+    if type(x) is array.ndarray:
+        return onp.asarray(x)
+    return type(x)(map(_theirs, x)) if type(x) in (tuple, list) else x
+
+
+def _taking(function: Callable) -> Callable:
+    """The function, which is given NumPy's arrays in the place of ours."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_theirs, args), **{k: _theirs(v) for k, v in kwargs.items()})
+
+    return call
+
+
+def _numpy(**changed: Any) -> ModuleType:
+    """NumPy as a module sees it: `ndarray` is ours, of which NumPy's arrays are instances too."""
+    seen = ModuleType("numpy")
+    vars(seen).update(vars(onp), **changed)
+    del seen.ndarray
+    vars(seen)["__getattr__"] = lambda name: getattr(array if name == "ndarray" else onp, name)
+    return seen
+
+
+_BRANCHING = _numpy()
+_OPTIMISING = _numpy(atleast_1d=_taking(onp.atleast_1d), atleast_2d=_taking(onp.atleast_2d))
+
+
+def _told(numpy: ModuleType) -> Callable[[ModuleType], None]:
+    def tell(module: ModuleType) -> None:
+        if getattr(module, "np", None) is onp:
+            module.np = numpy  # type: ignore[attr-defined]
+
+    return tell
+
+
+def _told_to_take(names: str) -> Callable[[ModuleType], None]:
+    def tell(module: ModuleType) -> None:
+        for name in names.split():
+            *holder, last = name.split(".")
+            home = getattr(module, holder[0]) if holder else module
+            setattr(home, last, _taking(getattr(home, last)))
+
+    return tell
+
+
+def _what(name: str) -> Callable | None:
+    if name in TAKING:
+        return _told_to_take(TAKING[name])
+    if name.startswith("scipy.optimize."):
+        return _told(_OPTIMISING)
+    return _told(_BRANCHING) if name in BRANCHING else None
+
+
+find_spec = telling(_what)
