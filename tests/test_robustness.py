@@ -144,8 +144,11 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.host("the programs compute in threads of minnp's own, and their time is NumPy's")
-@pytest.mark.parametrize("what", PROGRAMS)
+TORCH_ABORTS = pytest.mark.host("a process that ends while daemon threads compute in torch aborts, without minnp too")
+MARKS = {"exit while threads compute": TORCH_ABORTS}
+
+
+@pytest.mark.parametrize("what", [pytest.param(p, marks=MARKS.get(p, ())) for p in PROGRAMS])
 @pytest.mark.parametrize("library", WITH)
 def test_a_process_ends_well(what: str, library: str, tmp_path: Path) -> None:
     body = textwrap.indent(textwrap.dedent(PROGRAMS[what]), "    ")
