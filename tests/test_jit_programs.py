@@ -127,6 +127,14 @@ def wants_numbers(x: Any, n: Any) -> Any:
     return json.dumps({"n": n}), x * n, f"{n:03d}", datetime.timedelta(seconds=n), [n] * n, divmod(n, 2)
 
 
+def strict(x: Any) -> Any:
+    with np.errstate(invalid="raise"):
+        try:
+            return np.sqrt(x) + 1
+        except FloatingPointError:
+            return x * 0
+
+
 def asks_types(x: Any, n: Any, k: Any = 2) -> Any:
     return x * n + k if type(n) is int and type(x) is not int else x - n
 
@@ -192,6 +200,7 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "loop to a tolerance": (newton, [lambda: (np.array(2.0),), lambda: (9.0,), lambda: (2.0,)]),
     "gradients that log": (logs, [lambda: (a(3),), lambda: (a(3) * 2,)]),
     "numbers themselves": (wants_numbers, TWO),
+    "errors raised": (strict, [lambda: (a(3),), lambda: (a(3) + 5,), lambda: (a(3),), lambda: (a(3) + 5,)]),
     "iterator": (lambda x: np.fromiter((v * 2 for v in x), float), ONE),
     "types": (asks_types, [*TWO, lambda: (a(3), 2.5)]),
     "sets": (lambda x, s: x * max(s), [lambda: (a(3), {1, 2}), lambda: (a(3), {1, 3})]),

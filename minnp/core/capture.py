@@ -15,7 +15,7 @@ import numpy as onp
 
 from .array import handle, ndarray, read
 from .dispatch import bind
-from .effects import fails, guard, pick
+from .effects import Under, fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
@@ -43,13 +43,14 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("asked", "constants", "fixed", "graph", "handles", "known", "moved")
+    __slots__ = ("asked", "constants", "fixed", "graph", "handles", "handling", "known", "moved")
 
     def __init__(self) -> None:
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
+        self.handling = onp.geterr()
         self.moved = self.asked = False  # whether an array was reshaped; whether Python asked how one lies in memory
         self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (live.py)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
@@ -115,9 +116,9 @@ class CaptureTrace(Trace):
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
             of_shapes = row.view and not held(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
-                self._effect(fails, row, type(error), args, recorded)
+                self._effect(fails, self._under(row), type(error), args, recorded)
             raise
-        target: Any = row
+        target = self._under(row)
         host = getattr(row.numpy, "host", None)
         if host is not None:  # a call that fell back: said as the user said it
             args, recorded = fill(params["arguments"], args)
@@ -182,6 +183,11 @@ class CaptureTrace(Trace):
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
         return found[1]
+
+    def _under(self, row: Primitive) -> Any:
+        """The row, with errors handled as they are here if the program said so (np.errstate) since it began."""
+        now = onp.geterr()
+        return row if now == self.handling or "raise" not in now.values() else Under(row, now)
 
     def looked(self, name: str) -> None:
         self.asked |= name in ("strides", "flags")

@@ -66,6 +66,19 @@ def fails(row: Callable, error: type, args: tuple, kwargs: dict) -> None:
     raise Diverged
 
 
+class Under:
+    """A row run under the floating point error handling that the program set around it."""
+
+    makes_new = False
+
+    def __init__(self, row: Any, handling: dict[str, str]) -> None:
+        self.row, self.handling, self.__name__ = row, handling, row.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with onp.errstate(**self.handling):
+            return self.row(*args, **kwargs)
+
+
 def in_place(function: Callable | str, target: Any, *args: Any, **kwargs: Any) -> Any:
     """What `target` is after function(target, *args, **kwargs) wrote to it: computed on a copy, target stays as it is.
 
