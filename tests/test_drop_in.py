@@ -70,7 +70,7 @@ def test_a_class_is_asked_with_our_function_where_it_does_not_know_numpys():
             return HANDLED[function](*args, **kwargs) if function in HANDLED else NotImplemented
 
         def __array_ufunc__(self, ufunc, method, *inputs, **options):
-            if ufunc not in (np.multiply, numpy.negative):
+            if ufunc not in (numpy.multiply, numpy.negative):
                 return NotImplemented
             return Diagonal(self.n, ufunc(*(x.value if isinstance(x, Diagonal) else x for x in inputs)))
 

@@ -12,8 +12,7 @@ from .array import ndarray
 REFUSAL = ("object __array__ method not producing an array",)
 
 
-# how NumPy begins where every class that has a say in a call (NEP 13, NEP 18) declined
-_DECLINED = ("no implementation found for", "operand type(s) all returned NotImplemented")
+_DECLINED = "no implementation found for"  # how NumPy begins where every class that has a say declined (NEP 18)
 
 
 class _Adapter:
@@ -49,21 +48,15 @@ def refused(error: TypeError) -> bool:
 
 def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
     """What a class among the arguments makes of our function, where it does not know NumPy's: a class of a program
-    written for us has ours in its table. NotImplemented where none does."""
-    calls = isinstance(host, onp.ufunc)
-    protocol = "__array_ufunc__" if calls else "__array_function__"
-    inside = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a] if not calls else []
+    written for us has ours in its table. NotImplemented where none does, and for ufuncs: that a class which declines
+    one is asked once is in NumPy's own tests."""
+    if isinstance(host, onp.ufunc):
+        return NotImplemented
+    inside = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a]
     asked = [x for x in (*args, *kwargs.values(), *inside) if not isinstance(x, (ndarray, onp.ndarray))]
-    asked = [x for x in asked if getattr(type(x), protocol, None) is not None]
-    if calls and len({type(x) for x in asked}) > 1:
-        return NotImplemented  # several classes that make way for each other are asked once, as NEP 13 has it
+    asked = [x for x in asked if getattr(type(x), "__array_function__", None) is not None]
     for x in asked if function is not None else ():
-        ask = getattr(x, protocol)
-        out = (
-            ask(function, "__call__", *args, **kwargs)
-            if calls
-            else ask(function, tuple({type(x) for x in asked}), args, kwargs)
-        )
+        out = x.__array_function__(function, tuple({type(x) for x in asked}), args, kwargs)
         if out is not NotImplemented:
             return out
     return NotImplemented
