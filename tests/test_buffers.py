@@ -75,6 +75,7 @@ def test_results_are_nobody_elses_memory(compiler: str) -> None:
         assert not any(onp.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
+@pytest.mark.host("strides and bits are NumPy's")
 def test_other_layouts_keep_numpys() -> None:
     f = lambda x: np.cumsum(np.exp(x) + 1, axis=0) * np.tanh(np.sort(x, axis=0) - 1)
     compiled, x = jit(f, compiler="numpy"), np.array(X)
