@@ -27,6 +27,8 @@ class _Adapter:
 
 def overrides(x: Any) -> bool:
     """Whether NumPy asks the argument's class what a function means (NEP 13): a Series, a Quantity, a Proxy."""
+    if type(x) in (list, tuple):
+        return any(map(overrides, x))
     return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
 
 

@@ -54,13 +54,13 @@ def _definitions(draw: Callable) -> dict[str, Callable]:
 
     def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(a, ndarray) or a.ndim == 0:
-            return draw("choice", int(a), size, *args, **kwargs)
+            return draw("choice", a if isinstance(a, (list, tuple)) else int(a), size, *args, **kwargs)
         axis = kwargs.pop("axis", 0)
         return a.take(draw("choice", a.shape[axis], size, *args, **kwargs), axis)
 
     def permutation(x: Any, axis: int = 0) -> Any:
         if not isinstance(x, ndarray) or x.ndim == 0:
-            return draw("permutation", int(x))
+            return draw("permutation", x if isinstance(x, (list, tuple)) else int(x))
         return x.take(draw("permutation", x.shape[axis]), axis)
 
     def shuffle(x: Any, axis: int = 0) -> None:
