@@ -63,6 +63,20 @@ def test_every_layout(blas: list, kind: str, threads: int) -> None:
     assert num_threads() == before
 
 
+def test_bits_depend_neither_on_the_number_of_threads_nor_on_the_call(blas: list) -> None:
+    before = num_threads()
+    try:
+        for m, k, n in [(196, 2872, 275), (128, 784, 512), (40, 3000, 233), (674, 1200, 146), (9, 60000, 20)]:
+            a, b = draw((m, k), "f8"), draw((n, k), "f8").T
+            found = set()
+            for threads in (1, 2, 3, 2, 1):
+                set_num_threads(threads)
+                found.add(products.matmul(a, b).tobytes())
+            assert len(found) == 1, (m, k, n)
+    finally:
+        set_num_threads(before)
+
+
 def test_what_is_not_plain_is_numpys(blas: list) -> None:
     a = draw((100, 200), "f4")
     for x, y in [

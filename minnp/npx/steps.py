@@ -58,7 +58,7 @@ class Repeated:
         for i, part in enumerate(self.parts):
             if self.mkl is not None:
                 given, target = (products.address(a), b"N", k), (products.address(out[i]), (n, m, k, out.dtype.char), m)
-                with self.mkl.on(1):
+                with self.mkl.alone():
                     errors = self.mkl.gemm(given, self.places[i], target, 1.0, 0.0)
                 if not errors:
                     continue

@@ -1,10 +1,9 @@
-"""Matrix products of large arrays: the best BLAS of this process, on its own threads or on ours.
+"""Matrix products of large arrays: the best BLAS of this process, on one thread for each piece that our threads share.
 
-The threads of a BLAS spin between two products, so they are there at once; but it waits for all of them: on a machine
-with other work a product of a millisecond then takes a hundred. Our threads (threads.py) take pieces as they come, and
-nobody waits for one that has not started. MKL, whose threads spin for two milliseconds, has them until they come late;
-then ours multiply for a while, with BLAS on one thread for each piece. Those of OpenBLAS spin for thirty, in the way of
-whatever comes next: it always has one.
+A BLAS that runs threads of its own waits for all of them: on a machine with other work a product of a millisecond then
+takes a hundred; and MKL's add in another order than one thread does. Our threads (threads.py) take pieces as they come,
+and nobody waits for one that has not started. How a product is cut depends on its size alone, so its bits do not depend
+on the number of threads.
 
 The BLAS is the OpenBLAS that NumPy brings, or MKL once PyTorch is loaded and brings it: MKL takes two thirds of
 OpenBLAS's time for the matrices of small networks. Only traced and compiled code multiplies here; `a @ b` of plain
@@ -21,7 +20,6 @@ import sys
 from _thread import allocate_lock
 from collections.abc import Callable
 from functools import cache
-from time import perf_counter
 from typing import Any
 
 import numpy as onp
@@ -29,12 +27,9 @@ import numpy as onp
 from . import memory, threads
 
 LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
-SHARED = 1 << 22  # from which threads share it
-MANY = 1 << 27  # and from which in two pieces for each of ours
+PIECES = (1 << 22, 1 << 27, 1 << 30, 1 << 32)  # from which it is cut in 2, 4, 8 and 16
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
-USUAL = {"warn", "ignore"}  # the modes of an errstate in which it matters little where an error was met
-forked = False  # the threads of a BLAS do not survive a fork
 
 
 class Blas:
@@ -42,18 +37,14 @@ class Blas:
 
     sgemm, dgemm   the routines
     integer        the ctypes type of its integers
-    on             (number of threads) -> a context for calls from this thread
-    many           whether its own threads are used
+    alone          () -> a context in which a call from this thread uses one thread
     """
 
-    def __init__(self, library: Any, name: str, integer: Any, on: Callable, many: bool = False) -> None:
+    def __init__(self, library: Any, name: str, integer: Any, alone: Callable) -> None:
         self.routines = {char: getattr(library, name % char) for char in ("s", "d")}
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
-        self.integer, self.on, self.many = integer, on, many
-        self.paces: dict[tuple, float] = {}  # (m, n, k) -> seconds on one thread
-        self.lock = allocate_lock()  # its threads serve one product at a time
-        self.patience = threads.Patience()
+        self.integer, self.alone = integer, alone
 
     def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
         """c = scale * (a @ b) + keep * c; whether there were floating point errors.
@@ -69,37 +60,6 @@ class Blas:
         # Fortran's matrices are ours transposed: c^T = b^T a^T
         f(flag_b, flag_a, n, m, k, ref(number(scale)), at_b, lead_b, at_a, lead_a, ref(number(keep)), at_c, lead_c)
         return bool(fetestexcept(SERIOUS))
-
-    def alone(self, sizes: tuple[int, int, int], part: float, *product: Any) -> bool:
-        """gemm on one thread: this part of a product [m, k] @ [k, n] of those sizes."""
-        with self.on(1):
-            start = perf_counter()
-            error = self.gemm(*product)
-            took = (perf_counter() - start) / part
-        self.paces[sizes] = min(took, self.paces.get(sizes, took))
-        return error
-
-    def together(self, sizes: tuple[int, int, int], *product: Any) -> bool | None:
-        """gemm on its own threads; None, and nothing is done, while they are not to be relied on.
-
-        Floating point errors are those that this thread met: of the others only an errstate that is not the usual one
-        would know, and for it nothing is done either."""
-        if not self.many or threads.team.size == 1 or forked:
-            return None
-        if sizes not in self.paces or self.patience.resting():
-            return None
-        if not USUAL.issuperset(onp.geterr().values()) or not self.lock.acquire(False):
-            return None
-        try:
-            with self.on(threads.team.size):
-                start = perf_counter()
-                error = self.gemm(*product)
-            took = perf_counter() - start
-        finally:
-            self.lock.release()
-        late = took > 0.9 * self.paces[sizes] + 5e-5
-        self.patience.note(took - 0.5 * self.paces[sizes] if late else 0.0)
-        return error
 
 
 if SERIOUS:
@@ -131,7 +91,7 @@ class _Single:
 def single_thread() -> _Single | None:
     """The switch of the OpenBLAS that NumPy brings; None if it is another library."""
     blas = openblas()
-    return None if blas is None else blas.on(1)
+    return None if blas is None else blas.alone()
 
 
 @cache
@@ -145,7 +105,7 @@ def openblas() -> Blas | None:
             name = f"{prefix}%sgemm_{suffix}"
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
                 single = _Single(getattr(library, get), getattr(library, set_))
-                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda n, one=single: one)
+                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=single: one)
     return None
 
 
@@ -164,17 +124,17 @@ def _mkl_of(torch: str) -> Blas | None:
         return None
     if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
         return None
-    return Blas(library, "%sgemm_", ctypes.c_int, lambda n: _Local(library.MKL_Set_Num_Threads_Local, n), True)
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(library.MKL_Set_Num_Threads_Local))
 
 
 class _Local:
-    """`with`: MKL on n threads, when this thread calls it."""
+    """`with`: MKL on one thread, when this thread calls it."""
 
-    def __init__(self, set_: Callable, n: int) -> None:
-        self.set, self.n = set_, n
+    def __init__(self, set_: Callable) -> None:
+        self.set = set_
 
     def __enter__(self) -> None:
-        self.before = self.set(self.n)
+        self.before = self.set(1)
 
     def __exit__(self, *exc: Any) -> None:
         self.set(self.before)
@@ -238,13 +198,6 @@ def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> boo
     (m, n), k, char = c.shape, a.shape[1], c.dtype.char
     (a, flag_a, lead_a), (b, flag_b, lead_b) = operand(a), operand(b)
     at_a, at_b, at_c = address(a), address(b), address(c)
-    product = (at_a, flag_a, lead_a), (at_b, flag_b, lead_b), (at_c, (m, n, k, char), n), scale, keep
-    sizes = m, n, k
-    if m * n * k < SHARED:
-        return blas.alone(sizes, 1.0, *product)
-    error = blas.together(sizes, *product)
-    if error is not None:
-        return error
     cuts, rows, errors = ranges(m, n, m * n * k), m >= n, []
     row, column, size = a.strides[0], b.strides[1], c.itemsize
 
@@ -253,21 +206,22 @@ def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> boo
         x = at_a + first * row * rows, flag_a, lead_a
         y = at_b + first * column * (not rows), flag_b, lead_b
         z = at_c + first * size * (n if rows else 1), ((count, n) if rows else (m, count)) + (k, char), n
-        if blas.alone(sizes, count / max(m, n), x, y, z, scale, keep):
-            errors.append(i)
+        with blas.alone():
+            if blas.gemm(x, y, z, scale, keep):
+                errors.append(i)
 
     if len(cuts) == 1:
         work(0)
     else:
-        with blas.on(1):
+        with blas.alone():
             threads.collect(work, len(cuts))
     return bool(errors)
 
 
 def ranges(m: int, n: int, work: int) -> list[slice]:
-    """The longer axis of a result [m, n] in pieces: one for each thread, two where they are large."""
-    length, size = max(m, n), threads.team.size
-    pieces = min(size * (2 if work >= MANY and size > 1 else 1), length)
+    """The longer axis of a result [m, n] in pieces: more of them for more multiplications."""
+    length = max(m, n)
+    pieces = max(min(1 << sum(work >= least for least in PIECES), length // 8), 1)
     return [slice(i * length // pieces, (i + 1) * length // pieces) for i in range(pieces)]
 
 
@@ -282,13 +236,5 @@ def operand(a: Any) -> tuple[Any, bytes, int]:
     return a, b"N", a.shape[1]
 
 
-def renew() -> None:
-    """In the child of a fork."""
-    global forked
-    forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=renew)
 # their results are no memory of their arguments
 matmul.makes_new = update.makes_new = True  # type: ignore[attr-defined]
