@@ -78,8 +78,9 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
             finally:
                 for w in said:
                     warnings.warn(w.message, stacklevel=2)
-            if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
-                value = counterpart(module, name, value)
+            if isinstance(value, types.ModuleType):
+                if value.__name__.startswith("numpy.") and not name.startswith("_"):  # a private one is NumPy's own
+                    value = counterpart(module, name, value)
             else:
                 value = wrapped(prefix, name, value)
         namespace[name] = value
