@@ -63,7 +63,7 @@ class Blas:
 
 
 if SERIOUS:
-    _math = ctypes.CDLL("libm.so.6")
+    _math = ctypes.PyDLL("libm.so.6")  # PyDLL: the interpreter is not handed to another thread for so short a call
     feclearexcept, fetestexcept = _math.feclearexcept, _math.fetestexcept
 
 
@@ -104,7 +104,8 @@ def openblas() -> Blas | None:
             get, set_ = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
             name = f"{prefix}%sgemm_{suffix}"
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
-                single = _Single(getattr(library, get), getattr(library, set_))
+                quick = ctypes.PyDLL(path)
+                single = _Single(getattr(quick, get), getattr(quick, set_))
                 return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=single: one)
     return None
 
@@ -124,7 +125,8 @@ def _mkl_of(torch: str) -> Blas | None:
         return None
     if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
         return None
-    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(library.MKL_Set_Num_Threads_Local))
+    quick = ctypes.PyDLL(path)
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(quick.MKL_Set_Num_Threads_Local))
 
 
 class _Local:
