@@ -11,6 +11,7 @@ import numpy as onp
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..numpy.arguments import as_array
+from ..numpy.devices import placed
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.products import matmul
 from ..numpy.reductions import max_, mean, sum_
@@ -18,7 +19,7 @@ from ..numpy.shaping import reshape, transpose
 from ..numpy.ufuncs import absolute, power
 from .arguments import check_hints, check_layout, per_channel, sizes
 from .convolutions import conv, conv_transpose, output_size
-from .norms import normalize
+from .norms import normalize, normalize_by, normalized
 from .windows import max_pool, sum_pool, window_counts
 
 
@@ -197,18 +198,18 @@ def batch_norm(
     x = as_array(data)
     axis = axis_of(axis, x.ndim)
     shape = (x.shape[axis],)
-    scale = as_array(onp.ones(shape, x.dtype)) if fix_gamma else as_array(gamma)
-    scale, shift = per_channel(scale, x.ndim, axis), per_channel(beta, x.ndim, axis)
+    gamma, beta = as_array(onp.ones(shape, x.dtype) if fix_gamma else gamma), as_array(beta)
     if training and not use_global_stats:
         axes = tuple(i for i in range(x.ndim) if i != axis)
+        scale, shift = per_channel(gamma, x.ndim, axis), per_channel(beta, x.ndim, axis)
         y, center, spread, _ = normalize(x, scale, shift, axes=axes, eps=float(eps))
         center, spread = reshape(center, shape=shape), reshape(spread, shape=shape)
         for moving, batch in ((moving_mean, center), (moving_var, spread)):
             moving[...] = momentum * moving + (1 - momentum) * stop_gradient(batch)
     else:
         center, spread = as_array(moving_mean), as_array(moving_var)
-        scale = scale / per_channel((spread + eps) ** 0.5, x.ndim, axis)
-        y = x * scale + (shift - per_channel(center, x.ndim, axis) * scale)
+        # on the host it stays an expression, which jit takes apart and fuses with what follows
+        y = (normalize_by if placed(x) else normalized)(x, gamma, beta, center, spread, axis=axis, eps=float(eps))
     return (y, center, spread) if output_mean_var else y
 
 

@@ -1,18 +1,19 @@
-"""The row of the normalisations: batch, layer, group and instance norm are all `normalize` over some axes."""
+"""The rows of the normalisations: batch, layer, group and instance norm are all `normalize` over some axes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
 
 from ..core.host.memory import empty
-from ..core.primitive import Meta
+from ..core.primitive import Joint, Meta, per_element, primitive
 from ..numpy.facts import count_of, kept_shape, spread
 from ..numpy.reductions import mean, var
+from ..numpy.shaping import reshape
 from ..numpy.ufuncs import sqrt
-from .fused import fused
+from .fused import fused, pulled
 
 Axes = tuple[int, ...]
 
@@ -91,3 +92,30 @@ normalize = fused(
         ((spread(4, 5), spread(1, 5, seed=1), spread(1, 5, seed=2)), {"axes": (1,), "eps": 1e-5}),
     ],
 )
+
+
+def normalized(x: Any, gamma: Any, beta: Any, center: Any, spread_: Any, axis: int, eps: float) -> Any:
+    """(x - center) / sqrt(spread_ + eps) * gamma + beta, all but x vectors along `axis`."""
+    scale = gamma / sqrt(spread_ + eps)
+    shape = tuple(-1 if i == axis else 1 for i in range(x.ndim))
+    return x * reshape(scale, shape=shape) + reshape(beta - center * scale, shape=shape)
+
+
+# The same as one row, for devices that have a kernel for it.
+normalize_by = primitive(
+    "npx.normalize_by",
+    normalized,
+    vjp=Joint(lambda wanted, g, y, *arrays, **params: pulled(_alone(normalized, params), arrays, wanted, [g])),
+    saves="in",
+    flops=per_element(2),
+    samples=lambda: [(_kept(4, 3, 2), {"axis": 1, "eps": 0.1}), (_kept(2, 4, axis=0), {"axis": 0, "eps": 1e-5})],
+)
+
+
+def _kept(*shape: int, axis: int = 1) -> tuple:
+    return spread(*shape), *(spread(shape[axis], low=0.5, seed=i) for i in (1, 2, 3, 4))
+
+
+def _alone(f: Callable, params: dict) -> Callable:
+    """f as `pulled` takes it, with a tuple of results."""
+    return lambda *arrays: (f(*arrays, **params),)

@@ -5,7 +5,7 @@ Data is [N, C, *S], with one, two or three spatial axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -254,6 +254,20 @@ def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
     inverse = torch.rsqrt(variance + eps)
     return torch.addcmul(beta, (x - mean) * inverse, gamma), mean, variance, inverse
+
+
+@kernel("npx.normalize_by", dtypes_of=common)
+def normalize_by(*values: Any, axis: int, eps: float) -> Tensor:
+    x, gamma, beta, center, spread = values if _one_dtype(values) else together(*values)
+    if not x.dtype.is_floating_point or any(v.shape != (x.shape[axis],) for v in (gamma, beta, center, spread)):
+        refuse("a batch normalisation of integers, or by other than vectors")
+    y = x if axis == 1 else x.movedim(axis, 1)
+    y = aten.native_batch_norm(y, gamma, beta, center, spread, False, 0.0, eps)[0]
+    return y if axis == 1 else y.movedim(1, axis)
+
+
+def _one_dtype(values: Sequence[Any]) -> bool:
+    return all(type(v) is Tensor and v.dtype is values[0].dtype for v in values)
 
 
 def _summed(x: Tensor, shape: Sizes) -> Tensor:
