@@ -35,13 +35,22 @@ def pulled(f: Callable, values: Sequence[Any], wanted: Sequence[bool], cotangent
     return [next(grads) if w else None for w in wanted]
 
 
-def fused(name: str, forward: Callable, backward: Callable, definition: Callable, main: int, **facts: Any) -> Primitive:
+def fused(
+    name: str,
+    forward: Callable,
+    backward: Callable,
+    definition: Callable,
+    main: int,
+    worth_back: Callable | None = None,
+    **facts: Any,
+) -> Primitive:
     """The row `name`, whose gradient is a fused row too.
 
     forward      (*arrays, **params) -> a tuple: `main` results, then others that the backward kernel wants kept
     backward     (wanted, g, y, *arrays, **params) -> a tuple with a cotangent for each array, None where not wanted;
                  g has the cotangents of the main results (None where nothing flowed), y all that forward returned
     definition   (*arrays, **params) -> all that forward returns, written in rows
+    worth_back   the gradient's `worth`: given the arguments of `forward`
     """
 
     def first(wanted: Sequence[bool], g: Sequence[Any], y: Sequence[Any], *arrays: Any, **params: Any) -> Sequence:
@@ -77,4 +86,7 @@ def fused(name: str, forward: Callable, backward: Callable, definition: Callable
         return [places.get(i) for i in range(len(values))]
 
     back = Primitive(f"{name}_back", kernel, vjp=Joint(second))
+    if worth_back is not None:
+        back.worth = lambda backend, values, params: worth_back(backend, split(values, params["layout"])[2], params)
+        back.kernels = {"torch": back.name}  # it is not in the table, where kernels are looked up by name
     return primitive(name, numpy=forward, vjp=Joint(first), **facts)

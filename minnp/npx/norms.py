@@ -9,7 +9,7 @@ import numpy as onp
 
 from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, per_element, primitive
-from ..numpy.facts import count_of, kept_shape, spread
+from ..numpy.facts import count_of, from_cost, kept_shape, once_imported, spread
 from ..numpy.reductions import mean, var
 from ..numpy.shaping import reshape
 from ..numpy.ufuncs import sqrt
@@ -77,6 +77,17 @@ def _shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
     return x, small, small, small
 
 
+def _cost(arrays: Sequence[Any], params: dict) -> int:
+    """Elements, where this is batch or layer normalisation in one dtype, for which torch has kernels."""
+    x, gamma, beta = arrays
+    axes, n = tuple(params["axes"]), len(x.shape)
+    if not (x.dtype == gamma.dtype == beta.dtype and x.dtype.char in "fd") or gamma.shape != beta.shape:
+        return 0
+    channels = axes == (0, *range(2, n)) and gamma.size == x.shape[1]
+    rows = axes == tuple(range(n - len(axes), n)) and gamma.size == count_of(x.shape, axes)
+    return x.size if channels or rows else 0
+
+
 # (x - mean) / sqrt(var + eps) * gamma + beta, with mean and var over `axes`; gamma and beta have x's number of axes.
 # Results: y, mean, var (biased), 1 / sqrt(var + eps).
 normalize = fused(
@@ -87,6 +98,8 @@ normalize = fused(
     main=3,
     shape=_shape,
     flops=lambda metas, params, out: 8 * metas[0].size,
+    worth=once_imported(from_cost(_cost, torch=1.5e5)),
+    worth_back=once_imported(from_cost(_cost, torch=2e4)),
     samples=lambda: [
         ((spread(4, 3, 2), spread(1, 3, 1, seed=1), spread(1, 3, 1, seed=2)), {"axes": (0, 2), "eps": 1e-3}),
         ((spread(4, 5), spread(1, 5, seed=1), spread(1, 5, seed=2)), {"axes": (1,), "eps": 1e-5}),

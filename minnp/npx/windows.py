@@ -64,6 +64,17 @@ class Windows:
         for k, offset in enumerate(product(*map(range, self.kernel))):
             yield k, (..., *(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, self.out, self.stride)))
 
+    def places(self, index: onp.ndarray) -> onp.ndarray:
+        """The flat places in the padded array [N, C, *S] of the elements with these numbers in their windows."""
+        corners, offsets = onp.zeros(1, onp.intp), onp.zeros(1, onp.intp)
+        for axis, (n, k, s) in enumerate(zip(self.out, self.kernel, self.stride, strict=True)):
+            step = prod(self.padded[axis + 1 :])
+            corners = onp.add.outer(corners, onp.arange(n) * (s * step)).reshape(-1)
+            offsets = onp.add.outer(offsets, onp.arange(k) * step).reshape(-1)
+        places = onp.add.outer(onp.arange(prod(index.shape[:2])) * prod(self.padded), corners).reshape(index.shape)
+        places += offsets.take(index, mode="clip")
+        return places
+
     def reduce(self, x: onp.ndarray, ufunc: onp.ufunc) -> onp.ndarray:
         for axis in range(len(self.kernel)):
             first, *rest = (x[index] for index in self.along(axis))
@@ -119,6 +130,9 @@ def _window_take(x: Any, index: Any, **params: Any) -> onp.ndarray:
 def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
     windows = Windows(size, **params)
     padded = onp.zeros((*g.shape[:2], *windows.padded), g.dtype)
+    if all(s >= k for s, k in zip(windows.stride, windows.kernel, strict=True)):  # no element is in two windows
+        padded.reshape(-1)[windows.places(index)] = g
+        return padded[windows.inner]
     for k, at in windows.offsets():
         target = padded[at]
         target += _only(g, index == k)

@@ -5,6 +5,7 @@ Shape facts look at metas only, so they serve capture, flop counting and the tes
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -98,6 +99,11 @@ def sampled(*cases: tuple) -> Callable:
 def from_cost(cost: Callable, **least: float) -> Callable:
     """worth fact: leave NumPy for a backend where cost(arrays, params) is at least `least` for it."""
     return lambda backend, arrays, params: backend in least and cost(arrays, params) >= least[backend]
+
+
+def once_imported(worth: Callable) -> Callable:
+    """worth fact: `worth`, for libraries that the program has imported; to import one for it would take seconds."""
+    return lambda backend, arrays, params: backend in sys.modules and worth(backend, arrays, params)
 
 
 def either(*facts: Callable) -> Callable:

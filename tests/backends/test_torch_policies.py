@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import npx
+from minnp.core.primitive import TABLE
 
 
 def arrays(batch, channels, dtype):
@@ -43,3 +44,27 @@ def test_gradients_of_data_go_to_torch_where_channels_are_many_or_precision_is_d
     _, ran = gradients(x, w, 0)
     # MXNet, which comes first where it is installed, takes the larger of these
     assert ran["npx.conv_transpose"] in {backend, "mxnet"} - ({"mxnet"} if dtype == "f2" else set())
+
+
+@pytest.mark.parametrize(
+    "shape, axes, vector", [((800, 256), (1,), (1, 256)), ((64, 16, 16, 16), (0, 2, 3), (1, 16, 1, 1))]
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_large_normalisations_and_their_gradients_go_to_torch_and_are_numpys(shape, axes, vector, dtype):
+    draw = onp.random.default_rng(0).standard_normal
+    x, gamma, beta, g = (draw(s).astype(dtype) for s in (shape, vector, vector, shape))
+    row = TABLE["npx.normalize"]
+
+    def run():
+        y, pull = minnp.vjp(lambda *a: row(*a, axes=axes, eps=1e-5)[0], x, gamma, beta)
+        return [y, *pull(g), *row(x, gamma, beta, axes=axes, eps=1e-5)[1:]]
+
+    minnp.reset_report()
+    with minnp.policy("auto"):
+        found = run()
+    ran = {r["function"]: r["backend"] for r in minnp.report()}
+    assert (ran["npx.normalize"], ran["npx.normalize_back"]) == ("torch", "torch")
+    with minnp.policy("only_numpy"):
+        expected = run()
+    for a, b in zip(found, expected, strict=True):
+        onp.testing.assert_allclose(a, b, rtol=0, atol=60 * onp.finfo(dtype).eps * abs(onp.asarray(b)).max())

@@ -241,6 +241,12 @@ def _per_channel(x: Tensor, gamma: Tensor, axes: Sizes) -> bool:
     return x.ndim > 1 and tuple(axes) == (0, *range(2, x.ndim)) and gamma.numel() == x.shape[1]
 
 
+def _per_row(x: Tensor, gamma: Tensor, axes: Sizes) -> bool:
+    """Whether this is layer normalisation: one mean for each place before the last axes, of which gamma has all."""
+    first = x.ndim - len(axes)
+    return tuple(axes) == tuple(range(first, x.ndim)) and tuple(gamma.shape) == (1,) * first + tuple(x.shape[first:])
+
+
 @kernel("npx.normalize", dtypes_of=common)
 def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     """y, mean, variance (biased) and 1 / sqrt(variance + eps)."""
@@ -251,6 +257,11 @@ def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
         flat = gamma.reshape(-1), beta.reshape(-1), torch.zeros_like(variance), variance
         y, mean, inverse = aten.native_batch_norm(x, *flat, True, 1.0, eps)
         return y, *[v.reshape(gamma.shape) for v in (mean, variance.mul_((count - 1) / count), inverse)]
+    if _per_row(x, gamma, axes) and gamma.shape == beta.shape and x.numel():
+        size = x.shape[x.ndim - len(axes) :]
+        y, mean, inverse = aten.native_layer_norm(x, size, gamma.reshape(size), beta.reshape(size), eps)
+        variance = inverse.pow(-2).sub_(eps).clamp_(min=0)
+        return y, mean, variance, inverse
     variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
     inverse = torch.rsqrt(variance + eps)
     return torch.addcmul(beta, (x - mean) * inverse, gamma), mean, variance, inverse
@@ -287,6 +298,11 @@ def normalize_back(*values: Any, layout: tuple, axes: Sizes, eps: float) -> tupl
         flat = gamma.reshape(-1), None, None, mean.reshape(-1), inverse.reshape(-1)
         gx, gw, gb = aten.native_batch_norm_backward(gy, x, *flat, True, eps, [bool(wanted[0]), True, True])
         return gx if wanted[0] else None, gw.reshape(gamma.shape), gb.reshape(beta.shape)
+    if gy is not None and g_mean is None and g_var is None and _per_row(x, gamma, axes) and gamma.shape == beta.shape:
+        size = x.shape[x.ndim - len(axes) :]
+        kept = size, mean, inverse, gamma.reshape(size), beta.reshape(size)
+        gx, gw, gb = aten.native_layer_norm_backward(gy, x, *kept, [bool(wanted[0]), True, True])
+        return gx, gw.reshape(gamma.shape), gb.reshape(beta.shape)
     gy = torch.zeros_like(x) if gy is None else gy
     hat = (x - mean) * inverse
     product = gy * hat
