@@ -124,6 +124,29 @@ def test_integer_arrays_keep_their_dtype_and_their_errors() -> None:
         gm(np.arange(3))
 
 
+def test_views_in_lists_and_of_parts() -> None:
+    def f(x: Any) -> Any:
+        h = x * 1
+        a, b = np.split(h, 2)
+        rest, (row, whole), some = np.vsplit(h, 2)[1], np.atleast_2d(h[0], h), h.flat[2:5]
+        h[0], h[1:, 0] = 7, -7
+        return a, b, rest, row, whole, some, h
+
+    x = np.arange(8.0).reshape(4, 2)
+    for got, want in zip(fx.symbolic_trace(f)(x), f(x)):
+        onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(want))
+    for g in (lambda h: np.split(h, 2)[0], np.diag, lambda h: h.conj()):
+
+        def reads_after_a_write(x: Any, g: Any) -> Any:
+            h = x * 1
+            part = g(h)
+            part[0] = 3
+            return part, h
+
+        with pytest.raises(CaptureError, match="a view"):
+            fx.symbolic_trace(reads_after_a_write, concrete_args={"g": g})
+
+
 def test_a_view_that_may_be_a_copy_is_not_guessed() -> None:
     def writes(x: Any) -> Any:
         x.reshape(-1)[0] = 1
@@ -569,6 +592,18 @@ def test_draws_of_generators_are_made_when_the_graph_runs() -> None:
         onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
     with pytest.raises(CaptureError, match="writes to its argument"):
         fx.symbolic_trace(lambda x: rng.shuffle(x))
+
+
+def test_streams_made_inside_are_made_by_every_run_and_printed() -> None:
+    def f(x: Any) -> Any:
+        rng = np.random.default_rng(3)
+        return x + rng.normal(size=3) + np.random.RandomState(4).rand(3) + rng.integers(9)
+
+    for gm in (fx.symbolic_trace(f), fx.capture(f, np.array(X))):
+        names: dict[str, Any] = {}
+        exec("import minnp.numpy as np\n" + gm.graph.code, names)
+        for way in (gm, gm, names["forward"]):
+            onp.testing.assert_array_equal(onp.asarray(way(np.array(X))), onp.asarray(f(np.array(X))))
 
 
 def test_a_tracer_traces_again_and_in_other_threads_nothing_is_recorded() -> None:

@@ -201,6 +201,7 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "gradients that log": (logs, [lambda: (a(3),), lambda: (a(3) * 2,)]),
     "numbers themselves": (wants_numbers, TWO),
     "errors raised": (strict, [lambda: (a(3),), lambda: (a(3) + 5,), lambda: (a(3),), lambda: (a(3) + 5,)]),
+    "axes as a number": (lambda x: (x.transpose(0), np.transpose(x, -1), x.transpose((0,))), ONE),
     "iterator": (lambda x: np.fromiter((v * 2 for v in x), float), ONE),
     "types": (asks_types, [*TWO, lambda: (a(3), 2.5)]),
     "sets": (lambda x, s: x * max(s), [lambda: (a(3), {1, 2}), lambda: (a(3), {1, 3})]),
@@ -327,6 +328,18 @@ def test_draws_are_those_of_the_same_calls_made_eagerly(name: str) -> None:
         assert got.dtype == want.dtype
         onp.testing.assert_array_equal(got, want)
     assert compiled.cache_info()["paths"] <= 2 + 4 * (name == "choice")
+
+
+@ON_HOST
+def test_errors_that_the_program_ignores_are_ignored_in_compiled_code() -> None:
+    @functools.partial(jit, compiler="numpy")
+    def f(x: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(np.log(x) / x) - 1
+
+    for n in (3, 3, 1 << 17, 1 << 17):
+        assert onp.isfinite(onp.asarray(f(np.arange(n) - 1.0))).all()
+    assert f.cache_info()["captures"] == 2
 
 
 def test_a_function_that_raises_runs_once() -> None:

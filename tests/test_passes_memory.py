@@ -12,7 +12,7 @@ from test_fuzz_writes import make, run
 
 import minnp
 import minnp.numpy as np
-from minnp import grad, jit
+from minnp import fx, grad, jit
 from minnp.core.effects import guard, pick
 from minnp.core.executor import compile_host
 from minnp.core.graph import Graph, Node
@@ -171,3 +171,14 @@ def test_costs_are_the_rows_own_and_views_are_free() -> None:
     assert by_name["transpose"] == (0, 0)
     assert by_name["add"] == (24, 8 * 48)
     assert flops(graph) == 264 and bytes_moved(graph) == 8 * (74 + 48)
+
+
+def test_calls_of_public_functions_cost_what_their_rows_do() -> None:
+    def f(x: Any, mode: Any = None) -> Any:
+        a, b = np.split(np.tanh(x @ x), 2)
+        return (np.dot(a, x) * 2).sum() + b.max()
+
+    x = onp.ones((4, 4))
+    traced = fx.propagate_shapes(fx.symbolic_trace(f).graph, x)
+    assert flops(traced) == flops(graph_of(f, x)) > 0
+    assert memory(traced).inputs == x.nbytes

@@ -126,6 +126,8 @@ class CaptureTrace(Trace):
             target = PUBLIC.get(host, host)
         node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
         node.meta["where"] = user_line()
+        if target is row and (now := onp.geterr()) != self.handling:
+            node.meta["handling"] = now
         if TABLE.get(row.name) is not row:
             node.meta["effect"] = row.name.startswith("random.")
         dynamic = row.name in DATA_SHAPED or (TABLE.get(row.name) is not row and bool(values))

@@ -17,6 +17,7 @@ from .effects import IN_PLACE, assign, guard, in_place, into, pick
 from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
+from .public import ENTRIES
 from .value import BINARY, COMPARISON, Host
 
 _SYMBOLS = {
@@ -221,6 +222,9 @@ class Code:
             return f"{self.operand(args[0])}[{self.index(args[1])}]"
         if target is getattr and len(args) == 2 and isinstance(args[0], Node) and str(args[1]).isidentifier():
             return f"{args[0].name}.{args[1]}"
+        said = ENTRIES[target].name.split(".") if target in ENTRIES else ()
+        if len(said) == 3 and said[1] in ("Generator", "RandomState"):  # random.Generator.normal: a stream's method
+            return self.call(f"{self.show(args[0])}.{said[2]}", args[1:], kwargs)
         return self.call(self.reference(target), args, kwargs)
 
     def statements(self, node: Node) -> list[str]:

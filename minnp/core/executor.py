@@ -16,7 +16,7 @@ import numpy as onp
 from .aliasing import donated
 from .array import unwrap
 from .buffers import plan
-from .effects import guard, pick
+from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
 from .native.kernels import Large, Small
 from .passes.fusion import Fused
@@ -98,7 +98,7 @@ def _takes_out(node: Node, i: int, exact: bool) -> bool:
     target = node.target
     if isinstance(target, (Large, Small, Fused)):
         return "out" not in node.kwargs and target.takes_out(i)
-    if not isinstance(target, Primitive) or node.kwargs:
+    if not isinstance(target, Primitive) or node.kwargs or "handling" in node.meta:
         return False
     kernel = _kernel(node, exact)
     if kernel is onp.matmul:
@@ -110,6 +110,8 @@ def _takes_out(node: Node, i: int, exact: bool) -> bool:
 def _kernel(node: Node, exact: bool) -> Any:
     """What runs a row: one that a backend may be better at chooses at every call, as it does eagerly."""
     target = node.target
+    if "handling" in node.meta:  # the program said which floating point errors are told
+        return Under(target, node.meta["handling"])
     if target.worth is not None or node.meta.get("dispatched", False):
         return target
     return target.numpy if exact else target.fast
@@ -123,8 +125,8 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, int] | No
     if target is pick:
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
     if isinstance(target, Primitive):
-        dispatched = node.meta.get("dispatched", False)  # whether the policy chooses its kernel, as it does eagerly
-        if target.name in INFIX and len(node.args) == 2 and not node.kwargs and not dispatched and not places:
+        plain = not (places or node.kwargs or node.meta.keys() & {"dispatched", "handling"})
+        if target.name in INFIX and len(node.args) == 2 and plain:
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1:

@@ -284,8 +284,9 @@ ROWS: dict[str, Callable] = {
 }  # fmt: skip
 # Views of some arrays and copies of others, as their memory lies.
 PERHAPS = {"reshape", "ravel", "ascontiguousarray", "asfortranarray", "require", "einsum", "broadcast_arrays", "astype",
-           "as_strided", "sliding_window_view", "nan_to_num"}  # fmt: skip
-LISTS = {"split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "broadcast_arrays"}
+           "as_strided", "sliding_window_view", "nan_to_num", "diag", "conj", "conjugate", "ix_", "trim_zeros", "mat",
+           "real_if_close", "asmatrix", "asfarray", "asarray_chkfinite", "getfield", "newbyteorder"}  # fmt: skip
+PERHAPS |= {"round", "around", "round_"} if onp.__version__.startswith("1.") else set()  # of integers
 # Results that are C-contiguous whatever the arguments.
 DENSE = {"zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity", "array", "ascontiguousarray", "tri"}
 
@@ -298,12 +299,15 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
     if base.kind != "array":
         return None
     if target is operator.getitem:
-        return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) else None
+        flat = base._path and base._path[-1].args[1:] == ("flat",)  # an iterator, of which parts are copies
+        return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) and not flat else None
     if name in ROWS and at == 0:
         said = ROWS[name](rest, kwargs)
         sure = said is not None or name not in ("asarray", "asanyarray", "view")
         return Step(call, 0, (TABLE[said[0]], said[1]) if said else None, sure)
     if name not in PERHAPS or (name == "astype" and kwargs.get("copy", True) is True):
+        return None
+    if isinstance(getattr(target, "__wrapped__", None), onp.ufunc):  # the function; the method may give x itself
         return None
     dense = base._cell.dense and not base._path and not kwargs
     if dense and (name == "reshape" or (name == "ravel" and not rest)):

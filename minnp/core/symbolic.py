@@ -18,12 +18,12 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray
-from .capture import PACKAGE, user_line
+from .capture import PACKAGE, STREAMS, user_line
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
-from .proxy import DENSE, FACTS, LISTS, REDUCING, TO_PYTHON, Cell, Proxy, view_step
+from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, view_step
 from .public import PUBLIC
 from .state import capture
 from .trace import Trace
@@ -65,6 +65,8 @@ class SymbolicTrace(Trace):
             return x.node
         if isinstance(x, (ndarray, Host)) and not isinstance(x, onp.generic):
             return self.outside(x)
+        if isinstance(x, STREAMS) and id(x) in self._attributes:
+            return self._attributes[id(x)][1]
         t = type(x)
         if t is tuple or t is list:
             return t([self.create_arg(v) for v in x])
@@ -86,6 +88,13 @@ class SymbolicTrace(Trace):
                 node.meta["constant"] = array
             found = self._attributes[id(array)] = (array, node)
         return found[1]
+
+    def made(self, stream: Any, function: Callable, args: tuple, kwargs: dict) -> None:
+        """function(*args, **kwargs) made a random stream: every run of the graph makes its own."""
+        args, kwargs = self.create_arg(args), self.create_arg(kwargs)
+        node = self.create_node("call_function", function, args, kwargs, function.__name__)
+        node.meta.update(kind="object", effect=True)
+        self._attributes[id(stream)] = stream, node
 
     def proxy(self, node: Node) -> Proxy:
         """The proxy of a new node."""
@@ -111,7 +120,7 @@ class SymbolicTrace(Trace):
         vars(made)["kind"] = kind
         called = target_name(target) if target is not getattr else args[1]
         step = view_step(called, call, at, base) if base is not None and op != "call_module" else None
-        if step is not None and called not in LISTS:
+        if step is not None:
             vars(made).update(_cell=base._cell, _path=(*base._path, step), _at=base._cell.node)
         elif target is operator.getitem and base is not None and base.kind == "array":
             index = call[2][1]
@@ -147,6 +156,8 @@ class SymbolicTrace(Trace):
     def public(self, e: Any, args: tuple, kwargs: dict) -> Any:
         """A public function, or a method or operator of a real array, called during the trace."""
         host, name = e.host, e.name
+        if len(args) > 1 and name.startswith("atleast_"):  # a view of each
+            return type(host(0, 0))([self.public(e, (a,), kwargs) for a in args])
         target = PUBLIC.get(host)
         if target is None and name.startswith("ndarray."):
             return self.create_proxy("call_method", name.removeprefix("ndarray."), args, kwargs)

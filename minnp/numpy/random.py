@@ -142,8 +142,8 @@ def _method(base: type, name: str) -> Callable:
 
 def _told(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
     """A random stream; a capture is told that function(*args, **kwargs) made it."""
-    if watched() and not (watching := capture.get()).symbolic:
-        watching.made(made, function, args, kwargs)
+    if watched():
+        capture.get().made(made, function, args, kwargs)
     return made
 
 
@@ -207,7 +207,8 @@ def default_rng(seed: Any = None) -> Generator:
     """A Generator with NumPy's stream for this seed; a Generator of ours is returned as it is."""
     if isinstance(seed, Generator):
         return seed
-    made = Generator(_onp.random.default_rng(plain(seed)).bit_generator)
+    made = Generator.__new__(Generator)
+    _onp.random.Generator.__init__(made, _onp.random.default_rng(plain(seed)).bit_generator)
     return _told(made, default_rng, seed)
 
 

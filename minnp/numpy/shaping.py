@@ -277,7 +277,9 @@ defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 
 @defines(onp.transpose)
 def _transpose(a: Any, axes: Any = None) -> Any:
-    return transpose(as_array(a), axes=axes) if axes is not None else transpose(as_array(a))
+    if axes is None:
+        return transpose(as_array(a))
+    return transpose(as_array(a), axes=axes if onp.iterable(axes) else (axes,))
 
 
 @defines(onp.broadcast_to)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..effects import pick
+import numpy as onp
+
+from ..array import ndarray, read
+from ..capture import capture_call
+from ..effects import guard, pick
 from ..graph import Graph
+from ..interpreter import Interpreter
 from ..node import Node
 from ..primitive import Primitive
+from ..tree import tree_flatten
 from .memory import nbytes, shows
+from .shapes import stand_in
 
 
 class Cost(NamedTuple):
@@ -19,14 +26,35 @@ class Cost(NamedTuple):
 
 
 def cost(node: Node) -> Cost:
-    """The cost of a node: the row's own count of operations (0 for rows that move data only); its inputs and its
-    result, once each. Looking at memory another way moves nothing."""
-    if node.op != "call_function" or node.target is pick or shows(node) is not None:
+    """The cost of a node: the row's own count of operations (0 for rows that move data only; of a public function, a
+    method or a layer, those of the rows it calls); its inputs and its result, once each. Looking at memory another way
+    moves nothing."""
+    target = node.target
+    if not node.op.startswith("call_") or target is pick or target is guard or shows(node) is not None:
         return Cost(0, 0)
-    count = 0
-    if isinstance(node.target, Primitive) and node.target.flops is not None:
-        count = int(node.target.flops([meta_of(a) for a in node.args], node.kwargs, node.meta["value"]))
-    return Cost(count, sum(map(nbytes, (*node.all_input_nodes, node))))
+    count, moved = 0, sum(map(nbytes, (*node.all_input_nodes, node)))
+    if not isinstance(target, Primitive):
+        count = 0 if node.meta.get("effect") else _of_rows(node)
+    elif target.flops is not None:
+        count = int(target.flops([meta_of(a) for a in node.args], node.kwargs, node.meta["value"]))
+    return Cost(count, moved)
+
+
+def _of_rows(node: Node) -> int:
+    """The operations of the rows that a call binds, on stand-ins for its arguments."""
+    owner = node.graph.owning_module
+    run = Interpreter(node.graph if owner is None else owner, graph=node.graph)
+    inputs = node.all_input_nodes
+    leaves, rebuild = tree_flatten([stand_in(n.meta.get("value")) for n in inputs])
+
+    def call(values: list) -> Any:
+        run.env = dict(zip(inputs, values))
+        return run.run_node(node)
+
+    leaves = [read(v) if isinstance(v, ndarray) else v for v in leaves]
+    with onp.errstate(all="ignore"):
+        captured, *_ = capture_call(call, leaves, lambda v: ((rebuild(v),), {}), [f"x{i}" for i in range(len(leaves))])
+    return sum(cost(n).flops for n in captured.graph.nodes if isinstance(n.target, Primitive))
 
 
 def flops(graph: Graph) -> int:

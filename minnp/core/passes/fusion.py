@@ -118,6 +118,8 @@ def kernel_of(node: Node) -> Any:
     target, meta = node.target, node.meta.get("value")
     if node.op != "call_function" or not isinstance(target, Primitive) or type(meta) is not Meta or meta.size < LEAST:
         return None
+    if "handling" in node.meta:
+        return None
     for a in node.args:
         if not (is_constant(a) or (isinstance(a, Node) and type(a.meta.get("value")) is Meta)):
             return None

@@ -162,7 +162,7 @@ def _size(value: object, node: Node) -> int:
         return value.size * onp.dtype(value.dtype).itemsize
     if isinstance(value, tuple):
         return sum(_size(v, node) for v in value)
-    if value is None and node.users:
+    if "value" not in node.meta and node.users:
         raise ValueError(f"the shape of {node.name} is not known: propagate shapes through the graph first")
     return 0
 

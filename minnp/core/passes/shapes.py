@@ -26,7 +26,7 @@ def propagate_shapes(graph: Graph, *inputs: Any) -> Graph:
              Metas it runs on stand-ins that take no memory, so the numbers mean nothing
     Raises CaptureError where a shape depends on numbers (masks, nonzero) and there are only Metas.
     """
-    _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(_stand_in, inputs))
+    _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(stand_in, inputs))
     return graph
 
 
@@ -62,9 +62,11 @@ def _is_mask(value: Any) -> bool:
     return isinstance(value, Meta) and value.dtype.kind == "b"
 
 
-def _stand_in(x: Any) -> Any:
+def stand_in(x: Any) -> Any:
     if isinstance(x, Meta):
         return handle(onp.broadcast_to(onp.ones((), x.dtype), x.shape))
+    if type(x) in (tuple, list):
+        return type(x)(map(stand_in, x))
     return handle(onp.array(x)) if isinstance(x, (ndarray, Host)) else x
 
 
