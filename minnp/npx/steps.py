@@ -36,9 +36,7 @@ class Repeated:
         if n * m * k * blocks >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
             self.mkl = products.mkl()
         if self.mkl is not None:
-            self.rows, operands = 16, [products.operand(part) for part in self.parts]
-            self.parts = [part for part, _, _ in operands]
-            self.places = [(products.address(part), flag, lead) for part, flag, lead in operands]
+            self.rows, self.parts = 16, [products.operand(part) for part in self.parts]
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
         fits = [r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL]
@@ -54,15 +52,12 @@ class Repeated:
             tiled = out.reshape(len(out), -1, self.rows, many, columns).transpose(0, 3, 1, 2, 4)
             onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
             return
-        (n, k), m = a.shape, out.shape[-1]
-        for i, part in enumerate(self.parts):
+        for part, target in zip(self.parts, out, strict=True):
             if self.mkl is not None:
-                given, target = (products.address(a), b"N", k), (products.address(out[i]), (n, m, k, out.dtype.char), m)
                 with self.mkl.alone():
-                    errors = self.mkl.gemm(given, self.places[i], target, 1.0, 0.0)
-                if not errors:
-                    continue
-            onp.matmul(a, part, out=out[i])
+                    if not self.mkl.gemm(a, part, target, 1.0, 0.0):
+                        continue
+            onp.matmul(a, part, out=target)
 
 
 def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..counting import quick
 from . import memory, threads
 
 LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
@@ -41,24 +42,29 @@ class Blas:
     """
 
     def __init__(self, library: Any, name: str, integer: Any, alone: Callable) -> None:
-        self.routines = {char: getattr(library, name % char) for char in ("s", "d")}
+        self.routines = {char: getattr(library, name % code) for char, code in (("f", "s"), ("d", "d"))}
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
+        self.places = {char: ctypes.cast(f, ctypes.c_void_p).value for char, f in self.routines.items()}
         self.integer, self.alone = integer, alone
 
-    def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
+    def gemm(self, a: onp.ndarray, b: onp.ndarray, c: onp.ndarray, scale: float, keep: float) -> bool:
         """c = scale * (a @ b) + keep * c; whether there were floating point errors.
 
-        Matrices are (address, "N" or "T", leading dimension) in C order, and of c (address, (m, n, k, character of the
-        dtype), leading dimension)."""
-        at_c, (m, n, k, char), lead_c = c
-        (at_a, flag_a, lead_a), (at_b, flag_b, lead_b) = a, b
+        a [m, k] and b [k, n] are `operand`s, and the rows of c [m, n] are dense."""
+        char = c.dtype.char
+        if quick is not None:
+            return quick.gemm(self.places[char], a, b, c, scale, keep)
         integer, number, ref = self.integer, ctypes.c_float if char == "f" else ctypes.c_double, ctypes.byref
+        (flag_a, lead_a), (flag_b, lead_b), (_, lead_c) = layout(a), layout(b), layout(c)
+        (m, n), k = c.shape, a.shape[1]
         lead_a, lead_b, lead_c, m, n, k = (ref(integer(i)) for i in (lead_a, lead_b, lead_c, m, n, k))
-        f = self.routines["s" if char == "f" else "d"]
+        at_a, at_b, at_c = address(a), address(b), address(c)
         feclearexcept(SERIOUS)
         # Fortran's matrices are ours transposed: c^T = b^T a^T
-        f(flag_b, flag_a, n, m, k, ref(number(scale)), at_b, lead_b, at_a, lead_a, ref(number(keep)), at_c, lead_c)
+        self.routines[char](
+            flag_b, flag_a, n, m, k, ref(number(scale)), at_b, lead_b, at_a, lead_a, ref(number(keep)), at_c, lead_c
+        )
         return bool(fetestexcept(SERIOUS))
 
 
@@ -197,45 +203,45 @@ def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any
 
 def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
     """c [m, n], in C order, becomes scale * (a @ b) + keep * c; whether there were floating point errors."""
-    (m, n), k, char = c.shape, a.shape[1], c.dtype.char
-    (a, flag_a, lead_a), (b, flag_b, lead_b) = operand(a), operand(b)
-    at_a, at_b, at_c = address(a), address(b), address(c)
-    cuts, rows, errors = ranges(m, n, m * n * k), m >= n, []
-    row, column, size = a.strides[0], b.strides[1], c.itemsize
+    (m, n), a, b = c.shape, operand(a), operand(b)
+    pieces = count(m, n, m * n * a.shape[1])
+    if pieces == 1:
+        with blas.alone():
+            return blas.gemm(a, b, c, scale, keep)
+    length, errors = max(m, n), []
 
     def work(i: int) -> None:
-        first, count = cuts[i].start, cuts[i].stop - cuts[i].start
-        x = at_a + first * row * rows, flag_a, lead_a
-        y = at_b + first * column * (not rows), flag_b, lead_b
-        z = at_c + first * size * (n if rows else 1), ((count, n) if rows else (m, count)) + (k, char), n
+        cut = slice(i * length // pieces, (i + 1) * length // pieces)
+        parts = (a[cut], b, c[cut]) if m >= n else (a, b[:, cut], c[:, cut])
         with blas.alone():
-            if blas.gemm(x, y, z, scale, keep):
+            if blas.gemm(*parts, scale, keep):
                 errors.append(i)
 
-    if len(cuts) == 1:
-        work(0)
-    else:
-        with blas.alone():
-            threads.collect(work, len(cuts))
+    with blas.alone():
+        threads.collect(work, pieces)
     return bool(errors)
 
 
-def ranges(m: int, n: int, work: int) -> list[slice]:
-    """The longer axis of a result [m, n] in pieces: more of them for more multiplications."""
-    length = max(m, n)
-    pieces = max(min(1 << sum(work >= least for least in PIECES), length // 8), 1)
-    return [slice(i * length // pieces, (i + 1) * length // pieces) for i in range(pieces)]
+def count(m: int, n: int, work: int) -> int:
+    """Of how many pieces a result [m, n] is made, along its longer axis: more for more multiplications."""
+    return max(min(1 << sum(work >= least for least in PIECES), max(m, n) // 8), 1)
 
 
-def operand(a: Any) -> tuple[Any, bytes, int]:
-    """(a, its flag, its leading dimension) as BLAS takes a matrix: a copy, unless its rows or columns are dense."""
+def layout(a: Any) -> tuple[bytes, int] | None:
+    """(flag, leading dimension) of a matrix with dense rows ("N") or dense columns ("T"), as BLAS takes them."""
     size = a.itemsize
-    if a.strides[1] == size and a.strides[0] >= a.shape[1] * size and not a.strides[0] % size and a.flags.aligned:
-        return a, b"N", a.strides[0] // size
-    if a.strides[0] == size and a.strides[1] >= a.shape[0] * size and not a.strides[1] % size and a.flags.aligned:
-        return a, b"T", a.strides[1] // size
-    a = onp.ascontiguousarray(a)
-    return a, b"N", a.shape[1]
+    if not a.flags.aligned:
+        return None
+    if a.strides[1] == size and a.strides[0] >= a.shape[1] * size and not a.strides[0] % size:
+        return b"N", a.strides[0] // size
+    if a.strides[0] == size and a.strides[1] >= a.shape[0] * size and not a.strides[1] % size:
+        return b"T", a.strides[1] // size
+    return None
+
+
+def operand(a: Any) -> Any:
+    """A matrix as BLAS takes it: a copy, unless its rows or columns are dense."""
+    return a if layout(a) else onp.ascontiguousarray(a)
 
 
 # their results are no memory of their arguments
