@@ -7,7 +7,7 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -46,6 +46,16 @@ def one_of(kind: str, name: str, known: dict[str, Callable], signature: str) -> 
         meant = f"; do you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(known)}, or any function {signature}{meant}")
     return known[name]
+
+
+def options(name: str, given: Iterable[str], takers: Iterable[Callable], hints: dict[str, str]) -> None:
+    """TypeError for a keyword that none of the functions takes, with the nearest one or the hint for it."""
+    known = [key for taker in takers for key in inspect.signature(taker).parameters]
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            meant = hints.get(key) or (f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}")
+            raise TypeError(f"{name} has no option {key!r}; {meant}")
 
 
 def of_arrays(values: dict[str, Any]) -> str:

@@ -182,6 +182,15 @@ class Layer:
         """How many numbers are trained."""
         return sum(int(value.size) for value in self.tree().values())
 
+    def __repr__(self) -> str:
+        """This layer and those below it, a line each: its dotted name, its kind, the shapes of its parameters."""
+        lines = []
+        for prefix, layer in self.walk():
+            shapes = ", ".join(f"{name} {config['shape']}" for name, config in layer.param_configs.items())
+            name = f"{prefix[:-1]}: " if prefix else ""
+            lines.append(f"{'  ' * prefix.count('.')}{name}{type(layer).__name__}({shapes})")
+        return "\n".join(lines)
+
     # -------------------------------------------------------------- use
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define forward")

@@ -7,7 +7,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from . import metrics
+from . import checks, metrics
 from .io import Batches, DataBatch, NDArrayIter, each_batch
 
 
@@ -31,6 +31,9 @@ def fit(
     **options: Any,
 ) -> dict[str, list[float]]:
     """Train `model`; see ModelBase.fit."""
+    from .solver import Solver
+
+    checks.options("fit", options, (fit, Solver), {"loss": "it is the model's: Sequential(..., loss='l2_loss')"})
     if validation_split:
         if y is None or validation_data is not None:
             raise ValueError("validation_split splits arrays x, y: not an iterator, and not with validation_data")
@@ -42,8 +45,6 @@ def fit(
     config = dict(optim_config or {})
     if learning_rate is not None:
         config["learning_rate"] = learning_rate
-    from .solver import Solver
-
     solver = Solver(
         model,
         train,

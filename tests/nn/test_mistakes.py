@@ -219,3 +219,31 @@ def test_sequences_without_steps_and_sets_without_examples():
                 return np.sum(layer(ONES((0, 3, 4))))
 
         assert all(not onp.asarray(g).any() for g in grad(of_tree)(layer.tree()).values())
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("validation", "do you mean 'validation_data'?"),
+        ("epoch", "do you mean 'epochs'?"),
+        ("loss", "it is the model's: Sequential"),
+        ("zzz", "known: model, x, y, epochs"),
+    ],
+)
+def test_an_unknown_option_of_fit_is_named_with_the_nearest(option: str, said: str) -> None:
+    with pytest.raises(TypeError, match=f"fit has no option '{option}'") as error:
+        nn.Sequential(nn.Linear(3, 2)).fit(np.zeros((4, 3)), np.zeros(4), **{option: 1})
+    assert said in str(error.value)
+
+
+def test_a_model_prints_its_layers_and_their_parameters() -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Residual(nn.Linear(10, 10), nn.Dropout(0.5)), nn.Linear(10, 2, bias=False))
+    assert str(net).splitlines() == [
+        "Sequential()",
+        "  0: Flatten()",
+        "  1: Residual()",
+        "    1.inner: Sequential()",
+        "      1.inner.0: Linear(w (10, 10), b (10,))",
+        "      1.inner.1: Dropout()",
+        "  2: Linear(w (10, 2))",
+    ]
