@@ -63,6 +63,8 @@ def ours(module: str) -> ModuleType | None:
 
 
 def find(module: str) -> bool:
+    if "._" in module:  # none is written here; and to look for one is to import its parent, made of NumPy's
+        return False
     try:
         return written(importlib.util.find_spec(module))
     except ModuleNotFoundError:  # a parent that is no package
