@@ -112,3 +112,89 @@ def test_pandas_takes_our_masks_keys_and_records():
 def test_sklearn_takes_a_grid_of_ours():
     selection = pytest.importorskip("sklearn.model_selection")
     assert len(selection.ParameterGrid({"alpha": np.logspace(-2, 0, 3)})) == 3
+
+
+# ------------------------------------------------------------------ what a program's classes are told
+PROGRAM = """
+import minnp.numpy as np
+from minnp.numpy.lib.mixins import NDArrayOperatorsMixin
+
+
+class Tagged(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        plain = [x.view(np.ndarray) if isinstance(x, Tagged) else x for x in inputs]
+        product = ufunc is np.multiply or ufunc in {np.matmul}
+        return "product" if product else getattr(ufunc, method)(*plain, **options)
+
+    def __array_function__(self, func, types, args, kwargs):
+        if func is np.median:
+            return types
+        return super().__array_function__(func, types, args, kwargs)
+
+
+class Wrapped(np.ndarray):
+    def __array_wrap__(self, out, context=None, return_scalar=False):
+        return context[0] is np.exp, context[0] in {np.exp: 0}
+
+
+class Duck(NDArrayOperatorsMixin):
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return ufunc is np.subtract, ufunc is np.matmul, method
+
+    def __array_function__(self, func, types, args, kwargs):
+        return func is np.sort, func is np.linalg.norm
+
+
+class Numbers:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3)
+"""
+
+
+def test_a_programs_classes_are_told_which_of_our_functions_was_called():
+    program = {"__name__": "program"}
+    exec(PROGRAM, program)
+    x, duck = np.ones(3).view(program["Tagged"]), program["Duck"]()
+    assert x * 2 == 3.0 * x == np.multiply(x, x) == numpy.matmul(x, x) == "product"
+    assert (x + 1).tolist() == [2, 2, 2] and np.add.reduce(x) == 3 and np.sum(x) == 3
+    assert np.median(x) == (program["Tagged"],) and np.mean(x) == 1
+    assert np.exp(np.ones(2).view(program["Wrapped"])) == (True, True)
+    assert duck - 1 == 1 - duck == np.ones(2) - duck == (True, False, "__call__")
+    assert np.add.outer(duck, 1) == (False, False, "outer") and np.matmul(duck, duck)[1]
+    assert np.sort(duck) == (True, False) and np.linalg.norm(duck) == (False, True)
+    np.testing.assert_array_equal(program["Numbers"](), [0, 1, 2])
+    with pytest.raises(AssertionError, match="Mismatched elements: 1 / 3"):
+        np.testing.assert_array_equal(program["Numbers"](), [0, 1, 3])
+
+
+# ------------------------------------------------------------------ C, through ctypes
+def test_a_pointer_type_takes_our_arrays_and_checks_them():
+    import ctypes
+
+    copy = ctypes.CDLL(None).memcpy
+    pointer = np.ctypeslib.ndpointer(np.int32, ndim=1, flags="C_CONTIGUOUS")
+    copy.argtypes, copy.restype = [pointer, pointer, ctypes.c_size_t], None
+    a, b = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
+    copy(b, a, a.nbytes)
+    assert b.tolist() == [0, 1, 2, 3] and np.ctypeslib.ndpointer(np.int32, 1, flags="C_CONTIGUOUS") is pointer
+    with pytest.raises(ctypes.ArgumentError, match="array must have data type int32"):
+        copy(b, a.astype(float), 4)
+    assert type(np.ctypeslib.as_array((ctypes.c_double * 2)(1, 2))) is np.ndarray
+    assert a.__array_struct__ is not None
+
+
+# ------------------------------------------------------------------ libraries that know NumPy's module and containers
+def test_a_library_takes_our_random_module_for_numpys():
+    check = pytest.importorskip("sklearn.utils").check_random_state
+    np.random.seed(3)
+    first = check(np.random).rand()
+    np.random.seed(3)
+    assert np.random.rand() == first
+
+
+def test_pandas_keeps_our_arrays_in_lists_as_numpys():
+    pandas = pytest.importorskip("pandas")
+    assert [type(x) for x in pandas.Series([np.arange(2), np.ones(3)])] == [numpy.ndarray] * 2
+    assert type(pandas.DataFrame({"a": [np.arange(2)]})["a"][0]) is numpy.ndarray
+    records = np.array([(1, 2.5)], dtype=[("x", "i4"), ("y", "f4")])
+    assert list(pandas.DataFrame.from_records(records).columns) == ["x", "y"]

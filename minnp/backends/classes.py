@@ -2,12 +2,14 @@
 
 Nearly everywhere they take what NumPy's asarray takes, and call NumPy's functions, which are ours for our arrays.
 The modules below branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as well (the columns of a
-box plot, a grid of parameters) or is given NumPy's (a mask on a DataFrame). SciPy's optimisers hand what the user's
-functions return to compiled code that wants NumPy's own class: they make NumPy's arrays of it.
+box plot, a grid of parameters) or is given NumPy's (a mask on a DataFrame, `random_state=np.random`). SciPy's
+optimisers hand what the user's functions return to compiled code that wants NumPy's own class: they make NumPy's
+arrays of it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
@@ -22,19 +24,26 @@ BRANCHING = {"scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.mode
 # pandas stores what such a branch is given: what these take is made NumPy's
 TAKING = {
     "pandas.core.frame": "DataFrame.__init__ DataFrame.__getitem__ DataFrame.__setitem__ DataFrame.set_index "
-    "DataFrame.groupby",
-    "pandas.core.series": "Series.__getitem__ Series.__setitem__ Series.groupby",
+    "DataFrame.groupby DataFrame.from_records",
+    "pandas.core.series": "Series.__init__ Series.__getitem__ Series.__setitem__ Series.groupby",
     "pandas.core.generic": "NDFrame.where NDFrame.mask",
     "pandas.core.indexing": "_LocationIndexer.__getitem__ _LocationIndexer.__setitem__",
     "pandas.core.algorithms": "factorize unique",
+    "sklearn.utils.validation": "check_random_state",
+    "scipy._lib._util": "check_random_state",
 }
 
 
 def _theirs(x: Any) -> Any:
-    """An argument with NumPy's arrays in the place of ours, in a tuple or list too."""
-    if type(x) is array.ndarray:
+    """An argument with NumPy's arrays in the place of ours, in a container too, and `numpy.random` for our module."""
+    t = type(x)
+    if t is array.ndarray:
         return onp.asarray(x)
-    return type(x)(map(_theirs, x)) if type(x) in (tuple, list) else x
+    if t is dict:
+        return {k: _theirs(v) for k, v in x.items()}
+    if t is tuple or t is list:
+        return x if {array.ndarray, tuple, list}.isdisjoint(map(type, x)) else t(map(_theirs, x))
+    return onp.random if t is ModuleType and x is sys.modules.get("minnp.numpy.random") else x
 
 
 def _taking(function: Callable) -> Callable:
@@ -73,7 +82,9 @@ def _told_to_take(names: str) -> Callable[[ModuleType], None]:
         for name in names.split():
             *holder, last = name.split(".")
             home = getattr(module, holder[0]) if holder else module
-            setattr(home, last, _taking(getattr(home, last)))
+            found = vars(home)[last]
+            made = classmethod(_taking(found.__func__)) if isinstance(found, classmethod) else _taking(found)
+            setattr(home, last, made)
 
     return tell
 

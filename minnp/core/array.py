@@ -16,6 +16,7 @@ from .. import errors
 from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
+from .hooks import MET, meet, theirs
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer, owner
@@ -38,7 +39,8 @@ class _Hook:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             sources: list = []
-            return wrap(self.theirs(x, *unwrap(args, sources), **unwrap(kwargs, sources)), sources)
+            function, *rest = unwrap(args, sources)
+            return wrap(self.theirs(x, theirs(function), *rest, **unwrap(kwargs, sources)), sources)
 
         return call
 
@@ -62,7 +64,9 @@ class _ArrayType(type):
         if not any(type(base) is meta for base in bases):
             return super().__new__(meta, name, bases, namespace, **options)
         bases = tuple(Subclass if base is ndarray else base for base in bases)
-        return types.new_class(name, bases, options, lambda body: body.update(namespace))
+        cls = types.new_class(name, bases, options, lambda body: body.update(namespace))
+        meet(cls)
+        return cls
 
     def __instancecheck__(cls, x: Any) -> bool:
         # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
@@ -243,6 +247,8 @@ def unwrap(x: Any, sources: list) -> Any:
         return x if ATOMS.issuperset(map(type, x)) else t([unwrap(e, sources) for e in x])
     if t is dict:
         return {k: unwrap(e, sources) for k, e in x.items()}
+    if t not in MET:
+        meet(t)
     return Host if x is ndarray else x
 
 

@@ -42,6 +42,7 @@ def _interface(name: str) -> property:
 
 
 ndarray.__array_interface__ = _interface("__array_interface__")
+ndarray.__array_struct__ = _interface("__array_struct__")
 ndarray.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
 ndarray.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
 

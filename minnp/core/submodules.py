@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy
 
+from .hooks import CLASSES
 from .namespace import lazy
 
 
@@ -52,9 +53,12 @@ class Submodules(MetaPathFinder, Loader):
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 
         def named(attribute: str) -> Any:
+            value = vars(source).get(attribute)
+            if isinstance(value, type) and value in CLASSES:
+                return CLASSES[value]
             for namespace in (numpy, numpy.random):  # a class of ours under another of its names: `core.ndarray`
                 theirs = vars(namespace).get(attribute)
-                if isinstance(theirs, type) and vars(source).get(attribute) is theirs:
+                if isinstance(theirs, type) and value is theirs:
                     return getattr(importlib.import_module(f"minnp.{namespace.__name__}"), attribute)
             return found(attribute)
 

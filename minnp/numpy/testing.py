@@ -10,6 +10,7 @@ from numpy import testing as _testing
 from numpy.testing import *  # noqa: F403
 from numpy.testing import __all__ as __all__
 
+from ..core import foreign
 from ..core.array import ndarray
 from ..core.methods import shown
 
@@ -34,7 +35,13 @@ def _looking(compare: Callable) -> Callable:
     @wraps(compare)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        return compare(*[_visible(a) for a in args], **{k: _visible(v) for k, v in kwargs.items()})
+        args, kwargs = tuple(map(_visible, args)), {k: _visible(v) for k, v in kwargs.items()}
+        try:
+            return compare(*args, **kwargs)
+        except ValueError as error:
+            if error.args != foreign.REFUSAL:
+                raise
+        return compare(*foreign.adapted(args), **foreign.adapted(kwargs))
 
     return call
 

@@ -1,0 +1,95 @@
+"""The hooks of a program's own classes, `__array_ufunc__` and its kin, are told which function was called: ours.
+
+NumPy calls them with its own functions, so `if ufunc is np.multiply` would never hold in a program written for us, nor
+would a table of functions of ours know them. A hook whose module imports us in the place of NumPy is given ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+Host = onp.ndarray
+MET: weakref.WeakSet = weakref.WeakSet()  # classes that were looked at
+
+
+@functools.cache
+def ours(f: Any) -> Any:
+    """Our function for NumPy's; anything else as it is."""
+    home = "numpy" if isinstance(f, onp.ufunc) else getattr(f, "__module__", None) or ""
+    if home.partition(".")[0] != "numpy":
+        return f
+    found = getattr(importlib.import_module(f"minnp.{home}"), f.__name__, None)
+    return found if getattr(found, "__wrapped__", None) is f else f
+
+
+def theirs(f: Any) -> Any:
+    """NumPy's function for ours; anything else as it is."""
+    of_ours = str(getattr(f, "__module__", "")).startswith("minnp.numpy")
+    return getattr(f, "__wrapped__", f) if of_ours else f
+
+
+def _ufunc(ufunc: Any, *rest: Any) -> tuple:
+    return ours(ufunc), *rest
+
+
+def _function(func: Any, kinds: Any, *rest: Any) -> tuple:
+    return ours(func), tuple([sys.modules["minnp.numpy"].ndarray if t is Host else t for t in kinds]), *rest
+
+
+def _wrap(out: Any, *rest: Any) -> tuple:
+    return (out, *rest) if not rest or rest[0] is None else (out, (ours(rest[0][0]), *rest[0][1:]), *rest[1:])
+
+
+HOOKS: dict[str, Callable] = {
+    "__array_ufunc__": _ufunc,
+    "__array_function__": _function,
+    "__array_wrap__": _wrap,
+    "__array_prepare__": _wrap,
+}
+
+
+def _for_us(hook: types.FunctionType) -> bool:
+    """Whether the hook's module has names of ours, and not NumPy itself."""
+    found = list(hook.__globals__.values())
+    homes = [x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None) for x in found]
+    return any(str(home).startswith("minnp.numpy") for home in homes) and not any(x is onp for x in found)
+
+
+def _told(hook: Callable, translate: Callable) -> Callable:
+    @functools.wraps(hook)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return hook(self, *translate(*args), **kwargs)
+
+    return call
+
+
+def meet(cls: type) -> None:
+    """Have the hooks that a program's class defines told of our functions; each class is looked at once."""
+    for c in cls.__mro__:
+        if c in MET:
+            continue
+        MET.add(c)
+        for name, translate in HOOKS.items():
+            hook = vars(c).get(name)
+            if isinstance(hook, types.FunctionType) and _for_us(hook):
+                setattr(c, name, _told(hook, translate))
+
+
+class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
+    __doc__ = onp.lib.mixins.NDArrayOperatorsMixin.__doc__
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        meet(cls)
+
+
+CLASSES = {onp.lib.mixins.NDArrayOperatorsMixin: NDArrayOperatorsMixin}  # NumPy's that come here in a form of ours
