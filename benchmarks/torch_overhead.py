@@ -10,6 +10,7 @@ milliseconds of each and their ratio: processor time with one thread on the CPU,
 from __future__ import annotations
 
 import argparse
+import operator
 import statistics
 import time
 from collections.abc import Callable
@@ -38,6 +39,14 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "m.T": (lambda d: d.m.T, lambda t: t.m.T),
     "m.reshape(8, 2)": (lambda d: d.m.reshape(8, 2), lambda t: t.m.reshape(8, 2)),
     "where(k, x, y)": (lambda d: np.where(d.k, d.x, d.y), lambda t: torch.where(t.k, t.x, t.y)),
+    "stack([x, y])": (lambda d: np.stack([d.x, d.y]), lambda t: torch.stack([t.x, t.y])),
+    "mean(x)": (lambda d: np.mean(d.x), lambda t: torch.mean(t.x)),
+    "m.std(0)": (lambda d: d.m.std(0), lambda t: torch.std(t.m, 0, correction=0)),
+    "max(x)": (lambda d: np.max(d.x), lambda t: torch.amax(t.x)),
+    "argmax(x)": (lambda d: np.argmax(d.x), lambda t: torch.argmax(t.x)),
+    "expand_dims(x, 0)": (lambda d: np.expand_dims(d.x, 0), lambda t: torch.unsqueeze(t.x, 0)),
+    "m.transpose(1, 0)": (lambda d: d.m.transpose(1, 0), lambda t: t.m.permute(1, 0)),
+    "x += y": (lambda d: operator.iadd(d.x, d.y), lambda t: operator.iadd(t.x, t.y)),
     "concatenate([x, y])": (lambda d: np.concatenate([d.x, d.y]), lambda t: torch.cat([t.x, t.y])),
 }
 

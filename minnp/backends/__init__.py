@@ -37,11 +37,13 @@ class Backend:
 
         A kernel may offer, as attributes, what spares a place some of its steps:
         plan        plan(*data), the function it would run for operands of these dtypes (and Python's types of numbers)
+        short       the same, for the short ways: calls in which `axis` is a number or a tuple of some, or not given
         prepared    a dict where those functions are kept
         exact       whether the dtypes alone decide, also where they differ
         basic       for getitem, a function (data, index) where the index is made of integers, slices without a step,
-                    None and ...; for reshape, a function (data, shape)
-        shows       for views, shows(data): whether it shows memory of other data
+                    None and ...; for other views, a function (data, *numbers); for those that join a list of arrays,
+                    which `short` gives where they are alike, a function (list, axis)
+        shows       for views, shows(data): whether it shows memory of other data; or True
         """
         raise NotImplementedError
 

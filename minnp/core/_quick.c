@@ -55,9 +55,9 @@ static Py_ssize_t host_at, root_at, busy_at, tapes_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
 static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
-static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at;
+static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType;
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_is_view, *axis_name, *index_name, *shape_name;
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *axis_name, *index_name, *getitem_row, *transpose_row;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at;
 
@@ -447,14 +447,10 @@ static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
     return h;
 }
 
-/* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
-   NULL where Python must do it. */
-static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
-                          PyObject *names) {
-    PyObject *data[MOST], *home = NULL;
-    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
-    if (n + k > MOST)
-        return NULL;
+/* Where handles live that are all at one place (borrowed), and numbers beside them, with what they hold there; else
+   NULL. */
+static PyObject *gathered(PyObject *const *operands, Py_ssize_t n, PyObject **data) {
+    PyObject *home = NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = operands[i], *b = buffer_in(x);
         if (b != NULL) {
@@ -466,9 +462,20 @@ static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n
         else
             return NULL;
     }
+    return home != NULL && calm(home) ? home : NULL;
+}
+
+/* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
+   NULL where Python must do it. */
+static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
+                          PyObject *names) {
+    PyObject *data[MOST];
+    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    if (n + k > MOST)
+        return NULL;
+    PyObject *home = gathered(operands, n, data), *kept = home != NULL ? kept_for(home, row) : NULL;
     for (Py_ssize_t i = 0; i < k; i++)
         data[n + i] = values[i];
-    PyObject *kept = home != NULL && calm(home) ? kept_for(home, row) : NULL;
     if (kept == NULL)
         return NULL;
     Py_INCREF(home);
@@ -479,6 +486,32 @@ static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n
         Py_DECREF(data[i]);
     PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
     Py_DECREF(home);
+    return h;
+}
+
+/* The same for a list of arrays and an axis, where the kernel offers a function (data, axis) for arrays that are alike. */
+static PyObject *list_on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *axis, int at_zero) {
+    PyObject *data[MOST], *home = n <= MOST ? gathered(operands, n, data) : NULL;
+    PyObject *kept = home != NULL ? kept_for(home, row) : NULL, *run = NULL, *list = NULL, *out = NULL, *ndim = NULL;
+    if (kept == NULL || PyList_GET_ITEM(kept, BASIC) == Py_None || (list = PyTuple_New(n)) == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(list, i, Py_NewRef(data[i]));
+    Py_INCREF(home);
+    run = prepared_for(kept, data, n);
+    int alike = run == PyList_GET_ITEM(kept, BASIC);
+    for (Py_ssize_t i = 0; alike && i < n; i++) { /* torch joins an empty vector to anything */
+        PyObject *d = PyObject_GetAttr(data[i], word_ndim);
+        alike = d != NULL && PyObject_IsTrue(d) == 1 && (ndim == NULL || ndim == d);
+        Py_XSETREF(ndim, d);
+    }
+    PyObject *given[] = {list, axis};
+    if (alike)
+        out = computed(kept, Py_NewRef(run), given, at_zero ? 1 : 2, NULL);
+    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
+    Py_XDECREF(run), Py_XDECREF(ndim), Py_DECREF(list), Py_DECREF(home);
+    if (h == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
     return h;
 }
 
@@ -498,38 +531,38 @@ static int plain_index(PyObject *i) {
     return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
 }
 
-enum { GETITEM, RESHAPE, TRANSPOSE };
-static PyObject *view_rows[3];
-
-/* short.on_view: a row that looks at its argument's memory, with one parameter or none, on a handle at a place. */
-static PyObject *view_on_place(int which, PyObject *h, PyObject *name, PyObject *value) {
-    PyObject *x = buffer_in(h), *row = view_rows[which], *home, *kept, *data, *run, *out, *b, *view, *params;
-    if (x == NULL || (which == GETITEM && !plain_index(value)))
-        return NULL;
-    home = SLOT(x, backend_at), data = SLOT(x, data_at);
-    if (!calm(home) || (kept = kept_for(home, row)) == NULL)
-        return NULL;
-    Py_INCREF(x); /* which keeps home and data */
-    PyObject *given[] = {data, value};
-    run = prepared_for(kept, given, 1);
-    if (run != NULL && name != NULL && PyList_GET_ITEM(kept, BASIC) != Py_None) {
-        Py_DECREF(run);
-        run = PyList_GET_ITEM(kept, BASIC);
-        Py_INCREF(run);
-        out = computed(kept, run, given, 2, NULL);
-    } else
-        out = computed(kept, run, given, 1, name);
-    params = out == NULL ? NULL : name == NULL ? Py_NewRef(no_params) : PyDict_New();
-    if (params == NULL || (name != NULL && PyDict_SetItem(params, PyTuple_GET_ITEM(name, 0), value) < 0)) {
-        Py_XDECREF(params), Py_XDECREF(out), Py_DECREF(x);
+/* The handle of `out` (whose reference it takes), which row(params) made of what h holds, the buffer x: a view of h where
+   it shows x's memory. */
+static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject *params, PyObject *out, int shows) {
+    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, &b);
+    if (view == NULL || !shows)
+        return view;
+    PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
+    PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
+    PyObject *origin = PyTuple_Pack(3, x, row, params);
+    if (one != NULL)
+        path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
+    Py_XDECREF(step), Py_XDECREF(one);
+    if (path == NULL || origin == NULL) {
+        Py_XDECREF(path), Py_XDECREF(origin), Py_DECREF(view);
         return NULL;
     }
-    PyObject *linked = NULL, *shows = PyList_GET_ITEM(kept, SHOWS);
-    if (which == GETITEM)
+    Py_SETREF(SLOT(b, shown_at), origin);
+    Py_INCREF(root);
+    Py_SETREF(SLOT(view, root_at), root);
+    SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
+    return view;
+}
+
+/* Whether `out`, which row(params) made of the buffer x, shows x's memory as NumPy's result would; -1: ask NumPy. */
+static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *params, PyObject *out) {
+    PyObject *linked, *shows = PyList_GET_ITEM(kept, SHOWS), *home = SLOT(x, backend_at), *data = SLOT(x, data_at);
+    PyObject *index = row == getitem_row ? PyDict_GetItemWithError(params, PyTuple_GET_ITEM(index_name, 0)) : NULL;
+    if (index != NULL && plain_index(index))
         linked = PyObject_GetAttr(out, word_ndim); /* of no axes: a number, as NumPy has it */
-    else if (which == TRANSPOSE)
-        linked = Py_NewRef(Py_True);
-    else if (shows != Py_None && out != data)
+    else if (shows == Py_True || (shows != Py_None && out == data))
+        return 1;
+    else if (shows != Py_None)
         linked = PyObject_CallOneArg(shows, out);
     else {
         PyObject *asked[] = {home, row, data, out, params};
@@ -537,30 +570,85 @@ static PyObject *view_on_place(int which, PyObject *h, PyObject *name, PyObject 
     }
     int is = linked == NULL || linked == Py_None ? -1 : PyObject_IsTrue(linked);
     Py_XDECREF(linked);
-    view = is >= 0 ? handle_at(home, out, &b) : NULL;
-    if (is < 0)
-        Py_DECREF(out);
-    if (view != NULL && is) {
-        PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
-        PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
-        PyObject *origin = PyTuple_Pack(3, x, row, params);
-        if (one != NULL)
-            path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
-        Py_XDECREF(step), Py_XDECREF(one);
-        if (path == NULL || origin == NULL) {
-            Py_XDECREF(path), Py_XDECREF(origin);
-            Py_CLEAR(view);
-        } else {
-            Py_SETREF(SLOT(b, shown_at), origin);
-            Py_INCREF(root);
-            Py_SETREF(SLOT(view, root_at), root);
-            SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
-        }
-    }
-    Py_DECREF(params), Py_DECREF(x);
+    return is;
+}
+
+/* short.on_view: a row that looks at its argument's memory, with k parameters, on a handle at a place. The kernel's basic
+   function, if it offers one, gets `n` values for them instead. */
+static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
+                               PyObject *const *items, Py_ssize_t n) {
+    PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *run, *out, *view = NULL, *params = NULL;
+    if (x == NULL || n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
+        return NULL;
+    home = SLOT(x, backend_at);
+    if (!calm(home) || (kept = kept_for(home, row)) == NULL)
+        return NULL;
+    Py_INCREF(x), Py_INCREF(kept); /* x keeps home and its data */
+    given[0] = SLOT(x, data_at);
+    run = prepared_for(kept, given, 1);
+    int basic = run != NULL && n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
+    if (basic)
+        Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
+    for (Py_ssize_t i = 0; i < (basic ? n : k); i++)
+        given[i + 1] = basic ? items[i] : values[i];
+    out = computed(kept, run, given, basic ? n + 1 : 1, basic || k == 0 ? NULL : names);
+    if (out != NULL)
+        params = k == 0 ? Py_NewRef(no_params) : PyDict_New();
+    for (Py_ssize_t i = 0; params != NULL && i < k; i++)
+        if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, i), values[i]) < 0)
+            Py_CLEAR(params);
+    int is = params != NULL ? shows_memory(kept, x, row, params, out) : -1;
+    if (is >= 0)
+        view = view_at_place(h, x, row, params, out, is);
+    else
+        Py_XDECREF(out);
+    Py_XDECREF(params), Py_DECREF(kept), Py_DECREF(x);
     if (view == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return view;
+}
+
+/* row_on_place(row, arrays, params): a row called on handles at one place, and numbers; None where Python must do it. */
+static PyObject *row_on_place(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *row = args[0], *const *operands = &PyTuple_GET_ITEM(args[1], 0), *params = args[2], *data[MOST];
+    Py_ssize_t n = PyTuple_GET_SIZE(args[1]), size;
+    PyObject *home = n > 0 && n <= MOST ? gathered(operands, n, data) : NULL, *kept, *out, *result = NULL;
+    if (home == NULL || (kept = kept_for(home, row)) == NULL)
+        Py_RETURN_NONE;
+    Py_INCREF(home), Py_INCREF(kept);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
+    PyObject *x = n == 1 && SLOT(row, row_view_at) == Py_True ? Py_NewRef(buffer_in(operands[0])) : NULL;
+    out = PyObject_VectorcallDict(PyList_GET_ITEM(kept, KERNEL), data, n, PyDict_GET_SIZE(params) > 0 ? params : NULL);
+    PyObject *more = out != NULL ? PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
+    if (more == NULL || PyList_SetItem(kept, CALLS, more) < 0)
+        Py_CLEAR(out);
+    if (out != NULL && (PyTuple_CheckExact(out) || PyList_CheckExact(out))) {
+        size = PySequence_Fast_GET_SIZE(out);
+        result = PyTuple_New(size);
+        for (Py_ssize_t i = 0; result != NULL && i < size; i++) {
+            PyObject *o = Py_NewRef(PySequence_Fast_GET_ITEM(out, i));
+            if (o != Py_None && (o = handle_at(home, o, NULL)) == NULL)
+                Py_CLEAR(result);
+            else
+                PyTuple_SET_ITEM(result, i, o);
+        }
+        Py_DECREF(out);
+    } else if (out != NULL && x != NULL) {
+        int is = shows_memory(kept, x, row, params, out);
+        if (is >= 0)
+            result = view_at_place(operands[0], x, row, params, out, is);
+        else
+            Py_DECREF(out);
+    } else if (out != NULL)
+        result = handle_at(home, out, NULL);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(data[i]);
+    Py_XDECREF(x), Py_DECREF(kept), Py_DECREF(home);
+    if (result != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return result;
+    PyErr_Clear();
+    Py_RETURN_NONE;
 }
 
 /* ------------------------------------------------------------------ operators */
@@ -722,6 +810,32 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
     return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
 }
 
+/* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
+   on, which views of v notice. */
+static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
+    PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
+    if (x == NULL || SLOT(v, root_at) != Py_None || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
+        return NULL;
+    PyObject *y = SLOT(h, value_at), *words[] = {word_dtype, word_shape};
+    int alike = SLOT(v, value_at) == x;
+    for (int i = 0; alike && i < 2; i++) {
+        PyObject *a = PyObject_GetAttr(SLOT(x, data_at), words[i]), *b = PyObject_GetAttr(SLOT(y, data_at), words[i]);
+        alike = a != NULL && b != NULL && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+        Py_XDECREF(a), Py_XDECREF(b);
+    }
+    if (alike) {
+        Py_INCREF(y);
+        Py_SETREF(SLOT(v, value_at), y);
+    } else { /* Python runs it again, and counts it */
+        PyObject *kept = kept_for(SLOT(x, backend_at), row);
+        PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
+        if (less == NULL || PyList_SetItem(kept, CALLS, less) < 0 || PyErr_Occurred())
+            PyErr_Clear();
+    }
+    Py_DECREF(h);
+    return alike ? Py_NewRef(v) : NULL;
+}
+
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
     if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, o->limit)) != NULL &&
@@ -737,7 +851,8 @@ static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) 
         Py_INCREF(v);
         return v;
     }
-    return ((binaryfunc)o->python)(v, w);
+    PyObject *h = into_on_place(v, w, o->row);
+    return h != NULL || PyErr_Occurred() ? h : ((binaryfunc)o->python)(v, w);
 }
 
 static PyObject *power_of(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
@@ -885,7 +1000,7 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         return out;
     }
     if (a == NULL && !PyErr_Occurred()) {
-        PyObject *h = view_on_place(GETITEM, self, index_name, index);
+        PyObject *h = view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
         if (h != NULL)
             return h;
     }
@@ -971,7 +1086,26 @@ typedef struct {
 enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views. */
-enum { REDUCES = 100, LISTS, RESHAPES, TRANSPOSES };
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS };
+
+/* Whether an axis, or a value of keepdims, means the same to every array library: a number, a tuple of some. */
+static int plain_axis(PyObject *x) {
+    Py_ssize_t n = PyTuple_CheckExact(x) ? PyTuple_GET_SIZE(x) : 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, i)))
+            return 0;
+    return n > 0 || PyLong_CheckExact(x) || PyBool_Check(x);
+}
+
+/* Whether an array at a place has axes: torch takes some of one that has none. */
+static int has_axes(PyObject *h) {
+    PyObject *ndim = PyObject_GetAttr(SLOT(SLOT(h, value_at), data_at), word_ndim);
+    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    if (ndim == NULL)
+        PyErr_Clear();
+    Py_XDECREF(ndim);
+    return some;
+}
 
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
 static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
@@ -988,38 +1122,48 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         for (Py_ssize_t i = 0; i < members; i++)
             if (buffer_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
                 return NULL;
-        return members > 0 && PyLong_CheckExact(*axis)
-                   ? on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name)
-                   : NULL;
+        if (members == 0 || !PyLong_CheckExact(*axis))
+            return NULL;
+        PyObject *h = list_on_place(s->there, PySequence_Fast_ITEMS(first), members, *axis, n + k == 1);
+        return h != NULL || PyErr_Occurred() ? h : on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name);
     }
     if (buffer_in(first) == NULL)
         return NULL;
-    if (s->form == TRANSPOSES)
-        return n == 1 && k == 0 ? view_on_place(TRANSPOSE, first, NULL, NULL) : NULL;
-    if (s->form == RESHAPES) {
-        if (n < 2 || k != 0)
+    if (s->form == SPREADS) { /* numbers, or a tuple of them */
+        PyObject *parts = n > 1 ? given[1] : NULL, *view = NULL;
+        if (k != 0 || (n == 2 && !PyTuple_CheckExact(parts) && !(PyLong_CheckExact(parts) && s->there != transpose_row)))
             return NULL;
-        PyObject *shape = NULL, *view;
-        if (n == 2 && (PyLong_CheckExact(given[1]) || PyTuple_CheckExact(given[1])))
-            shape = Py_NewRef(given[1]);
-        else if (n > 2 && s->kind == 0 && s->least == 0 && (shape = PyTuple_New(n - 1)) != NULL)
-            for (Py_ssize_t i = 1; i < n; i++)
-                PyTuple_SET_ITEM(shape, i - 1, Py_NewRef(given[i]));
-        for (Py_ssize_t i = 0; shape != NULL && PyTuple_CheckExact(shape) && i < PyTuple_GET_SIZE(shape); i++)
-            if (!PyLong_CheckExact(PyTuple_GET_ITEM(shape, i)))
-                Py_CLEAR(shape);
-        if (shape == NULL)
+        if (n == 1)
+            return s->there == transpose_row ? view_on_place(s->there, first, NULL, NULL, 0, NULL, 0) : NULL;
+        if (n > 2 && (s->kind != 0 || s->least != 0)) /* a function takes one */
             return NULL;
-        view = view_on_place(RESHAPE, first, shape_name, shape);
-        Py_DECREF(shape);
+        parts = n == 2 ? Py_NewRef(parts) : PyTuple_New(n - 1);
+        for (Py_ssize_t i = 1; n > 2 && parts != NULL && i < n; i++)
+            PyTuple_SET_ITEM(parts, i - 1, Py_NewRef(given[i]));
+        int tuple = parts != NULL && PyTuple_CheckExact(parts);
+        if (parts != NULL && (!tuple || PyTuple_GET_SIZE(parts) == 0 || plain_axis(parts)))
+            view = view_on_place(s->there, first, s->words, &parts, 1, tuple ? &PyTuple_GET_ITEM(parts, 0) : &parts,
+                                 tuple ? PyTuple_GET_SIZE(parts) : 1);
+        Py_XDECREF(parts);
         return view;
     }
-    for (Py_ssize_t i = 0; i < k; i++)
-        if (PySet_Contains(s->words, PyTuple_GET_ITEM(names, i)) != 1)
+    if (s->form == VIEWS) { /* a number for each parameter */
+        if (n - 1 + k > PyTuple_GET_SIZE(s->words) || (n + k > 1 && !has_axes(first)))
             return NULL;
+        for (Py_ssize_t i = 0; i < n - 1 + k; i++)
+            if (!PyLong_CheckExact(given[i + 1]) ||
+                (i >= n - 1 && PyTuple_GET_ITEM(names, i - n + 1) != PyTuple_GET_ITEM(s->words, i)))
+                return NULL;
+        return view_on_place(s->there, first, s->words, given + 1, n - 1 + k, given + 1, n - 1 + k);
+    }
+    for (Py_ssize_t i = 0; i < k; i++)
+        if (PySet_Contains(s->words, PyTuple_GET_ITEM(names, i)) != 1 || !plain_axis(given[n + i]))
+            return NULL;
+    if (n + k > 1 && !has_axes(first))
+        return NULL;
     if (n == 1)
         return on_place(s->there, given, 1, given + 1, names);
-    if (n != 2)
+    if (n != 2 || !plain_axis(given[1]))
         return NULL;
     if (k == 0)
         return on_place(s->there, given, 1, given + 1, axis_name);
@@ -1281,12 +1425,12 @@ static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
     return (PyObject *)s;
 }
 
-/* at_places(short, row, words, form): what a call is at a place. */
+/* at_places(short, row, words, form): what a call is at a place; of views, words is a tuple of the row's parameters. */
 static PyObject *at_places(PyObject *Py_UNUSED(module), PyObject *args) {
     Short *s;
     PyObject *row, *words;
     int form;
-    if (!PyArg_ParseTuple(args, "O!OO!i", &Short_Type, &s, &row, &PyFrozenSet_Type, &words, &form))
+    if (!PyArg_ParseTuple(args, "O!OOi", &Short_Type, &s, &row, &words, &form))
         return NULL;
     s->there = Py_NewRef(row), s->words = Py_NewRef(words), s->form = form;
     Py_RETURN_NONE;
@@ -1317,7 +1461,7 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
     }
     PyObject *b = buffer_in(instance);
     if (b != NULL && f->transposes) {
-        PyObject *h = view_on_place(TRANSPOSE, instance, NULL, NULL);
+        PyObject *h = view_on_place(transpose_row, instance, NULL, NULL, 0, NULL, 0);
         if (h != NULL || PyErr_Occurred())
             return h;
     } else if (b != NULL && f->told && !busy())
@@ -1398,10 +1542,9 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_out = PyUnicode_InternFromString("out"), word_device = PyUnicode_InternFromString("device");
     word_call = PyUnicode_InternFromString("__call__"), word_slots = PyUnicode_InternFromString("slots");
     word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
-    word_is_view = PyUnicode_InternFromString("is_view");
+    word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
-    shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
     Py_RETURN_NONE;
 }
 
@@ -1442,6 +1585,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
     row_calls_at = slot_of(primitive, "calls"), row_numpy_at = slot_of(primitive, "numpy");
     row_direct_at = slot_of(primitive, "direct"), row_elementwise_at = slot_of(primitive, "elementwise");
+    row_view_at = slot_of(primitive, "view");
     if (PyErr_Occurred())
         return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
@@ -1454,7 +1598,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
                              (o->forward = method_named("__%s__", o->name)) == NULL ||
                              (o->reflected = method_named("__r%s__", o->name)) == NULL))
             return NULL;
-        if (i < UNARIES && (o->row = entry_named(rows, "__%s__", o->name)) == NULL)
+        if ((o->row = i < IADD ? entry_named(rows, "__%s__", o->name) : operators[i - IADD].row) == NULL)
             return NULL;
         PyObject *limit = entry_named(limits, "__%s__", o->name);
         o->limit = limit != NULL ? PyLong_AsSsize_t(limit) : -1;
@@ -1476,9 +1620,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL ||
             (comparison_rows[i] = entry_named(rows, "%s", comparisons[i])) == NULL)
             return NULL;
-    if ((view_rows[GETITEM] = entry_named(rows, "%s", "getitem")) == NULL ||
-        (view_rows[RESHAPE] = entry_named(rows, "%s", "reshape")) == NULL ||
-        (view_rows[TRANSPOSE] = entry_named(rows, "%s", "transpose")) == NULL)
+    if ((getitem_row = entry_named(rows, "%s", "getitem")) == NULL ||
+        (transpose_row = entry_named(rows, "%s", "transpose")) == NULL)
         return NULL;
     PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
     python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
@@ -1561,6 +1704,7 @@ static PyMethodDef functions[] = {
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
+    {"row_on_place", (PyCFunction)(void (*)(void))row_on_place, METH_FASTCALL, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
     {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

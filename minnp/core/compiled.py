@@ -30,7 +30,7 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 
 FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see _quick.c
-REDUCES, LISTS, RESHAPES, TRANSPOSES = range(100, 104)  # how a row at a place takes NumPy's arguments
+REDUCES, LISTS, SPREADS, VIEWS = range(100, 104)  # how a row at a place takes NumPy's arguments
 _early: list | None = []  # short ways made before there were rows
 
 
@@ -105,8 +105,9 @@ def _there(e: public.Entry) -> tuple | None:
         return row, frozenset(), placed.DIRECT[name]
     if e.name in placed.LISTS:
         return row, frozenset({"axis"}), LISTS
-    form = {"reshape": RESHAPES, "transpose": TRANSPOSES}.get(name)
-    return None if form is None else (row, frozenset(), form)
+    if name in placed.SPREAD:
+        return row, placed.SPREAD[name], SPREADS
+    return (row, placed.VIEWS[name], VIEWS) if name in placed.VIEWS else None
 
 
 FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize")
@@ -126,12 +127,13 @@ def install() -> None:
     from .tape import SMALL, GradTrace  # which imports this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
-    rows |= {name: TABLE[name] for name in ("getitem", "reshape", "transpose")}
+    rows |= {name: TABLE[name] for name in ("getitem", "transpose")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
     limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
     limits["__pow__"] = bound(onp.power)
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
+    array.row_on_place = _quick.row_on_place
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL, Buffer, placed.free),
     )

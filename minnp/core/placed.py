@@ -61,14 +61,14 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 
 def slot_of(home: Any, row: Primitive) -> list:
     """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
-    [its verified kernel or None, how often it ran, the functions prepared so far, plan, exact, basic, shows]."""
+    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
     kernel = home.kernel(row)
     return home.slots.setdefault(row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED]])
 
 
-OFFERED = ("prepared", "plan", "exact", "basic", "shows")
+OFFERED = ("prepared", "short", "exact", "basic", "shows")
 
 
 def arrived(v: Any, home: Any) -> Any:
@@ -104,11 +104,15 @@ def settled(out: Any, home: Any) -> Any:
 # functions whose row takes NumPy's own arguments: (array, axis) and these keywords
 REDUCTIONS = {
     name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
-} | {"cumsum": {"axis"}, "cumprod": {"axis"}}
+} | {"std": {"axis", "keepdims"}, "var": {"axis", "keepdims"}, "cumsum": {"axis"}, "cumprod": {"axis"}}
 
 # and functions of these many arrays, or of a list of them, whose row takes just those
 DIRECT = {"where": 3}
 LISTS = {"concatenate", "stack"}
+
+# and views: those that take numbers or a tuple of them, and those that take a number for each parameter
+SPREAD = {"reshape": ("shape",), "transpose": ("axes",)}
+VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "swapaxes": ("axis1", "axis2")}
 
 
 def params_of(name: str, args: tuple, kwargs: dict) -> dict | None:

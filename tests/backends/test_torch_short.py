@@ -16,14 +16,14 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context
-from minnp.core import compiled
+from minnp import Context, npx
+from minnp.core import array, compiled
 from minnp.core.array import ndarray
 from minnp.core.value import Buffer
 
 pytestmark = pytest.mark.skipif(compiled._quick is None, reason="minnp runs without its C part")
 THERE = Context("cpu", 0, "torch")
-DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u8", "f2", "f4", "f8", "c8", "c16"]
+DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
 with THERE:
     ARRAYS = {d: np.array(onp.arange(12).reshape(3, 4).astype(d)) for d in DTYPES}
@@ -55,8 +55,8 @@ def outcome(call):
 
 def python_of(f):
     """The Python function a compiled public function, method or descriptor stands for, bound as it is."""
-    home, short = getattr(f, "__self__", None), getattr(f, "__func__", f)
-    return lambda *args, **kwargs: short.__call__(home, *args, **kwargs)
+    home, short = [f.__self__] if hasattr(f, "__self__") else [], getattr(f, "__func__", f)
+    return lambda *args, **kwargs: short.__call__(*home, *args, **kwargs)
 
 
 def agree(compiled_way, python_way, what):
@@ -106,8 +106,9 @@ CALLS = [((), {}), ((0,), {}), ((), {"axis": 1}), ((-1,), {"keepdims": True}), (
 
 
 def test_reductions_as_functions_and_methods():
-    for name in ("sum", "argmax", "cumsum"):
-        for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, EMPTY, ARRAYS["f8"][:, 1]):
+    for name in ("sum", "argmax", "cumsum", "mean", "std", "max", "prod", "all"):
+        every = name in ("sum", "argmax", "cumsum")
+        for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, EMPTY, ARRAYS["f8"][:, 1])[:: 1 if every else 2]:
             for args, kwargs in CALLS:
                 f, m = getattr(np, name), getattr(x, name)
                 agree(lambda: f(x, *args, **kwargs), lambda: python_of(f)(x, *args, **kwargs), (name, args, kwargs))  # noqa: B023
@@ -130,6 +131,61 @@ def test_views():
             agree(lambda: x.reshape(*shape), lambda: python_of(x.reshape)(*shape), (x, shape))  # noqa: B023
         for fact in ("shape", "dtype", "ndim", "size", "nbytes"):
             assert getattr(x, fact) == vars(ndarray)[fact].fget(x)
+
+
+def test_views_by_numbers():
+    cube, rows = ARRAYS["u4"].reshape(3, 2, 2), ARRAYS["f4"][:1]
+    for x in (ARRAYS["f4"], ARRAYS["u2"].T, cube[:, :1], rows, SCALAR, EMPTY):
+        for f in (np.expand_dims, np.squeeze):
+            for args, kwargs in [
+                ((), {}),
+                ((0,), {}),
+                ((-1,), {}),
+                ((7,), {}),
+                (((0,),), {}),
+                ((), {"axis": 1}),
+                ((1.0,), {}),
+            ]:
+                agree(lambda: f(x, *args, **kwargs), lambda: python_of(f)(x, *args, **kwargs), (f, x, args, kwargs))  # noqa: B023
+        for args in [(0, 1), (-1, 0), (0, 5), (0,), (0, 1, 2)]:
+            agree(lambda: np.swapaxes(x, *args), lambda: python_of(np.swapaxes)(x, *args), (x, args))  # noqa: B023
+            agree(lambda: x.transpose(*args), lambda: python_of(x.transpose)(*args), (x, args))  # noqa: B023
+            agree(lambda: np.transpose(x, args), lambda: python_of(np.transpose)(x, args), (x, args))  # noqa: B023
+
+
+def test_rows(monkeypatch):
+    """A row called on handles, as npx's functions and those said in rows do: tuples and views among its results."""
+    x, spoiled = ARRAYS["f4"], ARRAYS["i8"] > 100
+    calls = [
+        *(lambda: npx.relu(x), lambda: npx.softmax(ARRAYS["f8"], axis=0), lambda: np.linalg.qr(x), lambda: x.ravel()),
+        *(lambda: x[[0, 1]], lambda: x[x > 3], lambda: x[:, [0]], lambda: x.astype("f8"), lambda: x.copy(), lambda: +x),
+        *(lambda: x.T.ravel(), lambda: np.broadcast_to(x, (2, 3, 4)), lambda: x.real, lambda: np.diagonal(x)),
+        *(lambda: np.clip(x, 1, None), lambda: np.take(x, [0, 9]), lambda: np.sort(x, None), lambda: x[spoiled]),
+        *(lambda: np.where(x > 3, x, 0), lambda: np.dot(x, ROW), lambda: np.moveaxis(x, 0, 1), lambda: x[np.int64(1)]),
+    ]
+    for i, call in enumerate(calls):
+        outcome(call)
+        got = outcome(call)
+        with monkeypatch.context() as patch:
+            patch.setattr(array, "row_on_place", None)
+            assert outcome(call) == got, i
+
+
+@pytest.mark.parametrize("name", ["iadd", "itruediv", "imatmul", "ipow"])
+def test_in_place(name):
+    """x op= y: what x holds, what views of it see, and what the tape of an array saved is as by the Python method."""
+    op = getattr(operator, name)
+    for x in (ARRAYS["f4"], ARRAYS["i4"], ARRAYS["?"], SCALAR, ARRAYS["f8"][:, 1]):
+        for y in (ARRAYS["f4"], ARRAYS["i1"], ARRAYS["f4"][:1], x, SCALAR, 2, 2.5, True, None, onp.ones(4)):
+
+            def run(how):
+                z = x.copy()  # noqa: B023
+                row = z.reshape(-1)
+                before = z._value
+                out = how(z, z if y is x else y)  # noqa: B023
+                return [told(out)[:5], out is z, z._value is before, told(row + 0)[:5]]
+
+            agree(lambda: [run(op)], lambda: [run(vars(ndarray)[f"__{name}__"])], (name, x, y))
 
 
 def test_joining_and_choosing():

@@ -17,6 +17,11 @@ Tensor = torch.Tensor
 # what sums and products of a dtype accumulate in
 ACCUMULATOR = {t: TO_TORCH[onp.sum(onp.empty(0, n)).dtype] for t, n in TO_NUMPY.items()}
 INTEGRAL = tuple(t for t, n in TO_NUMPY.items() if n.kind in "biu")
+FLOATS = (torch.float16, torch.float32, torch.float64)
+
+
+def on_floats(run: Callable) -> dict:
+    return dict.fromkeys(FLOATS, run)
 
 
 def dims(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -56,9 +61,9 @@ def back(y: Tensor, target: torch.dtype) -> Tensor:
     return y if y.dtype is target else y.view(target)
 
 
-@kernel("sum")
+@kernel("sum", direct=on_floats(torch.sum))  # torch adds floats up in the same dtype
 def sum_(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    if dtype is None and x.dtype.is_floating_point:  # torch adds up in the same dtype
+    if dtype is None and x.dtype.is_floating_point:
         if axis is None and not keepdims:
             return torch.sum(x)
         if type(axis) is int:
@@ -68,7 +73,7 @@ def sum_(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     return back(torch.sum(x, over, keepdims, dtype=x.dtype) if over else x, target)
 
 
-@kernel("prod")
+@kernel("prod", direct=on_floats(torch.prod))
 def prod(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     x, target = widened(x, dtype)
     for d in sorted(dims(axis, x.ndim), reverse=True):
@@ -84,14 +89,14 @@ def _float(x: Tensor, dtype: Any = None) -> Tensor:
     return x.to(target)
 
 
-@kernel("mean")
+@kernel("mean", direct=on_floats(torch.mean))
 def mean(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     x = _float(x, dtype)
     over = dims(axis, x.ndim)
     return torch.mean(x, over, keepdims) if over else x
 
 
-def _spread(reduce: Callable) -> Callable:
+def _spread(reduce: Callable) -> tuple[Callable, dict]:
     def run(x: Tensor, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
         x = _float(x)
         over = dims(axis, x.ndim)
@@ -102,11 +107,17 @@ def _spread(reduce: Callable) -> Callable:
             refuse("no degrees of freedom left")
         return reduce(x, over, correction=ddof, keepdim=keepdims)
 
-    return run
+    def direct(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+        if not x.numel() or not x.ndim:
+            refuse("no degrees of freedom left")
+        return reduce(x, axis, correction=0, keepdim=keepdims)
+
+    return run, on_floats(direct)
 
 
-kernel("var")(_spread(torch.var))
-kernel("std")(_spread(torch.std))
+for _name, _reduce in (("var", torch.var), ("std", torch.std)):
+    _run, _direct = _spread(_reduce)
+    kernel(_name, direct=_direct)(_run)
 
 
 def _extreme(reduce: Callable) -> Callable:
@@ -122,8 +133,8 @@ def _extreme(reduce: Callable) -> Callable:
     return run
 
 
-kernel("max", "amax")(_extreme(torch.amax))
-kernel("min", "amin")(_extreme(torch.amin))
+kernel("max", "amax", direct=on_floats(torch.amax))(_extreme(torch.amax))
+kernel("min", "amin", direct=on_floats(torch.amin))(_extreme(torch.amin))
 
 
 @kernel("ptp")
@@ -144,8 +155,8 @@ def _position(find: Callable) -> Callable:
     return run
 
 
-kernel("argmax")(_position(torch.argmax))
-kernel("argmin")(_position(torch.argmin))
+kernel("argmax", direct=on_floats(torch.argmax))(_position(torch.argmax))
+kernel("argmin", direct=on_floats(torch.argmin))(_position(torch.argmin))
 
 
 def nonzero_mask(x: Tensor) -> Tensor:
@@ -154,13 +165,13 @@ def nonzero_mask(x: Tensor) -> Tensor:
     return (x.view(SIGNED[x.dtype]) if x.dtype in UNSIGNED else x) != 0
 
 
-@kernel("all")
+@kernel("all", direct={torch.bool: torch.all})
 def all_(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     over = dims(axis, x.ndim)
     return torch.all(nonzero_mask(x), over, keepdims) if over else nonzero_mask(x)
 
 
-@kernel("any")
+@kernel("any", direct={torch.bool: torch.any})
 def any_(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     over = dims(axis, x.ndim)
     return torch.any(nonzero_mask(x), over, keepdims) if over else nonzero_mask(x)
@@ -186,18 +197,22 @@ def sum_to(x: Tensor, shape: Any) -> Tensor:
 
 
 # ------------------------------------------------------------------ scans
-def _scan(run: Callable) -> Callable:
+def _scan(run: Callable) -> tuple[Callable, dict]:
     def scan(x: Tensor, axis: Any = None, dtype: Any = None) -> Tensor:
         x, target = widened(x, dtype)
         if axis is None:
             x, axis = x.reshape(-1), 0
         return back(run(x, one_dim(axis, x.ndim), dtype=x.dtype), target)
 
-    return scan
+    def direct(x: Tensor, axis: Any = None) -> Tensor:
+        return run(x.reshape(-1), 0) if axis is None else run(x, axis)
+
+    return scan, on_floats(direct)
 
 
-kernel("cumsum")(_scan(torch.cumsum))
-kernel("cumprod")(_scan(torch.cumprod))
+for _name, _run in (("cumsum", torch.cumsum), ("cumprod", torch.cumprod)):
+    _run, _direct = _scan(_run)
+    kernel(_name, direct=_direct)(_run)
 
 
 @kernel("diff", bits=True)

@@ -138,9 +138,9 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
     KERNELS[name] = kernel
 
 
-def offer(kernel: Callable, plan: Callable, exact: bool = True) -> None:
+def offer(kernel: Callable, plan: Callable, exact: bool = True, short: Callable | None = None) -> None:
     """What lets a place skip some of a kernel's steps: see minnp.backends.Backend.kernel."""
-    kernel.plan, kernel.exact, kernel.prepared = plan, exact, {}
+    kernel.plan, kernel.short, kernel.exact, kernel.prepared = plan, short or plan, exact, {}
     _forget.append(kernel.prepared.clear)
 
 
@@ -209,24 +209,39 @@ def _weak_in_numpy_1(v: Any) -> bool:
 
 # ------------------------------------------------------------------ every other row
 def kernel(
-    *names: str, dtypes_of: Callable | None = None, bits: bool = False, alike: Callable | None = None
+    *names: str,
+    dtypes_of: Callable | None = None,
+    bits: bool = False,
+    alike: Callable | None = None,
+    direct: dict[torch.dtype, Callable] | None = None,
+    listed: Callable | None = None,
 ) -> Callable:
     """Enter the decorated function, f(*values, **params), as the kernel of these rows.
 
     It is verified per dtype of its first argument (or of `dtypes_of(*values)`, a tuple of torch dtypes). `bits`: it
     moves elements without looking at them, so it runs unsigned integers as signed ones of the same width.
     alike(*values) is what runs instead of f where all values are tensors of one dtype torch computes in (a mask apart).
+    direct: by dtype, what does f's work in a short call, where `axis` is a number or a tuple of some; or raises.
+    listed(values, axis) does it where alike(*values) would, and no value is 0-d.
     """
 
     def enter(function: Callable) -> Callable:
         for name in names:
-            KERNELS[name] = _guarded(name, function, dtypes_of, bits, alike)
+            KERNELS[name] = _guarded(name, function, dtypes_of, bits, alike, direct or {}, listed)
         return function
 
     return enter
 
 
-def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bool, alike: Callable | None) -> Callable:
+def _guarded(
+    name: str,
+    function: Callable,
+    dtypes_of: Callable | None,
+    bits: bool,
+    alike: Callable | None,
+    direct: dict,
+    listed: Callable | None,
+) -> Callable:
     plans: dict[Any, Callable] = {}
     _forget.append(plans.clear)
 
@@ -254,7 +269,7 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             dtype = x.dtype if type(x) is Tensor else to_torch(onp.asarray(x).dtype)
             return plans.get(dtype) or prepare((dtype,))
 
-        offer(kernel, plan)
+        offer(kernel, plan, short=lambda x: direct.get(x.dtype, plan(x)) if type(x) is Tensor else plan(x))
     else:
 
         def kernel(*values: Any, **params: Any) -> Any:
@@ -271,7 +286,12 @@ def _guarded(name: str, function: Callable, dtypes_of: Callable | None, bits: bo
             run = prepare(dtypes := dtypes_of(*values))
             return alike(*values) if alike is not None and _are_alike(values, dtypes) else run
 
-        offer(kernel, plan)
+        def short(*values: Any) -> Callable:
+            run = plan(*values)
+            return listed if listed is not None and _are_alike(values, dtypes_of(*values)) else run
+
+        offer(kernel, plan, short=short)
+        kernel.basic = listed
     return kernel
 
 

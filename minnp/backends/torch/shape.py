@@ -34,9 +34,6 @@ def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
     return _reversed(_reversed(x).reshape(shape[::-1]))
 
 
-KERNELS["reshape"].shows, KERNELS["reshape"].basic = Tensor._is_view, Tensor.reshape
-
-
 def _reversed(x: Tensor) -> Tensor:
     return x.permute(tuple(range(x.ndim))[::-1])
 
@@ -69,6 +66,21 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     if any(x.shape[d] != 1 for d in over):
         refuse("squeeze of an axis that is not 1 long")
     return x.squeeze(over)
+
+
+def _squeeze_one(x: Tensor, axis: int) -> Tensor:
+    return x.squeeze(axis) if x.shape[axis] == 1 else refuse("squeeze of an axis that is not 1 long")
+
+
+for _name, _basic in {
+    "reshape": Tensor.reshape,
+    "transpose": Tensor.permute,
+    "swapaxes": torch.transpose,
+    "expand_dims": torch.unsqueeze,
+    "squeeze": _squeeze_one,
+}.items():
+    KERNELS[_name].basic, KERNELS[_name].shows = _basic, True
+KERNELS["reshape"].shows = Tensor._is_view
 
 
 @kernel("flip", bits=True)
@@ -157,8 +169,8 @@ def _stack(*arrays: Tensor, axis: int = 0) -> Tensor:
     return torch.stack(arrays, one_dim(axis, arrays[0].ndim + 1))
 
 
-for _name, _join in (("concatenate", _concatenate), ("stack", _stack)):
-    kernel(_name, dtypes_of=_common, alike=lambda *arrays, join=_join: join)(_joined(_join))
+for _name, _join, _listed in (("concatenate", _concatenate, torch.cat), ("stack", _stack, torch.stack)):
+    kernel(_name, dtypes_of=_common, alike=lambda *arrays, join=_join: join, listed=_listed)(_joined(_join))
 
 
 # ------------------------------------------------------------------ diagonals and triangles
