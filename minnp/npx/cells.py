@@ -19,9 +19,10 @@ from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
 from .activations import sigmoid
 from .fused import fused
-from .steps import Repeated, beside, layer_facts, over_batch, product, slope_of_sigmoid, slope_of_tanh, split
+from .steps import Repeated, beside, kept, layer_facts, over_batch, product, slope_of_sigmoid, slope_of_tanh, split
 
 INNER = [0, 1, 3, 2]  # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
+BLOCK = 1 << 15  # elements of a state over the steps that are prepared together: they stay in the cache
 
 
 def _inner(w: Any, dtype: Any) -> onp.ndarray:
@@ -36,8 +37,8 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
     weights[: 3 * hidden] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
     weight = Repeated(weights.T, n, 4)
-    gates = empty((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
-    hs, cs, tanh_cs = (empty((steps, n, hidden), dtype) for _ in range(3))
+    gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
+    hs, cs, tanh_cs = (kept((steps, n, hidden), dtype) for _ in range(3))
 
     def work(part: slice) -> None:
         h, c = h0[part], c0[part]
@@ -64,6 +65,22 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     return hs, cs, gates.swapaxes(0, 1), tanh_cs
 
 
+def _slopes(d: Any, turn: Any, gates: Any, hs: Any, tanh_cs: Any, before: Any, p: Any) -> None:
+    """d [T, N, 4, H]: what the cotangent of c (of h, for the output gate) is multiplied with at every step, to be that of
+    the gates' sums; turn: what h's is multiplied with, to be c's. They depend on no later step."""
+    i, f, o, cell = gates
+    p = p[: len(d)]
+    # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
+    onp.multiply(i, cell, out=p)
+    di, df, do, dcell = (d[:, :, k] for k in range(4))
+    onp.subtract(p, onp.multiply(p, i, out=di), out=di)
+    onp.subtract(i, onp.multiply(p, cell, out=dcell), out=dcell)
+    onp.multiply(before, f, out=p)
+    onp.subtract(p, onp.multiply(p, f, out=df), out=df)
+    onp.subtract(hs, onp.multiply(hs, o, out=do), out=do)
+    onp.subtract(o, onp.multiply(hs, tanh_cs, out=turn), out=turn)
+
+
 def _lstm_back(
     wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any
 ) -> tuple:
@@ -71,33 +88,31 @@ def _lstm_back(
     hs, cs, gates, tanh_cs = y
     (steps, n, hidden), inputs, dtype = hs.shape, x.shape[-1], hs.dtype
     weight = Repeated(_inner(w_h, dtype), n)
-    d = empty((steps, n, 4 * hidden), dtype)  # of the gates' sums
+    d = kept((steps, n, 4 * hidden), dtype)  # of the gates' sums
     dh0, dc0 = (onp.zeros((n, hidden), dtype) for _ in range(2))
 
     def work(part: slice) -> None:
-        dh, dc, before = dh0[part], dc0[part], c0[part]
-        p, q, r = (onp.empty(dh.shape, dtype) for _ in range(3))
-        for t in range(steps - 1, -1, -1):
-            i, f, o, cell = gates[:, t, part]
-            di, df, do, dcell = split(d[t, part], 4)
-            tanh_c = tanh_cs[t, part]
-            if ghs is not None:
-                dh += ghs[t, part]
-            if gcs is not None:
-                dc += gcs[t, part]
-            # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
-            onp.multiply(dh, hs[t, part], out=p)
-            onp.subtract(p, onp.multiply(p, o, out=q), out=do)
-            dc -= onp.multiply(p, tanh_c, out=q)
-            dc += onp.multiply(dh, o, out=q)
-            onp.multiply(dc, i, out=p)
-            onp.multiply(p, cell, out=q)
-            onp.subtract(p, onp.multiply(q, cell, out=r), out=dcell)
-            onp.subtract(q, onp.multiply(q, i, out=r), out=di)
-            dc *= f
-            onp.multiply(dc, cs[t - 1, part] if t else before, out=p)
-            onp.subtract(p, onp.multiply(p, f, out=q), out=df)
-            weight.into(dh[None], d[t, part])
+        dh, dc = dh0[part], dc0[part]
+        count = max(1, BLOCK // dh.size) if dh.size else 1
+        p, turn = (onp.empty((count, *dh.shape), dtype) for _ in range(2))
+        for end in range(steps, 0, -count):
+            start = max(end - count, 0)
+            block = slice(start, end)
+            slopes = d[block, part].reshape(end - start, len(dh), 4, hidden)
+            _slopes(slopes, turn[: end - start], gates[:, block, part], hs[block, part], tanh_cs[block, part],
+                    cs[start - 1 : end - 1, part] if start else [c0[part], *cs[: end - 1, part]], p)  # fmt: skip
+            for t in range(end - 1, start - 1, -1):
+                if ghs is not None:
+                    dh += ghs[t, part]
+                if gcs is not None:
+                    dc += gcs[t, part]
+                dc += onp.multiply(dh, turn[t - start], out=p[0])
+                given = slopes[t - start]
+                given[:, :2] *= dc[:, None]
+                given[:, 2] *= dh
+                given[:, 3] *= dc
+                dc *= gates[1, t, part]
+                weight.into(dh[None], d[t, part])
 
     over_batch(work, dh0.shape, weight, "npx.lstm_back")
     flat = d.reshape(steps * n, 4 * hidden)

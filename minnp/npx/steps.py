@@ -36,7 +36,7 @@ class Repeated:
         if n * m * k * blocks >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
             self.mkl = products.mkl()
         if self.mkl is not None:
-            self.rows, self.parts = 16, [products.operand(part) for part in self.parts]
+            self.rows, self.parts = 16, [onp.ascontiguousarray(part) for part in self.parts]
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
         fits = [r for r in (32, 16, 8) if columns and n % r == 0 and r * columns * k <= SMALL]
@@ -71,6 +71,11 @@ def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repe
         threads.run(lambda i: work(parts[i]), count, name)
 
 
+def kept(shape: Sequence[int], dtype: onp.dtype) -> onp.ndarray:
+    """An array for all steps of a sequence, with any content, on recycled memory: training asks for the same again."""
+    return empty(shape, dtype, least=1 << 19)
+
+
 def product(a: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
     """The matrix product of two large matrices."""
     return products.matmul(a, b)
@@ -86,7 +91,7 @@ def project(x: onp.ndarray, w: onp.ndarray, b: onp.ndarray) -> onp.ndarray:
 def beside(x: onp.ndarray, h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
     """[x, the state before, 1] of every step [T, N, I + H + 1]: what the weights and the bias were multiplied with."""
     (steps, n, inputs), hidden = x.shape, h0.shape[-1]
-    out = empty((steps, n, inputs + hidden + 1), hs.dtype)
+    out = kept((steps, n, inputs + hidden + 1), hs.dtype)
     out[..., :inputs], out[..., -1] = x, 1
     out[0, :, inputs:-1], out[1:, :, inputs:-1] = h0, hs[:-1]
     return out

@@ -168,12 +168,12 @@ def shrink() -> None:
     pool.wanted.clear()
 
 
-def empty(shape: Sequence[int], dtype: onp.dtype, order: str = "C") -> onp.ndarray:
-    """An array [shape] of dtype with any content, as `onp.empty`, on recycled memory where it is large enough."""
+def empty(shape: Sequence[int], dtype: onp.dtype, order: str = "C", least: int = LEAST) -> onp.ndarray:
+    """An array [shape] of dtype with any content, as `onp.empty`, on recycled memory from `least` bytes on."""
     n = dtype.itemsize
     for d in shape:
         n *= d
-    if n < LEAST or not pool.enabled or dtype.hasobject:
+    if n < least or not pool.enabled or dtype.hasobject:
         return onp.empty(shape, dtype, order)
     return onp.ndarray(shape, dtype, lease(n), 0, None, order)
 
