@@ -66,8 +66,9 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
 
 
 def _slopes(d: Any, turn: Any, gates: Any, hs: Any, tanh_cs: Any, before: Any, p: Any) -> None:
-    """d [T, N, 4, H]: what the cotangent of c (of h, for the output gate) is multiplied with at every step, to be that of
-    the gates' sums; turn: what h's is multiplied with, to be c's. They depend on no later step."""
+    """d [T, N, 4, H]: what c's cotangent (for the output gate h's) is multiplied with to be that of the gates' sums.
+
+    turn: what h's is multiplied with to be c's. Neither depends on a later step."""
     i, f, o, cell = gates
     p = p[: len(d)]
     # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
