@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as onp
@@ -92,6 +93,22 @@ def test_what_is_not_plain_is_numpys(blas: list) -> None:
     with pytest.raises(ValueError, match="mismatch"):
         products.matmul(draw((900, 100), "f4"), draw((90, 900), "f4"))
     assert not blas
+
+
+def test_large_stacks_are_numpys_bits_on_any_threads() -> None:
+    before = num_threads()
+    try:
+        for kind in ("f4", "f8"):
+            a, b = draw((6, 3, 70, 64), kind), draw((6, 65, 3, 64), kind).transpose(0, 2, 3, 1)
+            with products.single_thread() or nullcontext():
+                wanted = a @ b
+            for threads in (1, 2, 3):
+                set_num_threads(threads)
+                assert products.matmul(a, b).tobytes() == wanted.tobytes()
+            with pytest.warns(RuntimeWarning, match="overflow encountered in matmul"):
+                products.matmul(onp.full_like(a, onp.finfo(kind).max), b)
+    finally:
+        set_num_threads(before)
 
 
 def test_warnings_are_numpys(blas: list) -> None:

@@ -37,7 +37,7 @@ def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
     b = swapaxes(b, axis1=-1, axis2=-2)
     # BLAS takes twice the time for many rows times a small transposed matrix
     small = type(b) is Host and b.shape[-2] * b.shape[-1] <= 1024 <= g.shape[-2]
-    return g @ (onp.ascontiguousarray(b) if small else b)
+    return _multiplied(g, onp.ascontiguousarray(b) if small else b)
 
 
 def _matmul_right(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -50,7 +50,7 @@ def _matmul_right(g: Any, y: Any, a: Any, b: Any) -> Any:
     if b.ndim == 2:  # one product over all batches, not one per batch and a sum
         a, g = reshape(a, shape=(-1, a.shape[-1])), reshape(g, shape=(-1, g.shape[-1]))
         return _multiplied(a.T, g)
-    return swapaxes(a, axis1=-1, axis2=-2) @ g
+    return _multiplied(swapaxes(a, axis1=-1, axis2=-2), g)
 
 
 def _matmul_meta(metas: Sequence[Meta], params: dict) -> Meta:

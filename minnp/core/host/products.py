@@ -19,6 +19,7 @@ import platform
 import sys
 from _thread import allocate_lock
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -155,13 +156,16 @@ def best() -> Blas | None:
 
 # ------------------------------------------------------------------ products
 def matmul(a: Any, b: Any) -> Any:
-    """a @ b [..., m, n] of a [..., m, k] and b [k, n], of one float dtype and large; anything else is onp.matmul's.
+    """a @ b [..., m, n] of a [..., m, k] and b [k, n], of one float dtype and large; anything else is onp.matmul's, of
+    which threads share large stacks.
 
     An infinity or NaN that arises is NumPy's business too: it multiplies once more, and warns."""
     if not (type(a) is onp.ndarray is type(b)) or a.size * b.size < LEAST:
         return onp.matmul(a, b)
-    if b.ndim != 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
+    if b.ndim < 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
         return onp.matmul(a, b)
+    if b.ndim > 2:
+        return stacked(a, b)
     (k, n), m, blas = b.shape, a.size // a.shape[-1], best()
     if a.shape[-1] != k or m * n * k < LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
         return onp.matmul(a, b)
@@ -169,6 +173,22 @@ def matmul(a: Any, b: Any) -> Any:
     flat = a.ndim == 2
     if shared(blas, out if flat else out.reshape(m, n), a if flat else a.reshape(m, k), b, 1.0, 0.0):
         return onp.matmul(a, b)
+    return out
+
+
+def stacked(a: Any, b: Any) -> Any:
+    """a @ b of stacks [..., m, k] and [..., k, n] of one dtype: NumPy's, on all threads where they are many."""
+    pieces = min(1 << sum(a.size * b.shape[-1] >= least for least in PIECES), len(a))
+    if pieces < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        return onp.matmul(a, b)
+    out = memory.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+
+    def work(i: int) -> None:
+        cut = slice(i * len(a) // pieces, (i + 1) * len(a) // pieces)
+        onp.matmul(a[cut], b[cut], out=out[cut])
+
+    with single_thread() or nullcontext():
+        threads.run(work, pieces, "matmul")
     return out
 
 
