@@ -513,3 +513,20 @@ def test_extrema_of_every_size_are_quiet(name, n, rng):
     chain = minnp.jit(lambda x: ours(mnp.exp(x), 1.5) * 2)
     for _ in range(2):
         np.testing.assert_allclose(chain(mnp.array(x)), theirs(np.exp(x), 1.5) * 2, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i4"])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_extrema_of_an_array_and_a_number_are_numpys_bits(name: str, kind: str) -> None:
+    uf = getattr(np, name)
+    values = np.array([1.5, -0.0, 0.0, -2.0, 3.0] if kind == "i4" else [1.5, -0.0, 0.0, np.nan, -np.inf, 3.0])
+    for size in (100, 2048, 9001, 900_001):
+        a = np.resize(values, size).astype(kind)
+        for x in (a, a[::2], a[: size // 4 * 4].reshape(-1, 4).T) if size < 10_000 else (a,):
+            for number in (0, -0.0, 2.5, np.nan, 1e300) if size < 10_000 else (0,):
+                with np.errstate(all="ignore"):
+                    wanted = uf(x, number)
+                    found = elementwise.beside_rows(uf)(x, number), elementwise.binary(uf)(x, number)
+                for got in found:
+                    if got is not NotImplemented:
+                        assert (got.dtype, got.shape, got.tobytes()) == (wanted.dtype, x.shape, wanted.tobytes())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.elementwise import rectified
 from ..core.host.memory import empty
 from ..core.host.products import single_thread
 from ..core.primitive import Meta, Primitive, per_element, primitive
@@ -50,7 +51,7 @@ def _activation(name: str, kernel: Callable, rule: Callable, cost: int = 4, **fa
 # ------------------------------------------------------------------ piecewise linear
 relu = _activation(
     "relu",
-    lambda x: onp.maximum(x, 0),
+    rectified,
     lambda g, y, x: g * greater(y, 0),
     cost=1,
     saves="out",

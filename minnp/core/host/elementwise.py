@@ -220,6 +220,7 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
     if least is None or uf.nin != 2:
         return lambda a, b: NotImplemented
     recycled, worth = uf.__name__ not in PREDICATES, bound(uf)
+    kernel = beside_rows(uf) if uf in EXTREMA else uf
 
     def call(a: Any, b: Any) -> Any:
         lead, other = (a, b) if type(a) is onp.ndarray else (b, a)
@@ -228,7 +229,7 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
         if size < worth:
             return NotImplemented
         if size >= least:
-            return elementwise(uf, (a, b), None, least, uf.__name__)
+            return elementwise(kernel, (a, b), None, least, uf.__name__)
         dtype = lead.dtype
         if not recycled or size < memory.LEAST or dtype.char not in "fd":
             return NotImplemented
@@ -240,9 +241,42 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
             shape = lead.shape  # NumPy 1.26 takes a wider dtype for numbers that do not fit
         else:
             return NotImplemented
-        return uf(a, b, out=memory.empty(shape, dtype))
+        return kernel(a, b, out=memory.empty(shape, dtype))
 
     return call
+
+
+EXTREMA, ROW = (onp.maximum, onp.minimum, onp.fmax, onp.fmin), 512
+
+
+def beside_rows(uf: onp.ufunc) -> Callable:
+    """An extremum as a function (a, b, out=None), which gives a number b the form of a row: NumPy's loop over an array
+    and a number compares one element at a time, and takes 2 to 4 times as long."""
+
+    def call(a: Any, b: Any, out: onp.ndarray | None = None) -> Any:
+        plain = type(a) is onp.ndarray and a.size >= 4 * ROW and a.dtype.char in "fd" and a.flags.c_contiguous
+        if not plain or type(b) not in (int, float) or not -1e9 < b < 1e9:
+            return uf(a, b, out=out)
+        if out is None:
+            out = memory.empty(a.shape, a.dtype)
+        elif out.dtype != a.dtype or not out.flags.c_contiguous:
+            return uf(a, b, out=out)
+        rows, flat, target = a.size // ROW * ROW, a.reshape(-1), out.reshape(-1)
+        uf(flat[:rows].reshape(-1, ROW), onp.full(ROW, b, a.dtype), out=target[:rows].reshape(-1, ROW))
+        if rows < a.size:
+            uf(flat[rows:], b, out=target[rows:])
+        return out
+
+    return call
+
+
+larger, larger_small = binary(onp.maximum), beside_rows(onp.maximum)
+
+
+def rectified(a: Any) -> Any:
+    """onp.maximum(a, 0)."""
+    out = larger(a, 0) if type(a) is onp.ndarray else NotImplemented
+    return larger_small(a, 0) if out is NotImplemented else out
 
 
 # ------------------------------------------------------------------ functions that act element by element
