@@ -59,7 +59,7 @@ static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at,
 static PyTypeObject *BufferType;
 static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *axis_name, *index_name, *getitem_row, *transpose_row;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
-static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at;
+static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
@@ -334,7 +334,7 @@ done:
 
 /* ------------------------------------------------------------------ on a place */
 /* What a place keeps for a row, a list: see placed.slot_of. */
-enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, SLOT_SIZE };
+enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, NUMBERS, SLOT_SIZE };
 
 /* The buffer a handle holds (borrowed); NULL where it holds none, or is a view of what was written since. */
 static inline PyObject *buffer_in(PyObject *h) {
@@ -442,6 +442,7 @@ static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
     Py_INCREF(home), Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(Py_None);
     SLOT(buffer, data_at) = data, SLOT(buffer, backend_at) = home, SLOT(buffer, shown_at) = Py_None;
     SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = buffer;
+    SLOT(buffer, computed_at) = Py_NewRef(Py_True);
     if (made != NULL)
         *made = buffer;
     return h;
@@ -640,8 +641,10 @@ static PyObject *row_on_place(PyObject *Py_UNUSED(module), PyObject *const *args
             result = view_at_place(operands[0], x, row, params, out, is);
         else
             Py_DECREF(out);
-    } else if (out != NULL)
-        result = handle_at(home, out, NULL);
+    } else if (out != NULL && (result = handle_at(home, out, &x)) != NULL) {
+        Py_SETREF(SLOT(x, computed_at), Py_NewRef(PyList_GET_ITEM(kept, NUMBERS)));
+        x = NULL;
+    }
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(data[i]);
     Py_XDECREF(x), Py_DECREF(kept), Py_DECREF(home);
@@ -810,12 +813,24 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
     return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
 }
 
+/* Whether an array at a place has axes: torch takes some of one that has none. */
+static int has_axes(PyObject *h) {
+    PyObject *ndim = PyObject_GetAttr(SLOT(SLOT(h, value_at), data_at), word_ndim);
+    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    if (ndim == NULL)
+        PyErr_Clear();
+    Py_XDECREF(ndim);
+    return some;
+}
+
 /* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
    on, which views of v notice. */
 static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
     PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
     if (x == NULL || SLOT(v, root_at) != Py_None || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
         return NULL;
+    if (SLOT(x, computed_at) == Py_True && !has_axes(v))
+        return h; /* a number, as x.sum() is in NumPy: there is another one now */
     PyObject *y = SLOT(h, value_at), *words[] = {word_dtype, word_shape};
     int alike = SLOT(v, value_at) == x;
     for (int i = 0; alike && i < 2; i++) {
@@ -824,8 +839,8 @@ static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
         Py_XDECREF(a), Py_XDECREF(b);
     }
     if (alike) {
-        Py_INCREF(y);
-        Py_SETREF(SLOT(v, value_at), y);
+        Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
+        Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
     } else { /* Python runs it again, and counts it */
         PyObject *kept = kept_for(SLOT(x, backend_at), row);
         PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
@@ -1095,16 +1110,6 @@ static int plain_axis(PyObject *x) {
         if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, i)))
             return 0;
     return n > 0 || PyLong_CheckExact(x) || PyBool_Check(x);
-}
-
-/* Whether an array at a place has axes: torch takes some of one that has none. */
-static int has_axes(PyObject *h) {
-    PyObject *ndim = PyObject_GetAttr(SLOT(SLOT(h, value_at), data_at), word_ndim);
-    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
-    if (ndim == NULL)
-        PyErr_Clear();
-    Py_XDECREF(ndim);
-    return some;
 }
 
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
@@ -1579,7 +1584,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
-    shown_at = slot_of(buffer_type, "view");
+    shown_at = slot_of(buffer_type, "view"), computed_at = slot_of(buffer_type, "computed");
     value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
     traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
     alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");

@@ -37,12 +37,15 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     out = kernel(*[v.data if type(v) is Buffer else arrived(v, home) for v in values], **params)
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
-        return tuple([None if o is None else Buffer(o, home) for o in out])
+        return tuple([None if o is None else Buffer(o, home, computed=True) for o in out])
     if row.view and len(values) == 1 and type(values[0]) is Buffer:
         linked = home.is_view(row, values[0].data, out, params)
         if numpy_views(row, values[0], params) if linked is None else linked:
             return Buffer(out, home, (values[0], row, params))
-    return Buffer(out, home)
+    return Buffer(out, home, computed=row.name not in ARRAYS)
+
+
+ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "write_view"}  # whose results are never numbers
 
 
 def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:
@@ -61,11 +64,14 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 
 def slot_of(home: Any, row: Primitive) -> list:
     """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
-    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows]."""
+    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, whether
+    its results are numbers where they have no axes]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
     kernel = home.kernel(row)
-    return home.slots.setdefault(row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED]])
+    return home.slots.setdefault(
+        row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
+    )
 
 
 OFFERED = ("prepared", "short", "exact", "basic", "shows")
@@ -95,7 +101,7 @@ def settled(out: Any, home: Any) -> Any:
     if not isinstance(out, (Host, onp.generic)):
         return out
     try:
-        return Buffer(home.from_host(onp.asarray(out)), home)
+        return Buffer(home.from_host(onp.asarray(out)), home, computed=isinstance(out, onp.generic))
     except errors.BackendUnsupportedError:
         return out
 

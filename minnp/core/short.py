@@ -67,9 +67,9 @@ def _on_buffers(row: Primitive, x: Any, y: Any = None) -> Any:
         return wrap(bind(row, (x,) if y is None else (x, y), NO_PARAMS))  # which falls back, and says why
     slot[1] += 1
     if type(out) is tuple:
-        return tuple([wrap(Buffer(o, home)) for o in out])
+        return tuple([wrap(Buffer(o, home, computed=True)) for o in out])
     buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view = out, home, None
+    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, True
     h._host = h._root = None
     h._value = buffer
     return h
@@ -100,7 +100,7 @@ def on_place(name: str, args: Any, params: dict) -> ndarray | None:
         return None
     slot[1] += 1
     buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view = out, home, None
+    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, True
     h._host, h._root, h._value = None, None, buffer
     return h
 
@@ -123,7 +123,7 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
     slot[1] += 1
     linked = home.is_view(row, x.data, out, params)
     buffer, view = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend = out, home
+    buffer.data, buffer.backend, buffer.computed = out, home, True
     view._host, view._root, view._value = None, None, buffer
     if placed.numpy_views(row, x, params) if linked is None else linked:
         buffer.view = (x, row, params)

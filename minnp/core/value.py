@@ -131,13 +131,14 @@ class Buffer(Value):
 
     data      the backend's object
     view      (source buffer, row, params) if NumPy's result would be a view of another buffer's memory, else None
+    computed  whether it is a row's result: then it is a number where it has no axes, as NumPy's would be
     shape, dtype, nbytes    asked of the backend when first read
     """
 
-    __slots__ = ("_host", "backend", "data", "dtype", "shape", "view")
+    __slots__ = ("_host", "backend", "computed", "data", "dtype", "shape", "view")
 
-    def __init__(self, data: Any, backend: Any, view: Any = None) -> None:
-        self.data, self.backend, self.view = data, backend, view
+    def __init__(self, data: Any, backend: Any, view: Any = None, computed: bool = False) -> None:
+        self.data, self.backend, self.view, self.computed = data, backend, view, computed
 
     def __getattr__(self, name: str) -> Any:
         if name == "shape" or name == "dtype":
@@ -193,13 +194,15 @@ def owner(array: onp.ndarray) -> Any:
 
 def is_scalar(value: Any) -> bool:
     """Whether NumPy would have a scalar here, which cannot be written to, and not an array without axes."""
+    if type(value) is Buffer:
+        return value.computed and value.view is None and not value.shape
     if type(value) is not Tracer:
         return isinstance(value, onp.generic)
     while type(value) is Tracer:
         if value.trace.batched:
             return value.ndim == 0 and not value.node  # of each example; see batching.py
         value = value.value
-    return isinstance(value, onp.generic)
+    return is_scalar(value)
 
 
 def overlapping(a: Any, b: Any) -> bool:

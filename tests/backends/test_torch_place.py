@@ -111,6 +111,27 @@ def test_gradients_of_what_is_said_anew_for_devices(there, f):
     assert onp.allclose(onp.asarray(got), onp.asarray(grad(f)(np.array(w))))
 
 
+def test_a_result_without_axes_is_a_number_and_what_was_made_an_array(there):
+    """`s += 1` makes another number where NumPy has one, and writes where NumPy has an array: as NumPy does."""
+    f = lambda w, k: w if k == "made" else {"sum": w.sum, "copy": w.copy}.get(k, lambda: w.reshape(-1)[0])()
+    for k in ("made", "sum", "copy", "item"):
+
+        def total(w, np_, k=k):
+            s = f(w, k)
+            t = s
+            s += 1
+            s -= 3
+            return t * s
+
+        for of in (
+            lambda w: total(w, np),
+            minnp.jit(lambda w: total(w, np)),
+            lambda w: minnp.value_and_grad(total)(w, np)[0],
+        ):
+            want = total(onp.array(2.0), onp)
+            assert float(of(placed(onp.array(2.0), there))) == want, k
+
+
 def test_an_operator_result_is_no_view(there):
     x = placed(onp.arange(6.0), there)
     for copy in (x[[0, 1]], x[x > 2], +x, x.copy(), x.astype(x.dtype), np.concatenate([x, x])):

@@ -89,7 +89,7 @@ class TorchExecutor:
     def value(self, v: Any) -> Any:
         if type(v) is not Tensor:
             return v
-        return returned(v) if self.home.shares_host else Buffer(v, self.home)
+        return returned(v) if self.home.shares_host else Buffer(v, self.home, computed=True)
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, at home once and for all where home can hold it."""

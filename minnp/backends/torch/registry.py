@@ -40,11 +40,8 @@ VERIFIED: dict[str, set[str]] = {
 }
 # loops of which torch 2.4 computes infinities, signs of zeros or the ends of the range otherwise, and some later one as
 # NumPy: there they go to NumPy
-OLDER = {
-    **dict.fromkeys(("divide", "true_divide", "exp", "exp2", "arctan"), {"c8", "c16"}),
-    **dict.fromkeys(("power", "float_power"), {"f8"}),
-    "log1p": {"f4", "f8"},
-}
+OLDER = {name: {"c8", "c16"} for name in ("divide", "true_divide", "exp", "exp2", "arctan")}
+OLDER |= {"power": {"f8"}, "float_power": {"f8"}, "log1p": {"f4", "f8"}}
 if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 13):
     VERIFIED |= {name: VERIFIED[name] - loops for name, loops in OLDER.items()}
 _forget: list[Callable] = []  # empties the prepared calls of each kernel
