@@ -264,6 +264,8 @@ def test_linalg() -> None:
     upper = np.linalg.cholesky(s, upper=True)
     assert np.allclose(upper.mT @ upper, s)
     assert np.allclose(np.linalg.pinv(x, rtol=1e-15) @ x, np.eye(2))
+    assert np.allclose(x @ np.linalg.solve(x, np.ones(2))[..., None], np.ones((2, 1)))
+    assert np.allclose(np.linalg.solve(x, x), np.broadcast_to(np.eye(2), x.shape))
     with pytest.raises(ValueError):
         np.linalg.outer(x, x)
     with pytest.raises(ValueError):
@@ -296,6 +298,9 @@ def test_dlpack_shares_memory() -> None:
     assert y[0] == 9 and type(y) is np.ndarray
     assert not np.shares_memory(np.from_dlpack(x, copy=True), x)
     assert x.__dlpack_device__() == (1, 0)
+    assert x.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=True) is not None
+    with pytest.raises((BufferError, ValueError)):
+        x.__dlpack__(dl_device=(2, 0))
 
 
 def test_gradients_flow_through_the_standards_names() -> None:

@@ -198,3 +198,23 @@ def test_pandas_keeps_our_arrays_in_lists_as_numpys():
     assert type(pandas.DataFrame({"a": [np.arange(2)]})["a"][0]) is numpy.ndarray
     records = np.array([(1, 2.5)], dtype=[("x", "i4"), ("y", "f4")])
     assert list(pandas.DataFrame.from_records(records).columns) == ["x", "y"]
+
+
+def test_numba_compiles_a_program_written_for_us():
+    numba = pytest.importorskip("numba")
+    from minnp import grad
+    from minnp.errors import TracedValueError
+
+    root = np.sqrt
+
+    @numba.njit
+    def roots(a):
+        out = np.zeros_like(a)
+        for i in range(a.shape[0]):
+            out[i] = root(a[i]) + np.pi
+        return out
+
+    x = np.arange(4.0)
+    assert (np.asarray(roots(x)) == np.sqrt(x) + np.pi).all() and type(roots(x) + x) is np.ndarray
+    with pytest.raises(TracedValueError, match="stop_gradient"):
+        grad(lambda x: np.sum(roots(x)))(x)

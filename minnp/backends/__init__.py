@@ -167,7 +167,7 @@ def of_library(thing: Any) -> Backend:
 _HELPED = {
     "mxnet": "minnp.backends.mxnet.loader",
     "einops": "minnp.backends.einops",
-    **dict.fromkeys(("matplotlib", "pandas", "scipy", "sklearn"), "minnp.backends.classes"),
+    **dict.fromkeys(("matplotlib", "numba", "pandas", "scipy", "sklearn"), "minnp.backends.classes"),
 }
 
 

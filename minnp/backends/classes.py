@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
-from types import ModuleType
+from functools import cache, wraps
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as onp
 
-from ..core import array  # unfinished, where the other library was imported before us
+from ..core import array, hooks  # unfinished, where the other library was imported before us
 from .helping import telling
 
 BRANCHING = {"scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.model_selection._search"}
@@ -31,11 +31,23 @@ TAKING = {
     "pandas.core.algorithms": "factorize unique",
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
+    # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals
+    "numba.core.dispatcher": "Dispatcher.__call__",
+    "numba.np.ufunc.dufunc": "DUFunc.__call__",
+    "numba.np.ufunc.gufunc": "GUFunc.__call__",
+    "numba.stencils.stencil": "StencilFunc.__call__",
+    "numba.core.typing.context": "BaseContext.resolve_value_type",
 }
 
 
+@cache
+def _exchanged() -> frozenset:
+    """The types of the arguments that `_theirs` does not give back as they are."""
+    return frozenset((array.ndarray, dict, tuple, list, ModuleType, MethodType))
+
+
 def _theirs(x: Any) -> Any:
-    """An argument with NumPy's arrays in the place of ours, in a container too, and `numpy.random` for our module."""
+    """An argument with NumPy's arrays in the place of ours, in a container too; NumPy's module or function for ours."""
     t = type(x)
     if t is array.ndarray:
         return onp.asarray(x)
@@ -43,7 +55,9 @@ def _theirs(x: Any) -> Any:
         return {k: _theirs(v) for k, v in x.items()}
     if t is tuple or t is list:
         return x if {array.ndarray, tuple, list}.isdisjoint(map(type, x)) else t(map(_theirs, x))
-    return onp.random if t is ModuleType and x is sys.modules.get("minnp.numpy.random") else x
+    if t is ModuleType and x.__name__.startswith("minnp.numpy"):
+        return sys.modules[x.__name__.removeprefix("minnp.")]
+    return hooks.theirs(x) if t is MethodType else x
 
 
 def _taking(function: Callable) -> Callable:
@@ -51,6 +65,8 @@ def _taking(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and _exchanged().isdisjoint(map(type, args)):
+            return function(*args)
         return function(*map(_theirs, args), **{k: _theirs(v) for k, v in kwargs.items()})
 
     return call
@@ -82,7 +98,7 @@ def _told_to_take(names: str) -> Callable[[ModuleType], None]:
         for name in names.split():
             *holder, last = name.split(".")
             home = getattr(module, holder[0]) if holder else module
-            found = vars(home)[last]
+            found = vars(home).get(last) or getattr(home, last)
             made = classmethod(_taking(found.__func__)) if isinstance(found, classmethod) else _taking(found)
             setattr(home, last, made)
 

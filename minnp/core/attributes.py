@@ -91,8 +91,18 @@ def _deepcopy(self: ndarray, memo: dict) -> ndarray:
     return handle(a.__deepcopy__(memo)) if type(a) is Host else self.copy()
 
 
-def _dlpack(self: ndarray, **options: Any) -> Any:
-    return onp.asarray(self).__dlpack__(**options)
+VERSIONED = onp.lib.NumpyVersion(onp.__version__) >= "2.1.0"  # its __dlpack__ takes what the standard says
+
+
+def _dlpack(
+    self: ndarray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
+    a = onp.asarray(self)
+    if VERSIONED:
+        return a.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    if dl_device not in (None, (1, 0)):
+        raise BufferError(f"an array of this NumPy is on DLPack's device (1, 0), the CPU, not on {dl_device}")
+    return (a.copy() if copy else a).__dlpack__(stream=stream)
 
 
 def _dlpack_device(self: ndarray) -> tuple[int, int]:
