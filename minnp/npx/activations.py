@@ -13,8 +13,8 @@ from ..core.host.memory import empty
 from ..core.host.products import single_thread
 from ..core.primitive import Meta, Primitive, per_element, primitive
 from ..core.value import Host
-from ..numpy.facts import from_cost, spread
-from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, where
+from ..numpy.facts import from_cost, once_imported, spread
+from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
 from . import normal
 from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
 from .normal import NORMAL
@@ -141,6 +141,41 @@ def _gelu_slope(x: Any) -> Any:
 
 
 gelu = _activation("gelu", _gelu, lambda g, y, x: g * _gelu_slope(x), cost=8, saves="in")
+
+
+def _curvature(x: Any) -> Any:
+    """The second derivative of x/2 (1 + tanh(u))."""
+    t, slope = tanh(x * (square(x) * (normal.CUBIC / 2) + normal.LINEAR / 2)), square(x) * (1.5 * normal.CUBIC)
+    slope = slope + normal.LINEAR / 2
+    return (1 - square(t)) * (slope + x * (x * (1.5 * normal.CUBIC) - t * square(slope)))
+
+
+def _gelu_tanh_grad(g: Any, x: Any) -> onp.ndarray:
+    return onp.multiply(normal.slope_by_tanh(_inexact(x)), g)
+
+
+_large = once_imported(from_cost(lambda arrays, params: arrays[-1].size, torch=3e4))
+
+# x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), and g times its slope
+gelu_tanh = _activation(
+    "gelu_tanh",
+    lambda x: normal.gelu_by_tanh(_inexact(x)),
+    lambda g, y, x: gelu_tanh_grad(g, x),
+    cost=10,
+    saves="in",
+    worth=_large,
+)
+gelu_tanh_grad = primitive(
+    "npx.gelu_tanh_grad",
+    numpy=_gelu_tanh_grad,
+    vjp=[lambda h, y, g, x: gelu_tanh_grad(h, x), lambda h, y, g, x: h * g * _curvature(x)],
+    jvp="elementwise",
+    saves="in",
+    shape=lambda metas, params: metas[0],
+    flops=per_element(15),
+    worth=_large,
+    samples=lambda: [((spread(2, 3), spread(2, 3, seed=1)), {})],
+)
 
 
 # ------------------------------------------------------------------ softmax

@@ -37,9 +37,11 @@ def silu(data: Any) -> ndarray:
     return rows.silu(as_array(data))
 
 
-def gelu(data: Any) -> ndarray:
-    """data times the normal distribution function of data (Hendrycks and Gimpel 2016), with the exact erf."""
-    return rows.gelu(as_array(data))
+def gelu(data: Any, approximate: bool = False) -> ndarray:
+    """data times the normal distribution function of data (Hendrycks and Gimpel 2016), with the exact erf.
+
+    approximate   data/2 (1 + tanh(sqrt(2/pi) (data + 0.044715 data^3))) instead, their equation 2"""
+    return (rows.gelu_tanh if approximate else rows.gelu)(as_array(data))
 
 
 def erf(data: Any) -> ndarray:

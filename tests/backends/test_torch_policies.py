@@ -68,3 +68,21 @@ def test_large_normalisations_and_their_gradients_go_to_torch_and_are_numpys(sha
         expected = run()
     for a, b in zip(found, expected, strict=True):
         onp.testing.assert_allclose(a, b, rtol=0, atol=60 * onp.finfo(dtype).eps * abs(onp.asarray(b)).max())
+
+
+def test_a_large_gelu_by_tanh_goes_to_torch_and_is_numpys():
+    x = onp.random.default_rng(0).standard_normal((300, 200)).astype("f4") * 3
+
+    def run():
+        y, pull = minnp.vjp(lambda x: npx.gelu(x, approximate=True), x)
+        return y, pull(onp.cos(x))[0]
+
+    minnp.reset_report()
+    with minnp.policy("auto"):
+        found = run()
+    ran = {r["function"]: r["backend"] for r in minnp.report()}
+    assert (ran["npx.gelu_tanh"], ran["npx.gelu_tanh_grad"]) == ("torch", "torch")
+    with minnp.policy("only_numpy"):
+        expected = run()
+    for a, b in zip(found, expected, strict=True):
+        onp.testing.assert_allclose(a, b, rtol=0, atol=2e-6)

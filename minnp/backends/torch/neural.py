@@ -6,6 +6,7 @@ Data is [N, C, *S], with one, two or three spatial axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -204,6 +205,15 @@ for _name, _run in {
     "gelu": functional.gelu,
 }.items():
     kernel(f"npx.{_name}")(_floating(_run))
+
+
+kernel("npx.gelu_tanh")(_floating(partial(functional.gelu, approximate="tanh")))
+
+
+@kernel("npx.gelu_tanh_grad", dtypes_of=common)
+def gelu_tanh_grad(g: Any, x: Any) -> Tensor:
+    g, x = torch.broadcast_tensors(*together(g, x))
+    return aten.gelu_backward(g.contiguous(), x.contiguous(), approximate="tanh")
 
 
 @kernel("npx.smooth_l1")
