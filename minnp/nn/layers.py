@@ -99,7 +99,7 @@ def tanh(x: Any) -> Any:
 
 
 def gelu(x: Any) -> Any:
-    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact by default)."""
+    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact)."""
     return npx.gelu(x, approximate=True)
 
 
