@@ -380,3 +380,77 @@ def test_threads_share_a_jitted_function() -> None:
     for t in threads:
         t.join()
     assert len(got) == 48 and all(onp.array_equal(y, want[i]) for (_, i), ys in got.items() for y in ys)
+
+
+# ------------------------------------------------------------------ what is not an argument
+def test_names_bound_anew_between_calls_are_read_anew() -> None:
+    class Net:
+        def __init__(self) -> None:
+            self.w, self.parts, self.epoch = a(3), [a(3), (a(3) + 1, "text")], 0
+
+        @functools.partial(jit, compiler="numpy")
+        def __call__(self, x: Any) -> Any:
+            return self.scaled(x) + sum(p * rate for p in self.parts[:1]) + self.parts[-1][0] + options["k"]
+
+        def scaled(self, x: Any) -> Any:
+            return x * self.w * (2 if self.epoch >= 0 else 0)
+
+    def loss(x: Any) -> Any:
+        return np.sum(net.w * x * x) * options["k"]
+
+    def agree_now() -> None:
+        want = Net.__call__.function(net, x)
+        onp.testing.assert_allclose(onp.asarray(net(x)), onp.asarray(want))
+        onp.testing.assert_allclose(onp.asarray(slope(x)), onp.asarray(2 * net.w * x * options["k"]))
+
+    net, x, rate, options = Net(), a(3) * 3, 2.0, {"k": 1.0}
+    slope = jit(grad(loss), compiler="numpy")
+    agree_now()
+    for _ in range(40):  # arrays, also in containers made anew, and numbers that change no graph: one path
+        net.w, net.parts, net.epoch = net.w * 0.9, [net.parts[0] + 1, (a(3) + 2, "text")], net.epoch + 1
+        agree_now()
+    assert slope.cache_info()["paths"] == Net.__call__.cache_info()["paths"] == 1
+    for change in range(7):
+        if change == 0:
+            rate = 5.0
+        elif change == 1:
+            options["k"] = -1.0
+        elif change == 2:
+            net.w = net.w.astype("f4")
+        elif change == 3:
+            net.w = np.ones(1)
+        elif change == 4:
+            net.parts.append((a(3) * 4, ""))
+        elif change == 5:
+            net.epoch = -1
+        else:
+            net = Net()
+        agree_now()
+
+
+def test_what_changes_and_is_the_same_compiles_nothing() -> None:
+    count, scale = 0, 1.5
+
+    def f(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x * scale
+
+    compiled = jit(f, compiler="numpy")
+    for _ in range(3):
+        onp.testing.assert_array_equal(onp.asarray(compiled(a(3))), onp.asarray(a(3)) * 1.5)
+        scale = float("1.5")
+    assert count == 1
+
+
+def test_arguments_may_be_named_as_jit_names_things() -> None:
+    def f(guard: Any, take: Any, block: Any, out: Any, k_tanh: Any, holder_0: Any) -> Any:
+        h = np.tanh(guard @ take) @ block
+        return np.tanh(h @ out) + k_tanh if h.sum() > 0 else holder_0 * scale
+
+    scale = 2.0
+    compiled = jit(f, compiler="numpy")
+    for sign in (1, -1, 1, -1):
+        given = [np.full((64, 64), v) for v in (sign, 0.1, 0.2, 0.3, 0.4, 0.5)]
+        onp.testing.assert_allclose(onp.asarray(compiled(*given)), onp.asarray(f(*given)))
+    assert compiled.cache_info()["captures"] == 2

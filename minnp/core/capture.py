@@ -281,6 +281,11 @@ class Captured:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
         self.shown, self.changes = shown or {}, changes or []
 
+    def says(self) -> tuple[str, ...]:
+        """The graph and, with numbers in the place of computed parts, what becomes of its results."""
+        count = len(self.graph.output_node().args[0]) - len(self.written)
+        return str(self.graph), repr(self.rebuild(list(range(count)))), repr((self.written, self.changes, self.shown))
+
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
         for i, what in self.shown.items():

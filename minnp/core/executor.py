@@ -6,6 +6,7 @@ place, and in-place writes where nobody can tell.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from .buffers import plan
 from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
 from .native.kernels import Large, Small
+from .outside import Outside, define, hold
 from .passes.fusion import Fused
 from .passes.native import lying
 from .primitive import Primitive
@@ -31,23 +33,30 @@ _OPERATORS = dict(
 INFIX = {k: v for k, v in _OPERATORS.items() if k in ("add", "subtract", "multiply", "divide")}
 
 
-def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False, keeps: bool = False) -> Callable:
+def compile_host(
+    graph: Graph, constants: dict[str, Any], exact: bool = False, keeps: bool = False, outside: Outside | None = None
+) -> Callable:
     """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs.
 
     exact    with NumPy's own kernels alone
     keeps    the memory of its intermediate results, for the next call (buffers.py)
+    outside  what must be as it was (outside.py); else the function raises Diverged
     """
-    names: dict[str, Any] = {"onp": onp, "guard": guard}
+    names = {} if outside is None else outside.names
+    names |= dict.fromkeys([n.name for n in graph.nodes])  # which nothing else may have
     last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
     block, places = plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
+    if outside is not None:
+        lines += outside.lines(functools.partial(hold, names))
     if block is not None:
-        names["take"], names["give"] = block.take, block.give
+        memory, out = hold(names, "block", block), hold(names, "out", block)
+        take, give = hold(names, "take", block.take), hold(names, "give", block.give)
         given = [
             n.name for n in graph.find_nodes(op="placeholder") if len(getattr(n.meta.get("value"), "shape", ())) > 1
         ]
-        lines.append(f"    block = take({', '.join(given)})")
+        lines.append(f"    {memory} = {take}({', '.join(given)})")
     made: dict[int, Node] = {}  # the nodes that the lines compute
     for node in graph.nodes:
         if node.op == "placeholder":
@@ -59,9 +68,10 @@ def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False, k
             if block is None:
                 lines.append(f"    return {_show(node.args[0], names)}")
             else:
-                lines += [f"    out = {_show(node.args[0], names)}", "    give(block)", "    return out"]
+                lines += [f"    {out} = {_show(node.args[0], names)}", f"    {give}({memory})", f"    return {out}"]
             break
-        statement = _statement(node, names, exact, places.get(node))
+        lying_at = {i: f"{memory}[{at}]" for i, at in places[node].items()} if node in places else None
+        statement = _statement(node, names, exact, lying_at)
         if node in writes:
             statement = statement[:-1] + ", donate=True)"
         lines.append(f"    {statement}")
@@ -69,11 +79,9 @@ def compile_host(graph: Graph, constants: dict[str, Any], exact: bool = False, k
         dead = [n.name for n in last_use.get(node, ()) if n.op not in ("get_attr",)]
         if dead:
             lines.append(f"    del {', '.join(dead)}")
-    source = "\n".join(lines) + "\n"
-    filename = f"<minnp jit {next(_SERIAL)}>"
-    exec(compile(source, filename, "exec"), names)
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    run = names["run"]
+    source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}>"
+    run = define(lines, file, names, {} if outside is None else outside.cells)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     run.source, run.nodes = source, made
     return run
 
@@ -117,11 +125,11 @@ def _kernel(node: Node, exact: bool) -> Any:
     return target.numpy if exact else target.fast
 
 
-def _statement(node: Node, names: dict, exact: bool, places: dict[int, int] | None) -> str:
-    """The line that computes a node; places: the arrays of the block that take its results."""
+def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | None) -> str:
+    """The line that computes a node; places: the arrays that take its results."""
     target = node.target
     if target is guard:
-        return f"guard({', '.join(_show(a, names) for a in node.args)})"
+        return f"{hold(names, 'guard', guard)}({', '.join(_show(a, names) for a in node.args)})"
     if target is pick:
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
     if isinstance(target, Primitive):
@@ -134,14 +142,13 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, int] | No
         kernel: Any = _kernel(node, exact)
     else:
         kernel = getattr(target, "__wrapped__", target)
-    k = f"k_{node.name}"
-    names[k] = kernel
+    k = hold(names, f"k_{node.name}", kernel)
     args = [_show(a, names) for a in node.args] + [f"{key}={_show(v, names)}" for key, v in node.kwargs.items()]
     if places and isinstance(node.meta["value"], tuple):
-        outs = [f"block[{places[i]}]" if i in places else "None" for i in range(len(node.meta["value"]))]
+        outs = [places.get(i, "None") for i in range(len(node.meta["value"]))]
         args.append(f"out=({', '.join(outs)},)")
     elif places:
-        args.append(f"out=block[{places[0]}]")
+        args.append(f"out={places[0]}")
     return f"{node.name} = {k}({', '.join(args)})"
 
 
@@ -164,6 +171,4 @@ def _show(x: Any, names: dict) -> str:
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
     if isinstance(x, (tuple, list)) and not x:
         return repr(x)
-    name = f"c_{len(names)}"
-    names[name] = x
-    return name
+    return hold(names, f"c_{len(names)}", x)

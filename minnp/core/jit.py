@@ -25,6 +25,7 @@ from .interpreter import blame
 from .keys import changes, exactly, kind
 from .live import NUMBERS, refused, types_asked
 from .native import engine as native
+from .outside import places
 from .passes import optimize
 from .path import Path
 from .placed import free
@@ -145,9 +146,11 @@ class Jitted:
             try:
                 out = path.run(*given) if path.alone is None else path.quietly(*given)
             except Diverged:
-                self.guard_failures += 1
                 for stream, before in zip(path.streams, drawn):
                     stream.state = before
+                if path.outside is not None and path.outside.follow():
+                    return self._run(paths, arrays, leaves, args, kwargs)
+                self.guard_failures += 1
                 continue
             except Exception as error:
                 blame(error, path.run, path.run.nodes)
@@ -191,6 +194,7 @@ class Jitted:
         _, rebuild = tree_flatten(marked)
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
+        found = places([self.function, *[v for v in values if hasattr(v, "__dict__")]])
         try:
             with self._quietly(home):
                 captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished)
@@ -210,7 +214,10 @@ class Jitted:
             if not paths:
                 del self.paths[exact]
             paths = self.paths.setdefault(exactly(key, fixed, values), [])
-        path = Path(captured, inputs, self.compiler, home)
+        known = next((p for p in paths if p.finds(captured) and p.outside.follow(numbers=True)), None)
+        if known is not None:
+            paths.remove(known)
+        path = known or Path(captured, inputs, self.compiler, home, [p for p in found if p.stays()])
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
@@ -333,8 +340,9 @@ def jit(
     again when it changes, as strings and other hashable objects do. Branches of Python on data (`if x.sum() > 0`,
     `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to its arguments is
     done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share memory and are
-    written are not compiled for). All else that f does besides computing happens when a path is captured. Arrays read
-    from outside are read anew at every call, as long as they are updated in place.
+    written are not compiled for). All else that f does besides computing happens when a path is captured. Arrays and
+    numbers read from outside (closures, globals, attributes, items) are read anew at every call; another number there
+    is captured anew. Numbers that libraries hold, and what the name of a function stands for, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,

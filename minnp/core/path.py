@@ -18,6 +18,7 @@ from .graph import Graph
 from .host.memory import Lease
 from .host.products import single_thread
 from .native import engine as native
+from .outside import ARRAYS, Checked, Outside, Place, held
 from .passes import fuse_elementwise, optimize
 from .passes.native import compile_native
 from .passes.overwriting import write_arguments
@@ -36,13 +37,19 @@ class Path:
     overwrites   the arguments that `run` itself writes to
     streams      the random generators that it has drawn from when a guard may still fail
     alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
+    outside      what it reads besides its arguments (outside.py), or None
     """
 
-    __slots__ = ("alone", "captured", "constants", "finish", "graph", "inputs", "kept", "overwrites", "run", "streams")
+    __slots__ = (
+        *("alone", "captured", "constants", "finish", "graph", "inputs", "kept", "outside", "overwrites", "run"),
+        "streams",
+    )
 
-    def __init__(self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None) -> None:
+    def __init__(
+        self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None, found: Sequence[Place] = ()
+    ) -> None:
         self.captured, self.inputs = captured, inputs
-        self.constants = [c for c in captured.constants.values() if isinstance(c, Host)]
+        self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
@@ -51,6 +58,7 @@ class Path:
         self.graph = optimize(graph)
         self.streams = streams(self.graph)
         self.overwrites: list[int] = []
+        self.outside = self._outside(found)
         self.alone = None if home is not None or compiler == "numpy" or not _shares(self.graph) else single_thread()
         run = None if home is None else home.compile(self.graph.copy(), captured.constants, compiler == home.name)
         if run is None:
@@ -59,9 +67,30 @@ class Path:
                 graph = compile_native(graph)
             graph = fuse_elementwise(graph)
             self.overwrites = write_arguments(graph, captured.written)
-            run = compile_host(graph, captured.constants, compiler == "numpy", keeps=True)
+            run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)
+        elif self.outside is not None:
+            run = Checked(run, self.outside)
         self.run = run
         self.finish = self._finishing(len(results))
+
+    def _outside(self, found: Sequence[Place]) -> Outside | None:
+        """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""
+        names = {n.target: n.name for n in self.graph.find_nodes(op="get_attr")}
+        of = {id(c): names[k] for k, c in self.captured.constants.items() if k in names}
+        arrays = [(p, of.get(id(p.value)) or of.get(id(held(p.value)))) for p in found if isinstance(p.value, ARRAYS)]
+        watched = [(p, name) for p, name in arrays if name is not None]
+        watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS)]
+        return Outside(watched, self.constants) if watched else None
+
+    def finds(self, other: Captured) -> bool:
+        """Whether another capture found the same, but for what this path reads anew wherever it is."""
+        if self.outside is None:
+            return False
+        found, anew = self.captured, {name for _, name in self.outside.found}
+        return found.says() == other.says() and all(
+            k in anew or a is b or (type(a) is type(b) is Host and onp.array_equal(a, b))
+            for (k, a), b in zip(found.constants.items(), other.constants.values())
+        )
 
     def _finishing(self, count: int) -> Callable:
         captured, kept = self.captured, self.kept
@@ -99,7 +128,7 @@ class Path:
 
     def apart(self, arrays: list) -> bool:
         """Whether the arguments that are written share no memory with what else the graph reads."""
-        others = [*arrays, *self.constants]
+        others = [*arrays, *self.constants.values()]
         if len(set(map(id, others))) == len(others):
             for a in others:
                 if (base := getattr(a, "base", None)) is not None and type(base) is not Lease:

@@ -1,0 +1,271 @@
+"""What a function reads that is not among its arguments: closures, globals, attributes of objects, items of containers.
+
+A graph holds arrays made outside by reference and numbers as they were. So jit remembers the places they came from, and
+compiled code looks at them first: an array that was bound anew is read from then on, if it lies as the old one did;
+with another number it is captured anew, and is another path if that makes another graph.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as onp
+
+from .array import ndarray, read
+from .effects import Diverged
+from .value import Host
+
+ARRAYS = (ndarray, Host)
+NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
+GONE = (LookupError, ValueError)  # what a place raises that holds nothing any more
+MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
+OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
+LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+)
+
+
+class Place:
+    """Where a value is held: in a cell, or under a key of a dict or list, that was itself found at the place `via`."""
+
+    __slots__ = ("holder", "key", "library", "value", "via")
+
+    def __init__(self, holder: Any, key: Any, value: Any) -> None:
+        self.holder, self.key, self.value = holder, key, value
+        self.via: Place | None = None
+        self.library = False  # whether a library's object holds it, or something that it holds
+
+    def now(self) -> Any:
+        """What it holds now. Raises LookupError or ValueError for nothing."""
+        return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
+
+    def stays(self) -> bool:
+        """Whether it still holds what it held."""
+        try:
+            return self.now() is self.value
+        except GONE:
+            return False
+
+
+def places(roots: Iterable[Any]) -> list[Place]:
+    """The arrays that functions and objects can reach, and the numbers and strings there that the user's code names."""
+    found: list[Place] = []
+    numbers: list[Place] = []
+    names: set[Any] = {None}  # attributes and strings in the code; None, the key of a cell, is always named
+    classes: dict[type, None] = {}
+    seen: dict[int, Any] = {}
+    pending: list[tuple[Any, Place | None]] = [(x, None) for x in roots]
+    while pending and len(seen) < MOST:
+        x, via = pending.pop()
+        if id(x) not in seen:
+            seen[id(x)] = x
+            for place in _inside(x, names, classes):
+                if type(place) is not Place:
+                    pending.append((place, via))
+                    continue
+                place.via = via
+                place.library |= via is not None and via.library
+                if isinstance(place.value, ARRAYS):
+                    found.append(place)
+                elif isinstance(place.value, NUMBERS):
+                    numbers += [] if place.library else [place]
+                else:
+                    pending.append((place.value, place))
+        if not pending:
+            methods = [vars(c)[n] for c in classes for n in vars(c).keys() & names if callable(vars(c)[n])]
+            pending = [(m, None) for m in methods if id(m) not in seen]
+    return found + [p for p in numbers if p.key in names]
+
+
+def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
+    """The places in one object, and objects it is made of for good; adds to the names and classes that code uses."""
+    if isinstance(x, FunctionType):
+        own, named = _own(x.__code__.co_filename), set()
+        for code in _nested(x.__code__):
+            names.update(c for c in code.co_consts if type(c) is str)
+            for i in dis.get_instructions(code) if own else ():
+                if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                    names.add(i.argval)
+                elif i.opname == "LOAD_GLOBAL":
+                    named.add(i.argval)
+        names |= named
+        for cell in x.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # empty
+                continue
+            yield Place(cell, None, value) if own else value  # a library's own names are not bound anew
+        for name in named & x.__globals__.keys():
+            yield Place(x.__globals__, name, x.__globals__[name])
+    elif isinstance(x, MethodType):
+        yield from (x.__func__, x.__self__)
+    elif isinstance(x, functools.partial):
+        yield from (x.func, *x.args, *x.keywords.values())
+    elif isinstance(x, (dict, list, tuple)):
+        items = x.items() if isinstance(x, dict) else enumerate(x)
+        yield from [Place(x, k, v) for k, v in items] if len(x) <= LONGEST else ()
+    elif isinstance(x, ModuleType):
+        if _own(getattr(x, "__file__", None)):
+            yield from [Place(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
+    elif isinstance(x, type) or not hasattr(x, "__dict__"):
+        return
+    elif "__wrapped__" in vars(x):
+        yield x.__wrapped__
+    elif not type(x).__module__.startswith(OURS):
+        own = _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
+        for key, value in vars(x).items():
+            place = Place(vars(x), key, value)
+            place.library = not own
+            yield place
+        if own:
+            names.add("__call__")
+            classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            yield from _nested(c)
+
+
+def _own(file: str | None) -> bool:
+    """Whether a file is the user's, no library's."""
+    return file is not None and not file.startswith(LIBRARIES)
+
+
+class Outside:
+    """The places that one compiled path depends on; those that lead to them are looked at as well.
+
+    found      (place, the name of its array in the code, or None)
+    arrays     those of the path, by name
+    names      what the names in the code stand for
+    """
+
+    def __init__(self, found: list[tuple[Place, str | None]], arrays: dict) -> None:
+        watched = {id(place): (place, name) for place, name in found}
+        for place, _ in found:
+            while (place := place.via) is not None:
+                watched.setdefault(id(place), (place, None))
+        self.found, self.arrays = list(watched.values()), arrays
+        self.names: dict[str, Any] = {}
+        self.said: dict[str, Callable] = {}  # names in the code, and what they stand for
+        self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
+
+    def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
+        """Code that raises Diverged unless each place holds what it held; hold(name, object) names an object there."""
+        terms = []
+        for i, (place, _) in enumerate(self.found):
+            holder, value = hold(f"holder_{i}", place.holder), hold(f"value_{i}", place.value)
+            self.said[value] = functools.partial(getattr, place, "value")
+            if type(place.holder) is CellType:
+                self.cells[holder] = place.holder
+                terms.append(f"{holder} is {value}")
+            else:
+                self.said[holder] = functools.partial(getattr, place, "holder")
+                terms.append(f"{holder}[{hold('key', place.key)}] is {value}")
+            if isinstance(place.value, (dict, list)):  # a loop over it may have one turn more
+                terms.append(f"len({value}) == {len(place.value)}")
+        diverged, gone = hold("Diverged", Diverged), hold("gone", GONE)
+        checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
+        return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
+
+    def follow(self, numbers: bool = False) -> bool:
+        """Whether the path may run once more: bound anew were arrays that lie alike, which it reads from now on,
+        numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
+        moved: dict[str, Any] = {}
+        try:
+            states = [_now(place) for place, _ in self.found]
+        except GONE:
+            return False
+        for (place, name), (_, new) in zip(self.found, states):
+            if name is not None:
+                array = held(new)
+                if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
+                    return False
+            elif new is place.value or (numbers and isinstance(place.value, NUMBERS)):
+                continue
+            elif _kind(new) != _kind(place.value):
+                return False
+        before = [(place.holder, place.value) for place, _ in self.found]
+        self.arrays.update(moved)
+        self.names.update(moved)
+        for (place, _), (holder, new) in zip(self.found, states):
+            place.holder, place.value = holder, new
+        for name, what in self.said.items():
+            self.names[name] = what()
+        return any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
+
+
+def _now(place: Place) -> tuple[Any, Any]:
+    """(the holder, what it holds) of a place now, where what leads to it was bound anew. Raises GONE."""
+    holder, via = place.holder, place.via
+    if via is not None and (found := _now(via)[1]) is not via.value:
+        if holder is not via.value and holder is not getattr(via.value, "__dict__", None):
+            raise LookupError
+        holder = found if holder is via.value else vars(found)
+    return holder, holder.cell_contents if type(holder) is CellType else holder[place.key]
+
+
+def _kind(x: Any) -> Any:
+    """What two things must have in common for one path to serve: numbers all; containers and objects the keys."""
+    if isinstance(x, (*NUMBERS, FunctionType)):
+        return type(x), x
+    if isinstance(x, (list, tuple)):
+        return type(x), len(x)
+    return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))
+
+
+class Checked:
+    """What a backend compiled, run where the places hold what they held."""
+
+    def __init__(self, run: Any, outside: Outside) -> None:
+        self.run = run
+        lines = ["def check():", *outside.lines(functools.partial(hold, outside.names))]
+        self.check = define(lines, "<minnp jit check>", outside.names, outside.cells)
+
+    def __call__(self, *given: Any) -> Any:
+        self.check()
+        return self.run(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+
+def define(lines: list[str], file: str, names: dict[str, Any], cells: dict[str, CellType]) -> FunctionType:
+    """The function that lines of Python say, whose variables named in `cells` are these cells."""
+    if not cells:
+        exec(compile("\n".join(lines), file, "exec"), names)
+        return names[lines[0][len("def ") : lines[0].index("(")]]
+    made = compile(f"def outer({', '.join(cells)}):\n " + "\n ".join(lines), file, "exec").co_consts[0].co_consts
+    (code,) = [c for c in made if isinstance(c, CodeType)]
+    closure = tuple([cells[name] for name in code.co_freevars])
+    return FunctionType(code.replace(co_firstlineno=1), names, code.co_name, None, closure)
+
+
+def hold(names: dict[str, Any], name: str, value: Any) -> str:
+    """A name for an object in generated code, that stands for nothing else there."""
+    while name in names and names[name] is not value:
+        name += "_"
+    names[name] = value
+    return name
+
+
+def held(x: Any) -> Any:
+    """What an array of ours holds; anything else itself."""
+    return read(x) if type(x) is ndarray else x
+
+
+def _lie_alike(a: Any, b: Any) -> bool:
+    """Whether code for one array serves for the other. That of an array without axes may hold its number."""
+    if a is b:
+        return True
+    same = type(a) is type(b) is Host and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
+    return same and a.ndim > 0 and a.flags.aligned == b.flags.aligned
