@@ -1,8 +1,8 @@
 """The short ways in C give what the Python ones give: values, types, views, identities, exceptions, counts."""
 
 import contextlib
-import gc
 import copy
+import gc
 import inspect
 import operator
 import os
