@@ -218,3 +218,15 @@ def test_numba_compiles_a_program_written_for_us():
     assert (np.asarray(roots(x)) == np.sqrt(x) + np.pi).all() and type(roots(x) + x) is np.ndarray
     with pytest.raises(TracedValueError, match="stop_gradient"):
         grad(lambda x: np.sum(roots(x)))(x)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # NumPy's own, of its matrices
+def test_numpys_own_subclasses_are_viewed_as_our_arrays(tmp_path):
+    records = np.rec.array([(1, 2.0), (3, 4.0)], names="a,b")
+    hidden = np.ma.masked_array(np.arange(3), mask=[0, 1, 0])
+    mapped = np.memmap(tmp_path / "x", dtype="f4", mode="w+", shape=(3,))
+    for x in (records, hidden, mapped, np.matrix([[1, 2]])):
+        y = x.view(np.ndarray)
+        assert type(y) is np.ndarray and np.shares_memory(x, y) and y.dtype.fields == x.dtype.fields
+        assert type(x.view(type=np.ndarray)) is np.ndarray and type(x.view(type(x))) is type(x)
+    assert records.view([("c", "i8"), ("d", "f8")]).c.tolist() == [1, 3] and records.view(np.ndarray)["a"].sum() == 4

@@ -18,6 +18,7 @@ import numpy as onp
 
 Host = onp.ndarray
 MET: weakref.WeakSet = weakref.WeakSet()  # classes that were looked at
+VIEWABLE: weakref.WeakSet = weakref.WeakSet()  # NumPy's that give views of our class
 
 
 @functools.cache
@@ -81,6 +82,23 @@ def meet(cls: type) -> None:
             hook = vars(c).get(name)
             if isinstance(hook, types.FunctionType) and _for_us(hook):
                 setattr(c, name, _told(hook, translate))
+
+
+def viewable(cls: Any) -> None:
+    """Have `x.view(np.ndarray)` of NumPy's own subclasses (masked arrays, records, ...) give an array of ours. To NumPy
+    our class is no array's; so the method of a class that a program met under our name is told of it, once."""
+    if not isinstance(cls, type) or not issubclass(cls, Host) or cls is Host or cls in VIEWABLE:
+        return
+    VIEWABLE.add(cls)
+    view, array = cls.view, importlib.import_module("minnp.core.array")  # which imports this module
+
+    @functools.wraps(view)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any(x is array.ndarray for x in (*args, *kwargs.values())):
+            return view(self, *args, **kwargs)
+        return array.wrap(view(self, *array.unwrap(args, []), **array.unwrap(kwargs, [])))
+
+    cls.view = call  # type: ignore[method-assign]
 
 
 class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as onp
 
 from . import public
+from .hooks import viewable
 from .quick import function
 from .ufunc import make_ufunc
 
@@ -53,6 +54,7 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
     if isinstance(x, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = public.PUBLIC.get(x)
         return known or function(f"{prefix}.{name}" if prefix else name, x)
+    viewable(x)
     return x
 
 

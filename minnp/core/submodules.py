@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from .hooks import CLASSES
+from .hooks import CLASSES, viewable
 from .namespace import lazy
 
 
@@ -49,6 +49,8 @@ class Submodules(MetaPathFinder, Loader):
             return
         name = module.__name__
         source = importlib.import_module(_source(name))
+        for member in vars(source).values():
+            viewable(member)
         found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {})
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 
