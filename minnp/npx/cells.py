@@ -19,7 +19,18 @@ from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
 from .activations import sigmoid
 from .fused import fused
-from .steps import Repeated, beside, kept, layer_facts, over_batch, product, slope_of_sigmoid, slope_of_tanh, split
+from .steps import (
+    Repeated,
+    Summed,
+    beside,
+    kept,
+    layer_facts,
+    over_batch,
+    product,
+    slope_of_sigmoid,
+    slope_of_tanh,
+    split,
+)
 
 INNER = [0, 1, 3, 2]  # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
 BLOCK = 1 << 15  # elements of a state over the steps that are prepared together: they stay in the cache
@@ -66,14 +77,14 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
 
 
 def _slopes(d: Any, turn: Any, gates: Any, hs: Any, tanh_cs: Any, before: Any, p: Any) -> None:
-    """d [T, N, 4, H]: what c's cotangent (for the output gate h's) is multiplied with to be that of the gates' sums.
+    """d [4, T, N, H]: what c's cotangent (for the output gate h's) is multiplied with to be that of the gates' sums.
 
     turn: what h's is multiplied with to be c's. Neither depends on a later step."""
     i, f, o, cell = gates
-    p = p[: len(d)]
+    di, df, do, dcell = d
+    p = p[: len(di)]
     # s (1 - s) u as s u - s (s u), 1 - t^2 likewise: what is multiplied is at hand already
     onp.multiply(i, cell, out=p)
-    di, df, do, dcell = (d[:, :, k] for k in range(4))
     onp.subtract(p, onp.multiply(p, i, out=di), out=di)
     onp.subtract(i, onp.multiply(p, cell, out=dcell), out=dcell)
     onp.multiply(before, f, out=p)
@@ -88,8 +99,8 @@ def _lstm_back(
     ghs, gcs = g
     hs, cs, gates, tanh_cs = y
     (steps, n, hidden), inputs, dtype = hs.shape, x.shape[-1], hs.dtype
-    weight = Repeated(_inner(w_h, dtype), n)
-    d = kept((steps, n, 4 * hidden), dtype)  # of the gates' sums
+    weight = Summed(_inner(w_h, dtype).reshape(4, hidden, hidden), n)
+    d = kept((4, steps, n, hidden), dtype)  # of the gates' sums
     dh0, dc0 = (onp.zeros((n, hidden), dtype) for _ in range(2))
 
     def work(part: slice) -> None:
@@ -98,28 +109,30 @@ def _lstm_back(
         p, turn = (onp.empty((count, *dh.shape), dtype) for _ in range(2))
         for end in range(steps, 0, -count):
             start = max(end - count, 0)
-            block = slice(start, end)
-            slopes = d[block, part].reshape(end - start, len(dh), 4, hidden)
-            _slopes(slopes, turn[: end - start], gates[:, block, part], hs[block, part], tanh_cs[block, part],
-                    cs[start - 1 : end - 1, part] if start else [c0[part], *cs[: end - 1, part]], p)  # fmt: skip
+            at = slice(start, end), part
+            before = cs[start - 1 : end - 1, part] if start else [c0[part], *cs[: end - 1, part]]
+            _slopes(d[:, *at], turn[: end - start], gates[:, *at], hs[at], tanh_cs[at], before, p)
             for t in range(end - 1, start - 1, -1):
                 if ghs is not None:
                     dh += ghs[t, part]
                 if gcs is not None:
                     dc += gcs[t, part]
                 dc += onp.multiply(dh, turn[t - start], out=p[0])
-                given = slopes[t - start]
-                given[:, :2] *= dc[:, None]
-                given[:, 2] *= dh
-                given[:, 3] *= dc
+                given = d[:, t, part]
+                given[:2] *= dc
+                given[2] *= dh
+                given[3] *= dc
                 dc *= gates[1, t, part]
-                weight.into(dh[None], d[t, part])
+                weight.into(dh, given)
 
     over_batch(work, dh0.shape, weight, "npx.lstm_back")
-    flat = d.reshape(steps * n, 4 * hidden)
-    gx = product(flat, _inner(w_x, dtype)).reshape(x.shape) if wanted[0] else None
-    gw = product(flat.T, beside(x, h0, hs).reshape(steps * n, inputs + hidden + 1))
-    return gx, dh0, dc0, *(_inner(part, dtype) for part in (gw[:, :inputs], gw[:, inputs:-1], gw[:, -1]))
+    flat = d.reshape(4, steps * n, hidden)
+    gx, given = None, beside(x, h0, hs).reshape(steps * n, inputs + hidden + 1)
+    if wanted[0]:
+        parts = _inner(w_x, dtype).reshape(4, hidden, inputs)
+        gx = sum(map(product, flat[1:], parts[1:]), product(flat[0], parts[0])).reshape(x.shape)
+    gw = onp.concatenate([product(flat[k].T, given) for k in INNER])
+    return gx, dh0, dc0, gw[:, :inputs], gw[:, inputs:-1], gw[:, -1]
 
 
 def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tuple:

@@ -60,7 +60,27 @@ class Repeated:
             onp.matmul(a, part, out=target)
 
 
-def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated, name: str) -> None:
+class Summed:
+    """w [blocks, k, m], for many sums of products a[i] @ w[i] with few rows, a [blocks, n, k]; `rows` as in Repeated.
+
+    BLAS adds each product to the result, so that what is multiplied may lie in blocks, as elementwise operations like.
+    """
+
+    def __init__(self, w: onp.ndarray, n: int) -> None:
+        self.w, self.rows, self.mkl = w, 16 if n % 16 == 0 else max(n, 1), None
+        self.blas = products.best() if w.dtype.char in "fd" else None
+
+    def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
+        """out [n, m] = the sum of a[i] @ w[i]."""
+        if self.blas is not None and out.size:
+            with self.blas.alone():
+                errors = [self.blas.gemm(a[i], w, out, 1.0, float(i > 0)) for i, w in enumerate(self.w)]
+            if not any(errors):
+                return
+        onp.add.reduce(onp.matmul(a, self.w), axis=0, out=out)
+
+
+def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repeated | Summed, name: str) -> None:
     """Call work(part of the batch) for all of the batch of states of this shape [N, H], on all threads."""
     n = shape[0]
     units = n // weight.rows
