@@ -97,6 +97,10 @@ class Backend:
         """A NumPy array of a buffer's elements; the caller will not write to it."""
         raise NotImplementedError
 
+    def exported(self, data: Any) -> Any:
+        """A buffer's elements in memory of their own, as an object that DLPack takes: values are immutable."""
+        return self.to_host(data).copy()
+
     def from_host(self, array: Any) -> Any:
         """A buffer with a NumPy array's elements."""
         raise NotImplementedError

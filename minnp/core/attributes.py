@@ -94,10 +94,18 @@ def _deepcopy(self: ndarray, memo: dict) -> ndarray:
 VERSIONED = onp.lib.NumpyVersion(onp.__version__) >= "2.1.0"  # its __dlpack__ takes what the standard says
 
 
+def _exported(self: ndarray) -> Any:
+    value = read(self)
+    return value.backend.exported(value.data) if type(value) is Buffer else onp.asarray(self)
+
+
 def _dlpack(
     self: ndarray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
 ) -> Any:
-    a = onp.asarray(self)
+    a = _exported(self)
+    if type(a) is not Host:
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        return a.__dlpack__(**{k: v for k, v in asked.items() if v is not None})
     if VERSIONED:
         return a.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     if dl_device not in (None, (1, 0)):
@@ -106,7 +114,7 @@ def _dlpack(
 
 
 def _dlpack_device(self: ndarray) -> tuple[int, int]:
-    return onp.asarray(self).__dlpack_device__()
+    return _exported(self).__dlpack_device__()
 
 
 for _name, _special in {

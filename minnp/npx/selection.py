@@ -60,12 +60,14 @@ def topk(
         x, axis = reshape(x, shape=(x.size,)), 0
     axis = axis_of(axis, x.ndim)
     key = x if is_ascend else -x
-    order = onp.take(onp.asarray(plain(argsort(key, axis=axis, kind="stable"))), onp.arange(k), axis=axis)
+    if k > x.shape[axis]:
+        raise IndexError(f"topk: k={k}, and axis {axis} has {x.shape[axis]} elements")
+    order = argsort(key, axis=axis, kind="stable")[(*[slice(None)] * axis, slice(k))]
     if ret_typ == "mask":
         mask = onp.zeros(x.shape, x.dtype)
-        onp.put_along_axis(mask, order, 1, axis=axis)
+        onp.put_along_axis(mask, onp.asarray(plain(order)), 1, axis=axis)
         return as_array(mask)
-    indices = as_array(order.astype(dtype))
+    indices = as_array(order).astype(dtype)
     if ret_typ == "indices":
         return indices
     value = take_along_axis(x, order, axis=axis)

@@ -132,6 +132,15 @@ def test_a_result_without_axes_is_a_number_and_what_was_made_an_array(there):
             assert float(of(placed(onp.array(2.0), there))) == want, k
 
 
+def test_dlpack_gives_a_tensor_there_with_memory_of_its_own(there):
+    x = placed(onp.arange(6.0).reshape(2, 3), there)
+    minnp.reset_report()
+    t = torch.from_dlpack(x[:, 1:])
+    assert t.device.type == x._value.data.device.type and not [r for r in minnp.report() if r["moved"]]
+    t += 1
+    assert t.tolist() == [[2, 3], [5, 6]] and onp.asarray(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
 def test_an_operator_result_is_no_view(there):
     x = placed(onp.arange(6.0), there)
     for copy in (x[[0, 1]], x[x > 2], +x, x.copy(), x.astype(x.dtype), np.concatenate([x, x])):

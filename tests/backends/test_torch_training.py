@@ -9,6 +9,7 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, nn
 from minnp.nn.callbacks import Callback
+from tests.test_npx_gradients import FUNCTIONS
 
 DEVICES = [
     "cpu",
@@ -67,6 +68,28 @@ def test_a_step_of_the_solver_copies_nothing_to_the_host(there, jit, rule, clip)
     assert all(type(p._value).__name__ == "Buffer" for p in solver.model.tree().values())
     assert counter.steps[4:] == [0] * 8, str(minnp.report())  # the first epoch makes the parameters, and captures
     assert len(solver.loss_history) == 12 and history["loss"][-1] < history["loss"][0]
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if not n.startswith("batch_norm")])  # given arrays of the host
+def test_a_layer_and_its_gradient_copy_nothing_to_the_host(there, name):
+    f, shapes = FUNCTIONS[name]
+    given = [onp.random.RandomState(i).standard_normal(s).astype("f4") for i, s in enumerate(shapes)]
+
+    def loss(*arrays):
+        y = f(*arrays)
+        return np.sum((y[0] if isinstance(y, (tuple, list)) else y) ** 2)
+
+    derivative = minnp.value_and_grad(loss, argnum=tuple(range(len(shapes))))
+    with there:
+        arrays = [np.array(a) for a in given]
+    minnp.reset_report()
+    y, grads = derivative(*arrays)
+    assert copies() == 0, str(minnp.report())
+    want, slopes = derivative(*map(np.array, given))
+    assert float(y) == pytest.approx(float(want), rel=1e-4)
+    for g, w in zip(grads, slopes, strict=True):
+        assert g.dtype == onp.float32
+        onp.testing.assert_allclose(onp.asarray(g), onp.asarray(w), rtol=1e-3, atol=1e-4 * float(abs(w).max()) + 1e-5)
 
 
 def test_clipping_on_a_device_is_that_on_the_host_and_copies_nothing(there):

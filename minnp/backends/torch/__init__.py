@@ -218,6 +218,9 @@ class TorchBackend(Backend):
     def to_host(self, data: Any) -> onp.ndarray:
         return self._dtypes.to_host(data)
 
+    def exported(self, data: Any) -> Any:
+        return data.clone()
+
     def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
         return tuple(data.shape), self._dtypes.TO_NUMPY[data.dtype]
 

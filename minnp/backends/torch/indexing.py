@@ -51,7 +51,7 @@ def is_plain(index: Any) -> bool:
 
 
 def _whole(v: Any) -> bool:
-    return v is None or type(v) is int
+    return v is None or type(v) is int or isinstance(v, onp.integer)
 
 
 def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
@@ -134,7 +134,7 @@ def index_add(g: Tensor, shape: Any, index: Any) -> Tensor:
     if is_plain(index):
         out[index] = g
         return out
-    if not isinstance(index, tuple):
+    if not isinstance(index, (tuple, slice)):
         rows = positions(index, g.device)
         if rows.dtype is not torch.bool:
             return out.index_add_(0, wrapped(rows.reshape(-1), out.shape[0]), g.reshape(rows.numel(), *out.shape[1:]))

@@ -88,6 +88,34 @@ def lstm_back(*values: Any, layout: tuple) -> tuple:
     return gx, dh, dc, gw_x, gw_h, d.sum((0, 1))
 
 
+@kernel("npx.lstm_cell", dtypes_of=common)
+def lstm_cell(*arrays: Any) -> tuple:
+    a, *cells = together(*arrays)
+    size = cells[0].shape[1]
+    edge = a.shape[1] - size  # where the sigmoids end
+    gates = torch.cat([torch.sigmoid(a[:, :edge]), torch.tanh(a[:, edge:])], 1)
+    i, *forget, o, g = gates.split(size, 1)
+    c = i * g
+    for f, cell in zip(forget, cells, strict=True):
+        c = torch.addcmul(c, f, cell)
+    tanh_c = torch.tanh(c)
+    return o * tanh_c, c, gates, tanh_c
+
+
+@kernel("npx.lstm_cell_back", dtypes_of=common)
+def lstm_cell_back(*values: Any, layout: tuple) -> tuple:
+    (gh, gc), (_, _, gates, tanh_c), (_, *cells) = _split(values, layout)
+    i, *forget, o, g = gates.split(tanh_c.shape[1], 1)
+    do = dc = torch.zeros_like(tanh_c)
+    if gh is not None:
+        do, dc = gh * tanh_c * (o * (1 - o)), gh * o * (1 - tanh_c * tanh_c)
+    if gc is not None:
+        dc = dc + gc
+    df = [dc * cell * (f * (1 - f)) for f, cell in zip(forget, cells, strict=True)]
+    d = torch.cat([dc * g * (i * (1 - i)), *df, do, dc * i * (1 - g * g)], 1)
+    return d, *[dc * f for f in forget]
+
+
 # ------------------------------------------------------------------ GRU
 @kernel("npx.gru", dtypes_of=common)
 def gru(*arrays: Any) -> tuple:
