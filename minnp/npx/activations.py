@@ -13,7 +13,7 @@ from ..core.host.memory import empty
 from ..core.host.products import single_thread
 from ..core.primitive import Meta, Primitive, per_element, primitive
 from ..core.value import Host
-from ..numpy.facts import from_cost, once_imported, spread
+from ..numpy.facts import either, from_cost, once_imported, spread
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
 from . import normal
 from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
@@ -239,6 +239,13 @@ def _softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
     return gy - y * gy.sum(axis=axis, keepdims=True)
 
 
+def _in_rows(arrays: Sequence[Any], params: dict) -> int:
+    """Elements, where the softmax is along rows that are no shorter than torch's vectors."""
+    x = arrays[0]
+    along = params.get("axis", -1) in (-1, len(x.shape) - 1)
+    return x.size if x.dtype.char in "fd" and along and x.shape[-1] >= 16 else 0
+
+
 def _soft(name: str, kernel: Callable, rule: Callable, tangent: Callable) -> Primitive:
     return primitive(
         f"npx.{name}",
@@ -248,7 +255,10 @@ def _soft(name: str, kernel: Callable, rule: Callable, tangent: Callable) -> Pri
         saves="out",
         shape=_floating,
         flops=per_element(5),
-        worth=from_cost(lambda arrays, params: arrays[0].size, mxnet=2e5),
+        worth=either(
+            from_cost(lambda arrays, params: arrays[0].size, mxnet=2e5),
+            once_imported(from_cost(_in_rows, torch=2e4)),
+        ),
         samples=lambda: [((spread(3, 4),), {}), ((spread(2, 3, 4),), {"axis": (0, 2)}), ((spread(2, 3),), {"axis": 0})],
     )
 
