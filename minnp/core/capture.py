@@ -247,11 +247,17 @@ def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
     return x
 
 
-def user_line() -> str:
-    """file:line of the innermost frame outside this package."""
+def user_frame() -> Any:
+    """The innermost frame outside this package, or None."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
+    return frame
+
+
+def user_line() -> str:
+    """Its file:line."""
+    frame = user_frame()
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
 

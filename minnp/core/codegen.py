@@ -18,20 +18,14 @@ from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
 from .public import ENTRIES
-from .value import BINARY, COMPARISON, Host
+from .value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
 
-_SYMBOLS = {
-    **dict(zip(BINARY, ["+", "-", "*", "/", "//", "%", "divmod", "**", "@", "&", "|", "^", "<<", ">>"], strict=True)),
-    **dict(zip(COMPARISON, ["<", "<=", ">", ">=", "==", "!="], strict=True)),
-}
-INFIX = {name: _SYMBOLS[op] for op, name in {**BINARY, **COMPARISON}.items() if op != "divmod"}
+INFIX = {name: SYMBOLS[op] for op, name in {**BINARY, **COMPARISON}.items() if op != "divmod"}
 PREFIX = {"neg": "-", "pos": "+", "invert": "~"}
 # Python's operators, as functions: (function, text, how many operands).
-OPERATORS = {
-    getattr(operator, f"{op}_" if op in ("and", "or") else op): (symbol, 2)
-    for op, symbol in _SYMBOLS.items()
-    if op != "divmod"
-} | {getattr(operator, op): (symbol, 1) for op, symbol in PREFIX.items()}
+OPERATORS = {PYTHON[op]: (symbol, 2) for op, symbol in SYMBOLS.items() if op != "divmod"} | {
+    PYTHON[op]: (symbol, 1) for op, symbol in PREFIX.items()
+}
 # Rows that are NumPy's function with the arrays first and the same parameter names.
 SAME = {
     *("sum", "prod", "max", "min", "mean", "var", "std", "cumsum", "cumprod", "any", "all", "argmax", "argmin"),

@@ -24,13 +24,10 @@ from .outside import Outside, define, hold
 from .passes.fusion import Fused
 from .passes.native import lying
 from .primitive import Primitive
-from .value import BINARY
+from .value import BINARY, SYMBOLS
 
 _SERIAL = itertools.count()
-_OPERATORS = dict(
-    zip(BINARY.values(), ["+", "-", "*", "/", "//", "%", "divmod", "**", "@", "&", "|", "^", "<<", ">>"], strict=True),
-)
-INFIX = {k: v for k, v in _OPERATORS.items() if k in ("add", "subtract", "multiply", "divide")}
+INFIX = {BINARY[op]: SYMBOLS[op] for op in ("add", "sub", "mul", "truediv")}
 
 
 def compile_host(

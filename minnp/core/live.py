@@ -20,13 +20,12 @@ from .array import ndarray
 from .node import Node
 from .primitive import TABLE, Meta
 from .public import PLAIN
-from .value import BINARY, COMPARISON, STAND_INS, UNARY, Host, Tracer, Value
+from .value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Host, Tracer, Value
 
 NUMBERS = (int, float)
 DRAWN = -1
 REFUSING = (TypeError, ValueError, AttributeError, LookupError)
 VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
-_FUNCTIONS = {"divmod": divmod, "abs": abs}
 
 
 class Live:
@@ -157,16 +156,14 @@ def _result(self: Live, function: Any, args: list, value: Any) -> Any:
 
 
 for _op, _name in {**BINARY, **COMPARISON}.items():
-    _function = _FUNCTIONS.get(_op) or getattr(operator, f"{_op}_" if _op in ("and", "or") else _op)
-    setattr(Live, f"__{_op}__", _operation(_function, _name, False))
+    setattr(Live, f"__{_op}__", _operation(PYTHON[_op], _name, False))
     if _op in BINARY:
-        setattr(Live, f"__r{_op}__", _operation(_function, _name, True))
+        setattr(Live, f"__r{_op}__", _operation(PYTHON[_op], _name, True))
 for _op in UNARY:
-    _function = _FUNCTIONS.get(_op) or getattr(operator, _op)
     setattr(
         Live,
         f"__{_op}__",
-        lambda self, function=_function: (
+        lambda self, function=PYTHON[_op]: (
             _result(self, function, [self], function(self.value)) if self.trace.alive else function(self.value)
         ),
     )

@@ -20,10 +20,8 @@ from .primitive import TABLE
 from .public import PLAIN, Entry, invoke
 from .short import on_value, on_values, on_view
 from .state import state, watched
-from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Host, Tracer, is_scalar
+from .value import BINARY, COMPARISON, NUMBERS, PYTHON, UNARY, Buffer, Host, Tracer, is_scalar
 from .writing import release, write
-
-_OPERATORS = {"and": operator.and_, "or": operator.or_, "divmod": divmod, "abs": abs}
 
 
 def _row(name: str) -> Callable:
@@ -46,7 +44,7 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:
-    kernel = _OPERATORS.get(op) or getattr(operator, op)
+    kernel = PYTHON[op]
     method, large = f"__{'r' if reflected else ''}{op}__", large_binary(kernel, ndarray, reflected)
     host = (lambda a, b: kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
@@ -138,7 +136,7 @@ def _gives_way(other: Any) -> bool:
 
 
 def _unary(op: str, name: str) -> Callable:
-    kernel = _OPERATORS.get(op) or getattr(operator, op)
+    kernel = PYTHON[op]
     e, large = Entry(name, kernel, _row(name)), large_operation(kernel)
     public.report.HOST_CALLS[f"__{op}__"] = e
 

@@ -16,7 +16,7 @@ import numpy as onp
 from .effects import guard
 from .node import Node
 from .primitive import TABLE
-from .value import BINARY, COMPARISON, UNARY
+from .value import BINARY, COMPARISON, PYTHON, UNARY
 
 # Attributes that are facts, not arrays; methods that give Python objects; methods that write.
 FACTS = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "device"}
@@ -233,9 +233,7 @@ def _in_place(function: Callable, plain: Callable) -> Callable:
 
 
 for _op in (*BINARY, *COMPARISON, *UNARY):
-    _function = (
-        {"divmod": divmod, "abs": abs}.get(_op) or getattr(operator, f"{_op}_" if _op in ("and", "or") else _op)
-    )  # fmt: skip
+    _function = PYTHON[_op]
     setattr(Proxy, f"__{_op}__", _operator(_function))
     if _op in BINARY:
         setattr(Proxy, f"__r{_op}__", _operator(_function, reflected=True))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray
-from .capture import PACKAGE, STREAMS, user_line
+from .capture import STREAMS, user_frame, user_line
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
@@ -290,9 +289,7 @@ class SymbolicTrace(Trace):
 
     def unpacked(self, proxy: Proxy) -> int:
         """How many values a proxy is unpacked into (`a, b = x`); raises where it is iterated otherwise."""
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-            frame = frame.f_back
+        frame = user_frame()
         for instruction in dis.get_instructions(frame.f_code):
             if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
                 return instruction.argval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as onp
@@ -79,6 +80,15 @@ COMPARISON = {
     "ne": "not_equal",
 }
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+# Python's functions for the operators, and their symbols
+PYTHON = {
+    op: {"divmod": divmod, "abs": abs}.get(op) or getattr(operator, f"{op}_" if op in ("and", "or") else op)
+    for op in (*BINARY, *COMPARISON, *UNARY)
+}
+SYMBOLS = {
+    **dict(zip(BINARY, ["+", "-", "*", "/", "//", "%", "divmod", "**", "@", "&", "|", "^", "<<", ">>"], strict=True)),
+    **dict(zip(COMPARISON, ["<", "<=", ">", ">=", "==", "!="], strict=True)),
+}
 
 
 def _operator(name: str, arity: int, reflected: bool = False) -> Any:

@@ -13,13 +13,9 @@ from ..node import Node
 from ..primitive import TABLE, Primitive
 from ..proxy import PERHAPS, ROWS, WRITING
 from ..public import ENTRIES, PUBLIC
-from ..value import BINARY, COMPARISON, UNARY
+from ..value import BINARY, COMPARISON, PYTHON, UNARY
 
-_OPERATORS = {
-    getattr(operator, f"{op}_" if op in ("and", "or") else op): name
-    for op, name in {**BINARY, **COMPARISON, **UNARY}.items()
-    if op != "divmod"
-} | {abs: "absolute"}
+_OPERATORS = {PYTHON[op]: name for op, name in {**BINARY, **COMPARISON, **UNARY}.items() if op != "divmod"}
 # Functions of npx that draw random numbers or write to their arguments.
 _IMPURE = {"dropout", "batch_norm", "rnn"}
 
