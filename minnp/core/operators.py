@@ -259,7 +259,11 @@ def _static(index: Any) -> bool:
 
 
 def _getitem_definition(a: Any, index: Any) -> Any:
-    return TABLE["getitem"](a, index=unwrap(index, []))
+    index = unwrap(index, [])
+    if a._host is not None and (home := placed.home_of_index(index)) is not None:
+        there = placed.settled(a._host, home)  # where the index is, as every operand goes, if it can hold this dtype
+        a, index = (handle(there), index) if type(there) is Buffer else (a, placed.hosted(index))
+    return TABLE["getitem"](a, index=index)
 
 
 _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)

@@ -85,6 +85,12 @@ def arrived(v: Any, home: Any) -> Any:
     return home.from_host(v)
 
 
+def home_of_index(index: Any) -> Any:
+    """The place where an index, or an array in it, lives; None where there is none."""
+    parts = index if type(index) is tuple else (index,)
+    return next((p.backend for p in parts if type(p) is Buffer), None)
+
+
 def hosted(x: Any) -> Any:
     """Params for NumPy: buffers among them (index arrays) as host arrays."""
     if type(x) is Buffer:

@@ -17,7 +17,7 @@ from .. import errors
 from .array import ndarray, path_of, read, replay, stack_nested, unwrap
 from .dispatch import bind
 from .host import run as run_host
-from .placed import on_place
+from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
 from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete, owner
@@ -144,6 +144,9 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
+    if type(current) is Host and watching is None:  # memory that views show stays where it is
+        index = hosted(index) if home_of_index(index) is not None else index
+        value = value.host() if type(value) is Buffer else value
     if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None:
         if not current.flags.writeable:
             raise ValueError("assignment destination is read-only")

@@ -141,6 +141,21 @@ def test_dlpack_gives_a_tensor_there_with_memory_of_its_own(there):
     assert t.tolist() == [[2, 3], [5, 6]] and onp.asarray(x).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_an_array_of_the_host_is_indexed_by_one_of_a_place(there):
+    x, rows = np.arange(12.0).reshape(3, 4), placed(onp.array([2, 0]), there)
+    assert type(x[rows]._value).__name__ == "Buffer" and onp.asarray(x[rows, 1:]).tolist() == [[9, 10, 11], [1, 2, 3]]
+    assert onp.asarray(x[placed(onp.array([False, True, False]), there)]).tolist() == [[4, 5, 6, 7]]
+    assert np.array(["a", "b", "c"])[rows].tolist() == ["c", "a"]
+    row = x[1]
+    x[1] = placed(onp.array([5.0, 6, 7, 8]), there)  # also what it shows of a root, and what others show of it
+    assert x[1].tolist() == row.tolist() == [5, 6, 7, 8]
+    x[1] = [placed(onp.array(float(n)), there) for n in (4, 5, 6, 7)]
+    x[rows, 0] = 7
+    x[rows] += 1
+    assert x.tolist() == [[8, 2, 3, 4], [4, 5, 6, 7], [8, 10, 11, 12]]
+    assert onp.asarray(np.setdiff1d(placed(onp.arange(5), there), [1])).tolist() == [0, 2, 3, 4]
+
+
 def test_an_operator_result_is_no_view(there):
     x = placed(onp.arange(6.0), there)
     for copy in (x[[0, 1]], x[x > 2], +x, x.copy(), x.astype(x.dtype), np.concatenate([x, x])):
