@@ -139,6 +139,10 @@ def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
     return padded[windows.inner]
 
 
+def _max_pool_grad(g: Any, x: Any, y: Any, **params: Any) -> onp.ndarray:
+    return _window_put(g, _max_pool_index(x, y, **params), x.shape[2:], **params)
+
+
 def _sum_pool(x: Any, **params: Any) -> onp.ndarray:
     windows = Windows(x.shape[2:], **params)
     y = windows.reduce(windows.embed(x, 0), onp.add)
@@ -190,8 +194,8 @@ def _samples(kind: str) -> Callable:
             x = draw(size=(2, 3, *size))
             y = _max_pool(x, **params)
             index, g = _max_pool_index(x, y, **params), draw(size=y.shape)
-            arrays = {"x": (x,), "g": (g,), "x index": (x, index), "g index": (g, index), "x y": (x, y)}[kind]
-            cases.append((arrays, params if kind.startswith("x") else {**params, "size": size}))
+            arrays = {"x": (x,), "g": (g,), "x index": (x, index), "g index": (g, index), "x y": (x, y), "g x y": (g, x, y)}[kind]
+            cases.append((arrays, {**params, "size": size} if kind in ("g", "g index") else params))
         return cases
 
     return samples
@@ -205,13 +209,23 @@ def _window_flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
 max_pool = primitive(
     "npx.max_pool",
     numpy=_max_pool,
-    vjp=[lambda g, y, x, **p: window_put(g, max_pool_index(x, y, **p), size=tuple(x.shape[2:]), **p)],
+    vjp=[lambda g, y, x, **p: max_pool_grad(g, x, y, **p)],
     jvp=[lambda t, y, x, **p: window_take(t, max_pool_index(x, y, **p), **p)],
     shape=_pooled,
     flops=_window_flops,
     # windows that do not overlap are as fast here
     worth=from_cost(lambda arrays, params: arrays[0].size * (prod(params["kernel"]) > 4), mxnet=1e5),
     samples=_samples("x"),
+)
+max_pool_grad = primitive(
+    "npx.max_pool_grad",
+    numpy=_max_pool_grad,
+    vjp=[lambda g, y, h, x, z, **p: window_take(g, max_pool_index(x, z, **p), **p), CONSTANT, CONSTANT],
+    jvp=[lambda t, y, g, x, z, **p: max_pool_grad(t, x, z, **p), CONSTANT, CONSTANT],
+    saves="in",
+    shape=lambda metas, params: Meta(metas[1].shape, metas[0].dtype),
+    flops=_window_flops,
+    samples=_samples("g x y"),
 )
 max_pool_index = primitive(
     "npx.max_pool_index", numpy=_max_pool_index, vjp=CONSTANT, saves="", flops=_window_flops, samples=_samples("x y")

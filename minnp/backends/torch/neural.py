@@ -120,12 +120,26 @@ class Places:
         return flat, inside
 
 
+def highest(x: Tensor, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> Tensor:
+    """The flat position of each window's largest element."""
+    return MAX_POOL[len(kernel) - 1](x, kernel, stride, pad, 1, ceil, return_indices=True)[1]
+
+
+@kernel("npx.max_pool_grad")
+def max_pool_grad(g: Tensor, x: Tensor, y: Tensor, **params: Any) -> Tensor:
+    first = torch.zeros((1, 1, *y.shape[2:]), dtype=torch.int64, device=x.device)
+    first, inside = Places(x.shape[2:], y.shape[2:], params, x.device).positions(first)
+    some = y > -torch.inf  # windows of NaN or -inf keep their first place
+    flat = torch.where(some, highest(x, **params), first)
+    if any(params["pad"]):
+        g = torch.where(some | inside, g, 0)
+    out = torch.zeros((*x.shape[:2], prod(x.shape[2:])), dtype=g.dtype, device=g.device)
+    return out.scatter_add_(2, flat.flatten(2), g.flatten(2)).reshape(x.shape)
+
+
 @kernel("npx.max_pool_index")
 def max_pool_index(x: Tensor, y: Tensor, **params: Any) -> Tensor:
-    pool = MAX_POOL[len(params["kernel"]) - 1]
-    _, flat = pool(
-        x, params["kernel"], params["stride"], params["pad"], 1, params.get("ceil", False), return_indices=True
-    )
+    flat = highest(x, **params)
     index = Places(x.shape[2:], y.shape[2:], params, x.device).offsets(flat)
     index = torch.where(y > -torch.inf, index, 0)  # windows of NaN or -inf keep their first place
     return index.to(TO_TORCH[onp.min_scalar_type(-prod(params["kernel"]))])
