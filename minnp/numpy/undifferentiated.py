@@ -37,6 +37,7 @@ CONSTANT = {
 RAISES = {
     "the matrix class": "asmatrix bmat mat",
     "Python objects": "frompyfunc nested_iters",
+    "pointers of C": "ctypeslib.",
     "NumPy took it back": "fastCopyAndTranspose",
     "a draw without a path; normal, uniform, exponential and others have one": "random.",
 }
