@@ -328,6 +328,8 @@ def test_a_traced_array_has_no_memory_to_share() -> None:
         grad(lambda x: float(memoryview(x)[0]))(np.ones(3))
     with pytest.raises(AttributeError, match="traced"):
         grad(lambda x: x.__array_interface__["data"][0])(np.ones(3))
+    with pytest.raises(AttributeError, match="traced"):
+        grad(lambda x: x.__array_struct__)(np.ones(3))
 
 
 def test_polynomials_are_ours_whatever_ran_before():
