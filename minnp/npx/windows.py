@@ -194,8 +194,13 @@ def _samples(kind: str) -> Callable:
             x = draw(size=(2, 3, *size))
             y = _max_pool(x, **params)
             index, g = _max_pool_index(x, y, **params), draw(size=y.shape)
-            arrays = {"x": (x,), "g": (g,), "x index": (x, index), "g index": (g, index), "x y": (x, y), "g x y": (g, x, y)}[kind]
-            cases.append((arrays, {**params, "size": size} if kind in ("g", "g index") else params))
+            values = {"x": x, "g": g, "y": y, "index": index}
+            cases.append(
+                (
+                    tuple(values[name] for name in kind.split()),
+                    {**params, "size": size} if kind in ("g", "g index") else params,
+                )
+            )
         return cases
 
     return samples
