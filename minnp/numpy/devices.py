@@ -30,7 +30,7 @@ from .products import convolve
 from .reductions import max_, min_
 from .scans import cumsum, diff
 from .selection import argsort, nonzero, searchsorted, sort
-from .shaping import broadcast_to, concatenate, flip, reshape, stack, swapaxes, transpose
+from .shaping import astype, broadcast_to, concatenate, flip, reshape, stack, swapaxes, transpose
 from .ufuncs import isnan, where
 
 
@@ -121,6 +121,21 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
         return take_along_axis(every, broadcast_to(picks, shape=shape)[None], axis=0)[0]
     except IndexError:
         raise ValueError("invalid entry in choice array") from None
+
+
+@on_devices(onp.select)
+def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Any:
+    conditions = [as_array(c) for c in condlist]
+    choices = [as_array(x) for x in choicelist]
+    if not conditions or len(conditions) != len(choices) or type(default) not in (int, float, complex):
+        return NotImplemented
+    if any(c.dtype != bool for c in conditions) or not all(x.ndim for x in choices):
+        return NotImplemented
+    dtype = onp.result_type(default, *(onp.empty((0,) * x.ndim, x.dtype) for x in choices))
+    out = astype(as_array(default), dtype=dtype)
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        out = where(condition, astype(choice, dtype=dtype), out)
+    return out
 
 
 # ------------------------------------------------------------------ sorting
