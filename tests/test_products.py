@@ -124,6 +124,7 @@ def test_warnings_are_numpys(blas: list) -> None:
     assert blas
 
 
+@pytest.mark.host("where torch is preferred, its kernels multiply")
 def test_traced_and_compiled_code_uses_it_and_plain_code_does_not(blas: list) -> None:
     a, b = np.array(draw((90, 110), "f4")), np.array(draw((110, 70), "f4"))
     f = lambda a, b: np.sum(np.tanh(a @ b))

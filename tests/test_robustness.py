@@ -145,7 +145,8 @@ PROGRAMS = {
 
 
 TORCH_ABORTS = pytest.mark.host("a process that ends while daemon threads compute in torch aborts, without minnp too")
-MARKS = {"exit while threads compute": TORCH_ABORTS}
+TORCH_HANGS = pytest.mark.host("a child forked while a thread computes in torch can hang in OpenMP, without minnp too")
+MARKS = {"exit while threads compute": TORCH_ABORTS, "fork while a thread computes": TORCH_HANGS}
 
 
 @pytest.mark.parametrize("what", [pytest.param(p, marks=MARKS.get(p, ())) for p in PROGRAMS])

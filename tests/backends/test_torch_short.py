@@ -224,6 +224,7 @@ def test_inside_a_context_under_policies_and_captures():
         assert onp.allclose(graph(x), onp.maximum(onp.asarray(x)[1:].T.reshape(-1), 0.5) * 2)
 
 
+@pytest.mark.host("about the default policy: under a preference every call asks for it")
 def test_small_calls_run_none_of_our_python():
     x, seen = ARRAYS["f4"], set()
 
