@@ -132,14 +132,14 @@ class Graph:
         new.meta = dict(node.meta)
         return new
 
-    def graph_copy(self, other: Graph, values: dict[Node, Any]) -> Any:
-        """Copy another graph's nodes here (`values` maps what is already known); returns its output value, mapped."""
+    def graph_copy(self, other: Graph, val_map: dict[Node, Any]) -> Any:
+        """Copy another graph's nodes here (val_map has what is already known); returns its output value, mapped."""
         for n in other.nodes:
-            if n in values:
+            if n in val_map:
                 continue
             if n.op == "output":
-                return map_nodes(n.args[0], values.__getitem__)
-            values[n] = self.node_copy(n, values.__getitem__)
+                return map_nodes(n.args[0], val_map.__getitem__)
+            val_map[n] = self.node_copy(n, val_map.__getitem__)
         return None
 
     def copy(self) -> Graph:

@@ -62,6 +62,11 @@ class Interpreter:
         """A node's arguments, with values in the place of nodes."""
         return self.map_nodes_to_values(node.args), self.map_nodes_to_values(node.kwargs)
 
+    @property
+    def submodules(self) -> dict[str, Any]:
+        """The module's layers by dotted name."""
+        return dict(self.module.named_modules())
+
     def map_nodes_to_values(self, x: Any) -> Any:
         return map_nodes(x, self.env.__getitem__)
 

@@ -23,7 +23,8 @@ class Node:
     prev, next   its neighbours in the order of execution
     """
 
-    __slots__ = ("_args", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target", "users")
+    # A dict too: passes written for torch.fx put facts (`node.shape = ...`) on the node itself.
+    __slots__ = ("__dict__", "_args", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target", "users")
 
     def __init__(self, graph: Graph, name: str, op: str, target: Any, args: tuple = (), kwargs: dict | None = None):
         if op not in OPCODES:

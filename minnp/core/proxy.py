@@ -16,7 +16,7 @@ import numpy as onp
 from .effects import guard
 from .node import Node
 from .primitive import TABLE
-from .value import BINARY, COMPARISON, PYTHON, UNARY
+from .value import BINARY, COMPARISON, PYTHON, UNARY, Host
 
 # Attributes that are facts, not arrays; methods that give Python objects; methods that write.
 FACTS = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "device"}
@@ -89,9 +89,9 @@ class Proxy:
 
     def __init__(self, node: Node, tracer: Any = None, kind: str = "array") -> None:
         if tracer is None:
-            from .symbolic import Appending
+            from .symbolic import GraphAppendingTracer
 
-            tracer = Appending(node.graph)
+            tracer = GraphAppendingTracer(node.graph)
         vars(self).update(tracer=tracer, kind=kind, _cell=Cell(node), _path=(), _node=node, _at=node)
         vars(self).update(_value=None, _value_at=None, _left=None)
 
@@ -141,7 +141,7 @@ class Proxy:
 
     # -------------------------------------------------------------- what Python asks
     def __bool__(self) -> bool:
-        return bool(self._ask("bool()", "a branch on it"))
+        return self.tracer.to_bool(self) if self.known is None else bool(self.known)
 
     def __int__(self) -> int:
         return int(self._ask("int()", "a Python number made of it"))
@@ -162,7 +162,7 @@ class Proxy:
         return x in self._ask("`in`", "a search in it")
 
     def __format__(self, spec: str) -> str:
-        return format(self.known, spec) if self.known is not None else repr(self)
+        return format(self._ask("a formatted string", "its text"), spec) if spec else str(self)
 
     def _ask(self, what: str, why: str) -> Any:
         known = self.known
@@ -170,8 +170,7 @@ class Proxy:
 
     def __iter__(self) -> Iterator:
         known = self.known
-        count = len(known) if known is not None else self.tracer.unpacked(self)
-        return iter([self[i] for i in range(count)])
+        return self.tracer.iter(self) if known is None else iter([self[i] for i in range(len(known))])
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         known = self.known
@@ -242,6 +241,14 @@ for _op in (*BINARY, *COMPARISON, *UNARY):
 Proxy.__pow__ = lambda self, other, modulo=None: self.tracer.create_proxy(
     "call_function", operator.pow, (self, other), {}
 )
+
+
+def holds_proxies(x: Any) -> bool:
+    """Whether an object that is no tuple, list or dict has proxies among its attributes or items."""
+    if isinstance(x, (Node, Host, type)) or callable(x):
+        return False
+    held = x.values() if isinstance(x, dict) else x if isinstance(x, (list, set, frozenset)) else ()
+    return any(isinstance(v, Proxy) for v in (*held, *getattr(x, "__dict__", {}).values()))
 
 
 # ------------------------------------------------------------------ which calls give views

@@ -7,7 +7,9 @@ them.
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses
 import dis
 import operator
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
-from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, view_step
+from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, view_step
 from .public import PUBLIC
 from .state import capture
 from .trace import Trace
@@ -75,7 +77,20 @@ class SymbolicTrace(Trace):
             return {k: self.create_arg(v) for k, v in x.items()}
         if t is slice:
             return slice(self.create_arg(x.start), self.create_arg(x.stop), self.create_arg(x.step))
-        return x
+        return self._object(x) if holds_proxies(x) else x
+
+    def _object(self, x: Any) -> Node:
+        """The node that makes an object which holds proxies."""
+        t = type(x)
+        if dataclasses.is_dataclass(x):
+            fields = {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if f.init}
+            return self.create_node("call_function", t, (), self.create_arg(fields))
+        if isinstance(x, collections.OrderedDict):
+            return self.create_node("call_function", t, (self.create_arg(list(x.items())),), {})
+        raise self.error(
+            f"a {t.__name__} that holds traced values is an argument or the result of the graph",
+            "use a tuple, list, dict, named tuple or dataclass",
+        )
 
     def outside(self, array: Any) -> Node:
         """The get_attr node of an array made outside the trace: read anew whenever the graph runs."""
@@ -287,8 +302,16 @@ class SymbolicTrace(Trace):
             "concrete_args={...})",
         )
 
+    def to_bool(self, proxy: Proxy) -> bool:
+        """What a branch on a proxy takes: raises, unless an override decides."""
+        return bool(self.asked(proxy, "bool()", "a branch on it"))
+
+    def iter(self, proxy: Proxy) -> Iterator:
+        """The values of an iteration over a proxy, whose number is known where they are unpacked (`a, b = x`)."""
+        return iter([proxy[i] for i in range(self.unpacked(proxy))])
+
     def unpacked(self, proxy: Proxy) -> int:
-        """How many values a proxy is unpacked into (`a, b = x`); raises where it is iterated otherwise."""
+        """How many values a proxy is unpacked into; raises where it is iterated otherwise."""
         frame = user_frame()
         for instruction in dis.get_instructions(frame.f_code):
             if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
@@ -296,7 +319,7 @@ class SymbolicTrace(Trace):
         return len(self.asked(proxy, "iteration", "how often the loop runs"))
 
 
-class Appending(SymbolicTrace):
+class GraphAppendingTracer(SymbolicTrace):
     """Records at a graph's insert point what is done to `Proxy(node)`, outside any trace."""
 
     def __init__(self, graph: Graph) -> None:

@@ -8,10 +8,12 @@ print(gm.code)
 from minnp.core.graph import Graph
 from minnp.core.interpreter import Interpreter
 from minnp.core.node import Node
+from minnp.core.node import map_nodes as map_arg
 from minnp.core.passes import *  # every pass but jit's own, under its own name
 from minnp.core.passes import __all__ as _passes
 from minnp.core.primitive import Meta
 from minnp.core.proxy import Proxy
+from minnp.core.symbolic import GraphAppendingTracer
 
 from .capturing import capture
 from .graph_module import GraphModule
@@ -23,6 +25,7 @@ from .transformer import Transformer
 
 __all__ = [
     "Graph",
+    "GraphAppendingTracer",
     "GraphModule",
     "Interpreter",
     "Match",
@@ -33,6 +36,7 @@ __all__ = [
     "Transformer",
     "capture",
     "from_mxnet",
+    "map_arg",
     "replace_pattern",
     "split_module",
     "symbolic_trace",

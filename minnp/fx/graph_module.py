@@ -37,6 +37,7 @@ class GraphModule(ModelBase):
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.class_name = class_name
+        self.specialised: tuple = ()  # the traced function's positional arguments; those fixed at tracing, by name
         # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
         for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
             if node.op in ("get_attr", "call_module") and "constant" not in node.meta and not _has(self, node.target):
@@ -88,10 +89,25 @@ class GraphModule(ModelBase):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The graph's output."""
         try:
+            if self.specialised:
+                args, kwargs = self._without_specialised(args, kwargs)
             return self._run(self, *args, **kwargs)
         except Exception as error:
             blame(error, self._run, self._code.lines)
             raise
+
+    def _without_specialised(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments without those the graph was traced for, which may be given again, as they were."""
+        names, values = self.specialised
+        inputs = [n.target for n in self._graph.find_nodes(op="placeholder")]
+        given = {k: v for k, v in kwargs.items() if k in values and k not in inputs}
+        if len(args) > len(inputs):
+            given |= {k: v for k, v in zip(names, args, strict=False) if k in values}
+            args = tuple(v for i, v in enumerate(args) if i >= len(names) or names[i] not in values)
+        for name, value in given.items():
+            if value is not values[name] and value != values[name]:
+                raise ValueError(f"the graph was traced for {name}={values[name]!r}, not {value!r}")
+        return args, {k: v for k, v in kwargs.items() if k not in given}
 
     def forward_batch(self, batch: Any, mode: str) -> Any:
         takes = any(n.target == "mode" for n in self._graph.find_nodes(op="placeholder"))
@@ -153,10 +169,12 @@ class GraphModule(ModelBase):
             pickle.dump(self, f)
         return path
 
-    def print_readable(self) -> str:
-        """Print the code; returns it."""
-        print(f"class {self.class_name}:\n    " + self.code.replace("\n", "\n    ").rstrip())
-        return self.code
+    def print_readable(self, print_output: bool = True) -> str:
+        """The code as that of a class, which is also printed."""
+        text = f"class {self.class_name}:\n    " + self.code.replace("\n", "\n    ").rstrip()
+        if print_output:
+            print(text)
+        return text
 
     def __repr__(self) -> str:
         return f"{self.class_name}({', '.join(name for name, _ in self.children())})\n\n{self.code}"

@@ -12,15 +12,16 @@ from minnp.core.node import Node, map_nodes
 from .graph_module import GraphModule
 
 
-def split_module(gm: GraphModule, part: Callable[[Node], Hashable]) -> GraphModule:
+def split_module(gm: GraphModule, part: Any, split_callback: Callable[[Node], Hashable] | None = None) -> GraphModule:
     """A GraphModule that calls one GraphModule for every part of `gm`; numbers, parameters and writes are the same.
 
     part    node -> which part it belongs to, any hashable: the module is named after it, `part_encoder`. A predicate
             (True or False) cuts the program where its answer changes, into part_0, part_1, ...: those with even numbers
             are where it is False
+    split_callback    the same, where torch.fx has it: split_module(gm, root, split_callback)
     Raises ValueError if two parts need each other's results. Inputs, attributes and the output belong to no part.
     """
-    graph = gm.graph
+    graph, part = gm.graph, split_callback or part
     calls = [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
     of = {n: part(n) for n in calls}
     if all(type(v) is bool for v in of.values()):

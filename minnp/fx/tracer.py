@@ -295,7 +295,8 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     Layers of minnp.nn, functions of npx and what `wrap` was told are one node each; all else is traced through,
     in-place writes and views included. Arrays of the model and arrays made outside are attributes of the result.
 
-    concrete_args   values of arguments that are options (`{"mode": "test"}`): no inputs of the graph
+    concrete_args   values of arguments that are options (`{"mode": "test"}`): no inputs of the graph; a call may leave
+                    them out, or give all of f's arguments, those with the same values
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
     float().
     """
@@ -303,4 +304,9 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     graph = tracer.trace(root, concrete_args)
     owner = getattr(root, "__self__", root)
     name = type(owner).__name__ if not isinstance(owner, types.FunctionType) else owner.__name__
-    return GraphModule(owner, graph, name if name.isidentifier() else "GraphModule")
+    gm = GraphModule(owner, graph, name if name.isidentifier() else "GraphModule")
+    fixed = {k: v for k, v in (concrete_args or {}).items() if v is None or isinstance(v, (bool, int, float, str))}
+    if fixed:
+        parameters = inspect.signature(root.forward if isinstance(root, Layer) else root).parameters.values()
+        gm.specialised = ([p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD], fixed)
+    return gm

@@ -77,6 +77,15 @@ def affine(x: Any, w: Any, b: Any) -> Any:
     return np.dot(flatten(x), w) + b
 
 
+@explained
+def linear(x: Any, w: Any, b: Any = None) -> Any:
+    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
+    # One matrix product for all leading axes; np.dot of a 3-D array is many small ones.
+    y = np.dot(x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), w)
+    y = y if b is None else y + b
+    return y if x.ndim == 2 else y.reshape((*x.shape[:-1], w.shape[1]))
+
+
 def relu(x: Any) -> Any:
     """y = max(x, 0), any shape; the gradient at 0 is 0."""
     return npx.relu(x)

@@ -100,6 +100,18 @@ class Layer:
         for name, child in self.children():
             yield from child.walk(f"{prefix}{name}.", seen)
 
+    # torch.nn's names for the same.
+    def named_children(self) -> Iterator[tuple[str, Layer]]:
+        return self.children()
+
+    def named_modules(self) -> Iterator[tuple[str, Layer]]:
+        """(dotted name, layer) for this layer, whose name is empty, and every layer below."""
+        return ((prefix[:-1], layer) for prefix, layer in self.walk())
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """(dotted name, array) for every trained array: tree(), as pairs."""
+        return iter(self.tree().items())
+
     def tree(self) -> Tree:
         """Every parameter, by dotted name."""
         return {prefix + name: value for prefix, layer in self.walk() for name, value in layer.params.items()}

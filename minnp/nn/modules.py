@@ -16,22 +16,17 @@ from .model import Layer, ModelBase
 
 
 class Linear(Layer):
-    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
+    """layers.linear: x [..., D], w [D, M], b [M] -> y [..., M]."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, **config: Any) -> None:
         super().__init__()
-        self.outputs, self.bias = outputs, bias
+        self.bias = bias
         self.add_param("w", (inputs, outputs), **config)
         if bias:
             self.add_param("b", (outputs,), init_rule="constant")
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        # One matrix product for all leading axes; np.dot of a 3-D array is many small ones.
-        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-        y = np.dot(rows, self.params["w"])
-        if self.bias:
-            y = y + self.params["b"]
-        return y if x.ndim == 2 else y.reshape((*x.shape[:-1], self.outputs))
+        return layers.linear(x, self.params["w"], self.params["b"] if self.bias else None)
 
 
 class Conv2D(Layer):

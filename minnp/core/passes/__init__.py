@@ -1,4 +1,4 @@
-"""Passes: graph -> graph. Each is a function in a file of its own."""
+"""Passes: graph -> graph, or module -> module. Each is a function in a file of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .drawing import draw
 from .folding import fold_convolutions
 from .fusion import fuse_elementwise
 from .memory import memory, plan_buffers
+from .modules import on_modules
 from .quantization import Observer, calibrate, convert, observe, quantize
 from .shapes import propagate_shapes
 from .simplification import simplify
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+@on_modules
 def optimize(graph: Graph) -> Graph:
     """The passes jit runs before it compiles: results are the same to the bit."""
     return simplify(common_subexpressions(fold_constants(dead_code(graph))))

@@ -8,9 +8,11 @@ import numpy as onp
 
 from ..aliasing import is_write
 from ..graph import Graph, Node
+from .modules import on_modules
 from .rows import escapes, is_pure, row_of
 
 
+@on_modules
 def common_subexpressions(graph: Graph) -> Graph:
     """The graph with every repeated pure call read from its first occurrence.
 

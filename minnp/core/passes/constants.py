@@ -12,6 +12,7 @@ from ..interpreter import Interpreter
 from ..node import Node, attribute, map_nodes
 from ..primitive import Meta
 from ..value import Host
+from .modules import on_modules
 from .rows import escapes, is_pure
 
 LARGEST = 1 << 20  # elements of a constant that is worth keeping
@@ -74,6 +75,7 @@ def unused(graph: Graph, name: str) -> str:
 
 
 # ------------------------------------------------------------------ constant folding
+@on_modules
 def fold_constants(graph: Graph, attributes: bool = False, largest: int = LARGEST) -> Graph:
     """The graph with every pure call that reads no input replaced by its value.
 

@@ -15,6 +15,7 @@ from ..node import Node
 from ..primitive import Primitive
 from ..tree import tree_flatten
 from .memory import nbytes, shows
+from .modules import on_modules
 from .shapes import stand_in
 
 
@@ -57,11 +58,13 @@ def _of_rows(node: Node) -> int:
     return sum(cost(n).flops for n in captured.graph.nodes if isinstance(n.target, Primitive))
 
 
+@on_modules
 def flops(graph: Graph) -> int:
     """Floating point operations of one run, by the rows' own counts."""
     return sum(cost(node).flops for node in graph.nodes)
 
 
+@on_modules
 def bytes_moved(graph: Graph) -> int:
     """Bytes that the nodes of one run read and write."""
     return sum(cost(node).bytes for node in graph.nodes)

@@ -15,6 +15,7 @@ from ..effects import guard, pick
 from ..graph import Graph
 from ..node import Node, attribute, target_name
 from ..primitive import Meta
+from .modules import on_modules
 
 # opcode -> (shape, fill) of its box
 LOOKS = {
@@ -32,6 +33,7 @@ WHAT_TO_INSTALL = (
 )
 
 
+@on_modules
 def draw(graph: Graph, path: str | os.PathLike | None = None, *, format: str | None = None) -> bytes:
     """The graph as a picture: inputs above, one box a node with its parameters, shape and dtype, arrows along the data.
 

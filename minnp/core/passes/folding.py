@@ -14,15 +14,19 @@ from ..graph import Graph
 from ..node import Node
 from ..primitive import TABLE, Meta, Primitive
 from .constants import Known, add_constant
+from .modules import check_no_layers, on_modules
 
 
+@on_modules
 def fold_convolutions(graph: Graph) -> Graph:
     """The graph with each convolution of a fixed weight and what only it feeds (scaling and shifting of its channels,
     one sum with an array of its shape, one relu) as one call of the row npx.conv_act.
 
     For inference: the folded weights are read-only copies, and later changes of the originals do not show. Values
     differ by rounding. Needs shapes and dtypes; nodes without them are left as they are.
+    Raises ValueError for a graph that calls layers: fx.capture says what they do.
     """
+    check_no_layers(graph, "fold_convolutions")
     known = Known(graph)
     for node in graph.nodes:
         if name_of(node) == "npx.conv" and len(node.args) == 2:

@@ -15,6 +15,7 @@ from ..effects import pick
 from ..graph import Graph, Node
 from ..host.fused import Reduction, cast, fuse, is_constant, select
 from ..primitive import Meta, Primitive
+from .modules import on_modules
 
 LEAST = 1 << 15  # elements from which a block at a time is faster than an operation at a time
 REDUCTIONS = {"sum": onp.add, "mean": onp.add, "max": onp.maximum, "min": onp.minimum}
@@ -53,6 +54,7 @@ class Cluster:
         self.reductions: set[Node] = set()
 
 
+@on_modules
 def fuse_elementwise(graph: Graph) -> Graph:
     """The graph with its clusters of elementwise nodes each replaced by one call; results are the same to the bit."""
     merged = False

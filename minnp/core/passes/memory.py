@@ -16,6 +16,7 @@ from ..effects import pick
 from ..graph import Graph
 from ..node import Node
 from ..primitive import Meta, Primitive
+from .modules import on_modules
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 MOVES = {"getitem", "imag", "reshape", "sum_to"}  # view rows that make a new array for some arguments
@@ -60,6 +61,7 @@ class Memory(NamedTuple):
         return ", ".join(f"{f} {getattr(self, f):,}" for f in figures) + f" bytes (peak at {self.at})"
 
 
+@on_modules
 def memory(graph: Graph) -> Memory:
     """The bytes that live at once in one run, from the shapes and dtypes in the graph's meta.
 
@@ -180,6 +182,7 @@ class Slot(NamedTuple):
     nbytes: int
 
 
+@on_modules
 def plan_buffers(graph: Graph) -> Graph:
     """The graph with a place for every array it makes, in one block shared by those that never live at once.
 

@@ -19,6 +19,7 @@ from ..node import Node
 from ..primitive import TABLE, Meta
 from .constants import Known, add_constant, held
 from .folding import is_relu, name_of, only_user, per_channel
+from .modules import check_no_layers, on_modules
 
 SELU = (1.0507009873554805, 1.6732632423543772)  # scale and alpha of Klambauer et al. 2017
 LAYERS = {"matmul": "npx.quantized_linear", "npx.conv": "npx.quantized_conv", "npx.conv_act": "npx.quantized_conv"}
@@ -63,13 +64,16 @@ def record(x: Any, observer: Observer) -> None:
 
 
 # ------------------------------------------------------------------ the three steps
+@on_modules
 def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Callable | None = None) -> Graph:
     """The graph with an observer before each dense layer (matmul with a fixed matrix) and each convolution with a fixed
     weight, in float32.
 
     observer   makes one: Observer, or functools.partial(Observer, percentile=99.9)
     only       node -> bool: the layers to quantise, by default all
+    Raises ValueError for a graph that calls layers of minnp.nn: fx.capture says what they do.
     """
+    check_no_layers(graph, "quantisation")
     known = Known(graph)
     observers: dict[Node, Observer] = {}
     for node in graph.nodes:
@@ -85,6 +89,7 @@ def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Cal
     return graph
 
 
+@on_modules
 def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
     """Run an observed graph on each batch (its one input, or a tuple of its inputs), so that the observers see it.
 
@@ -96,6 +101,7 @@ def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
     return graph
 
 
+@on_modules
 def convert(graph: Graph, per_channel: bool = True) -> Graph:
     """The observed graph with integer layers in the place of the observed ones; biases, and a relu or selu after a
     layer, go into it. Observers are gone.
@@ -136,6 +142,7 @@ def stay(graph: Graph, node: Node) -> None:
     graph.erase_node(node)
 
 
+@on_modules
 def quantize(graph: Graph, batches: Iterable[Any], per_channel: bool = True, **options: Any) -> Graph:
     """The graph with integer layers: observe, calibrate and convert in one. options: those of observe."""
     return convert(calibrate(observe(graph, **options), batches), per_channel)

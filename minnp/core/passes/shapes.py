@@ -15,10 +15,12 @@ from ..interpreter import Interpreter
 from ..node import target_name
 from ..primitive import Meta
 from ..value import Host
+from .modules import on_modules
 
 WHERE = DATA_SHAPED - {"getitem"} | {"where", "extract", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}
 
 
+@on_modules
 def propagate_shapes(graph: Graph, *inputs: Any) -> Graph:
     """Set meta["value"] of every node: a Meta (shape and dtype), a tuple of them, or a Python object such as a shape.
 

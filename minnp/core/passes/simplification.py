@@ -14,9 +14,11 @@ import numpy as onp
 
 from ..graph import Graph, Node
 from ..primitive import TABLE, Meta
+from .modules import on_modules
 from .rows import escapes, moved, row_of
 
 
+@on_modules
 def simplify(graph: Graph, exact: bool = True) -> Graph:
     """The graph with what its algebra allows left out: x * 1, x - 0, -(-x), transposes of transposes, casts to the same
     dtype, copies nobody writes to, x / 4 as x * 0.25, ...

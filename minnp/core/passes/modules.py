@@ -1,0 +1,38 @@
+"""Passes take a graph, or a module that has one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..graph import Graph
+
+F = TypeVar("F", bound=Callable)
+
+
+def on_modules(run: F) -> F:
+    """The pass, which also takes a GraphModule: it works on the module's graph, and gives the module, recompiled, where
+    it gives a graph its graph."""
+
+    @functools.wraps(run)
+    def of_either(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(graph, Graph):
+            return run(graph, *args, **kwargs)
+        result = run(graph.graph, *args, **kwargs)
+        if result is not graph.graph:
+            return result
+        if hasattr(graph, "recompile"):
+            graph.recompile()
+        return graph
+
+    return of_either  # type: ignore[return-value]
+
+
+def check_no_layers(graph: Graph, who: str) -> None:
+    """Raise ValueError, with the way out, for a pass that would overlook what calls of layers do inside."""
+    for node in graph.find_nodes(op="call_module"):
+        raise ValueError(
+            f"{who} reads rows, and {node.name} is a call of the layer {node.target!r}: give it what "
+            "minnp.fx.capture(module, *inputs) makes of the module"
+        )
