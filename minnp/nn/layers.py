@@ -77,7 +77,6 @@ def affine(x: Any, w: Any, b: Any) -> Any:
     return np.dot(flatten(x), w) + b
 
 
-@explained
 def linear(x: Any, w: Any, b: Any = None) -> Any:
     """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
     # One matrix product for all leading axes; np.dot of a 3-D array is many small ones.
