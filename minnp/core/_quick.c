@@ -56,10 +56,16 @@ static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
 static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
-static PyTypeObject *BufferType;
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *axis_name, *index_name, *getitem_row, *transpose_row;
+static PyTypeObject *BufferType, *MetaType, *RowType;
+static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded;
+static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
-static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at;
+static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
+static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
+static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, shape_at, dtype_at;
+static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
+static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
@@ -336,25 +342,98 @@ done:
 /* What a place keeps for a row, a list: see placed.slot_of. */
 enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, NUMBERS, SLOT_SIZE };
 
-/* The buffer a handle holds (borrowed); NULL where it holds none, or is a view of what was written since. */
-static inline PyObject *buffer_in(PyObject *h) {
+/* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
+static inline PyObject *value_in(PyObject *h) {
     if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
         return NULL;
     PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
-    if (v == NULL || !Py_IS_TYPE(v, BufferType) || root == NULL)
+    if (v == NULL || root == NULL || !(Py_IS_TYPE(v, BufferType) || Py_IS_TYPE(v, TracerType)))
         return NULL;
     return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
 }
 
-/* Whether nothing watches or redirects calls at home. */
+static inline PyObject *buffer_in(PyObject *h) {
+    PyObject *v = value_in(h);
+    return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
+}
+
+/* The buffer under a value's tracers, all of them live tapes' (borrowed), or NULL. */
+static inline PyObject *buffer_under(PyObject *v) {
+    while (v != NULL && Py_IS_TYPE(v, TracerType)) {
+        PyObject *tape = SLOT(v, trace_at);
+        v = tape != NULL && Py_IS_TYPE(tape, TapeType) && SLOT(tape, alive_at) == Py_True ? SLOT(v, traced_at) : NULL;
+    }
+    return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
+}
+
+static inline int is_python_number(PyObject *x) {
+    return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x) || PyBool_Check(x);
+}
+
+/* Whether nothing watches or redirects calls at home: placed.free, whose answer without a capture depends on the policy
+   and home alone, so that its last one is kept. */
 static int calm(PyObject *home) {
+    PyObject *watching = NULL, *inner = NULL;
     if (!busy())
         return 1;
-    PyObject *yes = PyObject_CallOneArg(free_place, home);
-    if (yes == NULL)
+    int yes = PyContextVar_Get(captures, NULL, &watching) == 0 && watching == Py_None &&
+              PyContextVar_Get(policies, NULL, &inner) == 0 && inner != NULL;
+    if (yes) {
+        PyObject *policy = PyTuple_CheckExact(inner) ? PyTuple_GET_ITEM(inner, 0) : SLOT(state, policy_at);
+        if (policy != calm_policy || home != calm_home) {
+            Py_INCREF(policy);
+            PyObject *free_there = PyObject_CallOneArg(free_place, home);
+            yes = free_there == Py_True;
+            if (yes) {
+                Py_XSETREF(calm_home, Py_NewRef(home));
+                Py_XSETREF(calm_policy, Py_NewRef(policy));
+            }
+            Py_XDECREF(free_there), Py_DECREF(policy);
+        }
+    }
+    Py_XDECREF(watching), Py_XDECREF(inner);
+    if (PyErr_Occurred())
         PyErr_Clear();
-    Py_XDECREF(yes);
-    return yes == Py_True;
+    return yes;
+}
+
+/* Shape and dtype of a buffer into their slots, as Buffer.__getattr__ does; -1 with an exception where that fails. */
+static int know(PyObject *b) {
+    if (SLOT(b, shape_at) != NULL && SLOT(b, dtype_at) != NULL)
+        return 0;
+    PyObject *data = SLOT(b, data_at), *theirs = PyObject_GetAttr(data, word_dtype);
+    PyObject *dtype = theirs != NULL ? PyDict_GetItemWithError(dtypes, theirs) : NULL, *shape = NULL;
+    PyErr_Clear();
+    Py_XINCREF(dtype);
+    if (dtype != NULL && (shape = PyObject_GetAttr(data, word_shape)) != NULL)
+        Py_SETREF(shape, PySequence_Tuple(shape));
+    else {
+        PyErr_Clear();
+        PyObject *asked[] = {SLOT(b, backend_at), data}, *both = PyObject_VectorcallMethod(word_meta, asked, 2, NULL);
+        Py_CLEAR(dtype);
+        if (both != NULL && PyArg_ParseTuple(both, "O!O", &PyTuple_Type, &shape, &dtype)) {
+            Py_INCREF(shape), Py_INCREF(dtype);
+            if (theirs != NULL && PyDict_SetItem(dtypes, theirs, dtype) < 0)
+                Py_CLEAR(shape);
+        }
+        Py_XDECREF(both);
+    }
+    Py_XDECREF(theirs);
+    if (shape == NULL) {
+        Py_XDECREF(dtype);
+        return -1;
+    }
+    Py_XSETREF(SLOT(b, shape_at), shape);
+    Py_XSETREF(SLOT(b, dtype_at), dtype);
+    return 0;
+}
+
+static getattrofunc python_buffer_getattr;
+
+static PyObject *buffer_getattr(PyObject *b, PyObject *name) {
+    if ((name == word_shape || name == word_dtype) && Py_IS_TYPE(b, BufferType))
+        return know(b) == 0 ? Py_NewRef(SLOT(b, name == word_shape ? shape_at : dtype_at)) : NULL;
+    return python_buffer_getattr(b, name);
 }
 
 /* What home keeps for a row (borrowed); NULL where it has no kernel, or was never asked. */
@@ -431,40 +510,56 @@ static PyObject *computed(PyObject *kept, PyObject *run, PyObject *const *given,
     return out;
 }
 
-/* A root handle on data (whose reference it takes) at home, with its buffer; `*made`: the buffer (borrowed). */
-static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
-    PyObject *buffer = BufferType->tp_alloc(BufferType, 0), *h = buffer != NULL ? Handle->tp_alloc(Handle, 0) : NULL;
-    if (h == NULL) {
-        Py_XDECREF(buffer);
+/* A buffer of data (whose reference it takes) at home. */
+static PyObject *buffer_at(PyObject *home, PyObject *data, PyObject *number) {
+    PyObject *buffer = BufferType->tp_alloc(BufferType, 0);
+    if (buffer == NULL) {
         Py_DECREF(data);
         return NULL;
     }
-    Py_INCREF(home), Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(Py_None);
-    SLOT(buffer, data_at) = data, SLOT(buffer, backend_at) = home, SLOT(buffer, shown_at) = Py_None;
-    SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = buffer;
-    SLOT(buffer, computed_at) = Py_NewRef(Py_True);
-    if (made != NULL)
+    SLOT(buffer, data_at) = data, SLOT(buffer, backend_at) = Py_NewRef(home);
+    SLOT(buffer, shown_at) = Py_NewRef(Py_None), SLOT(buffer, computed_at) = Py_NewRef(number);
+    return buffer;
+}
+
+/* A root handle on a buffer or tracer (whose reference it takes). */
+static PyObject *handle_of(PyObject *value) {
+    PyObject *h = Handle->tp_alloc(Handle, 0);
+    if (h == NULL) {
+        Py_DECREF(value);
+        return NULL;
+    }
+    SLOT(h, host_at) = Py_NewRef(Py_None), SLOT(h, root_at) = Py_NewRef(Py_None), SLOT(h, value_at) = value;
+    return h;
+}
+
+/* A root handle on data (whose reference it takes) at home, with its buffer; `*made`: the buffer (borrowed). */
+static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
+    PyObject *buffer = buffer_at(home, data, Py_True), *h = buffer != NULL ? handle_of(buffer) : NULL;
+    if (h != NULL && made != NULL)
         *made = buffer;
     return h;
 }
 
-/* Where handles live that are all at one place (borrowed), and numbers beside them, with what they hold there; else
-   NULL. */
+/* Where handles and buffers live that are all at one place (borrowed), and numbers beside them, with what they hold
+   there; else NULL. */
 static PyObject *gathered(PyObject *const *operands, Py_ssize_t n, PyObject **data) {
     PyObject *home = NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *x = operands[i], *b = buffer_in(x);
+        PyObject *x = operands[i], *b = Py_IS_TYPE(x, BufferType) ? x : buffer_in(x);
         if (b != NULL) {
             if (home != NULL && home != SLOT(b, backend_at))
                 return NULL;
             home = SLOT(b, backend_at), data[i] = SLOT(b, data_at);
-        } else if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x) || PyBool_Check(x))
+        } else if (is_python_number(x))
             data[i] = x;
         else
             return NULL;
     }
     return home != NULL && calm(home) ? home : NULL;
 }
+
+static PyObject *traced_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *const *, PyObject *);
 
 /* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
    NULL where Python must do it. */
@@ -474,6 +569,10 @@ static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n
     Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
     if (n + k > MOST)
         return NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (Py_IS_TYPE(operands[i], Handle) && SLOT(operands[i], host_at) == Py_None && SLOT(operands[i], value_at) != NULL &&
+            Py_IS_TYPE(SLOT(operands[i], value_at), TracerType))
+            return traced_at_place(row, operands, n, values, names);
     PyObject *home = gathered(operands, n, data), *kept = home != NULL ? kept_for(home, row) : NULL;
     for (Py_ssize_t i = 0; i < k; i++)
         data[n + i] = values[i];
@@ -532,26 +631,32 @@ static int plain_index(PyObject *i) {
     return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
 }
 
+/* Make handle `view` one of what h holds, by row(params). */
+static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *params) {
+    PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
+    PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
+    if (one != NULL)
+        path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
+    Py_XDECREF(step), Py_XDECREF(one);
+    if (path == NULL)
+        return -1;
+    Py_SETREF(SLOT(view, root_at), Py_NewRef(root));
+    SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
+    return 0;
+}
+
 /* The handle of `out` (whose reference it takes), which row(params) made of what h holds, the buffer x: a view of h where
    it shows x's memory. */
 static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject *params, PyObject *out, int shows) {
     PyObject *b, *view = handle_at(SLOT(x, backend_at), out, &b);
     if (view == NULL || !shows)
         return view;
-    PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
-    PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
     PyObject *origin = PyTuple_Pack(3, x, row, params);
-    if (one != NULL)
-        path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
-    Py_XDECREF(step), Py_XDECREF(one);
-    if (path == NULL || origin == NULL) {
-        Py_XDECREF(path), Py_XDECREF(origin), Py_DECREF(view);
+    if (origin == NULL || link_view(view, h, row, params) < 0) {
+        Py_XDECREF(origin), Py_DECREF(view);
         return NULL;
     }
     Py_SETREF(SLOT(b, shown_at), origin);
-    Py_INCREF(root);
-    Py_SETREF(SLOT(view, root_at), root);
-    SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
     return view;
 }
 
@@ -579,8 +684,10 @@ static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *pa
 static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
                                PyObject *const *items, Py_ssize_t n) {
     PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *run, *out, *view = NULL, *params = NULL;
-    if (x == NULL || n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
+    if (n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
         return NULL;
+    if (x == NULL)
+        return traced_at_place(row, &h, 1, values, k > 0 ? names : NULL);
     home = SLOT(x, backend_at);
     if (!calm(home) || (kept = kept_for(home, row)) == NULL)
         return NULL;
@@ -609,56 +716,276 @@ static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyOb
     return view;
 }
 
-/* row_on_place(row, arrays, params): a row called on handles at one place, and numbers; None where Python must do it. */
-static PyObject *row_on_place(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *row = args[0], *const *operands = &PyTuple_GET_ITEM(args[1], 0), *params = args[2], *data[MOST];
-    Py_ssize_t n = PyTuple_GET_SIZE(args[1]), size;
-    PyObject *home = n > 0 && n <= MOST ? gathered(operands, n, data) : NULL, *kept, *out, *result = NULL;
+/* ------------------------------------------------------------------ rows on values */
+/* Whether an axis, or a value of keepdims, means the same to every array library: a number, a tuple of some. */
+static int plain_axis(PyObject *x) {
+    Py_ssize_t n = PyTuple_CheckExact(x) ? PyTuple_GET_SIZE(x) : 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, i)))
+            return 0;
+    return n > 0 || PyLong_CheckExact(x) || PyBool_Check(x);
+}
+
+/* Whether params are an axis and keepdims as every array library takes them. */
+static int plain_params(PyObject *params) {
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(params, &at, &name, &value))
+        if ((name != PyTuple_GET_ITEM(axis_name, 0) && name != keepdims_name) || !plain_axis(value))
+            return 0;
+    return 1;
+}
+
+/* placed.on_place: what a row makes of what lies at one place (handles, buffers) and numbers: a buffer, or a tuple of
+   some. NULL, without an exception unless it is the user's interrupt, where Python must do it. */
+static PyObject *run_at_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
+    PyObject *data[MOST], *home = gathered(operands, n, data), *kept, *run, *out = NULL, *result = NULL;
     if (home == NULL || (kept = kept_for(home, row)) == NULL)
-        Py_RETURN_NONE;
+        return NULL;
     Py_INCREF(home), Py_INCREF(kept);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
-    PyObject *x = n == 1 && SLOT(row, row_view_at) == Py_True ? Py_NewRef(buffer_in(operands[0])) : NULL;
-    out = PyObject_VectorcallDict(PyList_GET_ITEM(kept, KERNEL), data, n, PyDict_GET_SIZE(params) > 0 ? params : NULL);
+    int view = SLOT(row, row_view_at) == Py_True, bare = params == no_params || PyDict_GET_SIZE(params) == 0;
+    PyObject *x = NULL, *basic = PyList_GET_ITEM(kept, BASIC), *index = NULL;
+    if (n == 1 && view)
+        x = Py_NewRef(Py_IS_TYPE(operands[0], BufferType) ? operands[0] : buffer_in(operands[0]));
+    if (row == getitem_row && basic != Py_None)
+        index = PyDict_GetItemWithError(params, PyTuple_GET_ITEM(index_name, 0));
+    if (index != NULL && plain_index(index)) {
+        PyObject *given[] = {data[0], index};
+        out = PyObject_Vectorcall(basic, given, 2, NULL);
+    } else { /* what is prepared for those that join a list takes a list */
+        int prepares = view || (basic == Py_None && (bare || plain_params(params)));
+        run = prepares ? prepared_for(kept, data, n) : Py_NewRef(PyList_GET_ITEM(kept, KERNEL));
+        if (run != NULL) {
+            out = PyObject_VectorcallDict(run, data, n, bare ? NULL : params);
+            Py_DECREF(run);
+        }
+    }
     PyObject *more = out != NULL ? PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
     if (more == NULL || PyList_SetItem(kept, CALLS, more) < 0)
         Py_CLEAR(out);
     if (out != NULL && (PyTuple_CheckExact(out) || PyList_CheckExact(out))) {
-        size = PySequence_Fast_GET_SIZE(out);
+        Py_ssize_t size = PySequence_Fast_GET_SIZE(out);
         result = PyTuple_New(size);
         for (Py_ssize_t i = 0; result != NULL && i < size; i++) {
             PyObject *o = Py_NewRef(PySequence_Fast_GET_ITEM(out, i));
-            if (o != Py_None && (o = handle_at(home, o, NULL)) == NULL)
+            if (o != Py_None && (o = buffer_at(home, o, Py_True)) == NULL)
                 Py_CLEAR(result);
             else
                 PyTuple_SET_ITEM(result, i, o);
         }
         Py_DECREF(out);
-    } else if (out != NULL && x != NULL) {
-        int is = shows_memory(kept, x, row, params, out);
-        if (is >= 0)
-            result = view_at_place(operands[0], x, row, params, out, is);
-        else
+    } else if (out != NULL) {
+        int shows = x != NULL ? shows_memory(kept, x, row, params, out) : 0;
+        if (shows < 0)
             Py_DECREF(out);
-    } else if (out != NULL && (result = handle_at(home, out, &x)) != NULL) {
-        Py_SETREF(SLOT(x, computed_at), Py_NewRef(PyList_GET_ITEM(kept, NUMBERS)));
-        x = NULL;
+        else
+            result = buffer_at(home, out, PyList_GET_ITEM(kept, NUMBERS));
+        if (result != NULL && shows) {
+            PyObject *origin = PyTuple_Pack(3, x, row, params);
+            if (origin != NULL)
+                Py_SETREF(SLOT(result, shown_at), origin);
+            else
+                Py_CLEAR(result);
+        }
     }
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(data[i]);
     Py_XDECREF(x), Py_DECREF(kept), Py_DECREF(home);
-    if (result != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
-        return result;
-    PyErr_Clear();
-    Py_RETURN_NONE;
+    if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return result;
+}
+
+/* A Meta of a buffer: what a tape keeps of an array that no rule reads. */
+static PyObject *meta_of(PyObject *b) {
+    PyObject *meta = know(b) == 0 ? MetaType->tp_alloc(MetaType, 0) : NULL;
+    if (meta != NULL)
+        SLOT(meta, meta_shape_at) = Py_NewRef(SLOT(b, shape_at)), SLOT(meta, meta_dtype_at) = Py_NewRef(SLOT(b, dtype_at));
+    return meta;
+}
+
+/* What a node of a tape keeps of a row's arguments: themselves, else GradTrace._metas. */
+static PyObject *kept_of(PyObject *const *raw, PyObject *parents, Py_ssize_t n, int whole, int all_traced) {
+    if (!whole && all_traced)
+        return Py_NewRef(Py_None);
+    PyObject *arrays = PyTuple_New(n);
+    for (Py_ssize_t i = 0; arrays != NULL && i < n; i++) {
+        PyObject *x = raw[i];
+        if (!whole && Py_IS_TYPE(x, BufferType)) {
+            int traced = PyLong_AsLong(PyTuple_GET_ITEM(parents, i)) >= 0;
+            x = traced ? Py_NewRef(Py_None) : meta_of(x);
+        } else
+            Py_INCREF(x);
+        if (x == NULL)
+            Py_CLEAR(arrays);
+        else
+            PyTuple_SET_ITEM(arrays, i, x);
+    }
+    return arrays;
+}
+
+/* GradTrace.process where what the tape watches lies at a place: a row of tracers and buffers, handles on such, and
+   numbers; a tracer, or what the tape does not watch. NULL where Python must do it. */
+static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
+    PyObject *values[MOST], *raw[MOST], *tape = NULL;
+    int all_traced = 1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *v = values[i] = Py_IS_TYPE(operands[i], Handle) ? value_in(operands[i]) : operands[i];
+        if (v == NULL)
+            return NULL;
+        if (Py_IS_TYPE(v, TracerType)) {
+            if (tape != NULL && SLOT(v, trace_at) != tape)
+                return NULL;
+            tape = SLOT(v, trace_at), raw[i] = SLOT(v, traced_at);
+            if (tape == NULL || raw[i] == NULL || !Py_IS_TYPE(raw[i], BufferType))
+                return NULL;
+        } else
+            raw[i] = v, all_traced = 0;
+    }
+    if (tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True || row == write_row)
+        return NULL;
+    PyObject *parents = PyTuple_New(n), *vjp = SLOT(row, row_vjp_at), *saves = SLOT(row, row_saves_at);
+    PyObject *arrays = NULL, *node = NULL, *tracer = NULL, *origin = NULL;
+    for (Py_ssize_t i = 0; parents != NULL && i < n; i++) {
+        PyObject *p = Py_IS_TYPE(values[i], TracerType) ? Py_NewRef(SLOT(values[i], node_at)) : PyLong_FromLong(-1);
+        if (p == NULL)
+            Py_CLEAR(parents);
+        else
+            PyTuple_SET_ITEM(parents, i, p);
+    }
+    if (parents == NULL)
+        return NULL;
+    Py_INCREF(tape); /* a kernel that is Python may do anything */
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_INCREF(values[i]), Py_INCREF(raw[i]);
+    PyObject *z = run_at_place(row, raw, n, params), *nodes = SLOT(tape, nodes_at);
+    if (z == NULL)
+        goto done;
+    if (PyUnicode_CheckExact(vjp)) { /* CONSTANT */
+        tracer = Py_NewRef(z);
+        goto done;
+    }
+    if (!Py_IS_TYPE(z, BufferType) || know(z) < 0 || strchr("fc", ((Dtype *)SLOT(z, dtype_at))->kind) == NULL ||
+        !PyList_CheckExact(nodes)) { /* several results, integers */
+        PyObject *given[] = {tape, row, PyTuple_New(n), params, parents, PyTuple_New(n), z};
+        for (Py_ssize_t i = 0; given[2] != NULL && given[5] != NULL && i < n; i++) {
+            PyTuple_SET_ITEM(given[2], i, Py_NewRef(values[i]));
+            PyTuple_SET_ITEM(given[5], i, Py_NewRef(raw[i]));
+        }
+        if (!PyErr_Occurred())
+            tracer = PyObject_VectorcallMethod(word_recorded, given, 7, NULL);
+        Py_XDECREF(given[2]), Py_XDECREF(given[5]);
+        goto done;
+    }
+    int in = PyUnicode_CompareWithASCIIString(saves, "in") == 0, out = PyUnicode_CompareWithASCIIString(saves, "out") == 0;
+    int both = !in && !out && PyUnicode_CompareWithASCIIString(saves, "both") == 0;
+    arrays = kept_of(raw, parents, n, in || both, all_traced);
+    if (arrays == NULL ||
+        (node = PyTuple_Pack(7, row, params, parents, arrays, out || both ? z : Py_None, SLOT(z, shape_at), SLOT(z, dtype_at))) == NULL)
+        goto done;
+    origin = Py_NewRef(Py_None);
+    if (SLOT(z, shown_at) != Py_None && Py_IS_TYPE(values[0], TracerType) && PyTuple_GET_ITEM(SLOT(z, shown_at), 0) == raw[0])
+        Py_SETREF(origin, PyTuple_Pack(3, values[0], row, params));
+    if (origin == NULL || (tracer = TracerType->tp_alloc(TracerType, 0)) == NULL)
+        goto done;
+    SLOT(tracer, trace_at) = Py_NewRef(tape), SLOT(tracer, traced_at) = Py_NewRef(z);
+    SLOT(tracer, view_at) = Py_NewRef(origin), SLOT(tracer, node_at) = PyLong_FromSsize_t(PyList_GET_SIZE(nodes));
+    if (SLOT(tracer, node_at) == NULL || PyList_Append(nodes, node) < 0)
+        Py_CLEAR(tracer);
+done:
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(values[i]), Py_DECREF(raw[i]);
+    Py_XDECREF(z), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape);
+    return tracer;
+}
+
+/* array.wrap: the handles of what a row made (whose reference it takes) of `first`; a view of that where it shows it. */
+static PyObject *wrapped_of(PyObject *value, PyObject *first) {
+    if (PyTuple_CheckExact(value)) {
+        Py_ssize_t n = PyTuple_GET_SIZE(value);
+        PyObject *all = PyTuple_New(n);
+        for (Py_ssize_t i = 0; all != NULL && i < n; i++) {
+            PyObject *h = wrapped_of(Py_NewRef(PyTuple_GET_ITEM(value, i)), first);
+            if (h == NULL)
+                Py_CLEAR(all);
+            else
+                PyTuple_SET_ITEM(all, i, h);
+        }
+        Py_DECREF(value);
+        return all;
+    }
+    if (!Py_IS_TYPE(value, BufferType) && !Py_IS_TYPE(value, TracerType))
+        return value;
+    PyObject *origin = SLOT(value, Py_IS_TYPE(value, BufferType) ? shown_at : view_at), *h = handle_of(value);
+    if (h != NULL && origin != NULL && origin != Py_None && value_in(first) == PyTuple_GET_ITEM(origin, 0) &&
+        link_view(h, first, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2)) < 0)
+        Py_CLEAR(h);
+    return h;
+}
+
+/* A row of handles, one at least traced, with keywords whose values are given. NULL where Python must do it. */
+static PyObject *traced_at_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
+                                 PyObject *names) {
+    if (RowType->tp_call == python_row_call || (n == 2 && operands[0] == operands[1] && row == multiply_row))
+        return NULL; /* given back to Python; x * x has a row of its own */
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (value_in(operands[i]) == NULL && !is_python_number(operands[i]))
+            return NULL;
+    PyObject *params = names == NULL ? Py_NewRef(no_params) : PyDict_New(), *made = NULL;
+    for (Py_ssize_t i = 0; params != NULL && names != NULL && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, i), values[i]) < 0)
+            Py_CLEAR(params);
+    if (params != NULL)
+        made = run_on_tape(row, operands, n, params);
+    Py_XDECREF(params);
+    return made != NULL ? wrapped_of(made, operands[0]) : NULL;
+}
+
+/* A row called, row(*args, **params): on handles and values at a place, a tape's or not, and on NumPy's own arrays where
+   nothing watches: array._call, dispatch.bind. */
+static PyObject *row_call(PyObject *row, PyObject *args, PyObject *params) {
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    int handles = 0, traced = 0, placed = 0, hosts = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = PyTuple_GET_ITEM(args, i);
+        if (Py_IS_TYPE(x, Handle)) {
+            handles = 1;
+            if ((x = value_in(x)) == NULL)
+                goto python;
+        }
+        if (Py_IS_TYPE(x, TracerType))
+            traced = 1;
+        else if (Py_IS_TYPE(x, BufferType))
+            placed = 1;
+        else if (!is_python_number(x)) {
+            if (!Py_IS_TYPE(x, Host) && !is_number(x))
+                goto python;
+            hosts = 1;
+        }
+    }
+    if (n == 0 || n > MOST || (hosts && (traced || placed)))
+        goto python;
+    if (traced || placed) {
+        PyObject *given = params != NULL ? params : no_params, *const *operands = &PyTuple_GET_ITEM(args, 0);
+        PyObject *made = traced ? run_on_tape(row, operands, n, given) : run_at_place(row, operands, n, given);
+        if (made != NULL || PyErr_Occurred())
+            return made != NULL && handles ? wrapped_of(made, operands[0]) : made;
+    } else if (!busy() && SLOT(row, row_worth_at) == Py_None) {
+        count_row(row);
+        return PyObject_Call(SLOT(row, row_fast_at), args, params);
+    }
+python:
+    return python_row_call(row, args, params);
 }
 
 /* ------------------------------------------------------------------ operators */
 typedef struct {
     const char *name;
     size_t at;        /* of the slot in the type's number methods */
-    void *ours;
+    void *ours, *of_buffers; /* what handles have there, and buffers */
+    void *in_values;  /* the slot of buffers that calls the Python method */
     void *python;     /* the slot that calls the Python method, where it takes one array */
     PyObject *entry, *reflected_entry;
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
@@ -815,7 +1142,7 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
 
 /* Whether an array at a place has axes: torch takes some of one that has none. */
 static int has_axes(PyObject *h) {
-    PyObject *ndim = PyObject_GetAttr(SLOT(SLOT(h, value_at), data_at), word_ndim);
+    PyObject *b = buffer_under(SLOT(h, value_at)), *ndim = b != NULL ? PyObject_GetAttr(SLOT(b, data_at), word_ndim) : NULL;
     int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
     if (ndim == NULL)
         PyErr_Clear();
@@ -827,7 +1154,7 @@ static int has_axes(PyObject *h) {
    on, which views of v notice. */
 static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
     PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
-    if (x == NULL || SLOT(v, root_at) != Py_None || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
+    if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
         return NULL;
     if (SLOT(x, computed_at) == Py_True && !has_axes(v))
         return h; /* a number, as x.sum() is in NumPy: there is another one now */
@@ -870,6 +1197,20 @@ static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) 
     return h != NULL || PyErr_Occurred() ? h : ((binaryfunc)o->python)(v, w);
 }
 
+/* An operator one of whose operands is a buffer: what its Python method does, which calls the row. */
+static PyObject *of_buffers(Operator *o, PyObject *v, PyObject *w) {
+    PyObject *there[] = {v, w}, *made = NULL;
+    if ((Py_IS_TYPE(v, BufferType) || is_python_number(v)) &&
+        (w == NULL || Py_IS_TYPE(w, BufferType) || is_python_number(w)))
+        made = run_at_place(o->row, there, w != NULL ? 2 : 1, no_params);
+    if (made != NULL || PyErr_Occurred())
+        return made;
+    PyObject *args = w != NULL ? PyTuple_Pack(2, v, w) : PyTuple_Pack(1, v);
+    made = args != NULL ? python_row_call(o->row, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return made;
+}
+
 static PyObject *power_of(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
 static PyObject *power_into(PyObject *a, PyObject *b) { return PyNumber_InPlacePower(a, b, Py_None); }
 
@@ -878,8 +1219,12 @@ enum { NEG = BINARIES, POS, ABS, INVERT, UNARIES };
 enum { IADD = UNARIES, ISUB, IMUL, ITRUEDIV, IFLOORDIV, IMOD, IMATMUL, IAND, IOR, IXOR, ILSHIFT, IRSHIFT, IPOW, OPERATORS };
 static Operator operators[OPERATORS];
 
-#define TWO(NAME, f) static PyObject *do_##NAME(PyObject *v, PyObject *w) { return two(v, w, &operators[NAME], f); }
-#define ONE(NAME, f) static PyObject *do_##NAME(PyObject *v) { return one(v, &operators[NAME], f); }
+#define TWO(NAME, f) \
+    static PyObject *do_##NAME(PyObject *v, PyObject *w) { return two(v, w, &operators[NAME], f); } \
+    static PyObject *of_##NAME(PyObject *v, PyObject *w) { return of_buffers(&operators[NAME], v, w); }
+#define ONE(NAME, f) \
+    static PyObject *do_##NAME(PyObject *v) { return one(v, &operators[NAME], f); } \
+    static PyObject *of_##NAME(PyObject *v) { return of_buffers(&operators[NAME], v, NULL); }
 #define INTO(NAME, f) static PyObject *do_##NAME(PyObject *v, PyObject *w) { return into(v, w, &operators[NAME], f); }
 TWO(ADD, PyNumber_Add) TWO(SUB, PyNumber_Subtract) TWO(MUL, PyNumber_Multiply) TWO(TRUEDIV, PyNumber_TrueDivide)
 TWO(FLOORDIV, PyNumber_FloorDivide) TWO(MOD, PyNumber_Remainder) TWO(MATMUL, PyNumber_MatrixMultiply)
@@ -908,7 +1253,14 @@ static PyObject *do_IPOW(PyObject *v, PyObject *w, PyObject *modulus) {
     return into(v, w, &here, power_into);
 }
 
-#define ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME}
+static PyObject *of_POW(PyObject *v, PyObject *w, PyObject *modulus) {
+    if (modulus != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    return of_buffers(&operators[POW], v, w);
+}
+
+#define INTO_ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME}
+#define ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME, (void *)of_##NAME}
 static Operator operators[OPERATORS] = {
     ROW(ADD, "add", nb_add), ROW(SUB, "sub", nb_subtract), ROW(MUL, "mul", nb_multiply),
     ROW(TRUEDIV, "truediv", nb_true_divide), ROW(FLOORDIV, "floordiv", nb_floor_divide), ROW(MOD, "mod", nb_remainder),
@@ -916,13 +1268,28 @@ static Operator operators[OPERATORS] = {
     ROW(LSHIFT, "lshift", nb_lshift), ROW(RSHIFT, "rshift", nb_rshift), ROW(POW, "pow", nb_power),
     ROW(NEG, "neg", nb_negative), ROW(POS, "pos", nb_positive), ROW(ABS, "abs", nb_absolute),
     ROW(INVERT, "invert", nb_invert),
-    ROW(IADD, "iadd", nb_inplace_add), ROW(ISUB, "isub", nb_inplace_subtract), ROW(IMUL, "imul", nb_inplace_multiply),
-    ROW(ITRUEDIV, "itruediv", nb_inplace_true_divide), ROW(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide),
-    ROW(IMOD, "imod", nb_inplace_remainder), ROW(IMATMUL, "imatmul", nb_inplace_matrix_multiply),
-    ROW(IAND, "iand", nb_inplace_and), ROW(IOR, "ior", nb_inplace_or), ROW(IXOR, "ixor", nb_inplace_xor),
-    ROW(ILSHIFT, "ilshift", nb_inplace_lshift), ROW(IRSHIFT, "irshift", nb_inplace_rshift),
-    ROW(IPOW, "ipow", nb_inplace_power),
+    INTO_ROW(IADD, "iadd", nb_inplace_add), INTO_ROW(ISUB, "isub", nb_inplace_subtract), INTO_ROW(IMUL, "imul", nb_inplace_multiply),
+    INTO_ROW(ITRUEDIV, "itruediv", nb_inplace_true_divide), INTO_ROW(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide),
+    INTO_ROW(IMOD, "imod", nb_inplace_remainder), INTO_ROW(IMATMUL, "imatmul", nb_inplace_matrix_multiply),
+    INTO_ROW(IAND, "iand", nb_inplace_and), INTO_ROW(IOR, "ior", nb_inplace_or), INTO_ROW(IXOR, "ixor", nb_inplace_xor),
+    INTO_ROW(ILSHIFT, "ilshift", nb_inplace_lshift), INTO_ROW(IRSHIFT, "irshift", nb_inplace_rshift),
+    INTO_ROW(IPOW, "ipow", nb_inplace_power),
 };
+
+/* values(on): give rows and buffers their short ways, or give them back to Python. */
+static PyObject *short_values(PyObject *Py_UNUSED(module), PyObject *on) {
+    if (python_row_call == NULL) {
+        python_buffer_getattr = BufferType->tp_getattro, python_row_call = RowType->tp_call;
+        for (int i = 0; i < UNARIES; i++)
+            operators[i].in_values = *(void **)((char *)BufferType->tp_as_number + operators[i].at);
+    }
+    RowType->tp_call = on == Py_True ? row_call : python_row_call;
+    BufferType->tp_getattro = on == Py_True ? buffer_getattr : python_buffer_getattr;
+    for (int i = 0; i < UNARIES; i++)
+        *(void **)((char *)BufferType->tp_as_number + operators[i].at) = on == Py_True ? operators[i].of_buffers : operators[i].in_values;
+    PyType_Modified(RowType), PyType_Modified(BufferType);
+    Py_RETURN_NONE;
+}
 
 static const char *comparisons[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
 static PyObject *comparison_entries[6], *comparison_rows[6];
@@ -1103,15 +1470,6 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views. */
 enum { REDUCES = 100, LISTS, SPREADS, VIEWS };
 
-/* Whether an axis, or a value of keepdims, means the same to every array library: a number, a tuple of some. */
-static int plain_axis(PyObject *x) {
-    Py_ssize_t n = PyTuple_CheckExact(x) ? PyTuple_GET_SIZE(x) : 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, i)))
-            return 0;
-    return n > 0 || PyLong_CheckExact(x) || PyBool_Check(x);
-}
-
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
 static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
@@ -1125,14 +1483,14 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         PyObject *const *axis = n + k == 2 ? given + 1 : &zero_axis;
         Py_ssize_t members = PySequence_Fast_GET_SIZE(first);
         for (Py_ssize_t i = 0; i < members; i++)
-            if (buffer_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
+            if (value_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
                 return NULL;
         if (members == 0 || !PyLong_CheckExact(*axis))
             return NULL;
         PyObject *h = list_on_place(s->there, PySequence_Fast_ITEMS(first), members, *axis, n + k == 1);
         return h != NULL || PyErr_Occurred() ? h : on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name);
     }
-    if (buffer_in(first) == NULL)
+    if (value_in(first) == NULL)
         return NULL;
     if (s->form == SPREADS) { /* numbers, or a tuple of them */
         PyObject *parts = n > 1 ? given[1] : NULL, *view = NULL;
@@ -1464,12 +1822,12 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
             return h;
         Py_DECREF(out);
     }
-    PyObject *b = buffer_in(instance);
+    PyObject *b = f->transposes || f->told ? buffer_under(value_in(instance)) : NULL;
     if (b != NULL && f->transposes) {
         PyObject *h = view_on_place(transpose_row, instance, NULL, NULL, 0, NULL, 0);
         if (h != NULL || PyErr_Occurred())
             return h;
-    } else if (b != NULL && f->told && !busy())
+    } else if (b != NULL && calm(SLOT(b, backend_at)))
         return PyObject_GetAttr(b, f->name);
     return Py_TYPE(f->python)->tp_descr_get(f->python, instance, type);
 }
@@ -1548,6 +1906,8 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_call = PyUnicode_InternFromString("__call__"), word_slots = PyUnicode_InternFromString("slots");
     word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
+    word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
+    keepdims_name = PyUnicode_InternFromString("keepdims");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
     Py_RETURN_NONE;
@@ -1569,18 +1929,18 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
-/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free): put the slots above into the type
+/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta): put the slots above into the type
    of handles, over those that call its Python methods.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
    which Python does better. small: elements up to which a tape keeps all arrays. free: whether nothing watches calls at
-   a place. Setting a method later gives its slot back to Python. */
+   a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!O", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
-                          &small, &PyType_Type, &buffer_type, &free_place))
+                          &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -1590,7 +1950,11 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
     row_calls_at = slot_of(primitive, "calls"), row_numpy_at = slot_of(primitive, "numpy");
     row_direct_at = slot_of(primitive, "direct"), row_elementwise_at = slot_of(primitive, "elementwise");
-    row_view_at = slot_of(primitive, "view");
+    row_view_at = slot_of(primitive, "view"), row_vjp_at = slot_of(primitive, "vjp");
+    row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
+    row_worth_at = slot_of(primitive, "worth"), policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
+    shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
+    meta_shape_at = slot_of(meta, "shape"), meta_dtype_at = slot_of(meta, "dtype");
     if (PyErr_Occurred())
         return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
@@ -1626,8 +1990,10 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             (comparison_rows[i] = entry_named(rows, "%s", comparisons[i])) == NULL)
             return NULL;
     if ((getitem_row = entry_named(rows, "%s", "getitem")) == NULL ||
-        (transpose_row = entry_named(rows, "%s", "transpose")) == NULL)
+        (transpose_row = entry_named(rows, "%s", "transpose")) == NULL ||
+        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (dtypes = PyDict_New()) == NULL)
         return NULL;
+    multiply_row = operators[MUL].row;
     PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
     python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
     if (python_getitem == NULL || python_array_ufunc == NULL)
@@ -1655,7 +2021,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         buffer->bf_getbuffer = buffer_of;
     PyType_Modified(Handle);
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
-    Py_RETURN_NONE;
+    MetaType = (PyTypeObject *)meta, RowType = (PyTypeObject *)primitive;
+    return short_values(NULL, Py_True);
 }
 
 /* ------------------------------------------------------------------ products of matrices, for core/host/products.py */
@@ -1709,7 +2076,7 @@ static PyMethodDef functions[] = {
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
-    {"row_on_place", (PyCFunction)(void (*)(void))row_on_place, METH_FASTCALL, NULL},
+    {"values", short_values, METH_O, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
     {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

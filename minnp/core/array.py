@@ -252,17 +252,10 @@ def unwrap(x: Any, sources: list) -> Any:
     return Host if x is ndarray else x
 
 
-row_on_place: Any = None  # (row, args, params) -> handles, or None where it is not this simple; in C: see compiled.py
-
-
 def _call(row: Primitive, args: tuple, params: dict) -> Any:
     """A row called on handles returns handles; on values, values."""
     for a in args:
         if type(a) is ndarray:
-            if row_on_place is not None and a._host is None and type(args) is tuple:
-                out = row_on_place(row, args, params)
-                if out is not None:
-                    return out
             break
     else:
         return bind(row, args, params)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as onp
 
-from . import array, placed, public
+from . import array, placed, policy, public
 from .counting import quick as _quick
 from .host import INDEX, bound, memory, temporaries
 from .host.elementwise import IN_PLACE, KERNELS, LEAST
-from .primitive import NO_PARAMS, TABLE, Primitive
-from .state import state
+from .primitive import NO_PARAMS, TABLE, Meta, Primitive
+from .state import capture, state
 from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer
 
 
@@ -127,15 +127,15 @@ def install() -> None:
     from .tape import SMALL, GradTrace  # which imports this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
-    rows |= {name: TABLE[name] for name in ("getitem", "transpose")}
+    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
     limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
     limits["__pow__"] = bound(onp.power)
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
-    array.row_on_place = _quick.row_on_place
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL, Buffer, placed.free),
+        *(capture, policy.chosen, Meta),
     )
 
 

@@ -66,12 +66,12 @@ class Policy:
         if self.backend is not None:
             backends.get(self.backend)  # fails here, with how to install it, rather than at the first call
         state.busy += 1
-        _context.set((self, _context.get()))
+        chosen.set((self, chosen.get()))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _, outer = _context.get()
-        _context.set(outer)
+        _, outer = chosen.get()
+        chosen.set(outer)
         state.busy -= 1
 
     def __call__(self, function: Any) -> Any:
@@ -85,14 +85,14 @@ class Policy:
 
 AUTO = Policy("auto")
 # (policy, what was in force around it): kept here, not in the policy, which several threads may be inside of
-_context: ContextVar[tuple | None] = ContextVar("minnp.policy", default=None)
-_global = AUTO
+chosen: ContextVar[tuple | None] = ContextVar("minnp.policy", default=None)
+state.policy = AUTO
 
 
 def current() -> Policy:
     """The policy in force here: the innermost `with`, else the global one."""
-    inner = _context.get()
-    return _global if inner is None else inner[0]
+    inner = chosen.get()
+    return state.policy if inner is None else inner[0]
 
 
 def policy(name: str | Policy) -> Policy:
@@ -107,16 +107,15 @@ def on_host(asked: bool) -> Any:
 
 def set_global_policy(name: str | Policy) -> None:
     """Set the policy for every thread without one of its own."""
-    global _global
     new = policy(name)
     if new.backend is not None:
         backends.get(new.backend)
-    state.busy += (not new.plain) - (not _global.plain)
-    _global = new
+    state.busy += (not new.plain) - (not state.policy.plain)
+    state.policy = new
 
 
 def get_global_policy() -> Policy:
-    return _global
+    return state.policy
 
 
 def wrap_policy(name: str | Policy) -> Any:

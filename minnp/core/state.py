@@ -8,9 +8,10 @@ from typing import Any
 
 class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
-    default, an array written under a live trace). `tapes`: the live tapes, which a write must ask first."""
+    default, an array written under a live trace). `tapes`: the live tapes, which a write must ask first. `policy`: the
+    policy of threads without one of their own."""
 
-    __slots__ = ("busy", "tapes")
+    __slots__ = ("busy", "policy", "tapes")
 
     def __init__(self) -> None:
         self.busy = 0

@@ -87,6 +87,10 @@ class GradTrace(Trace):
             y = row.fast(*raw, **params)
         else:
             y = bind(row, raw, params)
+        return self.recorded(row, values, params, parents, raw, y)
+
+    def recorded(self, row: Primitive, values: Any, params: dict, parents: Any, raw: Any, y: Any) -> Any:
+        """What row(values) is on this tape, which holds the values `raw` of them at the nodes `parents`, and gave y."""
         nodes = self.nodes
         if type(y) is not Host:
             if type(y) in (tuple, list):

@@ -5,6 +5,7 @@ The Python ways are reached on the same arrays: a slot's method in the class, an
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
 import warnings
@@ -17,8 +18,9 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import Context, npx
-from minnp.core import array, compiled
+from minnp.core import compiled
 from minnp.core.array import ndarray
+from minnp.core.tape import GradTrace
 from minnp.core.value import Buffer
 
 pytestmark = pytest.mark.skipif(compiled._quick is None, reason="minnp runs without its C part")
@@ -57,6 +59,16 @@ def python_of(f):
     """The Python function a compiled public function, method or descriptor stands for, bound as it is."""
     home, short = [f.__self__] if hasattr(f, "__self__") else [], getattr(f, "__func__", f)
     return lambda *args, **kwargs: short.__call__(*home, *args, **kwargs)
+
+
+@contextlib.contextmanager
+def in_python_alone():
+    """Inside, rows that are called and the operators of buffers go through Python."""
+    compiled._quick.values(False)
+    try:
+        yield
+    finally:
+        compiled._quick.values(True)
 
 
 def agree(compiled_way, python_way, what):
@@ -153,7 +165,7 @@ def test_views_by_numbers():
             agree(lambda: np.transpose(x, args), lambda: python_of(np.transpose)(x, args), (x, args))  # noqa: B023
 
 
-def test_rows(monkeypatch):
+def test_rows():
     """A row called on handles, as npx's functions and those said in rows do: tuples and views among its results."""
     x, spoiled = ARRAYS["f4"], ARRAYS["i8"] > 100
     calls = [
@@ -166,9 +178,67 @@ def test_rows(monkeypatch):
     for i, call in enumerate(calls):
         outcome(call)
         got = outcome(call)
-        with monkeypatch.context() as patch:
-            patch.setattr(array, "row_on_place", None)
+        with in_python_alone():
             assert outcome(call) == got, i
+
+
+def nodes_of(tape):
+    """What a tape holds of its nodes: rows, params less those that say nothing, parents, what is kept, ...."""
+    tells = lambda k, v: v is not None and v is not False and k != "ddof"
+    said = lambda p: repr({k: v for k, v in p.items() if tells(k, v)}) if type(p) is dict else p
+    kept = lambda v: (type(v), getattr(v, "shape", v), getattr(v, "dtype", None))
+    return [
+        (str(row), said(params), tuple(parents), arrays and [kept(a) for a in arrays], kept(y), shape, dtype)
+        for row, params, parents, arrays, y, shape, dtype in tape
+    ]
+
+
+TAPED = [
+    *(lambda x, y: np.tanh(x @ y.T) * 2 - x[:, :1], lambda x, y: x * x / y, lambda x, y: (2.5 - x) ** 2 + -y),
+    *(lambda x, y: np.maximum(x, y) * (x > y), lambda x, y: np.where(x > 3, x, y), lambda x, y: np.exp(x - np.max(x))),
+    *(lambda x, y: x.reshape(2, 6)[1:, None].T, lambda x, y: x.T[1][None] * y.mean(0)[0], lambda x, y: x.sum(1).std()),
+    *(lambda x, y: np.concatenate([x, y], 1), lambda x, y: np.stack((x, y)), lambda x, y: x[[0, 0]] + y[y > 3].sum()),
+    *(lambda x, y: np.modf(x)[0], lambda x, y: np.floor(x) * y, lambda x, y: x.astype("i8") * y, lambda x, y: abs(x)),
+    *(lambda x, y: np.linalg.qr(x[:3, :3] + np.eye(3))[1], lambda x, y: npx.softmax(x)),
+    *(lambda x, y: np.expand_dims(x, 0) * 1j, lambda x, y: x + y.astype("f8"), lambda x, y: x * onp.float64(2)),
+    *(lambda x, y: written(x), lambda x, y: x.ravel() @ y.ravel(), lambda x, y: np.argmax(x) * y),
+    *(lambda x, y: x @ 2, lambda x, y: x + onp.ones(4)),
+    *(lambda x, y: x * minnp.grad(lambda v: (v * v * x).sum())(y), lambda x, y: minnp.stop_gradient(x) * x),
+    *(lambda x, y: np.var(x, axis=0) * len(x) * x.shape[1], lambda x, y: x.swapaxes(0, 1).squeeze()),
+]
+
+
+def written(x):
+    z = x * 2
+    row = z[1:]
+    z[0] = row[0] * 3
+    row += 1
+    return z * row.sum()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c16"])
+def test_gradients(dtype, monkeypatch):
+    """Under a tape: the nodes are those that Python writes, the gradients and the counts too."""
+    tapes, start = [], GradTrace.start
+
+    def seen(tape, value):
+        if tape.nodes not in tapes:
+            tapes.append(tape.nodes)
+        return start(tape, value)
+
+    monkeypatch.setattr(GradTrace, "start", seen)
+    x, y = ARRAYS[dtype] / 4 + 1, ARRAYS[dtype][:, ::-1] + 0
+
+    def run(f):
+        tapes.clear()
+        g = minnp.grad(lambda *xy: abs(f(*xy)).sum(), [0, 1])(x, y)
+        return str([told(e)[:5] for e in g]), [str(node) for nodes in tapes for node in nodes_of(nodes)]
+
+    for i, f in enumerate(TAPED):
+        outcome(lambda: run(f))  # noqa: B023
+        got = outcome(lambda: run(f))  # noqa: B023
+        with in_python_alone():
+            assert outcome(lambda: run(f)) == got, i  # noqa: B023
 
 
 @pytest.mark.parametrize("name", ["iadd", "itruediv", "imatmul", "ipow"])
@@ -224,7 +294,6 @@ def test_inside_a_context_under_policies_and_captures():
         assert onp.allclose(graph(x), onp.maximum(onp.asarray(x)[1:].T.reshape(-1), 0.5) * 2)
 
 
-@pytest.mark.host("about the default policy: under a preference every call asks for it")
 def test_small_calls_run_none_of_our_python():
     x, seen = ARRAYS["f4"], set()
 

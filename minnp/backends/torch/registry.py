@@ -195,8 +195,9 @@ def legacy_kinds(values: Sequence[Any]) -> tuple:
     """NumPy 1: scalars and 0-d arrays beside arrays promote by value, so all operands take the common dtype."""
     if all(v.ndim if type(v) is Tensor else _weak_in_numpy_1(v) for v in values):
         return tuple([v.dtype if type(v) is Tensor else type(v) for v in values])
-    if any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
-        refuse("a Python integer beyond 64 bits")
+    for v in values:
+        if type(v) is not Tensor and kind_of_scalar(v) is int and abs(v) >= 2**63:
+            refuse("a Python integer beyond 64 bits")
     found = onp.result_type(*map(like_numpy, values))
     if found not in TO_TORCH:
         refuse(f"torch has no dtype {found}")
