@@ -16,7 +16,7 @@ from .model import Layer, ModelBase
 
 
 class Linear(Layer):
-    """layers.linear: x [..., D], w [D, M], b [M] -> y [..., M]."""
+    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, **config: Any) -> None:
         super().__init__()
