@@ -10,7 +10,6 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <fenv.h>
 #include <structmember.h>
 #if defined(__GLIBC__) || defined(__APPLE__)
 #include <execinfo.h>
@@ -2025,54 +2024,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     return short_values(NULL, Py_True);
 }
 
-/* ------------------------------------------------------------------ products of matrices, for core/host/products.py */
-typedef void (*Gemm)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const void *,
-                     const void *, const int64_t *, const void *, const int64_t *, const void *, void *,
-                     const int64_t *);
-
-/* 'N' where the rows of a matrix are dense, 'T' where its columns are, 0 elsewhere. */
-static char layout(Array *a, Py_ssize_t size, int64_t *lead) {
-    if (a->strides[1] == size && a->strides[0] >= a->dims[1] * size)
-        return *lead = a->strides[0] / size, 'N';
-    if (a->strides[0] == size && a->strides[1] >= a->dims[0] * size)
-        return *lead = a->strides[1] / size, 'T';
-    return 0;
-}
-
-/* gemm(routine, a, b, c, scale, keep): c = scale * (a @ b) + keep * c; whether there were floating point errors.
-   On the machines where products.py calls it (little-endian) a routine with short integers reads the lower half. */
-static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t n_args) {
-    for (int i = 1; i < 4; i++)
-        if (n_args != 6 || (Host != NULL && Py_TYPE(args[i]) != Host)) /* NULL: before setup */
-            return PyErr_SetString(PyExc_TypeError, "gemm(routine, a, b, c, scale, keep)"), NULL;
-    Gemm routine = (Gemm)PyLong_AsVoidPtr(args[0]);
-    Array *a = (Array *)args[1], *b = (Array *)args[2], *c = (Array *)args[3];
-    double scale = PyFloat_AsDouble(args[4]), keep = PyFloat_AsDouble(args[5]);
-    if (PyErr_Occurred())
-        return NULL;
-    int single = ((Dtype *)c->descr)->type == 'f';
-    Py_ssize_t size = single ? 4 : 8;
-    int64_t lead_a, lead_b, lead_c, m, n, k;
-    char flag_a, flag_b;
-    if (a->nd != 2 || b->nd != 2 || c->nd != 2 || !(flag_a = layout(a, size, &lead_a)) ||
-        !(flag_b = layout(b, size, &lead_b)) || layout(c, size, &lead_c) != 'N' || a->dims[0] != c->dims[0] ||
-        b->dims[1] != c->dims[1] || a->dims[1] != b->dims[0])
-        return PyErr_SetString(PyExc_ValueError, "gemm: matrices that do not fit"), NULL;
-    m = c->dims[0], n = c->dims[1], k = a->dims[1];
-    float scale_f = (float)scale, keep_f = (float)keep;
-    int errors;
-    Py_BEGIN_ALLOW_THREADS
-    feclearexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
-    /* Fortran's matrices are ours transposed: c^T = b^T a^T */
-    routine(&flag_b, &flag_a, &n, &m, &k, single ? (void *)&scale_f : &scale, b->data, &lead_b, a->data, &lead_a,
-            single ? (void *)&keep_f : &keep, c->data, &lead_c);
-    errors = fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
-    Py_END_ALLOW_THREADS
-    return PyBool_FromLong(errors);
-}
-
 static PyMethodDef functions[] = {
-    {"gemm", (PyCFunction)(void (*)(void))gemm, METH_FASTCALL, NULL},
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},

@@ -1,18 +1,13 @@
-"""The C part (_quick.c), if it was built for this interpreter, and what calls are counted in: a number of C's there."""
+"""The C part (_quick.c and _team.c), if it was built for this interpreter, and what calls are counted in."""
 
 from __future__ import annotations
 
-import contextlib
+import importlib
 import os
 import types
 import warnings
 import zlib
 from typing import Any
-
-quick: types.ModuleType | None = None
-if os.environ.get("MINNP_COMPILED", "1").lower() not in ("0", "off", "false", "no"):
-    with contextlib.suppress(ImportError):  # not built, or for another interpreter
-        from . import _quick as quick
 
 
 def stale(library: types.ModuleType, source: str) -> bool:
@@ -24,13 +19,25 @@ def stale(library: types.ModuleType, source: str) -> bool:
         return False
 
 
-if quick is not None and stale(quick, os.path.join(os.path.dirname(__file__), "_quick.c")):
+def built(name: str) -> types.ModuleType | None:
+    """The extension module of this name; None if it was not built, or for another interpreter, or from other code."""
+    if os.environ.get("MINNP_COMPILED", "1").lower() in ("0", "off", "false", "no"):
+        return None
+    try:
+        library = importlib.import_module(f"minnp.core.{name}")
+    except ImportError:
+        return None
+    if not stale(library, os.path.join(os.path.dirname(__file__), f"{name}.c")):
+        return library
     warnings.warn(
         "minnp's C part was built from other code than the clone holds, so Python does its work: install it again",
         RuntimeWarning,
         stacklevel=2,
     )
-    quick = None
+    return None
+
+
+quick, team = built("_quick"), built("_team")
 
 
 class PythonCounter:

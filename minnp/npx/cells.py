@@ -2,7 +2,7 @@
 
 x is [T, N, I], states [N, H], weights [4 H, I] and [4 H, H]. Gates are in MXNet's order (and cuDNN's, and torch's):
 input, forget, cell, output. Every step works in place on its slices of a few large buffers, and the gradients of all
-weights are one matrix product for all steps.
+weights are one matrix product for all steps. Of floats the C part runs all steps, without the interpreter between them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.counting import team
 from ..core.host.memory import empty
+from ..core.host.products import update
 from ..core.primitive import Meta
 from ..numpy.facts import spread
 from ..numpy.shaping import concatenate, stack, swapaxes
@@ -23,6 +25,9 @@ from .steps import (
     Repeated,
     Summed,
     beside,
+    call,
+    compiled,
+    dense,
     kept,
     layer_facts,
     over_batch,
@@ -44,12 +49,21 @@ def _inner(w: Any, dtype: Any) -> onp.ndarray:
 def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     (steps, n, inputs), hidden = x.shape, h0.shape[-1]
     dtype = onp.result_type(x, h0, w_x)
+    gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
+    hs, cs, tanh_cs = (kept((steps, n, hidden), dtype) for _ in range(3))
+    blas = compiled(x, h0, c0, w_x, w_h, b)
+    if blas is not None and blas.local:  # OpenBLAS does better on the tiles below
+        sums = product(x.reshape(-1, inputs), w_x.T)
+        *_, pieces, _, _, _, _ = sizes = call(blas, hs.shape)
+        w = dense(w_h) if n >= 32 * pieces else dense(w_h.T).T  # as MKL has it for so many rows
+        with blas.around():
+            failed = team.lstm(sizes, w.T, *map(dense, (h0, c0, b)), sums, hs, cs, gates, tanh_cs)
+        if not failed:
+            return hs, cs, gates.swapaxes(0, 1), tanh_cs
     # [4 H, I + H + 1]: x, h and a one, in one product
     weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
     weights[: 3 * hidden] *= 0.5  # sigmoid(a) = (1 + tanh(a/2)) / 2: so all four gates are one tanh
     weight = Repeated(weights.T, n, 4)
-    gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
-    hs, cs, tanh_cs = (kept((steps, n, hidden), dtype) for _ in range(3))
 
     def work(part: slice) -> None:
         h, c = h0[part], c0[part]
@@ -93,9 +107,36 @@ def _slopes(d: Any, turn: Any, gates: Any, hs: Any, tanh_cs: Any, before: Any, p
     onp.subtract(o, onp.multiply(hs, tanh_cs, out=turn), out=turn)
 
 
+def _compiled_back(
+    blas: Any, wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any
+) -> tuple | None:
+    """The way back in C; None if there were floating point errors, which NumPy then meets and reports."""
+    hs, cs, gates, tanh_cs = y
+    steps, n, hidden = hs.shape
+    *_, pieces, _, _, _, lead = sizes = call(blas, hs.shape)
+    d = kept((steps * n, lead), hs.dtype)  # of the gates' sums
+    shapes = (n, hidden), (n, hidden), (pieces, 4 * hidden)
+    dh, dc, gb = (onp.zeros(shape, hs.dtype) for shape in shapes)
+    given = [None if a is None else dense(a) for a in (*g, c0, cs, gates.swapaxes(0, 1), tanh_cs)]
+    with blas.around():
+        if team.lstm_back(sizes, dense(w_h), *given, d, dh, dc, gb):
+            return None
+    d, gw_h = d[:, : 4 * hidden], None
+    gx = product(d, w_x).reshape(x.shape) if wanted[0] else None
+    gw_x = product(d.T, x.reshape(steps * n, -1)) if wanted[3] else None
+    if wanted[4]:
+        gw_h = product(d[n:].T, hs[:-1].reshape(-1, hidden))
+        gw_h = update(gw_h, d[:n].T, h0, out=gw_h)
+    return gx, dh, dc, gw_x, gw_h, gb.sum(axis=0)
+
+
 def _lstm_back(
     wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any
 ) -> tuple:
+    if (blas := compiled(*y, *(a for a in g if a is not None), x, h0, c0, w_x, w_h)) is not None:
+        grads = _compiled_back(blas, wanted, g, y, x, h0, c0, w_x, w_h)
+        if grads is not None:
+            return grads
     ghs, gcs = g
     hs, cs, gates, tanh_cs = y
     (steps, n, hidden), inputs, dtype = hs.shape, x.shape[-1], hs.dtype

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 
 import numpy as onp
 
+from ..core.counting import team
 from ..core.host import products, threads
 from ..core.host.memory import empty
 from ..core.primitive import Meta
@@ -53,10 +54,8 @@ class Repeated:
             onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
             return
         for part, target in zip(self.parts, out, strict=True):
-            if self.mkl is not None:
-                with self.mkl.alone():
-                    if not self.mkl.gemm(a, part, target, 1.0, 0.0):
-                        continue
+            if self.mkl is not None and not self.mkl.gemm(a, part, target, 1.0, 0.0):
+                continue
             onp.matmul(a, part, out=target)
 
 
@@ -73,8 +72,7 @@ class Summed:
     def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
         """out [n, m] = the sum of a[i] @ w[i]."""
         if self.blas is not None and out.size:
-            with self.blas.alone():
-                errors = [self.blas.gemm(a[i], w, out, 1.0, float(i > 0)) for i, w in enumerate(self.w)]
+            errors = [self.blas.gemm(a[i], w, out, 1.0, float(i > 0)) for i, w in enumerate(self.w)]
             if not any(errors):
                 return
         onp.add.reduce(onp.matmul(a, self.w), axis=0, out=out)
@@ -89,6 +87,27 @@ def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repe
     alone = products.single_thread() if weight.mkl is None else None  # its threads would meet at every step
     with alone or nullcontext():
         threads.run(lambda i: work(parts[i]), count, name)
+
+
+def compiled(*arrays: onp.ndarray) -> products.Blas | None:
+    """The BLAS with which the C part runs a layer on these arrays; None where Python does."""
+    if team is None or not all(a.dtype.char == "f" and a.size for a in arrays):
+        return None
+    return products.best()
+
+
+def call(blas: products.Blas, shape: Sequence[int]) -> tuple:
+    """How the C part is called for states of all steps [T, N, H].
+
+    The batch is cut as its size says, so that no bit depends on the number of threads. The last number: from row to row
+    of what is multiplied transposed (rows 2^k apart would fall on the same lines of the cache)."""
+    pieces = 1 << sum(shape[1] >= n for n in (32, 128, 256)) if onp.prod(shape) >= SHARED else 1
+    return blas.places["f"], blas.local, threads.team.size, pieces, *shape, 4 * shape[2] + 16
+
+
+def dense(a: onp.ndarray) -> onp.ndarray:
+    """An array in C order, as the C part takes it."""
+    return a if a.flags.c_contiguous and a.flags.aligned else onp.array(a, order="C")
 
 
 def kept(shape: Sequence[int], dtype: onp.dtype) -> onp.ndarray:

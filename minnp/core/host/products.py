@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..counting import quick
+from ..counting import team
 from . import memory, threads
 
 LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
@@ -40,22 +40,46 @@ class Blas:
     sgemm, dgemm   the routines
     integer        the ctypes type of its integers
     alone          () -> a context in which a call from this thread uses one thread
+    local          what the C part calls to the same end, an address; 0: `alone` holds for its threads too
     """
 
-    def __init__(self, library: Any, name: str, integer: Any, alone: Callable) -> None:
+    def __init__(self, library: Any, name: str, integer: Any, alone: Callable, local: Any = None) -> None:
         self.routines = {char: getattr(library, name % code) for char, code in (("f", "s"), ("d", "d"))}
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
         self.places = {char: ctypes.cast(f, ctypes.c_void_p).value for char, f in self.routines.items()}
         self.integer, self.alone = integer, alone
+        self.local = 0 if local is None else ctypes.cast(local, ctypes.c_void_p).value
 
-    def gemm(self, a: onp.ndarray, b: onp.ndarray, c: onp.ndarray, scale: float, keep: float) -> bool:
-        """c = scale * (a @ b) + keep * c; whether there were floating point errors.
+    def around(self) -> Any:
+        """The context of a call of the C part."""
+        return nullcontext() if self.local else self.alone()
+
+    def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float, pieces: int = 1) -> bool:
+        """c = scale * (a @ b) + keep * c, whose longer axis is cut into so many pieces, which threads share; whether
+        there were floating point errors.
 
         a [m, k] and b [k, n] are `operand`s, and the rows of c [m, n] are dense."""
+        if team is not None:
+            with self.around():
+                place, size = self.places[c.dtype.char], threads.team.size
+                return team.gemm(place, self.local, a, b, c, scale, keep, pieces, size)
+        (m, n), length, errors = c.shape, max(c.shape), []
+
+        def work(i: int) -> None:
+            cut = slice(i * length // pieces, (i + 1) * length // pieces)
+            parts = (a[cut], b, c[cut]) if m >= n else (a, b[:, cut], c[:, cut])
+            with self.alone():
+                if self.one(*parts, scale, keep):
+                    errors.append(i)
+
+        with self.alone():
+            threads.collect(work, pieces)
+        return bool(errors)
+
+    def one(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
+        """gemm in one piece on this thread."""
         char = c.dtype.char
-        if quick is not None:
-            return quick.gemm(self.places[char], a, b, c, scale, keep)
         integer, number, ref = self.integer, ctypes.c_float if char == "f" else ctypes.c_double, ctypes.byref
         (flag_a, lead_a), (flag_b, lead_b), (_, lead_c) = layout(a), layout(b), layout(c)
         (m, n), k = c.shape, a.shape[1]
@@ -132,8 +156,8 @@ def _mkl_of(torch: str) -> Blas | None:
         return None
     if not all(hasattr(library, name) for name in ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")):
         return None
-    quick = ctypes.PyDLL(path)
-    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(quick.MKL_Set_Num_Threads_Local))
+    local = ctypes.PyDLL(path).MKL_Set_Num_Threads_Local
+    return Blas(library, "%sgemm_", ctypes.c_int, lambda: _Local(local), local)
 
 
 class _Local:
@@ -225,21 +249,7 @@ def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> boo
     """c [m, n], in C order, becomes scale * (a @ b) + keep * c; whether there were floating point errors."""
     (m, n), a, b = c.shape, operand(a), operand(b)
     pieces = count(m, n, m * n * a.shape[1])
-    if pieces == 1:
-        with blas.alone():
-            return blas.gemm(a, b, c, scale, keep)
-    length, errors = max(m, n), []
-
-    def work(i: int) -> None:
-        cut = slice(i * length // pieces, (i + 1) * length // pieces)
-        parts = (a[cut], b, c[cut]) if m >= n else (a, b[:, cut], c[:, cut])
-        with blas.alone():
-            if blas.gemm(*parts, scale, keep):
-                errors.append(i)
-
-    with blas.alone():
-        threads.collect(work, pieces)
-    return bool(errors)
+    return blas.gemm(a, b, c, scale, keep, pieces)
 
 
 def count(m: int, n: int, work: int) -> int:

@@ -1,0 +1,446 @@
+/* Threads that share work in C, without the interpreter: matrix products in pieces, and an LSTM through all its steps.
+
+   Optional, as _quick.c: without it core/host/products.py and npx/cells.py do the same in Python, where each piece
+   waits for the interpreter. A piece is what its index says, whichever thread takes it. The caller works too, and waits
+   only for helpers that have started. Arrays come as buffers, so this file knows nothing of NumPy. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#define ERRORS (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW)
+#define SPIN 40000      /* nanoseconds a thread looks for work, or for the last helper, before it sleeps: waking takes as long */
+#define PATIENCE 300000 /* nanoseconds of waiting for a helper that mean that others need its core */
+#define OPEN (1 << 30)  /* in `gate`: helpers may still join */
+
+/* ------------------------------------------------------------------ the team */
+typedef void (*Work)(void *what, int i);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t bell = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+static atomic_flag busy = ATOMIC_FLAG_INIT;            /* one job at a time: a second caller works alone */
+static atomic_int rings, sleeping, gate, next_index;    /* gate: how many helpers are inside, and OPEN */
+static int hired;
+static struct { Work work; void *what; int n, helpers; } job;
+static int64_t resting_until, factor;
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void drain(void) {
+    for (int i; (i = atomic_fetch_add(&next_index, 1)) < job.n;)
+        job.work(job.what, i);
+}
+
+static void *helper(void *unused) {
+    for (int seen = 0;;) {
+        int64_t until = now() + SPIN;
+        while (atomic_load(&rings) == seen && now() < until)
+            relax();
+        if (atomic_load(&rings) == seen) {
+            pthread_mutex_lock(&lock);
+            atomic_fetch_add(&sleeping, 1);
+            while (atomic_load(&rings) == seen)
+                pthread_cond_wait(&bell, &lock);
+            atomic_fetch_sub(&sleeping, 1);
+            pthread_mutex_unlock(&lock);
+        }
+        seen = atomic_load(&rings);
+        int inside = atomic_load(&gate), joined = 0;
+        while (inside & OPEN && (inside & ~OPEN) < job.helpers &&
+               !(joined = atomic_compare_exchange_weak(&gate, &inside, inside + 1)))
+            ;
+        if (!joined) /* the caller was done before this thread woke up */
+            continue;
+        drain();
+        if (atomic_fetch_sub(&gate, 1) == 1) {
+            pthread_mutex_lock(&lock);
+            pthread_cond_signal(&done);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return unused;
+}
+
+/* threads do not survive a fork */
+static void alone_after_fork(void) {
+    pthread_mutex_init(&lock, NULL), pthread_cond_init(&bell, NULL), pthread_cond_init(&done, NULL);
+    hired = 0, atomic_store(&rings, 0), atomic_store(&sleeping, 0), atomic_store(&gate, 0), atomic_flag_clear(&busy);
+}
+
+/* work(what, i) for i in 0 ... n - 1, on at most so many threads. */
+static void share(Work work, void *what, int n, int threads) {
+    int helpers = (threads < n ? threads : n) - 1;
+    if (helpers <= 0 || atomic_flag_test_and_set(&busy)) {
+        for (int i = 0; i < n; i++)
+            work(what, i);
+        return;
+    }
+    pthread_t made;
+    if (now() < resting_until)
+        helpers = 0;
+    for (; hired < helpers && !pthread_create(&made, NULL, helper, NULL); hired++)
+        pthread_detach(made);
+    job.work = work, job.what = what, job.n = n, job.helpers = helpers;
+    atomic_store(&next_index, 0), atomic_store(&gate, OPEN);
+    if (helpers) {
+        atomic_fetch_add(&rings, 1);
+        if (atomic_load(&sleeping)) {
+            pthread_mutex_lock(&lock);
+            pthread_cond_broadcast(&bell);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    int64_t begun = now();
+    drain();
+    int64_t worked = now();
+    atomic_fetch_and(&gate, ~OPEN);
+    while (atomic_load(&gate) && now() < worked + SPIN)
+        relax();
+    if (atomic_load(&gate)) {
+        pthread_mutex_lock(&lock);
+        while (atomic_load(&gate))
+            pthread_cond_wait(&done, &lock);
+        pthread_mutex_unlock(&lock);
+    }
+    if (helpers) { /* as Patience in core/host/threads.py */
+        int64_t waited = now() - worked;
+        int late = waited > PATIENCE && waited > (worked - begun) / 2;
+        factor = !late ? factor / 2 : !factor ? 4 : factor < 256 ? 2 * factor : 256;
+        resting_until = late ? now() + factor * waited : 0;
+    }
+    atomic_flag_clear(&busy);
+}
+
+/* ------------------------------------------------------------------ matrix products */
+typedef void (*Gemm)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const void *,
+                     const void *, const int64_t *, const void *, const int64_t *, const void *, void *,
+                     const int64_t *);
+typedef int (*Local)(int); /* MKL_Set_Num_Threads_Local: how many threads a call from this one uses; 0: as ever */
+typedef struct { char *data; int64_t rows, columns, lead; char flag; } Matrix; /* 'N': dense rows, 'T': dense columns */
+typedef struct { Gemm gemm; Local local; int size; } Blas;
+
+static Matrix part(Matrix a, int64_t row, int64_t rows, int64_t column, int64_t columns, int size) {
+    a.data += (a.flag == 'N' ? row * a.lead + column : row + column * a.lead) * size;
+    a.rows = rows, a.columns = columns;
+    return a;
+}
+
+/* c = scale * (a @ b) + keep * c on this thread. Fortran's matrices are ours transposed: c^T = b^T a^T. On the machines
+   where products.py calls it (little-endian) a routine with short integers reads the lower half. */
+static void multiply(Blas blas, Matrix a, Matrix b, Matrix c, double scale, double keep) {
+    float scale_f = (float)scale, keep_f = (float)keep;
+    int before = blas.local ? blas.local(1) : 0;
+    blas.gemm(&b.flag, &a.flag, &c.columns, &c.rows, &a.columns, blas.size == 4 ? (void *)&scale_f : &scale, b.data,
+              &b.lead, a.data, &a.lead, blas.size == 4 ? (void *)&keep_f : &keep, c.data, &c.lead);
+    if (blas.local)
+        blas.local(before);
+}
+
+static int matrix_of(PyObject *x, Py_buffer *buffer, Matrix *m, int flags) {
+    if (PyObject_GetBuffer(x, buffer, flags) < 0)
+        return 0;
+    Py_ssize_t size = buffer->itemsize, *dims = buffer->shape, *strides = buffer->strides;
+    m->flag = 0;
+    if (buffer->ndim == 2 && (size == 4 || size == 8)) {
+        m->data = buffer->buf, m->rows = dims[0], m->columns = dims[1];
+        if (strides[1] == size && strides[0] >= dims[1] * size)
+            m->flag = 'N', m->lead = strides[0] / size;
+        else if (strides[0] == size && strides[1] >= dims[0] * size)
+            m->flag = 'T', m->lead = strides[1] / size;
+    }
+    if (!m->flag) {
+        PyBuffer_Release(buffer);
+        PyErr_SetString(PyExc_ValueError, "a matrix with dense rows or columns is needed");
+    }
+    return m->flag;
+}
+
+typedef struct { Blas blas; Matrix a, b, c; double scale, keep; int pieces; atomic_int errors; } Product;
+
+static void product_piece(void *what, int i) {
+    Product *p = what;
+    int along_rows = p->c.rows >= p->c.columns, size = p->blas.size;
+    int64_t length = along_rows ? p->c.rows : p->c.columns;
+    int64_t start = i * length / p->pieces, many = (i + 1) * length / p->pieces - start;
+    feclearexcept(ERRORS);
+    if (along_rows)
+        multiply(p->blas, part(p->a, start, many, 0, p->a.columns, size), p->b,
+                 part(p->c, start, many, 0, p->c.columns, size), p->scale, p->keep);
+    else
+        multiply(p->blas, p->a, part(p->b, 0, p->b.rows, start, many, size),
+                 part(p->c, 0, p->c.rows, start, many, size), p->scale, p->keep);
+    if (fetestexcept(ERRORS))
+        atomic_store(&p->errors, 1);
+}
+
+/* gemm(routine, local, a, b, c, scale, keep, pieces, threads): c = scale * (a @ b) + keep * c, cut along its longer
+   axis into so many pieces; whether there were floating point errors. */
+static PyObject *gemm(PyObject *self, PyObject *args) {
+    Product p = {.pieces = 1};
+    PyObject *a, *b, *c;
+    unsigned long long routine, local;
+    int threads;
+    if (!PyArg_ParseTuple(args, "KKOOOddii", &routine, &local, &a, &b, &c, &p.scale, &p.keep, &p.pieces, &threads))
+        return NULL;
+    Py_buffer at_a, at_b, at_c;
+    if (!matrix_of(a, &at_a, &p.a, PyBUF_STRIDES))
+        return NULL;
+    if (!matrix_of(b, &at_b, &p.b, PyBUF_STRIDES))
+        return PyBuffer_Release(&at_a), NULL;
+    if (!matrix_of(c, &at_c, &p.c, PyBUF_STRIDES | PyBUF_WRITABLE))
+        return PyBuffer_Release(&at_a), PyBuffer_Release(&at_b), NULL;
+    int fits = p.c.flag == 'N' && p.a.rows == p.c.rows && p.b.columns == p.c.columns && p.a.columns == p.b.rows &&
+               at_a.itemsize == at_c.itemsize && at_b.itemsize == at_c.itemsize && p.pieces > 0;
+    if (fits) {
+        p.blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, (int)at_c.itemsize};
+        Py_BEGIN_ALLOW_THREADS
+        share(product_piece, &p, p.pieces, threads);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "gemm: matrices that do not fit");
+    PyBuffer_Release(&at_a), PyBuffer_Release(&at_b), PyBuffer_Release(&at_c);
+    return fits ? PyBool_FromLong(atomic_load(&p.errors)) : NULL;
+}
+
+/* ------------------------------------------------------------------ functions of a float, in vectors
+   As in Cephes (Moshier 1989): at most 2 units in the last place from the true value. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
+#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE float exp_of(float x) { /* of |x| <= 88 */
+    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number, in the lowest bits */
+    float n = x * 1.44269504088896341f + shift;
+    int32_t bits;
+    memcpy(&bits, &n, 4);
+    n -= shift;
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float y = 1.9875691500e-4f;
+    y = y * r + 1.3981999507e-3f;
+    y = y * r + 8.3334519073e-3f;
+    y = y * r + 4.1665795894e-2f;
+    y = y * r + 1.6666665459e-1f;
+    y = y * r + 5.0000001201e-1f;
+    y = y * (r * r) + r + 1.0f;
+    int32_t scale = (int32_t)(((uint32_t)bits << 23) + 0x3f800000u);
+    float power;
+    memcpy(&power, &scale, 4);
+    return y * power;
+}
+
+INLINE float clamped(float x) { return x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x; } /* NaN stays */
+INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(clamped(-x))); }
+
+INLINE float tanh_of(float x) {
+    float size = x < 0 ? -x : x, s = x * x;
+    float far = 1.0f - 2.0f / (exp_of(size > 10.0f ? 20.0f : 2.0f * size) + 1.0f);
+    float near = -5.70498872745e-3f;
+    near = near * s + 2.06390887954e-2f;
+    near = near * s - 5.37397155531e-2f;
+    near = near * s + 1.33314422036e-1f;
+    near = near * s - 3.33332819422e-1f;
+    near = near * s * x + x;
+    return size < 0.625f ? near : x < 0 ? -far : x != x ? x : far;
+}
+
+/* ------------------------------------------------------------------ the LSTM of npx/cells.py, float
+   States are [N, H], w_h [4 H, H], sums before the gates and their cotangents d [T, N, 4 H] in the order i, f, g, o;
+   gates [T, 4, N, H] in the order i, f, o, g. */
+typedef struct {
+    Blas blas;
+    int64_t steps, n, hidden, lead; /* lead: from row to row of d */
+    Matrix w_h;                     /* transposed, but on the way back */
+    const float *h0, *c0, *b, *ghs, *gcs;
+    float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb;
+    int pieces;
+    atomic_int failed;
+} Lstm;
+
+static Matrix dense(const float *a, int64_t rows, int64_t columns) {
+    return (Matrix){(char *)a, rows, columns, columns, 'N'};
+}
+
+FOR_EACH_CPU static void lstm_row(int64_t size, int64_t gap, const float *restrict a, const float *restrict b,
+                                  const float *restrict c, float *restrict gate, float *restrict c_next,
+                                  float *restrict tanh_c, float *restrict h) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < size; k++) {
+        float i = sigmoid_of(a[k] + b[k]), f = sigmoid_of(a[size + k] + b[size + k]);
+        float g = tanh_of(a[2 * size + k] + b[2 * size + k]), o = sigmoid_of(a[3 * size + k] + b[3 * size + k]);
+        float cell = f * c[k] + i * g, t = tanh_of(cell);
+        gate[k] = i, gate[gap + k] = f, gate[2 * gap + k] = o, gate[3 * gap + k] = g;
+        c_next[k] = cell, tanh_c[k] = t, h[k] = o * t;
+    }
+}
+
+static void lstm_piece(void *what, int index) {
+    Lstm *l = what;
+    int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
+    int64_t size = l->hidden, state = l->n * size;
+    const float *h = l->h0 + first * size, *c = l->c0 + first * size;
+    feclearexcept(ERRORS);
+    for (int64_t t = 0; t < l->steps; t++) {
+        int64_t at = t * state + first * size;
+        float *sums = l->sums + 4 * at;
+        multiply(l->blas, dense(h, many, size), l->w_h, dense(sums, many, 4 * size), 1, 1);
+        for (int64_t j = 0; j < many; j++)
+            lstm_row(size, state, sums + j * 4 * size, l->b, c + j * size,
+                     l->gates + t * 4 * state + (first + j) * size, l->cs + at + j * size, l->tanh_cs + at + j * size,
+                     l->hs + at + j * size);
+        h = l->hs + at, c = l->cs + at;
+    }
+    if (fetestexcept(ERRORS))
+        atomic_store(&l->failed, 1);
+}
+
+/* d: the cotangents of a step's sums; dc and gb are added to, dc becomes the step before's. */
+FOR_EACH_CPU static void lstm_back_row(int64_t size, int64_t gap, const float *restrict gate,
+                                       const float *restrict tanh_c, const float *restrict before,
+                                       const float *restrict dh, float *restrict dc, float *restrict d,
+                                       float *restrict gb) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < size; k++) {
+        float i = gate[k], f = gate[gap + k], o = gate[2 * gap + k], g = gate[3 * gap + k], t = tanh_c[k];
+        float u = dc[k] + dh[k] * o * (1.0f - t * t);
+        float di = u * g * i * (1.0f - i), df = u * before[k] * f * (1.0f - f);
+        float dg = u * i * (1.0f - g * g), dout = dh[k] * t * o * (1.0f - o);
+        d[k] = di, d[size + k] = df, d[2 * size + k] = dg, d[3 * size + k] = dout;
+        gb[k] += di, gb[size + k] += df, gb[2 * size + k] += dg, gb[3 * size + k] += dout;
+        dc[k] = u * f;
+    }
+}
+
+FOR_EACH_CPU static void add_to(int64_t size, float *restrict a, const float *restrict b) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < size; k++)
+        a[k] += b[k];
+}
+
+static void lstm_back_piece(void *what, int index) {
+    Lstm *l = what;
+    int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
+    int64_t size = l->hidden, state = l->n * size;
+    float *dh = l->dh + first * size, *dc = l->dc + first * size;
+    feclearexcept(ERRORS);
+    for (int64_t t = l->steps - 1; t >= 0; t--) {
+        int64_t at = t * state + first * size;
+        if (l->ghs)
+            add_to(many * size, dh, l->ghs + at);
+        if (l->gcs)
+            add_to(many * size, dc, l->gcs + at);
+        float *d = l->d + (t * l->n + first) * l->lead;
+        const float *before = t ? l->cs + at - state : l->c0 + first * size;
+        for (int64_t j = 0; j < many; j++)
+            lstm_back_row(size, state, l->gates + t * 4 * state + (first + j) * size, l->tanh_cs + at + j * size,
+                          before + j * size, dh + j * size, dc + j * size, d + j * l->lead,
+                          l->gb + index * 4 * size);
+        Matrix given = {(char *)d, many, 4 * size, l->lead, 'N'};
+        multiply(l->blas, given, l->w_h, dense(dh, many, size), 1, 0);
+    }
+    if (fetestexcept(ERRORS))
+        atomic_store(&l->failed, 1);
+}
+
+/* Buffers of floats in C order, of so many each; None is no buffer. Those from `written` on are written to. */
+static int floats(PyObject *const *args, int n, int written, const int64_t *sizes, Py_buffer *buffers, float **at) {
+    for (int i = 0; i < n; i++) {
+        if (args[i] == Py_None) {
+            at[i] = NULL;
+            continue;
+        }
+        if (PyObject_GetBuffer(args[i], buffers + i, PyBUF_C_CONTIGUOUS | (i >= written ? PyBUF_WRITABLE : 0)) < 0)
+            return 0;
+        at[i] = buffers[i].buf;
+        if (buffers[i].itemsize != 4 || buffers[i].len != sizes[i] * 4) {
+            PyErr_SetString(PyExc_ValueError, "an array of another size");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Parses (routine, local, threads, pieces, steps, n, hidden, lead), and runs the work without the interpreter. */
+static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards, PyObject *const *args) {
+    unsigned long long routine, local;
+    int threads;
+    if (!PyArg_ParseTuple(sizes, "KKiiLLLL", &routine, &local, &threads, &l->pieces, &l->steps, &l->n, &l->hidden,
+                          &l->lead))
+        return NULL;
+    l->blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, 4};
+    atomic_init(&l->failed, 0);
+    int64_t state = l->n * l->hidden, all = l->steps * state, four = 4 * l->hidden;
+    int64_t forth[] = {state, state, four, 4 * all, all, all, 4 * all, all};
+    int64_t back[] = {all, all, state, all, 4 * all, all, l->steps * l->n * l->lead, state, state, l->pieces * four};
+    float *at[10];
+    Py_buffer buffers[11] = {{0}};
+    int good = floats(args, backwards ? 10 : 8, backwards ? 6 : 3, backwards ? back : forth, buffers, at) &&
+               matrix_of(w_h, buffers + 10, &l->w_h, PyBUF_STRIDES);
+    if (good) {
+        if (backwards)
+            l->ghs = at[0], l->gcs = at[1], l->c0 = at[2], l->cs = at[3], l->gates = at[4], l->tanh_cs = at[5],
+            l->d = at[6], l->dh = at[7], l->dc = at[8], l->gb = at[9];
+        else
+            l->h0 = at[0], l->c0 = at[1], l->b = at[2], l->sums = at[3], l->hs = at[4], l->cs = at[5],
+            l->gates = at[6], l->tanh_cs = at[7];
+        Py_BEGIN_ALLOW_THREADS
+        share(backwards ? lstm_back_piece : lstm_piece, l, l->pieces, threads);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < 11; i++)
+        if (buffers[i].obj)
+            PyBuffer_Release(buffers + i);
+    return good ? PyBool_FromLong(atomic_load(&l->failed)) : NULL;
+}
+
+/* lstm(sizes, w_h^T, h0, c0, b, sums, hs, cs, gates, tanh_cs): `sums` holds x w_x^T, and the four behind it are filled;
+   whether there were floating point errors. */
+static PyObject *lstm(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    Lstm l = {.steps = 0};
+    return n == 10 ? lstm_run(&l, args[0], args[1], 0, args + 2)
+                   : (PyErr_SetString(PyExc_TypeError, "lstm takes 10 arguments"), NULL);
+}
+
+/* lstm_back(sizes, w_h, ghs, gcs, c0, cs, gates, tanh_cs, d, dh, dc, gb): d is filled; dh, dc and gb, one for each
+   piece, are added to. */
+static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    Lstm l = {.steps = 0};
+    return n == 12 ? lstm_run(&l, args[0], args[1], 1, args + 2)
+                   : (PyErr_SetString(PyExc_TypeError, "lstm_back takes 12 arguments"), NULL);
+}
+
+static PyMethodDef functions[] = {
+    {"gemm", gemm, METH_VARARGS, NULL},
+    {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
+    {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "minnp.core._team", NULL, -1, functions};
+
+PyMODINIT_FUNC PyInit__team(void) {
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0)
+        Py_CLEAR(made);
+    pthread_atfork(NULL, NULL, alone_after_fork);
+    return made;
+}

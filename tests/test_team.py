@@ -1,0 +1,136 @@
+"""The work that threads share in C: an LSTM through all its steps, and matrix products in pieces."""
+
+import importlib.util
+import os
+import threading
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+from minnp.core import counting
+from minnp.core.host import products
+from minnp.npx import cells
+
+pytestmark = pytest.mark.skipif(
+    counting.team is None or products.best() is None, reason="minnp was installed without a C compiler"
+)
+
+
+@pytest.fixture(autouse=True, params=["openblas", "mkl"])
+def blas(request: Any, monkeypatch: Any) -> Any:
+    if request.param == "mkl" and importlib.util.find_spec("torch"):
+        importlib.import_module("torch")
+    found = getattr(products, request.param)()
+    if found is None:
+        pytest.skip(f"no {request.param} in this environment")
+    monkeypatch.setattr(products, "best", lambda: found)
+    return found
+
+
+SHAPES = [(6, 64, 9, 40), (4, 33, 24, 32), (5, 3, 4, 7), (1, 16, 5, 8), (2, 1, 1, 1)]
+
+
+def drawn(steps: int, n: int, inputs: int, hidden: int) -> tuple[list, tuple]:
+    """The arguments of an LSTM, and cotangents of its outputs and cells."""
+    rng = onp.random.default_rng(0)
+    shapes = [(steps, n, inputs), (n, hidden), (n, hidden), (4 * hidden, inputs), (4 * hidden, hidden), (4 * hidden,)]
+    draw = lambda s: (0.5 * rng.standard_normal(s)).astype("f4")
+    return list(map(draw, shapes)), (draw((steps, n, hidden)), draw((steps, n, hidden)))
+
+
+def wide(arrays: tuple) -> tuple:
+    return tuple(None if a is None else a.astype("f8") for a in arrays)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_lstm_of_floats_is_that_of_doubles_both_ways(shape):
+    given, (gh, gc) = drawn(*shape)
+    y, exact = cells.lstm.numpy(*given), cells.lstm.numpy(*wide(given))
+    for a, b in zip(y, exact, strict=True):
+        onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    for g in ((gh, gc), (gh, None), (None, gc)):
+        grads = cells._lstm_back([True] * 6, g, y, *given)
+        for a, b in zip(grads, cells._lstm_back([True] * 6, wide(g), exact, *wide(given)), strict=True):
+            onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * abs(b).max())
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=str)
+def test_bits_do_not_depend_on_threads_or_on_the_layout_of_weights(shape):
+    (x, h, c, w_x, w_h, b), g = drawn(*shape)
+    found, before = set(), minnp.set_num_threads(1)
+    try:
+        for n in (1, 2, 3, 8):
+            minnp.set_num_threads(n)
+            for order in "CF":
+                given = (x, h, c, onp.array(w_x, order=order), onp.array(w_h, order=order), b)
+                y = cells.lstm.numpy(*given)
+                grads = cells._lstm_back([True] * 6, g, y, *given)
+                found.add(b"".join(a.tobytes() for a in (*y, *grads[1:])))
+    finally:
+        minnp.set_num_threads(before)
+    assert len(found) <= 2  # x w_x^T is a product of its own: BLAS adds in an order that depends on the layout
+
+
+def test_gates_are_within_three_units_in_the_last_place(blas):
+    if not blas.local:
+        pytest.skip("NumPy's tanh, whose sigmoids have an absolute error")
+    x = onp.concatenate([onp.linspace(-16, 16, 1 << 16), onp.linspace(-0.01, 0.01, 999), [80.0, -80.0, 1e30, 0.0]])
+    x = x.astype("f4")
+    zeros = onp.zeros((len(x), 1), "f4")
+    ones, no_weight = onp.ones((4, 1), "f4"), onp.zeros((4, 1), "f4")
+    _, cs, gates, tanh_cs = cells.lstm.numpy(x[None, :, None], zeros, zeros, ones, no_weight, no_weight[:, 0])
+    exact = x.astype("f8")
+    want = (1 / (1 + onp.exp(-exact)), onp.tanh(exact), onp.tanh(cs.astype("f8").ravel()))
+    for got, value in zip((gates[0], gates[3], tanh_cs), want, strict=True):
+        assert (abs(got.ravel() - value) <= 3 * onp.spacing(abs(value).astype("f4"))).all()
+    nothing = cells.lstm.numpy(onp.full((1, 1, 1), onp.nan, "f4"), *[zeros[:1]] * 2, ones, no_weight, no_weight[:, 0])
+    assert all(onp.isnan(a).all() for a in nothing)
+
+
+def test_an_infinite_weight_is_reported_as_by_numpy():
+    given, _ = drawn(2, 3, 4, 5)
+    given[4][0, 0], given[1][0] = onp.inf, 0
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        hs, *_ = cells.lstm.numpy(*given)
+    assert onp.isnan(hs).any() and not onp.isnan(hs).all()
+
+
+def test_products_of_several_callers_at_once():
+    a, b = (onp.random.default_rng(i).standard_normal((300, 300)).astype("f4") for i in range(2))
+    want, wrong = products.matmul(a, b), []
+
+    def caller() -> None:
+        for _ in range(20):
+            if not onp.array_equal(products.matmul(a, b), want):
+                wrong.append(1)
+
+    callers = [threading.Thread(target=caller) for _ in range(3)]
+    for t in callers:
+        t.start()
+    for t in callers:
+        t.join()
+    assert not wrong
+    onp.testing.assert_allclose(want, a @ b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_hires_threads_of_its_own():
+    a = onp.ones((300, 300), "f4")
+    products.matmul(a, a.copy())
+    child = os.fork()
+    if not child:
+        os._exit(0 if (products.matmul(a, a.copy()) == 300).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_what_does_not_fit_is_refused(blas):
+    a = onp.ones((4, 4), "f4")
+    call = lambda *matrices: counting.team.gemm(blas.places["f"], blas.local, *matrices, 1.0, 0.0, 1, 1)
+    for matrices in ((a, a, a[:3]), (a, a, a.astype("f8")), (a, a[:3], a), (a, a, onp.ones((4, 8), "f4")[:, ::2])):
+        with pytest.raises(ValueError, match=r"do not fit|dense"):
+            call(*matrices)
+    with pytest.raises(ValueError, match=r"another size"):
+        counting.team.lstm((blas.places["f"], blas.local, 1, 1, 1, 4, 4, 32), a, *[a] * 8)
