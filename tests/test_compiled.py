@@ -70,10 +70,14 @@ cases += ["np.add(x, y, out=x)", "np.add(x, y, out=(x,))", "np.sum(m, axis=0, ou
           "[1, 2, 3][i[0]]", "x.shape.count(6)",
           "setattr(m, 'shape', (4, 3))", "m", "setattr(m, 'shape', (5, 3))", "np.einsum('i,i', x, x)", "h * x",
           "s * x", "onp.add(h, x)",
+          "[r for r in m]", "[r.base is m for r in m[1:]]", "next(iter(x[::-1]))", "list(z)", "list(m.flat)",
+          "x[iter(i)]", "np.meshgrid(x[:2], y)", "np.linalg.qr(m[:2, :2])", "np.broadcast_arrays(x, m[:, :1])",
+          "np.split(x, [2])[0].base is x",
+          "np.tile(x, (2, 1))", "np.atleast_2d(*[x, y])[0].base is x", "np.unique(i, return_counts=True)",
           "onp.add(h, x, out=h)", "divmod(x, 2)", "pow(x, 2)", "x.sort()", "x", "x.fill(3)", "x", "x.nope",
           "np.exp()", "np.exp(1, 2, 3)"]
-writes = [f"{a}[{i}] = {v}" for a in "xmo" for i in indices for v in ["1.5", "x[0]", "z", "h[:1]", "[1]", "x[:0]",
-          "None", "'a'"]]
+writes = [f"{a}[{i}] = {v}" for a in "xmo" for i in indices for v in ["1.5", "x[0]", "z", "h[:1]", "[1]", "(1, 2)",
+          "[x[0], x]", "x[:0]", "None", "'a'"]]
 writes += [f"x {op}= {v}" for op in "+ - * / // % ** & << @".split() for v in ["2", "x", "y", "c", "h", "s",
           "None", "z"]]
 for case in cases:

@@ -57,7 +57,7 @@ static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nod
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType, *MetaType, *RowType;
 static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded;
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_fields;
 static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
@@ -1310,13 +1310,13 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
 }
 
 /* ------------------------------------------------------------------ indexing */
-/* Whether a list holds numbers, or lists of numbers, and no array. */
+/* Whether a list or tuple holds numbers, or such lists, and no array. */
 static int of_numbers(PyObject *x, int depth) {
-    if (!PyList_CheckExact(x) || depth > 8)
+    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || depth > 8)
         return 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(x); i++) {
-        PyObject *e = PyList_GET_ITEM(x, i);
-        if (!(PyLong_CheckExact(e) || PyBool_Check(e) || is_number(e) || of_numbers(e, depth + 1)))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
+        PyObject *e = PySequence_Fast_GET_ITEM(x, i);
+        if (!(PyBool_Check(e) || is_number(e) || of_numbers(e, depth + 1)))
             return 0;
     }
     return 1;
@@ -1363,22 +1363,41 @@ static PyObject *index_on_host(PyObject *index) {
 static PyObject *python_getitem;
 static objobjargproc python_setitem;
 
+/* The user's form of what an index found in array a of handle `self` (both references it takes). */
+static PyObject *found_in(PyObject *self, PyObject *a, PyObject *out) {
+    if (out != NULL && Py_IS_TYPE(out, Host)) {
+        PyObject *base = ((Array *)out)->base, *root = SLOT(self, root_at);
+        /* a view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy */
+        if (base != NULL && (base == a || base == ((Array *)a)->base))
+            out = handle_on(out, root == NULL || root == Py_None ? self : root);
+        else
+            out = handle_on(out, Py_None);
+    }
+    Py_DECREF(a);
+    return out;
+}
+
+static ssizeargfunc python_item;
+static getiterfunc python_iter;
+
+/* The i-th element along the first axis, as iteration asks for it. */
+static PyObject *item(PyObject *self, Py_ssize_t i) {
+    PyObject *a = busy() ? NULL : host_of(self);
+    return a != NULL ? found_in(self, Py_NewRef(a), Host->tp_as_sequence->sq_item(a, i)) : python_item(self, i);
+}
+
+static PyObject *iterator(PyObject *self) {
+    PyObject *a = host_of(self);
+    return a != NULL && ((Array *)a)->nd > 0 ? PySeqIter_New(self) : python_iter(self);
+}
+
 static PyObject *subscript(PyObject *self, PyObject *index) {
     PyObject *a = host_of(self), *i;
     if (a != NULL && !busy() && (i = index_on_host(index)) != NULL) {
         Py_INCREF(a);
         PyObject *out = PyObject_GetItem(a, i);
         Py_DECREF(i);
-        if (out != NULL && Py_IS_TYPE(out, Host)) {
-            PyObject *base = ((Array *)out)->base, *root = SLOT(self, root_at);
-            /* a view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy */
-            if (base != NULL && (base == a || base == ((Array *)a)->base))
-                out = handle_on(out, root == NULL || root == Py_None ? self : root);
-            else
-                out = handle_on(out, Py_None);
-        }
-        Py_DECREF(a);
-        return out;
+        return found_in(self, a, out);
     }
     if (a == NULL && !PyErr_Occurred()) {
         PyObject *h = view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
@@ -1396,7 +1415,7 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
     if (a != NULL && value != NULL && !busy() && !taped()) {
         if (Py_IS_TYPE(value, Handle)) /* an array of objects keeps the handles it is given */
             v = ((Array *)a)->descr != object_dtype ? host_of(value) : NULL;
-        else if (is_plain(value))
+        else if (is_plain(value) || of_numbers(value, 0))
             v = value;
         if (v != NULL && (i = index_on_host(index)) != NULL) {
             Py_INCREF(a);
@@ -1587,35 +1606,48 @@ static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int de
     return x;
 }
 
+/* seen_from for every handle among arguments, and in the lists and tuples among them. */
+static PyObject *seen_among(PyObject *const *args, Py_ssize_t n, PyObject *out) {
+    PyObject *h = NULL;
+    for (Py_ssize_t i = 0; h == NULL && i < n; i++)
+        if (Py_IS_TYPE(args[i], Handle))
+            h = seen_from(args[i], out);
+        else if (PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]))
+            h = seen_among(PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), out);
+    return h;
+}
+
+/* Whether x is a tuple, also one with names, or a list, to which nobody else refers. */
+static int is_fresh_container(PyObject *x) {
+    return Py_REFCNT(x) == 1 && (PyTuple_CheckExact(x) || PyList_CheckExact(x) ||
+                                 (PyTuple_Check(x) && PyObject_HasAttr((PyObject *)Py_TYPE(x), word_fields)));
+}
+
 /* The user's form of a result (whose reference it takes) of a call of these arguments. */
 static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
     if (Py_IS_TYPE(out, Host)) {
-        int lists = 0;
-        for (Py_ssize_t i = 0; i < n; i++)
-            if (Py_IS_TYPE(args[i], Handle)) {
-                PyObject *h = seen_from(args[i], out);
-                if (h != NULL || PyErr_Occurred())
-                    return h;
-            } else
-                lists |= PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]);
         PyObject *base = ((Array *)out)->base;
-        if (Py_REFCNT(out) == 1 && (base == NULL || (Py_IS_TYPE(base, Host) && !lists)))
-            return handle_on(out, Py_None); /* new, or a view of something new */
+        int fresh = base == NULL && Py_REFCNT(out) == 1; /* new: it is none of the arguments, and no view of one */
+        PyObject *h = fresh ? NULL : seen_among(args, n, out);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+        if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host))))
+            return handle_on(out, Py_None);
     } else if (is_plain(out))
         return out;
-    else if (PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) > 0 && Py_REFCNT(out) == 1) {
-        PyObject *t = PyTuple_New(PyTuple_GET_SIZE(out));
-        for (Py_ssize_t i = 0; t != NULL && i < PyTuple_GET_SIZE(out); i++) {
-            PyObject *x = PyTuple_GET_ITEM(out, i);
-            PyTuple_SET_ITEM(out, i, NULL); /* so that the element has no reference but ours */
-            x = finished(x, args, n);
-            if (x == NULL)
-                Py_CLEAR(t);
-            else
-                PyTuple_SET_ITEM(t, i, x);
+    else if (is_fresh_container(out)) {
+        PyObject **members = PySequence_Fast_ITEMS(out);
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); i++) {
+            PyObject *x = members[i];
+            members[i] = NULL; /* so that the element has no reference but ours */
+            if ((members[i] = finished(x, args, n)) == NULL) {
+                Py_DECREF(out);
+                return NULL;
+            }
         }
-        Py_DECREF(out);
-        return t;
+        if (!PyObject_GC_IsTracked(out))
+            PyObject_GC_Track(out); /* arrays lead nowhere, handles may */
+        return out;
     }
     PyObject *given = PyTuple_New(n);
     if (given == NULL) {
@@ -1907,6 +1939,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
     keepdims_name = PyUnicode_InternFromString("keepdims");
+    word_fields = PyUnicode_InternFromString("_fields");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
     Py_RETURN_NONE;
@@ -2008,6 +2041,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
     python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
     Handle->tp_as_sequence->sq_length = length;
+    python_item = Handle->tp_as_sequence->sq_item, Handle->tp_as_sequence->sq_item = item;
+    python_iter = Handle->tp_iter, Handle->tp_iter = iterator;
     Handle->tp_as_mapping->mp_subscript = subscript;
     python_bool = number->nb_bool, number->nb_bool = truth;
     python_int = number->nb_int, number->nb_int = as_int;

@@ -284,7 +284,7 @@ class FlatIterator(metaclass=_FlatType):
 
     def __iter__(self) -> Iterator:
         flat = self._host()
-        return self if flat is not None else iter(self.base.reshape(-1))
+        return flat if flat is not None else iter(self.base.reshape(-1))
 
     def __next__(self) -> Any:
         return next(self._flat)

@@ -111,8 +111,9 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None):
 
 @also(LINALG, onp.linalg.solve, least=99)  # NumPy's short way would refuse what is added
 def solve(a, b):
-    if onp.ndim(b) == 1 and onp.ndim(a) > 2:  # one vector for all matrices, which NumPy 1 refuses
-        b = ours("asarray")(b).reshape((1,) * (onp.ndim(a) - 2) + (-1, 1))
+    ndim = ours("ndim")
+    if ndim(b) == 1 and ndim(a) > 2:  # one vector for all matrices, which NumPy 1 refuses
+        b = ours("asarray")(b).reshape((1,) * (ndim(a) - 2) + (-1, 1))
         return ours("solve", onp.linalg, "linalg")(a, b)[..., 0]
     return ours("solve", onp.linalg, "linalg")(a, b)
 
