@@ -57,7 +57,8 @@ static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nod
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType, *MetaType, *RowType;
 static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_fields;
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T,
+    *word_fields;
 static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
@@ -396,6 +397,8 @@ static int calm(PyObject *home) {
     return yes;
 }
 
+static PyObject *run_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+
 /* Shape and dtype of a buffer into their slots, as Buffer.__getattr__ does; -1 with an exception where that fails. */
 static int know(PyObject *b) {
     if (SLOT(b, shape_at) != NULL && SLOT(b, dtype_at) != NULL)
@@ -432,7 +435,10 @@ static getattrofunc python_buffer_getattr;
 static PyObject *buffer_getattr(PyObject *b, PyObject *name) {
     if ((name == word_shape || name == word_dtype) && Py_IS_TYPE(b, BufferType))
         return know(b) == 0 ? Py_NewRef(SLOT(b, name == word_shape ? shape_at : dtype_at)) : NULL;
-    return python_buffer_getattr(b, name);
+    if (name == word_ndim)
+        return know(b) == 0 ? PyLong_FromSsize_t(PyTuple_GET_SIZE(SLOT(b, shape_at))) : NULL;
+    PyObject *turned = name == word_T ? run_at_place(transpose_row, &b, 1, no_params) : NULL;
+    return turned != NULL || PyErr_Occurred() ? turned : python_buffer_getattr(b, name);
 }
 
 /* What home keeps for a row (borrowed); NULL where it has no kernel, or was never asked. */
@@ -455,6 +461,18 @@ static PyObject *kept_for(PyObject *home, PyObject *row) {
            PyList_GET_ITEM(kept, KERNEL) != Py_None ? kept : NULL;
 }
 
+/* Whether NumPy 1 promotes an array with axes and this number by their types: _weak_in_numpy_1 in registry.py. */
+static int is_weak(PyObject *x, PyObject *array) {
+    int beyond = 0;
+    long n = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &beyond) : -1;
+    if (PyFloat_CheckExact(x) ? !(-6e4 < PyFloat_AS_DOUBLE(x) && PyFloat_AS_DOUBLE(x) < 6e4) : n < 0 || n > 127)
+        return 0;
+    PyObject *ndim = PyObject_GetAttr(array, word_ndim);
+    int axes = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    Py_XDECREF(ndim);
+    return axes;
+}
+
 /* The function a kernel runs for operands of these kinds, a new reference; the kernel itself where that depends on more
    than dtypes and Python's types of numbers. NULL with an exception where it refuses them. */
 static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
@@ -469,7 +487,8 @@ static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t 
         } else
             kind = PyBool_Check(x) ? NULL : PyObject_GetAttr(x, word_dtype);
         direct = kind != NULL &&
-                 (i == 0 || PyList_GET_ITEM(kept, EXACT) == Py_True || kind == PyTuple_GET_ITEM(kinds, 0));
+                 (i == 0 || PyList_GET_ITEM(kept, EXACT) == Py_True || kind == PyTuple_GET_ITEM(kinds, 0) ||
+                  (n == 2 && (is_weak(x, data[0]) || is_weak(data[0], x))));
         if (kind != NULL)
             PyTuple_SET_ITEM(kinds, i, kind);
     }
@@ -797,12 +816,17 @@ static PyObject *run_at_place(PyObject *row, PyObject *const *operands, Py_ssize
     return result;
 }
 
+/* A Meta of shape and dtype. */
+static PyObject *meta_with(PyObject *shape, PyObject *dtype) {
+    PyObject *meta = MetaType->tp_alloc(MetaType, 0);
+    if (meta != NULL)
+        SLOT(meta, meta_shape_at) = Py_NewRef(shape), SLOT(meta, meta_dtype_at) = Py_NewRef(dtype);
+    return meta;
+}
+
 /* A Meta of a buffer: what a tape keeps of an array that no rule reads. */
 static PyObject *meta_of(PyObject *b) {
-    PyObject *meta = know(b) == 0 ? MetaType->tp_alloc(MetaType, 0) : NULL;
-    if (meta != NULL)
-        SLOT(meta, meta_shape_at) = Py_NewRef(SLOT(b, shape_at)), SLOT(meta, meta_dtype_at) = Py_NewRef(SLOT(b, dtype_at));
-    return meta;
+    return know(b) == 0 ? meta_with(SLOT(b, shape_at), SLOT(b, dtype_at)) : NULL;
 }
 
 /* What a node of a tape keeps of a row's arguments: themselves, else GradTrace._metas. */
@@ -898,6 +922,110 @@ done:
         Py_DECREF(values[i]), Py_DECREF(raw[i]);
     Py_XDECREF(z), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape);
     return tracer;
+}
+
+/* ------------------------------------------------------------------ the way back */
+static PyObject *unbroadcast, *restore, *accumulate; /* of cotangents.py */
+
+static inline PyObject *meta_of_node(PyObject *node) { return meta_with(PyTuple_GET_ITEM(node, 5), PyTuple_GET_ITEM(node, 6)); }
+
+/* What a node's rules are given after the cotangent: y and the arrays, as cotangents.whole has them, into `given`; how
+   many, or -1 with an exception. */
+static Py_ssize_t whole(PyObject *nodes, PyObject *node, PyObject **given) {
+    PyObject *parents = PyTuple_GET_ITEM(node, 2), *arrays = PyTuple_GET_ITEM(node, 3), *y = PyTuple_GET_ITEM(node, 4);
+    Py_ssize_t n = arrays != Py_None ? PySequence_Fast_GET_SIZE(arrays) : PySequence_Fast_GET_SIZE(parents), at = 0;
+    int fills = (arrays == Py_None || y == Py_None) && PyUnicode_CompareWithASCIIString(SLOT(PyTuple_GET_ITEM(node, 0), row_saves_at), "in") != 0 &&
+                PyUnicode_CompareWithASCIIString(SLOT(PyTuple_GET_ITEM(node, 0), row_saves_at), "both") != 0;
+    given[at] = y == Py_None ? meta_of_node(node) : Py_NewRef(y);
+    for (Py_ssize_t i = 0; given[at] != NULL && i < n; i++) {
+        PyObject *a = arrays != Py_None ? PySequence_Fast_GET_ITEM(arrays, i) : Py_None;
+        if (a == Py_None && (arrays == Py_None || fills)) {
+            Py_ssize_t p = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(parents, i));
+            given[++at] = p < 0 || p >= PyList_GET_SIZE(nodes) ? NULL : meta_of_node(PyList_GET_ITEM(nodes, p));
+        } else
+            given[++at] = Py_NewRef(a);
+    }
+    if (given[at] != NULL)
+        return at + 1;
+    while (at-- > 0)
+        Py_DECREF(given[at]);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_IndexError, "a node's parent is not on the tape");
+    return -1;
+}
+
+/* A cotangent (whose reference it takes) in the shape and the dtype of node p, as argument i of a row. */
+static PyObject *fitted(PyObject *g, PyObject *node, PyObject *row, Py_ssize_t i) {
+    PyObject *shape = PyTuple_GET_ITEM(node, 5), *dtype = PyTuple_GET_ITEM(node, 6);
+    for (int step = 0; g != NULL && step < 2; step++) {
+        PyObject *want = step ? dtype : shape, *has = PyObject_GetAttr(g, step ? word_dtype : word_shape);
+        int same = has == NULL ? -1 : has == want ? 1 : PyObject_RichCompareBool(has, want, Py_EQ);
+        Py_XDECREF(has);
+        PyObject *args = same != 0 ? NULL : step ? Py_BuildValue("OOOn", g, dtype, row, i) : Py_BuildValue("OO", g, shape);
+        if (same < 0 || (same == 0 && args == NULL))
+            Py_CLEAR(g);
+        else if (same == 0)
+            Py_SETREF(g, PyObject_Call(step ? restore : unbroadcast, args, NULL));
+        Py_XDECREF(args);
+    }
+    return g;
+}
+
+/* sweep(nodes, grads, owned, n, least): GradTrace.backward for the simple nodes from n down, whose rows are direct and
+   have no params; the number of the first that is not, or least - 1. */
+static PyObject *sweep(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    if (nargs != 5 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || !PySet_CheckExact(args[2]))
+        return PyErr_SetString(PyExc_TypeError, "sweep(nodes, grads, owned, n, least)"), NULL;
+    PyObject *nodes = args[0], *grads = args[1], *owned = args[2], *given[MOST + 2];
+    Py_ssize_t n = PyLong_AsSsize_t(args[3]), least = PyLong_AsSsize_t(args[4]);
+    for (; n >= least && n < PyList_GET_SIZE(nodes) && n < PyList_GET_SIZE(grads); n--) {
+        PyObject *g = PyList_GET_ITEM(grads, n), *node = PyList_GET_ITEM(nodes, n), *row = PyTuple_GET_ITEM(node, 0);
+        if (g == Py_None)
+            continue;
+        PyObject *params = PyTuple_GET_ITEM(node, 1), *parents = PyTuple_GET_ITEM(node, 2), *arrays = PyTuple_GET_ITEM(node, 3);
+        if (!Py_IS_TYPE(row, RowType) || !PyDict_CheckExact(params) || PyDict_GET_SIZE(params) != 0 || SLOT(row, row_direct_at) != Py_True ||
+            PyTuple_GET_ITEM(node, 5) == Py_None || PySequence_Fast_GET_SIZE(parents) > MOST ||
+            (arrays != Py_None && PySequence_Fast_GET_SIZE(arrays) > MOST) || !PyList_CheckExact(SLOT(row, row_vjp_at)))
+            break;
+        Py_INCREF(node);
+        given[0] = Py_NewRef(g);
+        PyList_SetItem(grads, n, Py_NewRef(Py_None));
+        Py_ssize_t k = whole(nodes, node, given + 1), parts = PySequence_Fast_GET_SIZE(parents);
+        int failed = k < 0;
+        for (Py_ssize_t i = 0; !failed && i < parts; i++) {
+            Py_ssize_t p = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(parents, i));
+            if (p < 0)
+                continue;
+            PyObject *rules = SLOT(row, row_vjp_at), *part = NULL, *old, *total;
+            if (i < PyList_GET_SIZE(rules) && p < PyList_GET_SIZE(grads))
+                part = PyObject_Vectorcall(PyList_GET_ITEM(rules, i), given, k + 1, NULL);
+            else
+                PyErr_SetString(PyExc_IndexError, "a row has fewer rules than a node has parents");
+            if (part == NULL || (part = fitted(part, PyList_GET_ITEM(nodes, p), row, i)) == NULL)
+                failed = 1;
+            else if ((old = PyList_GET_ITEM(grads, p)) == Py_None)
+                PyList_SetItem(grads, p, part);
+            else if (Py_IS_TYPE(part, BufferType) && Py_IS_TYPE(old, BufferType)) { /* immutable: never owned */
+                total = PyNumber_Add(old, part);
+                Py_DECREF(part);
+                if (total == NULL)
+                    failed = 1;
+                else
+                    PyList_SetItem(grads, p, total);
+            } else {
+                PyObject *add[] = {grads, PySequence_Fast_GET_ITEM(parents, i), part, owned};
+                total = PyObject_Vectorcall(accumulate, add, 4, NULL);
+                failed = total == NULL;
+                Py_XDECREF(total), Py_DECREF(part);
+            }
+        }
+        for (Py_ssize_t i = 0; i < (k < 0 ? 1 : k + 1); i++)
+            Py_DECREF(given[i]);
+        Py_DECREF(node);
+        if (failed)
+            return NULL;
+    }
+    return PyLong_FromSsize_t(n);
 }
 
 /* array.wrap: the handles of what a row made (whose reference it takes) of `first`; a view of that where it shows it. */
@@ -1938,7 +2066,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
-    keepdims_name = PyUnicode_InternFromString("keepdims");
+    keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
     word_fields = PyUnicode_InternFromString("_fields");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
@@ -1961,7 +2089,8 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
-/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta): put the slots above into the type
+/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
+   unbroadcast, restore, accumulate): put the slots above into the type
    of handles, over those that call its Python methods.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -1970,9 +2099,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
-                          &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta))
+                          &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
+                          &accumulate))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -2064,6 +2194,7 @@ static PyMethodDef functions[] = {
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
     {"values", short_values, METH_O, NULL},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
     {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -124,7 +124,7 @@ def install() -> None:
         _placed(short, e)
     for name in FACTS:
         setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
-    from .tape import SMALL, GradTrace  # which imports this module's importers
+    from . import cotangents, tape  # which import this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
     rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view")}
@@ -133,9 +133,10 @@ def install() -> None:
     limits["__pow__"] = bound(onp.power)
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
+    tape.sweep = _quick.sweep
     _quick.install(
-        *(public.report.HOST_CALLS, rows, limits, Tracer, GradTrace, Primitive, NO_PARAMS, SMALL, Buffer, placed.free),
-        *(capture, policy.chosen, Meta),
+        *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
+        *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
     )
 
 

@@ -262,7 +262,7 @@ class GradTrace(Trace):
             grads[n] = g if grads[n] is None else grads[n] + g
             if n > last:
                 last = n
-        for n in range(last, inputs - 1, -1):
+        for n in range(last, inputs - 1, -1) if sweep is None else _not_simple(nodes, grads, owned, last, inputs):
             g = grads[n]
             if g is None:
                 continue
@@ -342,6 +342,16 @@ class GradTrace(Trace):
                 else:
                     accumulate(grads, p, gp, owned)
         return grads[:inputs]
+
+
+sweep: Any = None  # (nodes, grads, owned, n, least) -> n, in C: does the simple nodes from n down; see compiled.py
+
+
+def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any:
+    """The numbers of the nodes from n down to `least` that the sweep in C leaves to Python, in turn."""
+    while (n := sweep(nodes, grads, owned, n, least)) >= least:
+        yield n
+        n -= 1
 
 
 # The identity that a tape does not see through. A copy: a later write to x must not show in the constant.
