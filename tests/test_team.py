@@ -115,6 +115,32 @@ def test_products_of_several_callers_at_once():
     onp.testing.assert_allclose(want, a @ b, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_stacks_of_matrices_as_they_lie(kind):
+    rng = onp.random.default_rng(0)
+    draw = lambda *shape: rng.standard_normal(shape).astype(kind)
+    turned = lambda x: x.swapaxes(-1, -2)
+    a, b = draw(6, 300, 9, 40), draw(6, 300, 40, 11)
+    heads = draw(64, 30, 8, 40).swapaxes(1, 2)
+    cases = [(a, b), (turned(draw(6, 300, 40, 9)), b), (a, turned(draw(6, 300, 11, 40))), (heads, turned(heads))]
+    cases += [(draw(20, 3000, 10), draw(20, 10, 10)), (a[..., ::2], b[:, :, ::2])]
+    before = minnp.set_num_threads(1)
+    try:
+        for x, y in cases:
+            found = set()
+            for n in (1, 3):
+                minnp.set_num_threads(n)
+                z = products.stacked(x, y)
+                onp.testing.assert_allclose(z, x @ y, rtol=1e-4, atol=1e-4)
+                found.add(z.tobytes())
+            assert len(found) == 1
+    finally:
+        minnp.set_num_threads(before)
+    b[2, 3, 4, 5] = onp.nan
+    z = products.stacked(a, b)
+    assert onp.isnan(z[2, 3, :, 5]).all() and onp.isnan(z).sum() == 9
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_hires_threads_of_its_own():

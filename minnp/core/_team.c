@@ -15,7 +15,7 @@
 
 #define ERRORS (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW)
 #define SPIN 40000      /* nanoseconds a thread looks for work, or for the last helper, before it sleeps: waking takes as long */
-#define PATIENCE 300000 /* nanoseconds of waiting for a helper that mean that others need its core */
+#define PATIENCE 1000000 /* nanoseconds of waiting for a helper that mean that others need its core */
 #define OPEN (1 << 30)  /* in `gate`: helpers may still join */
 
 /* ------------------------------------------------------------------ the team */
@@ -146,30 +146,44 @@ static Matrix part(Matrix a, int64_t row, int64_t rows, int64_t column, int64_t 
    where products.py calls it (little-endian) a routine with short integers reads the lower half. */
 static void multiply(Blas blas, Matrix a, Matrix b, Matrix c, double scale, double keep) {
     float scale_f = (float)scale, keep_f = (float)keep;
-    int before = blas.local ? blas.local(1) : 0;
     blas.gemm(&b.flag, &a.flag, &c.columns, &c.rows, &a.columns, blas.size == 4 ? (void *)&scale_f : &scale, b.data,
               &b.lead, a.data, &a.lead, blas.size == 4 ? (void *)&keep_f : &keep, c.data, &c.lead);
+}
+
+/* Before the products of a piece, and after them: each uses one thread; floating point errors are noted. */
+static int enter(Blas blas) {
+    feclearexcept(ERRORS);
+    return blas.local ? blas.local(1) : 0;
+}
+
+static void leave(Blas blas, int before, atomic_int *errors) {
+    if (fetestexcept(ERRORS))
+        atomic_store(errors, 1);
     if (blas.local)
         blas.local(before);
 }
 
-static int matrix_of(PyObject *x, Py_buffer *buffer, Matrix *m, int flags) {
-    if (PyObject_GetBuffer(x, buffer, flags) < 0)
+/* The matrix in the axes from `first` on; 0 if neither its rows nor its columns are dense. */
+static int layout(Py_buffer *at, int first, Matrix *m) {
+    Py_ssize_t size = at->itemsize, *dims = at->shape + first, *strides = at->strides + first;
+    if (size != 4 && size != 8)
         return 0;
-    Py_ssize_t size = buffer->itemsize, *dims = buffer->shape, *strides = buffer->strides;
-    m->flag = 0;
-    if (buffer->ndim == 2 && (size == 4 || size == 8)) {
-        m->data = buffer->buf, m->rows = dims[0], m->columns = dims[1];
-        if (strides[1] == size && strides[0] >= dims[1] * size)
-            m->flag = 'N', m->lead = strides[0] / size;
-        else if (strides[0] == size && strides[1] >= dims[0] * size)
-            m->flag = 'T', m->lead = strides[1] / size;
-    }
-    if (!m->flag) {
-        PyBuffer_Release(buffer);
-        PyErr_SetString(PyExc_ValueError, "a matrix with dense rows or columns is needed");
-    }
-    return m->flag;
+    m->data = at->buf, m->rows = dims[0], m->columns = dims[1];
+    if (strides[1] == size && strides[0] >= dims[1] * size)
+        return m->lead = strides[0] / size, m->flag = 'N';
+    if (strides[0] == size && strides[1] >= dims[0] * size)
+        return m->lead = strides[1] / size, m->flag = 'T';
+    return 0;
+}
+
+static int matrix_of(PyObject *x, Py_buffer *at, Matrix *m, int flags) {
+    if (PyObject_GetBuffer(x, at, flags) < 0)
+        return 0;
+    if (at->ndim == 2 && layout(at, 0, m))
+        return 1;
+    PyBuffer_Release(at);
+    PyErr_SetString(PyExc_ValueError, "a matrix with dense rows or columns is needed");
+    return 0;
 }
 
 typedef struct { Blas blas; Matrix a, b, c; double scale, keep; int pieces; atomic_int errors; } Product;
@@ -179,15 +193,14 @@ static void product_piece(void *what, int i) {
     int along_rows = p->c.rows >= p->c.columns, size = p->blas.size;
     int64_t length = along_rows ? p->c.rows : p->c.columns;
     int64_t start = i * length / p->pieces, many = (i + 1) * length / p->pieces - start;
-    feclearexcept(ERRORS);
+    int before = enter(p->blas);
     if (along_rows)
         multiply(p->blas, part(p->a, start, many, 0, p->a.columns, size), p->b,
                  part(p->c, start, many, 0, p->c.columns, size), p->scale, p->keep);
     else
         multiply(p->blas, p->a, part(p->b, 0, p->b.rows, start, many, size),
                  part(p->c, 0, p->c.rows, start, many, size), p->scale, p->keep);
-    if (fetestexcept(ERRORS))
-        atomic_store(&p->errors, 1);
+    leave(p->blas, before, &p->errors);
 }
 
 /* gemm(routine, local, a, b, c, scale, keep, pieces, threads): c = scale * (a @ b) + keep * c, cut along its longer
@@ -217,6 +230,62 @@ static PyObject *gemm(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "gemm: matrices that do not fit");
     PyBuffer_Release(&at_a), PyBuffer_Release(&at_b), PyBuffer_Release(&at_c);
     return fits ? PyBool_FromLong(atomic_load(&p.errors)) : NULL;
+}
+
+/* ------------------------------------------------------------------ stacks of products */
+typedef struct { Blas blas; Matrix m[3]; Py_buffer at[3]; Py_ssize_t many; int pieces; atomic_int errors; } Stack; /* a, b, c */
+
+static void stack_piece(void *what, int i) {
+    Stack *s = what;
+    int before = enter(s->blas);
+    for (Py_ssize_t item = i * s->many / s->pieces; item < (i + 1) * s->many / s->pieces; item++) {
+        Matrix m[3];
+        for (int j = 0; j < 3; j++) {
+            m[j] = s->m[j];
+            Py_ssize_t rest = item;
+            for (int axis = s->at[j].ndim - 3; axis >= 0; rest /= s->at[j].shape[axis--])
+                m[j].data += rest % s->at[j].shape[axis] * s->at[j].strides[axis];
+        }
+        multiply(s->blas, m[0], m[1], m[2], 1, 0);
+    }
+    leave(s->blas, before, &s->errors);
+}
+
+/* stack(routine, local, a, b, c, pieces, threads): c = a @ b for stacks [..., m, k], [..., k, n] and [..., m, n] of the
+   same shape; whether there were floating point errors. None, and nothing done, where BLAS does not take a matrix as it
+   lies. */
+static PyObject *stack(PyObject *self, PyObject *args) {
+    Stack s = {.many = 1};
+    PyObject *x[3];
+    unsigned long long routine, local;
+    int threads, good = 1, held = 0;
+    if (!PyArg_ParseTuple(args, "KKOOOii", &routine, &local, x, x + 1, x + 2, &s.pieces, &threads))
+        return NULL;
+    for (; held < 3; held++) {
+        Py_buffer *at = s.at + held;
+        if (PyObject_GetBuffer(x[held], at, held == 2 ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_STRIDES) < 0)
+            break;
+        good = good && at->ndim > 2 && at->ndim == s.at[0].ndim && at->itemsize == s.at[0].itemsize &&
+               !memcmp(at->shape, s.at[0].shape, (at->ndim - 2) * sizeof(Py_ssize_t)) &&
+               layout(at, at->ndim - 2, s.m + held);
+    }
+    good = good && held == 3 && s.m[2].flag == 'N' && s.m[0].rows == s.m[2].rows && s.m[1].columns == s.m[2].columns &&
+           s.m[0].columns == s.m[1].rows && s.pieces > 0;
+    if (good) {
+        for (int axis = s.at[0].ndim - 3; axis >= 0; axis--)
+            s.many *= s.at[0].shape[axis];
+        s.blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, (int)s.at[0].itemsize};
+        Py_BEGIN_ALLOW_THREADS
+        share(stack_piece, &s, s.pieces, threads);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < held; i++)
+        PyBuffer_Release(s.at + i);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!good)
+        Py_RETURN_NONE;
+    return PyBool_FromLong(atomic_load(&s.errors));
 }
 
 /* ------------------------------------------------------------------ functions of a float, in vectors
@@ -273,7 +342,7 @@ typedef struct {
     const float *h0, *c0, *b, *ghs, *gcs;
     float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb;
     int pieces;
-    atomic_int failed;
+    atomic_int errors;
 } Lstm;
 
 static Matrix dense(const float *a, int64_t rows, int64_t columns) {
@@ -298,7 +367,7 @@ static void lstm_piece(void *what, int index) {
     int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
     int64_t size = l->hidden, state = l->n * size;
     const float *h = l->h0 + first * size, *c = l->c0 + first * size;
-    feclearexcept(ERRORS);
+    int before = enter(l->blas);
     for (int64_t t = 0; t < l->steps; t++) {
         int64_t at = t * state + first * size;
         float *sums = l->sums + 4 * at;
@@ -309,8 +378,7 @@ static void lstm_piece(void *what, int index) {
                      l->hs + at + j * size);
         h = l->hs + at, c = l->cs + at;
     }
-    if (fetestexcept(ERRORS))
-        atomic_store(&l->failed, 1);
+    leave(l->blas, before, &l->errors);
 }
 
 /* d: the cotangents of a step's sums; dc and gb are added to, dc becomes the step before's. */
@@ -341,7 +409,7 @@ static void lstm_back_piece(void *what, int index) {
     int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
     int64_t size = l->hidden, state = l->n * size;
     float *dh = l->dh + first * size, *dc = l->dc + first * size;
-    feclearexcept(ERRORS);
+    int before = enter(l->blas);
     for (int64_t t = l->steps - 1; t >= 0; t--) {
         int64_t at = t * state + first * size;
         if (l->ghs)
@@ -349,16 +417,15 @@ static void lstm_back_piece(void *what, int index) {
         if (l->gcs)
             add_to(many * size, dc, l->gcs + at);
         float *d = l->d + (t * l->n + first) * l->lead;
-        const float *before = t ? l->cs + at - state : l->c0 + first * size;
+        const float *c = t ? l->cs + at - state : l->c0 + first * size;
         for (int64_t j = 0; j < many; j++)
             lstm_back_row(size, state, l->gates + t * 4 * state + (first + j) * size, l->tanh_cs + at + j * size,
-                          before + j * size, dh + j * size, dc + j * size, d + j * l->lead,
+                          c + j * size, dh + j * size, dc + j * size, d + j * l->lead,
                           l->gb + index * 4 * size);
         Matrix given = {(char *)d, many, 4 * size, l->lead, 'N'};
         multiply(l->blas, given, l->w_h, dense(dh, many, size), 1, 0);
     }
-    if (fetestexcept(ERRORS))
-        atomic_store(&l->failed, 1);
+    leave(l->blas, before, &l->errors);
 }
 
 /* Buffers of floats in C order, of so many each; None is no buffer. Those from `written` on are written to. */
@@ -387,7 +454,7 @@ static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards
                           &l->lead))
         return NULL;
     l->blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, 4};
-    atomic_init(&l->failed, 0);
+    atomic_init(&l->errors, 0);
     int64_t state = l->n * l->hidden, all = l->steps * state, four = 4 * l->hidden;
     int64_t forth[] = {state, state, four, 4 * all, all, all, 4 * all, all};
     int64_t back[] = {all, all, state, all, 4 * all, all, l->steps * l->n * l->lead, state, state, l->pieces * four};
@@ -409,7 +476,7 @@ static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards
     for (int i = 0; i < 11; i++)
         if (buffers[i].obj)
             PyBuffer_Release(buffers + i);
-    return good ? PyBool_FromLong(atomic_load(&l->failed)) : NULL;
+    return good ? PyBool_FromLong(atomic_load(&l->errors)) : NULL;
 }
 
 /* lstm(sizes, w_h^T, h0, c0, b, sums, hs, cs, gates, tanh_cs): `sums` holds x w_x^T, and the four behind it are filled;
@@ -430,6 +497,7 @@ static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 
 static PyMethodDef functions[] = {
     {"gemm", gemm, METH_VARARGS, NULL},
+    {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},

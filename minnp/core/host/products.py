@@ -29,7 +29,8 @@ from ..counting import team
 from . import memory, threads
 
 LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
-PIECES = (1 << 22, 1 << 27, 1 << 30, 1 << 32)  # from which it is cut in 2, 4, 8 and 16
+# from which it is cut in 2, 4, 8 and 16
+PIECES = (1 << 22 if team is None else 1 << 21, 1 << 27, 1 << 30, 1 << 32)
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 
@@ -201,11 +202,17 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def stacked(a: Any, b: Any) -> Any:
-    """a @ b of stacks [..., m, k] and [..., k, n] of one dtype: NumPy's, on all threads where they are many."""
+    """a @ b of stacks [..., m, k] and [..., k, n] of one dtype, on all threads where they are many; else NumPy's."""
     pieces = min(1 << sum(a.size * b.shape[-1] >= least for least in PIECES), len(a))
     if pieces < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         return onp.matmul(a, b)
     out = memory.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+    blas = None if team is None else best()
+    if blas is not None and out.size:
+        with blas.around():
+            place = blas.places[a.dtype.char]
+            if team.stack(place, blas.local, a, b, out, min(4 * pieces, len(a)), threads.team.size) is False:
+                return out
 
     def work(i: int) -> None:
         cut = slice(i * len(a) // pieces, (i + 1) * len(a) // pieces)
