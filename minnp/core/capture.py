@@ -21,7 +21,7 @@ from .graph import Graph, Node
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
-from .returned import Change, Shown, changes, containers, shown
+from .returned import Change, Own, Shown, changes, containers, shown, with_own
 from .state import capture, state
 from .trace import Trace
 from .tree import tree_flatten
@@ -295,7 +295,10 @@ class Captured:
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
         for i, what in self.shown.items():
-            parts[i] = what.of(given) if type(what) is Shown else parts[what]
+            if type(what) is Own:
+                parts[i] = what.of(arguments)
+            else:
+                parts[i] = what.of(given) if type(what) is Shown else parts[what]
         out = self.rebuild(parts)
         if self.changes:
             out, values = out
@@ -353,6 +356,7 @@ def capture_call(
                 unfinished += [(i, roots[i][0]) for i in moved()]
             raise
         changed, values = changes(before)
+        out = with_own(out, before)
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
         values = [read(p) if type(p) is ndarray else p for p in parts]
         written = moved()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from .interpreter import blame
 from .keys import changes, exactly, kind
 from .live import NUMBERS, refused, types_asked
 from .native import engine as native
-from .outside import places
+from .outside import Before, goes_on, holds, places
 from .passes import optimize
 from .path import Path
 from .placed import free
@@ -34,6 +35,7 @@ from .tree import open_tree, tree_flatten
 from .value import Buffer, Host, Tracer
 from .writing import write
 
+TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
@@ -61,10 +63,16 @@ class Jitted:
         self.fixed: dict[
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
-        self.calls = self.captures = self.guard_failures = 0
+        self.calls = self.captures = self.guard_failures = self.changing = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        module, name = self.function.__module__, self.function.__qualname__
+        found = functools.reduce(lambda at, part: getattr(at, part, None), name.split("."), sys.modules.get(module))
+        # the name of a decorated function is that of what jit made of it
+        return name if found is self else (Jitted, (self.function, self.limit, self.compiler, tuple(self.static)))
 
     def __repr__(self) -> str:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"
@@ -177,6 +185,8 @@ class Jitted:
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
+        if self.changing > TRIES:
+            return self.function(*args, **kwargs)
         names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         told = {i for i, v in enumerate(values) if type(v) in NUMBERS and names[i] in self.typed} - fixed
         if told:
@@ -194,7 +204,11 @@ class Jitted:
         _, rebuild = tree_flatten(marked)
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
-        found = places([self.function, *[v for v in values if hasattr(v, "__dict__")]])
+        before = Before()
+        found = places([self.function, *[v for v in values if holds(v)]], before)
+        for v in values:
+            if isinstance(v, set):
+                before.add(v, True)
         try:
             with self._quietly(home):
                 captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished)
@@ -207,8 +221,13 @@ class Jitted:
                 self._write_back(leaves[inputs[i]], final)
             raise
         self.calls += 1
-        self.captures += 1
         inputs = _inputs(values, live)
+        if not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
+            self.changing += 1
+            for i, final in zip(captured.written, written, strict=True):
+                self._write_back(leaves[inputs[i]], final)
+            return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+        self.captures += 1
         if captured.fixed:  # Python was told these numbers: others compile again
             fixed |= captured.fixed
             if not paths:
@@ -340,9 +359,11 @@ def jit(
     again when it changes, as strings and other hashable objects do. Branches of Python on data (`if x.sum() > 0`,
     `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to its arguments is
     done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share memory and are
-    written are not compiled for). All else that f does besides computing happens when a path is captured. Arrays and
-    numbers read from outside (closures, globals, attributes, items) are read anew at every call; another number there
-    is captured anew. Numbers that libraries hold, and what the name of a function stands for, are taken as they were.
+    written are not compiled for). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in
+    its third call still, is not compiled but runs as it is. All else that f does besides computing (it prints, it
+    appends numbers to a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals,
+    attributes, items) are read anew at every call; with another number, or function in a variable of an enclosing one
+    or an attribute, it is captured anew. Numbers that libraries hold, and global functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,

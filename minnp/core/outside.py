@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as onp
@@ -24,8 +24,9 @@ from .value import Host
 
 ARRAYS = (ndarray, Host)
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
-GONE = (LookupError, ValueError)  # what a place raises that holds nothing any more
+GONE = (LookupError, ValueError, TypeError)  # what a place raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
+LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
@@ -46,6 +47,10 @@ class Place:
         """What it holds now. Raises LookupError or ValueError for nothing."""
         return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
 
+    def exchanged(self) -> bool:
+        """Whether it holds a function that a variable or an attribute of an object may well exchange for another."""
+        return callable(self.value) and (type(self.holder) is CellType or "__name__" not in self.holder)
+
     def stays(self) -> bool:
         """Whether it still holds what it held."""
         try:
@@ -54,18 +59,63 @@ class Place:
             return False
 
 
-def places(roots: Iterable[Any]) -> list[Place]:
-    """The arrays that functions and objects can reach, and the numbers and strings there that the user's code names."""
+class Before:
+    """Lists, dicts and sets as they are before a function runs: which arrays each holds, or, of those that are default
+    arguments or sets among the arguments, everything."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, bool, list]] = []
+
+    def add(self, container: Any, whole: bool) -> None:
+        self.seen.append((container, whole, self.held(container, whole)))
+
+    def held(self, container: Any, whole: bool) -> list:
+        values = container.values() if isinstance(container, dict) else container
+        return [id(v) for v in values if whole or isinstance(v, ARRAYS)]
+
+    def stays(self) -> bool:
+        return all(self.held(container, whole) == held for container, whole, held in self.seen)
+
+
+class Slots:
+    """The attributes of an object that has no dict, by name."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self.owner, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
+def holds(x: Any) -> bool:
+    """Whether an object may hold something in attributes."""
+    return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
+
+
+def places(roots: Iterable[Any], before: Before) -> list[Place]:
+    """The arrays that functions and objects can reach, and the numbers, strings and functions there that the user's
+    code names (of short lists, the numbers)."""
     found: list[Place] = []
     numbers: list[Place] = []
     names: set[Any] = {None}  # attributes and strings in the code; None, the key of a cell, is always named
     classes: dict[type, None] = {}
     seen: dict[int, Any] = {}
+    own: list[tuple] = []  # what the classes of objects hold for them all
     pending: list[tuple[Any, Place | None]] = [(x, None) for x in roots]
     while pending and len(seen) < MOST:
         x, via = pending.pop()
         if id(x) not in seen:
             seen[id(x)] = x
+            if isinstance(x, (dict, list)) and not (via and via.library) and len(x) <= LONGEST:
+                before.add(x, False)
+            for default in (
+                (x.__defaults__ or ()) if isinstance(x, FunctionType) and _own(x.__code__.co_filename) else ()
+            ):
+                if isinstance(default, (list, dict, set)):
+                    before.add(default, True)
             for place in _inside(x, names, classes):
                 if type(place) is not Place:
                     pending.append((place, via))
@@ -77,11 +127,15 @@ def places(roots: Iterable[Any]) -> list[Place]:
                 elif isinstance(place.value, NUMBERS):
                     numbers += [] if place.library else [place]
                 else:
+                    if not place.library and place.exchanged():
+                        numbers.append(place)
                     pending.append((place.value, place))
         if not pending:
-            methods = [vars(c)[n] for c in classes for n in vars(c).keys() & names if callable(vars(c)[n])]
-            pending = [(m, None) for m in methods if id(m) not in seen]
-    return found + [p for p in numbers if p.key in names]
+            own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
+            pending = [(m, None) for _, _, m in own if callable(m) and id(m) not in seen]
+    held = [Place(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
+    found += [p for p in held if isinstance(p.value, ARRAYS)]
+    return found + [p for p in numbers if p.key in names or type(p.key) is int] + [p for p in held if p not in found]
 
 
 def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
@@ -110,20 +164,32 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         yield from (x.func, *x.args, *x.keywords.values())
     elif isinstance(x, (dict, list, tuple)):
         items = x.items() if isinstance(x, dict) else enumerate(x)
-        yield from [Place(x, k, v) for k, v in items] if len(x) <= LONGEST else ()
+        number = len(x) > LISTED and type(x) is list
+        places = [Place(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
+        yield from places if len(x) <= LONGEST else ()
     elif isinstance(x, ModuleType):
         if _own(getattr(x, "__file__", None)):
             yield from [Place(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
-    elif isinstance(x, type) or not hasattr(x, "__dict__"):
+    elif isinstance(x, type):
+        if _own(getattr(sys.modules.get(x.__module__), "__file__", "")):
+            classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
+    elif not holds(x):
         return
-    elif "__wrapped__" in vars(x):
+    elif "__wrapped__" in getattr(x, "__dict__", ()):
         yield x.__wrapped__
     elif not type(x).__module__.startswith(OURS):
         own = _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
-        for key, value in vars(x).items():
-            place = Place(vars(x), key, value)
+        attributes = getattr(x, "__dict__", {})
+        for key, value in attributes.items():
+            place = Place(attributes, key, value)
             place.library = not own
             yield place
+        for c in type(x).__mro__ if own else ():
+            slots = Slots(x)
+            named = vars(c).get("__slots__", ())
+            yield from [
+                Place(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
+            ]
         if own:
             names.add("__call__")
             classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
@@ -139,6 +205,11 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def _own(file: str | None) -> bool:
     """Whether a file is the user's, no library's."""
     return file is not None and not file.startswith(LIBRARIES)
+
+
+def goes_on(part: Any) -> bool:
+    """Whether a part of a result computes when it is used: a generator, or a function made inside."""
+    return isinstance(part, GeneratorType) or (isinstance(part, FunctionType) and part.__closure__ is not None)
 
 
 class Outside:
@@ -216,7 +287,7 @@ def _now(place: Place) -> tuple[Any, Any]:
 
 def _kind(x: Any) -> Any:
     """What two things must have in common for one path to serve: numbers all; containers and objects the keys."""
-    if isinstance(x, (*NUMBERS, FunctionType)):
+    if isinstance(x, NUMBERS) or (callable(x) and hasattr(x, "__name__")):
         return type(x), x
     if isinstance(x, (list, tuple)):
         return type(x), len(x)

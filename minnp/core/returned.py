@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .array import handle, ndarray
-from .tree import children
+from .tree import children, rebuilt
 from .value import Host
 
 
@@ -27,6 +27,42 @@ class Shown(NamedTuple):
         return found
 
 
+class Own:
+    """A part of the result that is the container among the arguments to which the keys of `where` lead."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: tuple) -> None:
+        self.where = where
+
+    def __repr__(self) -> str:
+        return f"Own{self.where}"
+
+    def of(self, arguments: Any) -> Any:
+        return inside(arguments, self.where)
+
+
+def inside(tree: Any, where: tuple) -> Any:
+    """What the keys lead to in nested containers."""
+    for key in where:
+        tree = getattr(tree, key) if dataclasses.is_dataclass(tree) else tree[key]
+    return tree
+
+
+def with_own(out: Any, before: list[tuple[tuple, Any, Any]]) -> Any:
+    """The result, with Own in the place of the arguments' containers."""
+    own = {id(container): where for where, container, _ in before if where}
+
+    def walk(tree: Any) -> Any:
+        if id(tree) in own:
+            return Own(own[id(tree)])
+        held = children(tree)
+        new = [walk(child) for child in held or ()]
+        return rebuilt(tree, new) if any(a is not b for a, b in zip(new, held or ())) else tree
+
+    return walk(out)
+
+
 def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], plain: Any) -> dict[int, Any]:
     """What each part of a result is that the graph need not compute: Shown, or the number of the part it is once more.
 
@@ -37,6 +73,8 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
     number = {id(h): i for i, h in enumerate(inputs) if h is not None}
     first: dict[int, int] = {}
     for k, part in enumerate(parts):
+        if type(part) is Own:
+            found[k] = part
         if type(part) is not ndarray:
             continue
         if id(part) in number:
@@ -62,9 +100,7 @@ class Change(NamedTuple):
     keys: tuple
 
     def make(self, arguments: Any, values: Sequence[Any]) -> None:
-        at = arguments
-        for key in self.where:
-            at = getattr(at, key) if dataclasses.is_dataclass(at) else at[key]
+        at = inside(arguments, self.where)
         if isinstance(at, list):
             at[self.keys[0] :] = values
         elif isinstance(at, dict):

@@ -39,6 +39,13 @@ def children(tree: Any) -> list | None:
     return _open(tree)[0]
 
 
+def rebuilt(tree: Any, new: list) -> Any:
+    """A container like this one of other children."""
+    rebuild = _open(tree)[1]
+    assert rebuild is not None
+    return rebuild(new)
+
+
 def tree_flatten(tree: Any) -> tuple[list, Callable]:
     """(leaves, rebuild) with rebuild(leaves) a tree of the same structure."""
     leaves = tree_leaves(tree)

@@ -1,0 +1,185 @@
+"""jit of functions that keep state outside: they do at every call what they do eagerly, compiled or not."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import jit
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+def counter() -> Callable:
+    n = 0
+
+    def f(x: Any) -> Any:
+        nonlocal n
+        n += 1
+        return x * n
+
+    return f
+
+
+def momentum() -> Callable:
+    class Optimiser:
+        def __init__(self) -> None:
+            self.v, self.t = np.zeros(3), 0
+
+        def step(self, x: Any) -> Any:
+            self.v = 0.9 * self.v + x
+            self.t += 1
+            return self.v / (1 - 0.9**self.t)
+
+    return Optimiser().step
+
+
+def slots() -> Callable:
+    class State:
+        __slots__ = ("n", "w")
+
+        def __init__(self) -> None:
+            self.n, self.w = 0, np.ones(3)
+
+    s = State()
+
+    def f(x: Any) -> Any:
+        s.n += 1
+        s.w = s.w * x
+        return s.w + s.n
+
+    return f
+
+
+def memo() -> Callable:
+    known: dict = {}
+
+    def f(x: Any) -> Any:
+        if "first" not in known:
+            known["first"] = x * 2
+        return x + known["first"]
+
+    return f
+
+
+def default() -> Callable:
+    def f(x: Any, acc: list = []) -> Any:  # noqa: B006
+        acc.append(1)
+        return x * len(acc)
+
+    return f
+
+
+def log() -> Callable:
+    kept: list = []
+
+    def f(x: Any) -> Any:
+        kept.append(x.sum())
+        return sum(kept)
+
+    return f
+
+
+def members() -> Callable:
+    met: set = set()
+
+    def f(x: Any, s: set = met) -> Any:
+        s.add(len(s))
+        return x * len(s)
+
+    return f
+
+
+def generates() -> Callable:
+    return lambda x: (row * 2 for row in x)
+
+
+def closes() -> Callable:
+    return lambda x: lambda y: y + x
+
+
+@pytest.mark.parametrize("make", [counter, momentum, slots, memo, default, log, members, generates, closes])
+def test_state_advances_at_every_call(make: Callable) -> None:
+    eager, compiled = make(), jit(make())
+    for k in range(6):
+        want, got = eager(X + k), compiled(X + k)
+        if make is generates:
+            want, got = np.array(list(want)), np.array(list(got))
+        elif make is closes:
+            want, got = want(1.0), got(1.0)
+        onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(want))
+    assert compiled.captures == (make is memo)  # which changes nothing once it is filled
+
+
+def test_what_is_exchanged_between_calls_is_seen() -> None:
+    class Net:
+        gain = 2.0
+
+        def __init__(self) -> None:
+            self.act, self.sizes = np.tanh, [1.0, 2.0]
+
+        def __call__(self, x: Any) -> Any:
+            for s in self.sizes:
+                x = x * s
+            return self.act(x) * self.gain + shift(x)
+
+    net, shift = Net(), lambda x: x
+    compiled = jit(lambda x: net(x), compiler="numpy")
+    for change in range(6):
+        if change == 1:
+            net.act = np.sin
+        elif change == 2:
+            Net.gain = 3.0
+        elif change == 3:
+            shift = np.cos
+        elif change == 4:
+            net.sizes.append(3.0)
+        elif change == 5:
+            net.sizes = [0.5]
+        for _ in range(2):
+            onp.testing.assert_array_equal(onp.asarray(compiled(X)), onp.asarray(net(X)))
+    assert compiled.captures == 6
+
+
+@dataclasses.dataclass
+class State:
+    w: Any
+    n: int = 0
+
+
+def test_containers_that_are_given_back_are_the_callers() -> None:
+    def f(s: State, d: dict, parts: list, x: Any) -> Any:
+        s.n += 1
+        d["x"] = x + 1
+        return s, {"d": d, "parts": (parts, [x])}, x
+
+    compiled = jit(f)
+    for k in range(3):
+        s, d, parts, x = State(X, k), collections.OrderedDict(a=X), [X], X + k
+        got = compiled(s, d, parts, x)
+        assert got[0] is s and got[1]["d"] is d and got[1]["parts"][0] is parts and got[2] is x
+        assert s.n == k + 1 and np.array_equal(d["x"], x + 1) and got[1]["parts"][1][0] is x
+    assert compiled.captures == 1
+
+
+@jit
+def decorated(x: Any) -> Any:
+    return x + 4
+
+
+def plain(x: Any) -> Any:
+    return x * 2
+
+
+def test_jitted_functions_are_pickled_and_copied() -> None:
+    assert pickle.loads(pickle.dumps(decorated)) is decorated and copy.deepcopy(decorated) is decorated
+    other = pickle.loads(pickle.dumps(jit(plain, compiler="numpy")))
+    assert other.compiler == "numpy" and np.array_equal(other(X), X * 2)
