@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as onp
 import pytest
 
 import minnp.numpy as np
+from minnp.numpy.facts import NUMPY_2
 
 INTEGERS = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
@@ -256,3 +260,22 @@ def test_copies_are_made_as_asked() -> None:
     assert np.astype(x, np.int64, copy=False) is x and np.astype(x, np.int64) is not x
     with pytest.raises(ValueError):
         np.asarray(x, dtype=np.float64, copy=False)
+
+
+@pytest.mark.skipif(NUMPY_2, reason="NumPy 2 promotes as the standard says, and no other way")
+def test_numpys_switch_for_the_standards_promotion_is_ours_too() -> None:
+    """NumPy 1.26 looks at the values of arrays without dimensions, unless NPY_PROMOTION_STATE=weak."""
+    program = """
+import itertools, minnp.numpy as np
+dtypes = [np.dtype(c) for c in "?bhilBHILfdFD"]
+for a, b in itertools.product(dtypes, dtypes):
+    for x, y in ((np.ones(2, a), np.ones((), b)), (np.ones((), a), np.ones((), b)), (np.ones(2, a), b.type(1))):
+        assert (x * y).dtype == (y * x).dtype == np.multiply(x, y).dtype == np.result_type(a, b), (a, b)
+    if a.kind == "f":
+        assert (np.ones(2, a) + 1e300).dtype == a
+"""
+    environment = {**os.environ, "NPY_PROMOTION_STATE": "weak"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False
+    )
+    assert ended.returncode == 0, ended.stderr

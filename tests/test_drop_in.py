@@ -36,6 +36,27 @@ def test_a_submodule_gives_our_functions_and_classes():
     assert type(ma.getdata(hidden)) is np.ndarray and pickle.loads(pickle.dumps(hidden)).sum() == 2
 
 
+def test_numpys_own_modules_under_their_own_names_take_our_arrays():
+    """A program may change the line `import numpy as np` and keep another that imports from numpy."""
+    from numpy.lib.recfunctions import merge_arrays
+    from numpy.polynomial import chebyshev, polynomial
+    from numpy.testing import assert_almost_equal, assert_equal
+
+    for x in (np.arange(4.0), np.arange(4.0).reshape(2, 2), np.arange(4) + 1j):
+        theirs = x.asnumpy()
+        for check in (assert_equal, assert_almost_equal):
+            check(x, x + 0)
+            check([x], [theirs])
+            with pytest.raises(AssertionError, match=r"not (almost )?equal"):
+                check(x, x + 1)
+        for f in (polynomial.polyval, polynomial.polyvalfromroots, chebyshev.chebval):
+            for c in (x, [1.0, 2.0]):
+                assert f(x, c).shape == f(theirs, numpy.asarray(c)).shape
+                assert f(x, c).tolist() == f(theirs, numpy.asarray(c)).tolist()
+    assert merge_arrays(np.ones(2)).tolist() == [(1.0,), (1.0,)]
+    assert numpy.char.array(np.ones(2)).tolist() == numpy.char.array(numpy.ones(2)).tolist()
+
+
 # ------------------------------------------------------------------ classes of the user's own
 def test_a_subclass_hands_its_ufuncs_on_to_super():
     class Logged(np.ndarray):

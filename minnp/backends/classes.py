@@ -1,10 +1,10 @@
 """Other libraries on our arrays, where they look at an array's class before they ask for the array.
 
 Nearly everywhere they take what NumPy's asarray takes, and call NumPy's functions, which are ours for our arrays.
-The modules below branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as well (the columns of a
-box plot, a grid of parameters) or is given NumPy's (a mask on a DataFrame, `random_state=np.random`). SciPy's
-optimisers hand what the user's functions return to compiled code that wants NumPy's own class: they make NumPy's
-arrays of it.
+The modules below, NumPy's own among them, branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as
+well (the columns of a box plot, a grid of parameters, `polyval` under NumPy's address) or is given NumPy's (a mask on a
+DataFrame, `random_state=np.random`). SciPy's optimisers hand what the user's functions return to compiled code that
+wants NumPy's own class: they make NumPy's arrays of it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ import numpy as onp
 from ..core import array, hooks  # unfinished, where the other library was imported before us
 from .helping import telling
 
-BRANCHING = {"scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.model_selection._search"}
-# pandas stores what such a branch is given: what these take is made NumPy's
+POLYNOMIALS = "polynomial chebyshev legendre laguerre hermite hermite_e"
+BRANCHING = {
+    *("scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.model_selection._search"),
+    *(f"numpy.polynomial.{name}" for name in POLYNOMIALS.split()),
+}
+# pandas stores what such a branch is given, and NumPy's own asserts compare whole what is not NumPy's: what these take
+# is made NumPy's
 TAKING = {
     "pandas.core.frame": "DataFrame.__init__ DataFrame.__getitem__ DataFrame.__setitem__ DataFrame.set_index "
     "DataFrame.groupby DataFrame.from_records",
@@ -29,6 +34,9 @@ TAKING = {
     "pandas.core.generic": "NDFrame.where NDFrame.mask",
     "pandas.core.indexing": "_LocationIndexer.__getitem__ _LocationIndexer.__setitem__",
     "pandas.core.algorithms": "factorize unique",
+    "numpy.testing": "assert_equal assert_almost_equal",
+    "numpy.lib.recfunctions": "merge_arrays stack_arrays",
+    **dict.fromkeys(("numpy.char", "numpy.core.defchararray"), "array asarray"),
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
     # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals
