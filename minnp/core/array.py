@@ -19,6 +19,7 @@ from .dispatch import bind
 from .hooks import MET, meet, theirs
 from .primitive import TABLE, Primitive
 from .state import capture, state
+from .tree import LEAVES
 from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
@@ -99,6 +100,7 @@ class ndarray(exporter(_memory), metaclass=_ArrayType):
 
 
 ndarray.__module__ = "minnp.numpy"
+LEAVES.add(ndarray)
 
 
 def handle(value: Any) -> ndarray:
