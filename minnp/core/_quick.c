@@ -57,9 +57,9 @@ static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nod
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType, *MetaType, *RowType;
 static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T,
+static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
     *word_fields;
-static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row;
+static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row, *copy_row, *shape_name;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
@@ -461,7 +461,7 @@ static PyObject *kept_for(PyObject *home, PyObject *row) {
            PyList_GET_ITEM(kept, KERNEL) != Py_None ? kept : NULL;
 }
 
-/* Whether NumPy 1 promotes an array with axes and this number by their types: _weak_in_numpy_1 in registry.py. */
+/* Whether NumPy 1 promotes an array with axes and this number by their types: weak_in_numpy_1 in torch/dtypes.py. */
 static int is_weak(PyObject *x, PyObject *array) {
     int beyond = 0;
     long n = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &beyond) : -1;
@@ -926,6 +926,7 @@ done:
 
 /* ------------------------------------------------------------------ the way back */
 static PyObject *unbroadcast, *restore, *accumulate; /* of cotangents.py */
+static PyObject *write_there;                        /* of writing.py */
 
 static inline PyObject *meta_of_node(PyObject *node) { return meta_with(PyTuple_GET_ITEM(node, 5), PyTuple_GET_ITEM(node, 6)); }
 
@@ -1557,6 +1558,15 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
         if (PyErr_Occurred())
             return -1;
     }
+    PyObject *x = a == NULL && value != NULL && SLOT(self, root_at) == Py_None ? buffer_in(self) : NULL;
+    if (x != NULL && plain_index(index) && calm(SLOT(x, backend_at)) &&
+        (is_python_number(value) || ((v = buffer_in(value)) != NULL && SLOT(v, backend_at) == SLOT(x, backend_at)))) {
+        PyObject *given[] = {self, index, v != NULL ? v : value}, *none;
+        Py_XINCREF(v);
+        none = PyObject_Vectorcall(write_there, given, 3, NULL);
+        Py_XDECREF(none), Py_XDECREF(v);
+        return none == NULL ? -1 : 0;
+    }
     return python_setitem(self, index, value);
 }
 
@@ -1613,8 +1623,42 @@ typedef struct {
 /* The first argument is an object of another class; it is the home of a public function. An array is returned as it is. */
 enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
 
-/* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS };
+/* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
+   axis, a view or a copy; two vectors or matrices. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES };
+
+/* How many axes what a handle holds at a place has, or -1. */
+static Py_ssize_t axes_of(PyObject *h) {
+    PyObject *b = buffer_under(value_in(h));
+    if (b != NULL && know(b) == 0)
+        return PyTuple_GET_SIZE(SLOT(b, shape_at));
+    PyErr_Clear();
+    return -1;
+}
+
+/* x.ravel() where what h holds lies in C order; x.flatten(), its copy. */
+static PyObject *flat_at_place(PyObject *row, PyObject *h, int copies) {
+    PyObject *b = buffer_under(value_in(h)), *value = NULL, *params = NULL;
+    if (b == NULL || RowType->tp_call == python_row_call || know(b) < 0)
+        return NULL;
+    PyObject *dense = PyObject_CallMethodNoArgs(SLOT(b, data_at), word_is_contiguous), *shape = SLOT(b, shape_at);
+    Py_ssize_t size = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
+        size *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    if (dense == Py_True)
+        params = Py_BuildValue("{O(n)ss}", PyTuple_GET_ITEM(shape_name, 0), size, "order", "C");
+    Py_XDECREF(dense);
+    PyObject *(*run)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *) =
+        Py_IS_TYPE(value_in(h), TracerType) ? run_on_tape : run_at_place;
+    if (params != NULL && (value = run(row, &h, 1, params)) != NULL && copies)
+        Py_SETREF(value, run(copy_row, &value, 1, no_params));
+    Py_XDECREF(params);
+    if (value != NULL)
+        return wrapped_of(value, h);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return NULL;
+}
 
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
 static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
@@ -1636,8 +1680,18 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         PyObject *h = list_on_place(s->there, PySequence_Fast_ITEMS(first), members, *axis, n + k == 1);
         return h != NULL || PyErr_Occurred() ? h : on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name);
     }
+    if (s->form == MATRICES) {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            Py_ssize_t axes = axes_of(given[i]);
+            if (n != 2 || k != 0 || axes < 1 || axes > 2)
+                return NULL;
+        }
+        return on_place(s->there, given, n, NULL, NULL);
+    }
     if (value_in(first) == NULL)
         return NULL;
+    if (s->form == RAVELS || s->form == FLATTENS)
+        return n == 1 && k == 0 ? flat_at_place(s->there, first, s->form == FLATTENS) : NULL;
     if (s->form == SPREADS) { /* numbers, or a tuple of them */
         PyObject *parts = n > 1 ? given[1] : NULL, *view = NULL;
         if (k != 0 || (n == 2 && !PyTuple_CheckExact(parts) && !(PyLong_CheckExact(parts) && s->there != transpose_row)))
@@ -2067,8 +2121,10 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
     keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
+    word_is_contiguous = PyUnicode_InternFromString("is_contiguous");
     word_fields = PyUnicode_InternFromString("_fields");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
+    shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
     Py_RETURN_NONE;
 }
@@ -2090,7 +2146,7 @@ static PyObject *method_named(const char *format, const char *name) {
 }
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
-   unbroadcast, restore, accumulate): put the slots above into the type
+   unbroadcast, restore, accumulate, write_on_place): put the slots above into the type
    of handles, over those that call its Python methods.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -2099,10 +2155,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate))
+                          &accumulate, &write_there))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -2153,7 +2209,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             return NULL;
     if ((getitem_row = entry_named(rows, "%s", "getitem")) == NULL ||
         (transpose_row = entry_named(rows, "%s", "transpose")) == NULL ||
-        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (dtypes = PyDict_New()) == NULL)
+        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (copy_row = entry_named(rows, "%s", "copy")) == NULL || (dtypes = PyDict_New()) == NULL)
         return NULL;
     multiply_row = operators[MUL].row;
     PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");

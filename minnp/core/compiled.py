@@ -30,7 +30,9 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 
 FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see _quick.c
-REDUCES, LISTS, SPREADS, VIEWS = range(100, 104)  # how a row at a place takes NumPy's arguments
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(
+    100, 107
+)  # how a row at a place takes NumPy's arguments
 _early: list | None = []  # short ways made before there were rows
 
 
@@ -94,6 +96,10 @@ def _placed(short: Callable, e: public.Entry) -> Callable:
 def _there(e: public.Entry) -> tuple | None:
     """(the row that a call is at a place, the keywords that row takes, how it takes NumPy's arguments), or None."""
     name = e.name.removeprefix("ndarray.")
+    if name == "dot":
+        return TABLE["matmul"], (), MATRICES
+    if name in ("ravel", "flatten"):
+        return TABLE["reshape"], (), RAVELS if name == "ravel" else FLATTENS
     row = TABLE.get(name)
     if row is None:
         return None
@@ -101,7 +107,7 @@ def _there(e: public.Entry) -> tuple | None:
         return (row, frozenset(), e.nin) if e.host.nout == 1 and not row.view else None
     if name in placed.REDUCTIONS:
         return row, frozenset(placed.REDUCTIONS[name]), REDUCES
-    if e.name in placed.DIRECT:
+    if name in placed.DIRECT:
         return row, frozenset(), placed.DIRECT[name]
     if e.name in placed.LISTS:
         return row, frozenset({"axis"}), LISTS
@@ -124,10 +130,10 @@ def install() -> None:
         _placed(short, e)
     for name in FACTS:
         setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
-    from . import cotangents, tape  # which import this module's importers
+    from . import cotangents, tape, writing  # which import this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
-    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view")}
+    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
     limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
     limits["__pow__"] = bound(onp.power)
@@ -137,6 +143,7 @@ def install() -> None:
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
+        writing.write_on_place,
     )
 
 

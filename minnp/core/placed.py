@@ -119,7 +119,7 @@ REDUCTIONS = {
 } | {"std": {"axis", "keepdims"}, "var": {"axis", "keepdims"}, "cumsum": {"axis"}, "cumprod": {"axis"}}
 
 # and functions of these many arrays, or of a list of them, whose row takes just those
-DIRECT = {"where": 3}
+DIRECT = {"where": 3, "clip": 3}
 LISTS = {"concatenate", "stack"}
 
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter

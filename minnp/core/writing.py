@@ -140,7 +140,7 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     current = read(h)
     if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
         del current
-        return _write_on_place(h, index, value if type(value) not in (list, tuple) else read(stack_nested(value)))
+        return write_on_place(h, index, value if type(value) not in (list, tuple) else read(stack_nested(value)))
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
@@ -179,7 +179,7 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     root._host, root._value = None, result
 
 
-def _write_on_place(h: ndarray, index: Any, value: Any) -> None:
+def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
     (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
     root = h if h._root is None else h._root

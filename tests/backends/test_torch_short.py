@@ -201,8 +201,12 @@ TAPED = [
     *(lambda x, y: np.modf(x)[0], lambda x, y: np.floor(x) * y, lambda x, y: x.astype("i8") * y, lambda x, y: abs(x)),
     *(lambda x, y: np.linalg.qr(x[:3, :3] + np.eye(3))[1], lambda x, y: npx.softmax(x)),
     *(lambda x, y: np.expand_dims(x, 0) * 1j, lambda x, y: x + y.astype("f8"), lambda x, y: x * onp.float64(2)),
-    *(lambda x, y: written(x), lambda x, y: x.ravel() @ y.ravel(), lambda x, y: np.argmax(x) * y),
-    *(lambda x, y: x @ 2, lambda x, y: x + onp.ones(4)),
+    *(lambda x, y: written(x), lambda x, y: x.ravel()[1:] @ y.flatten()[:-1], lambda x, y: np.argmax(x) * y),
+    *(
+        lambda x, y: np.dot(x, y.T) * x.clip(1.5, 2)[0, 0].real if x.dtype == "f4" else x.dot(y.T),
+        lambda x, y: x @ 2,
+        lambda x, y: x + onp.ones(4),
+    ),
     *(lambda x, y: x * minnp.grad(lambda v: (v * v * x).sum())(y), lambda x, y: minnp.stop_gradient(x) * x),
     *(lambda x, y: np.var(x, axis=0) * len(x) * x.shape[1], lambda x, y: x.swapaxes(0, 1).squeeze()),
 ]
@@ -268,6 +272,38 @@ def test_joining_and_choosing():
             agree(lambda: f(*args, **kwargs), lambda: python_of(f)(*args, **kwargs), (f, args))  # noqa: B023
     for args in [(x > 3, x, x), (x > 3, x, y), (x > 3, x, 0), (x, u, u), (x > 3, u, u), (x > 3,), (SCALAR, 1, 2)]:
         agree(lambda: np.where(*args), lambda: python_of(np.where)(*args), args)  # noqa: B023
+
+
+def test_flat_copies_products_and_bounds():
+    """x.ravel() where x lies in C order, x.flatten(), np.dot of vectors and matrices, np.clip."""
+    for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"].T, ARRAYS["f4"][:, 1], ARRAYS["u2"][::2]):
+        for name in ("ravel", "flatten"):
+            for args in ((), ("F",), (1,)):
+                f = getattr(x, name)
+                agree(lambda: f(*args), lambda: python_of(f)(*args), (name, x, args))  # noqa: B023
+        agree(lambda: np.ravel(x), lambda: python_of(np.ravel)(x), x)  # noqa: B023
+        for y in (ROW, SCALAR, 2.5, ARRAYS["f4"].T):
+            agree(lambda: np.dot(x, y), lambda: python_of(np.dot)(x, y), (x, y))  # noqa: B023
+            agree(lambda: x.dot(y), lambda: python_of(x.dot)(y), (x, y))  # noqa: B023
+        for bounds in ((1, 5), (1.5, ROW), (None, 3), (-1, 1e30), (5, 1), (1,), (1, 300)):
+            agree(lambda: np.clip(x, *bounds), lambda: python_of(np.clip)(x, *bounds), (x, bounds))  # noqa: B023
+            agree(lambda: x.clip(*bounds), lambda: python_of(x.clip)(*bounds), (x, bounds))  # noqa: B023
+
+
+def test_writes():
+    """x[i] = v: what x holds, what a view and another name for the value see, and the exceptions."""
+    write = vars(ndarray)["__setitem__"]
+    for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, ARRAYS["f8"].T):
+        for i in (0, -1, slice(1, 3), (0, 1), (..., 1), (), None, 9, slice(None, None, -1), [0, 1]):
+            for v in (2, 2.5, True, 3j, None, SCALAR, ROW, ARRAYS["i4"][0], ARRAYS["f4"][:1], onp.float64(3)):
+
+                def run(how):
+                    z, kept = x.copy(), x + 0  # noqa: B023
+                    row, other = z.reshape(-1), kept._value
+                    how(z, i, v), how(kept, i, v)  # noqa: B023
+                    return told(z)[:5], told(row + 0)[:5], told(kept)[:5], onp.asarray(other.data).tobytes()
+
+                agree(lambda: run(operator.setitem), lambda: run(write), (x, i, v))
 
 
 def test_writes_are_seen_through_views_taken_before():

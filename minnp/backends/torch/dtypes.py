@@ -56,6 +56,11 @@ def like_numpy(v: Any) -> Any:
     return onp.array(v.item(), TO_NUMPY[v.dtype])  # NumPy 1 promotes a 0-d array by its value
 
 
+def weak_in_numpy_1(v: Any) -> bool:
+    """Whether a Python scalar is so small that NumPy 1, by its value, promotes as NumPy 2 does by its type."""
+    return (type(v) is int and 0 <= v <= 127) or (type(v) is float and -6e4 < v < 6e4)
+
+
 EMPTY = {t: onp.empty((0,), n) for t, n in TO_NUMPY.items()}
 _promoted: dict[tuple, torch.dtype] = {}
 
@@ -66,7 +71,7 @@ def promote(*values: Any) -> torch.dtype:
     first = key[0]
     if type(first) is torch.dtype and all(k is first for k in key):
         return first
-    if LEGACY:
+    if LEGACY and not all(v.ndim if type(v) is Tensor else weak_in_numpy_1(v) for v in values):
         return to_torch(onp.result_type(*map(like_numpy, values)))
     found = _promoted.get(key)
     if found is None:

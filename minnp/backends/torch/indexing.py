@@ -157,7 +157,8 @@ def write_view(
     view = out
     for row, params in path:
         view = KERNELS[row.name](view, **params)
-    if view.untyped_storage().data_ptr() == out.untyped_storage().data_ptr() and is_plain(index):
+    shown = view is out or view.untyped_storage().data_ptr() == out.untyped_storage().data_ptr()
+    if shown and is_plain(index):
         view[index] = _fitting(new, view, index)
         return out
     if not path and not _steps_back(index):
@@ -180,7 +181,7 @@ def _steps_back(index: Any) -> bool:
 
 def _fitting(new: Tensor, view: Tensor, index: Any) -> Tensor:
     """NumPy drops leading axes of length 1 that the target does not have."""
-    ndim = view[index].ndim
+    ndim = view[index].ndim if new.ndim else 0
     while new.ndim > ndim and new.shape[0] == 1:
         new = new[0]
     return new

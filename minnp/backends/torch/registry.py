@@ -30,6 +30,7 @@ from .dtypes import (
     refuse,
     scalar,
     to_torch,
+    weak_in_numpy_1,
 )
 
 KERNELS: dict[str, Callable] = {}
@@ -193,7 +194,7 @@ def kind_of_scalar(v: Any) -> Any:
 
 def legacy_kinds(values: Sequence[Any]) -> tuple:
     """NumPy 1: scalars and 0-d arrays beside arrays promote by value, so all operands take the common dtype."""
-    if all(v.ndim if type(v) is Tensor else _weak_in_numpy_1(v) for v in values):
+    if all(v.ndim if type(v) is Tensor else weak_in_numpy_1(v) for v in values):
         return tuple([v.dtype if type(v) is Tensor else type(v) for v in values])
     for v in values:
         if type(v) is not Tensor and kind_of_scalar(v) is int and abs(v) >= 2**63:
@@ -206,12 +207,7 @@ def legacy_kinds(values: Sequence[Any]) -> tuple:
 
 def _by_type(x: Any, y: Any) -> bool:
     """Whether NumPy 1 promotes an array and a number as NumPy 2 does, by their types."""
-    return x.ndim > 0 and _weak_in_numpy_1(y) if type(x) is Tensor else y.ndim > 0 and _weak_in_numpy_1(x)
-
-
-def _weak_in_numpy_1(v: Any) -> bool:
-    """Whether a Python scalar is so small that NumPy 1, by its value, promotes as NumPy 2 does by its type."""
-    return (type(v) is int and 0 <= v <= 127) or (type(v) is float and -6e4 < v < 6e4)
+    return x.ndim > 0 and weak_in_numpy_1(y) if type(x) is Tensor else y.ndim > 0 and weak_in_numpy_1(x)
 
 
 # ------------------------------------------------------------------ every other row
