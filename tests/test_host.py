@@ -530,3 +530,24 @@ def test_extrema_of_an_array_and_a_number_are_numpys_bits(name: str, kind: str) 
                 for got in found:
                     if got is not NotImplemented:
                         assert (got.dtype, got.shape, got.tobytes()) == (wanted.dtype, x.shape, wanted.tobytes())
+
+
+@pytest.mark.parametrize("op", elementwise.SIDE_BY_SIDE, ids=lambda op: op.__name__)
+@pytest.mark.parametrize(
+    "shapes", [((4000, 10), (5, 1, 10)), ((10,), (3, 4000, 10)), ((2, 1, 1, 7), (2, 3, 2000, 7)), ((1, 24), (3000, 24))]
+)
+def test_short_rows_are_numpys_bits_side_by_side(op, shapes, rng):
+    a, b = (data(rng, s, "f4") for s in shapes)
+    got = elementwise.short_rows(op, a, b)
+    assert got is not NotImplemented
+    assert np.array_equal(host.combine(op, a, b), op(a, b)) and np.array_equal(got, op(a, b))
+    assert got.shape == op(a, b).shape and got.flags.c_contiguous
+
+
+def test_what_is_no_row_for_all_is_left_to_numpy(rng):
+    a = data(rng, (4000, 10), "f4")
+    for other in (a, a[:, :1], a[0].astype("f8"), data(rng, (3989, 1), "f4"), 2.0, a[::-1]):
+        assert elementwise.short_rows(np.add, a, other) is NotImplemented
+    assert elementwise.short_rows(np.add, data(rng, (3989, 10), "f4"), a[0]) is NotImplemented  # a prime number of rows
+    with pytest.raises(ValueError, match="broadcast"):
+        host.combine(np.add, a, a[:7])

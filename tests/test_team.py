@@ -9,6 +9,7 @@ import numpy as onp
 import pytest
 
 import minnp
+import minnp.numpy as np
 from minnp.core import counting
 from minnp.core.host import products
 from minnp.npx import cells
@@ -160,3 +161,13 @@ def test_what_does_not_fit_is_refused(blas):
             call(*matrices)
     with pytest.raises(ValueError, match=r"another size"):
         counting.team.lstm((blas.places["f"], blas.local, 1, 1, 1, 4, 4, 32), a, *[a] * 8)
+
+
+def test_traced_sums_of_short_rows_and_squares_of_what_was_summed():
+    x = np.array(onp.random.default_rng(0).standard_normal((7, 3000, 10)).astype("f4"))
+    for keepdims in (False, True):
+        y, g = minnp.value_and_grad(lambda x, k=keepdims: np.sum(np.sin(np.sum(x * x, -1, keepdims=k))))(x)
+        inner = onp.sum(onp.square(onp.asarray(x, "f8")), -1, keepdims=True)
+        onp.testing.assert_allclose(y, onp.sin(inner).sum(), rtol=1e-3)
+        onp.testing.assert_allclose(g, 2 * onp.cos(inner) * onp.asarray(x), rtol=1e-4, atol=1e-4)
+        assert g.dtype == x.dtype

@@ -8,6 +8,7 @@ import numpy as onp
 
 from .. import errors
 from .dispatch import bind, describe
+from .host.products import repeated
 from .primitive import TABLE, Meta, Primitive
 from .state import watched
 from .value import Buffer, Host, Tracer, concrete, owner
@@ -131,7 +132,8 @@ def twice_product(g: Any, x: Any) -> Any:
         g = g + g
         inner = x.shape[-1]
         if g.shape[-1] == 1 and 1 < inner <= 64:  # NumPy's loop over so few elements costs more than writing them out
-            g = onp.repeat(g, inner, axis=-1)
+            g = repeated(g, inner)
+            return onp.multiply(g, x, out=g if g.dtype is x.dtype else None)
         return g * x
     product = g * x
     product += product

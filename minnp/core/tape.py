@@ -25,6 +25,7 @@ from .cotangents import (
     zeros_of,
 )
 from .dispatch import bind
+from .host import LARGE, MEDIUM, combine
 from .primitive import CONSTANT, NO_PARAMS, TABLE, Joint, Meta, Primitive, primitive
 from .state import state
 from .trace import LEVELS, Trace
@@ -84,7 +85,7 @@ class GradTrace(Trace):
                     plain = False
         if plain:
             row.calls += 1
-            y = row.fast(*raw, **params)
+            y = combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
         else:
             y = bind(row, raw, params)
         return self.recorded(row, values, params, parents, raw, y)
@@ -130,7 +131,7 @@ class GradTrace(Trace):
         a = t.value
         if type(a) is Tracer or type(a) is Buffer or state.busy or not row.direct:
             return wrap(bind(row, (t,), NO_PARAMS))
-        y = row.numpy(a)
+        y = row.numpy(a) if a.size < LARGE else combine(row.numpy, a)
         row.calls += 1
         nodes, dtype, p = self.nodes, y.dtype, (t.node,)
         if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, p):
@@ -173,7 +174,10 @@ class GradTrace(Trace):
             or (type(y) is not Host and type(y) not in NUMBERS)
         ):
             return super().binary(row, a, b)
-        z = row.numpy(x, y)
+        if (type(x) is Host and x.size >= MEDIUM) or (type(y) is Host and y.size >= MEDIUM):
+            z = combine(row.numpy, x, y)
+        else:
+            z = row.numpy(x, y)
         row.calls += 1
         nodes, dtype = self.nodes, z.dtype
         if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (p, q)):

@@ -62,6 +62,12 @@ def run(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
     return function(*args, **kwargs)
 
 
+def combine(uf: onp.ufunc, *args: Any) -> Any:
+    """uf(*args), an elementwise operation of a trace, with NumPy's bits."""
+    out = elementwise.short_rows(uf, *args) if len(args) == 2 else NotImplemented
+    return run(uf, args, {}) if out is NotImplemented else out
+
+
 def statistics() -> dict[str, int]:
     """What the memory pool did and holds (see memory.statistics), and the number of threads."""
     return {"threads": num_threads(), **memory.statistics()}

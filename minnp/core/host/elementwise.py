@@ -246,6 +246,37 @@ def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
     return call
 
 
+SHORT, LONG = 32, 2048  # columns of rows that NumPy's loops are too short for, and of those they become
+MANY = 1 << 15  # elements
+SIDE_BY_SIDE = (onp.add, onp.subtract, onp.multiply, onp.divide, onp.maximum, onp.minimum)
+
+
+def short_rows(uf: onp.ufunc, a: Any, b: Any) -> Any:
+    """uf of rows [..., m, n], n small, and of one row for all m of them ([n] or [..., 1, n]), many rows side by side;
+    NotImplemented for anything else."""
+    if not (type(a) is type(b) is onp.ndarray) or a.size + b.size < MANY or uf not in SIDE_BY_SIDE:
+        return NotImplemented
+    if not (a.ndim and b.ndim) or a.dtype is not b.dtype or a.dtype.char not in "fd":
+        return NotImplemented
+    if a.shape[-1] != b.shape[-1] or not 1 < a.shape[-1] <= SHORT:
+        return NotImplemented
+    m = next((x.shape[-2] for x in (a, b) if x.ndim > 1 and x.shape[-2] > 1), 1)
+    n = a.shape[-1]
+    times = next((t for t in range(LONG // n, 1, -1) if m % t == 0), 1)
+    parts = []
+    for x in (a, b):
+        if x.ndim == 1 or x.shape[-2] == 1:
+            parts.append(onp.tile(x, times))
+        elif x.shape[-2] == m and x.flags.c_contiguous:
+            parts.append(x.reshape(*x.shape[:-2], m // times, times * n))
+    if times == 1 or len(parts) < 2 or parts[0].shape[-2:] == parts[1].shape[-2:]:
+        return NotImplemented
+    shape = onp.broadcast_shapes(a.shape, b.shape)
+    out = memory.empty(shape, a.dtype)
+    uf(*parts, out=out.reshape(*shape[:-2], m // times, times * n))
+    return out
+
+
 EXTREMA, ROW = (onp.maximum, onp.minimum, onp.fmax, onp.fmin), 512
 
 

@@ -233,6 +233,16 @@ def address(a: Any) -> int:
     return a.__array_interface__["data"][0]
 
 
+def repeated(a: Any, n: int) -> Any:
+    """a [..., 1] n times along its last axis: a product with ones, which writes short rows faster than NumPy does."""
+    blas = best()
+    if blas is None or a.dtype.char not in "fd":
+        return onp.repeat(a, n, axis=-1)
+    out = memory.empty((*a.shape[:-1], n), a.dtype)
+    shared(blas, out.reshape(-1, n), a.reshape(-1, 1), onp.ones((1, n), a.dtype), 1.0, 0.0)
+    return out
+
+
 def can_update() -> bool:
     """Whether there is a BLAS that adds a product to an array."""
     return best() is not None
