@@ -57,6 +57,17 @@ def test_numpys_own_modules_under_their_own_names_take_our_arrays():
     assert numpy.char.array(np.ones(2)).tolist() == numpy.char.array(numpy.ones(2)).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_block_matrices():
+    def made(np):
+        a, b = np.ones((2, 2)), np.zeros((2, 2))
+        return [np.bmat("a, b; b, a"), np.bmat([[a, b], [b, a]]), np.bmat([a, b]), np.bmat(a)]
+
+    for ours, theirs in zip(made(np), made(numpy)):
+        assert type(ours) is numpy.matrix
+        numpy.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 # ------------------------------------------------------------------ classes of the user's own
 def test_a_subclass_hands_its_ufuncs_on_to_super():
     class Logged(np.ndarray):

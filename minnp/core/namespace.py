@@ -27,7 +27,7 @@ _AS_THEY_ARE = {
     "test", "set_string_function", "iterable", "deprecate", "deprecate_with_doc", "issubsctype", "maximum_sctype",
     "obj2sctype", "sctype2char", "issctype", "find_common_type", "safe_eval", "who", "byte_bounds", "disp",
     "add_docstring", "add_newdoc", "add_newdoc_ufunc", "recfromcsv", "recfromtxt", "set_numeric_ops",
-    "tracemalloc_domain", "get_array_wrap", "bmat", "format_parser", "compat", "issubdtype", "isdtype", "typename",
+    "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename",
 }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ from .standard import STANDARD as _STANDARD
 compiled.install()
 _Submodules(__name__)
 _CLASSES = dict.fromkeys(
-    ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "poly1d", "vectorize"), _Late("minnp.numpy.classes")
+    ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "poly1d", "vectorize", "bmat"), _Late("minnp.numpy.classes")
 )
 _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,

@@ -1,7 +1,8 @@
-"""NumPy's classes that make arrays: r_, c_, mgrid, ogrid, ndenumerate, poly1d on our functions; nditer, vectorize."""
+"""NumPy's classes that make arrays: r_, c_, mgrid, ndenumerate, poly1d on our functions; nditer, vectorize; bmat."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as onp
@@ -50,6 +51,22 @@ class nditer(metaclass=_Nditer):
             if type(value) is Host:
                 release(value)
         return onp.nditer(op, *args, **kwargs)
+
+
+def bmat(obj: Any, ldict: dict | None = None, gdict: dict | None = None) -> onp.matrix:
+    if isinstance(obj, str) and gdict is None:  # names of its caller's
+        frame = sys._getframe(1)
+        ldict, gdict = frame.f_locals, frame.f_globals
+    return onp.bmat(_blocks(obj), ldict, gdict)
+
+
+def _blocks(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return [_blocks(e) for e in x]
+    return onp.asarray(x) if type(x) is ndarray else x
+
+
+bmat.__doc__ = onp.bmat.__doc__
 
 
 class vectorize(onp.vectorize):
