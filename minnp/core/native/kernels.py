@@ -117,14 +117,16 @@ class Layout:
     def ready(self, function: Callable) -> None:
         """Write the Python that calls the machine code: memory for the results, ranges, sums of what ranges summed."""
         kernel, cuts = self.kernel, self.cuts
+        self.function = function
         names: dict[str, Any] = {"k": function, "cuts": cuts, "empty": memory.empty, "collect": threads.collect}
         names |= {"full": onp.full, "array": onp.asarray, "strides": self.strides, "other": kernel.other}
         inputs = [f"a{i}" for i in range(len(kernel.inputs))]
-        lines = [f"def run({', '.join(inputs)}, out=()):"]
+        olds = [f"b{i}" for i, frame in kernel.frames.items() if frame.fill is None]
+        lines = [f"def run({', '.join([*inputs, *olds])}, out=()):"]
         # a reduction of an array gives a NumPy scalar, which has no memory of its own
         lines += [f"    {a} = array({a})" for a, v in zip(inputs, kernel.inputs) if not v.shape]
         lines.append(f"    if ({''.join(a + '.strides, ' for a in inputs)}) != strides:")
-        lines.append(f"        return other(({', '.join(inputs)},), out)")
+        lines.append(f"        return other(({', '.join(inputs)},), out, {', '.join(olds)})")
         given, results, finish = list(inputs), [], []
         for i, v in enumerate(kernel.results):
             results.append(f"y{i}")
@@ -137,7 +139,8 @@ class Layout:
                 else:
                     names[f"e{i}"], names[f"o{i}"] = frame.index, frame.outside
                     lines.append(f"    y{i} = empty({frame.shape!r}, d{i})")
-                    lines.append(f"    for e in o{i}:\n        y{i}[e] = {frame.fill!r}")
+                    around = f"b{i}[e]" if frame.fill is None else repr(frame.fill)
+                    lines.append(f"    for e in o{i}:\n        y{i}[e] = {around}")
                     given.append(f"y{i}[e{i}]")
         number = {id(v): i for i, v in enumerate(kernel.results)}
         for j, (r, kind, parts) in enumerate(self.writer.accumulators):
@@ -166,7 +169,8 @@ class Layout:
 
 
 class Frame:
-    """A larger array that a result is written into, at `index` (slices); around it, it is `fill`."""
+    """A larger array that a result is written into, at `index` (slices); around it, it is `fill`, or, where that is
+    None, as an array that the kernel takes after its inputs."""
 
     def __init__(self, shape: tuple[int, ...], index: tuple[slice, ...], fill: Any) -> None:
         self.shape, self.index, self.fill = shape, index, fill
@@ -203,7 +207,7 @@ class Large(Kernel):
         self.layouts[self.usual] = self.first
         self.run = self.first.run
 
-    def other(self, arrays: Sequence[Any], out: Sequence[Any]) -> Any:
+    def other(self, arrays: Sequence[Any], out: Sequence[Any], *olds: Any) -> Any:
         """The results for arguments in another layout than the usual one: compiled for it, or copies in the usual."""
         strides = tuple([a.strides for a in arrays])
         layout = self.layouts.get(strides)
@@ -213,8 +217,8 @@ class Large(Kernel):
                 layout.ready(engine.build([layout.text])[0])
                 self.layouts[strides] = layout
         if layout is None or layout.text is None:
-            return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], out=out)
-        return layout.run(*arrays, out=out)
+            return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], *olds, out=out)
+        return layout.run(*arrays, *olds, out=out)
 
     def takes_out(self, i: int) -> bool:
         """Whether `out` may hold an array for result i."""
@@ -222,16 +226,12 @@ class Large(Kernel):
 
     def may_write(self, source: int, result: int) -> bool:
         """Whether a result may lie where an argument does: no element is read after it is written."""
+        if result in self.frames:
+            return False
         v, wanted = self.inputs[source], self.results[result]
         if self.usual[source] != onp.empty(v.shape, v.dtype).strides:
             return False
-        if (
-            isinstance(wanted, Reduce)
-            or result in self.frames
-            or v.shape != self.space
-            or wanted.shape != self.space
-            or v.dtype != wanted.dtype
-        ):
+        if isinstance(wanted, Reduce) or v.shape != self.space or wanted.shape != self.space or v.dtype != wanted.dtype:
             return False
         return not any(isinstance(u, View) and v in u.reads for u in self.values)
 

@@ -6,6 +6,7 @@ with the reductions that end them, are one pass over memory, shared by all cores
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as onp
@@ -20,6 +21,7 @@ from ..native.program import Input, Map, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
 from .fusion import Cluster, gather, in_order, unbroadcast
+from .tiling import tile
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
 
@@ -37,6 +39,7 @@ def compile_native(graph: Graph) -> Graph:
         return graph
     frame(graph)
     assemble(kernels)
+    tile(graph)
     graph.eliminate_dead_code()
     return in_order(graph)
 
@@ -85,14 +88,14 @@ def row_name(node: Any) -> str:
 
 
 def frame(graph: Graph) -> None:
-    """A large result that is only written into new zeros is computed there."""
+    """A large result that is only written into new zeros, or into most of an array, is computed there."""
     for node in graph.nodes:
         if not is_write(node) or node.kwargs.get("path") or node.kwargs.get("layout") is not None:
             continue
         old, new = node.args
-        zeros = isinstance(old, Node) and old.op == "call_function" and getattr(old.target, "__name__", "") == "zeros"
-        if not zeros or len(old.users) != 1 or not isinstance(new, Node) or len(new.users) != 1:
+        if not isinstance(old, Node) or not isinstance(new, Node) or len(new.users) != 1:
             continue
+        zeros = old.op == "call_function" and getattr(old.target, "__name__", "") == "zeros" and len(old.users) == 1
         meta, index = node.meta["value"], node.kwargs.get("index")
         kernel = new.args[0].target if new.target is pick else None
         parts = index if type(index) is tuple else (index,)
@@ -100,14 +103,20 @@ def frame(graph: Graph) -> None:
             continue
         parts = tuple(slice(*p.indices(n)) for p, n in zip(parts, meta.shape))
         inner = tuple(p.stop - p.start if p.step == 1 else -1 for p in parts)
+        call = new.args[0]
         if inner != new.meta["value"].shape or new.meta["value"].dtype != meta.dtype:
             continue
-        kernel.frames[new.args[1]] = Frame(meta.shape, parts, 0)
+        if not zeros and (kernel.frames or len(kernel.results) > 1 or 2 * prod(inner) < meta.size or call.kwargs):
+            continue
+        kernel.frames[new.args[1]] = Frame(meta.shape, parts, 0 if zeros else None)
         assert kernel.planned()
+        if not zeros:
+            call.args = (*call.args, old)
         node.replace_all_uses_with(new)
         new.meta["value"] = meta
         graph.erase_node(node)
-        graph.erase_node(old)
+        if zeros:
+            graph.erase_node(old)
 
 
 def lying(node: Node) -> Any:
