@@ -92,7 +92,7 @@ def test_tiles_have_the_bits_of_whole_steps(f: Callable, dtype: str, monkeypatch
             u = np.asfortranarray(u)
         mine, ours = u.copy(order="K") + k, u.copy(order="K") + k
         want, got = f(mine, p), compiled(ours, p)
-        for want, got in zip(want, got) if type(want) is tuple else [(want, got)]:
-            onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(want))
+        for a, b in zip(want, got) if type(want) is tuple else [(want, got)]:
+            onp.testing.assert_array_equal(onp.asarray(b), onp.asarray(a))
         onp.testing.assert_array_equal(onp.asarray(ours), onp.asarray(mine))
     assert sum(len(chain.tiles) for chain in made) > 2
