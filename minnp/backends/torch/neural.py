@@ -230,6 +230,15 @@ def gelu_tanh_grad(g: Any, x: Any) -> Tensor:
     return aten.gelu_backward(g.contiguous(), x.contiguous(), approximate="tanh")
 
 
+def _tanh_grad(g: Tensor, y: Tensor) -> Tensor:
+    return g * (1 - y * y) if g.dtype.is_complex else aten.tanh_backward(g, y)
+
+
+@kernel("npx.tanh_grad", dtypes_of=common, alike=lambda g, y: _tanh_grad if g.dtype.is_complex else aten.tanh_backward)
+def tanh_grad(g: Any, y: Any) -> Tensor:
+    return _tanh_grad(*together(g, y))
+
+
 @kernel("npx.smooth_l1")
 def smooth_l1(x: Tensor, scalar: float = 1.0) -> Tensor:
     x, bend = inexact(x), 1 / scalar**2
