@@ -5,9 +5,10 @@
    only for helpers that have started. Arrays come as buffers, so this file knows nothing of NumPy. */
 
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include <Python.h> /* which defines _GNU_SOURCE */
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define ERRORS (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW)
 #define SPIN 40000      /* nanoseconds a thread looks for work, or for the last helper, before it sleeps: waking takes as long */
 #define PATIENCE 1000000 /* nanoseconds of waiting for a helper that mean that others need its core */
+#define MOST 63         /* helpers */
 #define OPEN (1 << 30)  /* in `gate`: helpers may still join */
 
 /* ------------------------------------------------------------------ the team */
@@ -25,7 +27,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t bell = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static atomic_flag busy = ATOMIC_FLAG_INIT;            /* one job at a time: a second caller works alone */
 static atomic_int rings, sleeping, gate, next_index;    /* gate: how many helpers are inside, and OPEN */
-static int hired;
+static pthread_t hands[MOST];
+static int hired, home; /* home: the core the caller was last seen on */
 static struct { Work work; void *what; int n, helpers; } job;
 static int64_t resting_until, factor;
 
@@ -78,6 +81,22 @@ static void *helper(void *unused) {
     return unused;
 }
 
+/* Helpers keep off the caller's core: a thread is woken where its waker runs, and it takes the system milliseconds to see
+   that another core is idle. */
+static void keep_off(void) {
+#ifdef __linux__
+    int cpu = sched_getcpu();
+    cpu_set_t others;
+    if (cpu == home || cpu < 0 || pthread_getaffinity_np(pthread_self(), sizeof others, &others))
+        return;
+    home = cpu;
+    if (CPU_COUNT(&others) > 1)
+        CPU_CLR(cpu, &others);
+    for (int i = 0; i < hired; i++)
+        pthread_setaffinity_np(hands[i], sizeof others, &others);
+#endif
+}
+
 /* threads do not survive a fork */
 static void alone_after_fork(void) {
     pthread_mutex_init(&lock, NULL), pthread_cond_init(&bell, NULL), pthread_cond_init(&done, NULL);
@@ -92,14 +111,14 @@ static void share(Work work, void *what, int n, int threads) {
             work(what, i);
         return;
     }
-    pthread_t made;
     if (now() < resting_until)
         helpers = 0;
-    for (; hired < helpers && !pthread_create(&made, NULL, helper, NULL); hired++)
-        pthread_detach(made);
+    for (; hired < helpers && hired < MOST && !pthread_create(hands + hired, NULL, helper, NULL); hired++, home = -1)
+        pthread_detach(hands[hired]);
     job.work = work, job.what = what, job.n = n, job.helpers = helpers;
     atomic_store(&next_index, 0), atomic_store(&gate, OPEN);
     if (helpers) {
+        keep_off();
         atomic_fetch_add(&rings, 1);
         if (atomic_load(&sleeping)) {
             pthread_mutex_lock(&lock);
