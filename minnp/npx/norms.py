@@ -98,7 +98,7 @@ normalize = fused(
     main=3,
     shape=_shape,
     flops=lambda metas, params, out: 8 * metas[0].size,
-    worth=once_imported(from_cost(_cost, torch=1.5e5)),
+    worth=once_imported(from_cost(_cost, torch=4e4)),
     worth_back=once_imported(from_cost(_cost, torch=2e4)),
     samples=lambda: [
         ((spread(4, 3, 2), spread(1, 3, 1, seed=1), spread(1, 3, 1, seed=2)), {"axes": (0, 2), "eps": 1e-3}),
