@@ -9,6 +9,7 @@
 #include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -113,8 +114,14 @@ static void share(Work work, void *what, int n, int threads) {
     }
     if (now() < resting_until)
         helpers = 0;
-    for (; hired < helpers && hired < MOST && !pthread_create(hands + hired, NULL, helper, NULL); hired++, home = -1)
-        pthread_detach(hands[hired]);
+    if (hired < helpers && hired < MOST) {
+        sigset_t all, before; /* signals are the interpreter's */
+        sigfillset(&all), pthread_sigmask(SIG_SETMASK, &all, &before);
+        for (; hired < helpers && hired < MOST && !pthread_create(hands + hired, NULL, helper, NULL); hired++)
+            pthread_detach(hands[hired]);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        home = -1;
+    }
     job.work = work, job.what = what, job.n = n, job.helpers = helpers;
     atomic_store(&next_index, 0), atomic_store(&gate, OPEN);
     if (helpers) {
@@ -528,6 +535,10 @@ PyMODINIT_FUNC PyInit__team(void) {
     PyObject *made = PyModule_Create(&module);
     if (made != NULL && PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0)
         Py_CLEAR(made);
+#ifdef Py_GIL_DISABLED
+    if (made != NULL)
+        PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
     pthread_atfork(NULL, NULL, alone_after_fork);
     return made;
 }
