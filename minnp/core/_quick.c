@@ -2239,6 +2239,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyBufferProcs *buffer = Handle->tp_as_buffer;
     if (buffer != NULL && buffer->bf_getbuffer != NULL)
         buffer->bf_getbuffer = buffer_of;
+    Handle->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
     PyType_Modified(Handle);
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
     MetaType = (PyTypeObject *)meta, RowType = (PyTypeObject *)primitive;

@@ -50,7 +50,8 @@ class Entry(Counter):
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
-WARNING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "sometrue")}  # in the search itself
+# the search itself warns
+WARNING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "round_", "sometrue")}
 
 
 def kernel(host: Callable) -> Callable:
