@@ -148,3 +148,16 @@ def test_one_choice_has_numpys_type(source, args):
 
 def test_a_function_of_numpy_random_is_pickled():
     assert pickle.loads(pickle.dumps(np.random.rand))(2).shape == (2,)
+
+
+def test_what_numpy_made_is_an_instance_of_our_classes() -> None:
+    """As scikit-learn's check_random_state asks, of NumPy's own stream too."""
+    assert isinstance(np.random.mtrand._rand, np.random.RandomState)
+    assert isinstance(numpy.random.default_rng(0), np.random.Generator)
+    assert type(np.random.default_rng(numpy.random.default_rng(0))) is np.random.Generator
+
+    class Mine(np.random.RandomState):
+        pass
+
+    assert isinstance(Mine(0), Mine) and isinstance(Mine(0), numpy.random.RandomState)
+    assert not isinstance(numpy.random.RandomState(0), Mine) and not isinstance(0, np.random.Generator)

@@ -152,7 +152,15 @@ def _methods(base: type) -> dict[str, Callable]:
     return {n: _method(base, n) for n in names if callable(getattr(base, n))}
 
 
-class Generator(_onp.random.Generator):
+class _Stream(type):
+    """One of NumPy's classes, as ours: what NumPy made is an instance too."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        base = cls.__mro__[1]
+        return type.__instancecheck__(cls, x) or (base.__module__.startswith("numpy.") and isinstance(x, base))
+
+
+class Generator(_onp.random.Generator, metaclass=_Stream):
     """numpy.random.Generator whose draws are minnp arrays."""
 
     locals().update(_methods(_onp.random.Generator))
@@ -165,7 +173,7 @@ class Generator(_onp.random.Generator):
         return Generator, (self.bit_generator,)
 
 
-class RandomState(_onp.random.RandomState):
+class RandomState(_onp.random.RandomState, metaclass=_Stream):
     """numpy.random.RandomState whose draws are minnp arrays."""
 
     locals().update(_methods(_onp.random.RandomState))
@@ -184,13 +192,6 @@ def _restored(state: dict) -> RandomState:
     return new
 
 
-class _Stream(type):
-    """The class of a NumPy bit generator: those made by NumPy are instances too."""
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.__mro__[1])
-
-
 def _seeded(base: type) -> type:
     """NumPy's class of bit generators or of seeds, whose seed may be one of our arrays."""
 
@@ -205,7 +206,7 @@ def _seeded(base: type) -> type:
 
 def default_rng(seed: Any = None) -> Generator:
     """A Generator with NumPy's stream for this seed; a Generator of ours is returned as it is."""
-    if isinstance(seed, Generator):
+    if issubclass(type(seed), Generator):
         return seed
     made = Generator.__new__(Generator)
     _onp.random.Generator.__init__(made, _onp.random.default_rng(plain(seed)).bit_generator)
