@@ -27,11 +27,11 @@ from .facts import axes_of, reduced_shape
 from .indexing import common, take, take_along_axis
 from .interpolation import bincount
 from .products import convolve
-from .reductions import max_, min_
+from .reductions import any_, max_, min_, sum_
 from .scans import cumsum, diff
 from .selection import argsort, nonzero, searchsorted, sort
 from .shaping import astype, broadcast_to, concatenate, flip, reshape, stack, swapaxes, transpose
-from .ufuncs import isnan, where
+from .ufuncs import floor, isnan, maximum, minimum, where
 
 
 def placed(x: Any) -> bool:
@@ -158,27 +158,42 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: None = None,
+    axis: Any = None,
     *,
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """What differs from its neighbour in sorted order. How many that are only the device knows: it makes the arrays."""
-    if not known(ar) or axis is not None or ar.dtype.kind not in "fiu" or ar.size < 2:
+    """What differs from its neighbour in sorted order. How many that are only the device knows: it makes the arrays.
+    Along an axis, rows are sorted by each of their elements; those with a NaN differ from each other, as in NumPy."""
+    if not known(ar) or ar.dtype.kind not in "fiu" or ar.size < 2:
         return NotImplemented
-    flat = reshape(ar, shape=(ar.size,))
-    order = argsort(flat, axis=0, kind="stable")
+    if axis is None:
+        flat = reshape(ar, shape=(ar.size,))
+        order = argsort(flat, axis=0, kind="stable")
+    else:
+        (axis,) = axes_of(axis, ar.ndim)
+        others = [i for i in range(ar.ndim) if i != axis]
+        flat = reshape(transpose(ar, axes=(axis, *others)), shape=(ar.shape[axis], ar.size // ar.shape[axis]))
+        if ar.ndim < 2 or len(flat) < 2 or not 0 < flat.shape[1] <= 64:
+            return NotImplemented
+        order = lexsort(flip(flat.T, axis=0), axis=-1)
     rows = take(flat, order, axis=0)
     new = rows[1:] != rows[:-1]
-    if equal_nan and ar.dtype.kind == "f":
+    if axis is not None:
+        new = any_(new, axis=1)
+    elif equal_nan and ar.dtype.kind == "f":
         new = new & ~(isnan(rows[1:]) & isnan(rows[:-1]))
     starts = concatenate(ones_like(new[:1], dtype=bool, shape=None), new, axis=0)
-    results = [rows[starts]]
+    found = rows[starts]
+    if axis is not None:
+        back = tuple(onp.argsort([axis, *others]).tolist())
+        found = transpose(reshape(found, shape=(-1, *(ar.shape[i] for i in others))), axes=back)
+    results = [found]
     if return_index:
         results.append(order[starts])
     if return_inverse:
         inverse = take(cumsum(starts, axis=0) - 1, argsort(order, axis=0), axis=0)
-        shaped = onp.unique(onp.zeros(ar.shape), return_inverse=True)[1].shape  # which NumPy 2 gives it
+        shaped = onp.unique(onp.zeros(ar.shape), return_inverse=True, axis=axis)[1].shape  # which NumPy 2 gives it
         results.append(reshape(inverse, shape=shaped))
     if return_counts:
         ends = concatenate(starts, ones_like(starts[:1], dtype=bool, shape=None), axis=0)
@@ -191,7 +206,10 @@ DISCRETE = {"inverted_cdf", "closest_observation", "lower", "higher", "nearest"}
 
 
 def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    """Between which of n sorted elements each quantile lies, as NumPy says it of the numbers 0 to n - 1."""
+    """Between which of n sorted elements each quantile lies, as NumPy says it of the numbers 0 to n - 1. Where `ask`
+    skips NaNs, which are sorted last, each row has its own n; where none is left in the first row NumPy has a's dtype
+    for all, which only a look at the elements would tell: here it is the dtype of other rows."""
+    skips = ask in (onp.nanquantile, onp.nanpercentile)
     over = axes_of(axis, a.ndim)
     n = math.prod([a.shape[i] for i in over])
     plainly = type(q) in (int, float, Host) or (type(q) in (list, tuple) and not holds_handle(q))
@@ -201,29 +219,39 @@ def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: 
         or a.dtype.char == "e"
         or not n
         or n > (2**24 if method == "linear" else 2**20)
+        or (skips and (method != "linear" or onp.ndim(q) > 1))  # NumPy 1 mixes up the axes of several of q's
     ):
         return NotImplemented
     dtype = onp.asarray(ask(onp.zeros((1,) * a.ndim, a.dtype), q, axis=axis, method=method)).dtype
-    if method == "linear":
-        found = (n - 1) * (onp.asarray(q, dtype) / dtype.type(1 if ask is onp.quantile else 100))
-    else:
-        found = onp.asarray(ask(onp.arange(n, dtype=dtype), q, method=method))
+    part = onp.asarray(q, dtype) / dtype.type(1 if ask in (onp.quantile, onp.nanquantile) else 100)
     rest = [i for i in range(a.ndim) if i not in over]
     rows = sort(reshape(transpose(a, axes=(*rest, *over)), shape=(*(a.shape[i] for i in rest), n)), axis=-1)
-    below = onp.floor(found).astype(onp.int64)
-    y = take(rows, below, axis=-1)
+    if skips and a.dtype.kind == "f":
+        last = maximum(sum_(~isnan(rows), axis=-1, keepdims=True) - 1, 0)  # of each row; NaNs are sorted behind it
+        found = last.astype(dtype) * part.reshape(-1)
+        below = floor(found).astype(onp.int64)
+        y, top = (take_along_axis(rows, k, axis=-1) for k in (below, minimum(below + 1, last)))
+        share = found - below.astype(dtype)
+        y, top, share = (reshape(k, shape=(*k.shape[:-1], *part.shape)) for k in (y, top, share))
+    else:
+        if method == "linear":
+            found = (n - 1) * part
+        else:
+            found = onp.asarray(ask(onp.arange(n, dtype=dtype), q, method=method))
+        below = onp.floor(found).astype(onp.int64)
+        y, top = take(rows, below, axis=-1), take(rows, onp.minimum(below + 1, n - 1), axis=-1)
+        share = (found - below).astype(dtype)
     if method not in DISCRETE:
-        top = take(rows, onp.minimum(below + 1, n - 1), axis=-1)
-        share, gap = (found - below).astype(dtype), (top - y).astype(dtype)
+        gap = (top - y).astype(dtype)
         y, top = y.astype(dtype), top.astype(dtype)
         # from the nearer end, as NumPy's: at a share of 1 it is the upper one to the bit
         y = where(share >= 0.5, top - gap * (1 - share), y + gap * share)
-    if a.dtype.kind == "f":
-        last = reshape(rows[..., -1], shape=(*rows.shape[:-1], *[1] * found.ndim))
+    if a.dtype.kind == "f" and not skips:
+        last = reshape(rows[..., -1], shape=(*rows.shape[:-1], *[1] * part.ndim))
         y = where(isnan(last), last, y)
-    last = y.ndim - found.ndim
+    last = y.ndim - part.ndim
     y = transpose(y, axes=(*range(last, y.ndim), *range(last)))
-    return reshape(y, shape=(*found.shape, *reduced_shape(a.shape, axis, keepdims)))
+    return reshape(y, shape=(*part.shape, *reduced_shape(a.shape, axis, keepdims)))
 
 
 @on_devices(onp.quantile)
@@ -238,6 +266,20 @@ def percentile(
     a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Any:
     return _quantiles(onp.percentile, as_array(a), q, axis, method, bool(keepdims))
+
+
+@on_devices(onp.nanquantile)
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles(onp.nanquantile, as_array(a), q, axis, method, bool(keepdims))
+
+
+@on_devices(onp.nanpercentile)
+def nanpercentile(
+    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles(onp.nanpercentile, as_array(a), q, axis, method, bool(keepdims))
 
 
 @on_devices(onp.bincount)

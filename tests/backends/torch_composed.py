@@ -41,10 +41,14 @@ real_if_close(x) cumulative_sum(v) cumulative_prod(v) matvec(m,w) vecmat(w,m) ve
 fill_diagonal(m,0) put(x,[0,5],2) copyto(x,x+1)
 percentile(x,30) percentile(x,[10.,90.],axis=0,keepdims=True) percentile(t,[[0,50],[7,100]],axis=(0,2)) quantile(n,.3,0)
 quantile(x,[.1,1.0],method='nearest') quantile(v,.4,method='hazen') quantile(v,.4,method='lower')
+nanquantile(n,.3) nanquantile(n,[.2,.9],axis=1,keepdims=True) nanpercentile(n,30,0)
+nanpercentile(t,[7,100.],(0,2))
 histogram(v,4,(-1,1)) histogram(v,[-2,0.,1,3]) histogram(v,3,(-2,2),weights=v*v) histogram(n,5,(-2.,2.),density=True)
 bincount((v>0).astype('i8')) bincount((v>0).astype('i8'),minlength=5)
 unique(v) unique(n,return_index=True) unique(x,return_inverse=True) unique(x,return_counts=True) unique_counts(v)
-unique_all(x) unique_inverse(v) union1d(v,w) intersect1d(v,w) setdiff1d(v,w) setxor1d(v,w)
+unique(round(x),axis=0) unique(round(t),axis=1) unique(x[[0,1,0]],axis=0,return_index=True,return_inverse=True)
+unique(n[[2,0,2]],axis=0,return_counts=True) unique_all(x) unique_inverse(v)
+union1d(v,w) intersect1d(v,w) setdiff1d(v,w) setxor1d(v,w)
 gradient(v) gradient(x,2.0) gradient(x,axis=1) gradient(v,edge_order=2) kron(x,m) kron(v,m) kron(t,w) rot90(x)
 rot90(t,-1,(1,2)) rot90(x,2) lexsort((v,v>0)) lexsort(x) lexsort((x,x>0),axis=0) polymul(v,w) polymul(v*(v>0),w)
 empty_like(v,dtype='i8')*0 choose((x>0).astype('i8'),[x,x+1]) choose((x>0).astype('i8')+7,[w,2],mode='wrap')
@@ -81,7 +85,7 @@ def name_of(case: str) -> str:
 
 def result(case: str, np: Any, arrays: dict) -> Any:
     """A call, and the arrays it may have written to."""
-    names = {**arrays, "np": np, "sum": np.sum, "twice": lambda row: row * 2}
+    names = {**arrays, "np": np, "sum": np.sum, "round": np.round, "twice": lambda row: row * 2}
     y = eval(f"np.{case}", {"__builtins__": {}}, names)
     return [y, arrays["x"], arrays["m"]] if y is None else y
 
