@@ -521,10 +521,36 @@ static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) 
                    : (PyErr_SetString(PyExc_TypeError, "lstm_back takes 12 arguments"), NULL);
 }
 
+/* ------------------------------------------------------------------ compiled kernels */
+typedef void (*Kernel)(PyObject *const *arrays, int64_t begin, int64_t end, int64_t part);
+typedef struct { Kernel kernel; PyObject *const *arrays; int64_t step, length; } Ranges;
+
+static void range(void *what, int i) {
+    Ranges *r = what;
+    int64_t begin = i * r->step, end = begin + r->step;
+    r->kernel(r->arrays, begin, end < r->length ? end : r->length, i);
+}
+
+/* run(address, step, length, threads, *arrays): the machine code there for each range of `step` of `length`. It finds the
+   arrays' data itself, and needs no interpreter. */
+static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    if (n < 4)
+        return PyErr_SetString(PyExc_TypeError, "run takes 4 arguments, and arrays"), NULL;
+    Ranges r = {(Kernel)PyLong_AsVoidPtr(args[0]), args + 4, PyLong_AsLongLong(args[1]), PyLong_AsLongLong(args[2])};
+    long threads = PyLong_AsLong(args[3]);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    share(range, &r, (int)((r.length + r.step - 1) / r.step), (int)threads);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"gemm", gemm, METH_VARARGS, NULL},
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
+    {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

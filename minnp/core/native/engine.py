@@ -13,14 +13,19 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as onp
 
+from ..counting import team
+from ..host import threads
+
 # Offsets in bytes inside PyArrayObject (numpy/ndarraytypes.h); checked against a live array before they are used.
 DATA, FLAGS = 16, 64
 ORDERED = 0x0001 | 0x0100  # C order, aligned
+BUILT_IN = "ptr @kernel(ptr %self, ptr %args, i64 %count)"
+RANGES = "void @kernel(ptr %args, i64 %begin, i64 %end, i64 %part)"
 FASTCALL = 0x0080  # METH_FASTCALL: (self, array of arguments, their number)
 
 
@@ -102,17 +107,42 @@ def symbol(name: str) -> int:
 
 
 class Text(NamedTuple):
-    """One function as IR: its body after `entry:`, and what it declares and defines besides, by name."""
+    """One function as IR: its body after `entry:`, and what it declares and defines besides, by name.
+
+    ranges   whether it computes a range at a time, and needs no interpreter: Ranges, else a built-in function
+    """
 
     body: str
     others: dict[str, str]
+    ranges: bool = False
+
+
+class Ranges:
+    """Machine code (arrays, begin, end, part), run for every range of `step` of `length` on so many threads."""
+
+    def __init__(self, code: Any, name: str) -> None:
+        self.code, self.address = code, code.get_function_address(name)
+        self.run = partial(team.run, self.address) if team is not None else self.in_python
+
+    def in_python(self, step: int, length: int, count: int, *arrays: Any) -> None:
+        """The same where the C part is missing; ctypes, too, lets go of the interpreter."""
+        number = ctypes.c_int64
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, number, number, number)(self.address)
+        given = (ctypes.py_object * len(arrays))(*arrays)
+        work = lambda i: call(ctypes.addressof(given), i * step, min(i * step + step, length), i)
+        if count == 1:
+            for i in range(-(-length // step)):
+                work(i)
+        else:
+            threads.collect(work, -(-length // step))
 
 
 _BUILT: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # by their text, as long as they are used
 
 
 def build(texts: Sequence[Text]) -> list[Callable]:
-    """Functions (ptr self, ptr arguments, i64 count) -> ptr, as built-in functions of Python; equal ones are one."""
+    """Functions (ptr self, ptr arguments, i64 count) -> ptr, as built-in functions of Python, and Ranges; equal ones
+    are one."""
     known = {t.body: _BUILT.get(t.body) for t in texts}
     missing = {t.body: t for t in texts if known[t.body] is None}
     if missing:
@@ -129,14 +159,17 @@ def assemble(texts: Sequence[Text]) -> list[Callable]:
     for text in texts:
         others |= text.others
     functions = [
-        f"define ptr @kernel{i}(ptr %self, ptr %args, i64 %count) {{\nentry:\n{text.body}}}\n"
+        f"define {RANGES if text.ranges else BUILT_IN} {{\nentry:\n{text.body}}}\n".replace("@kernel", f"@kernel{i}")
         for i, text in enumerate(texts)
     ]
     code = found.assemble("\n".join([*others.values(), *functions]))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
-    built = []
-    for i in range(len(texts)):
+    built: list[Any] = []
+    for i, text in enumerate(texts):
+        if text.ranges:
+            built.append(Ranges(code, f"kernel{i}"))
+            continue
         method = _Method(b"kernel", code.get_function_address(f"kernel{i}"), FASTCALL, None)
         built.append(new(ctypes.addressof(method), (code, method), None))
     return built

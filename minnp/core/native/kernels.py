@@ -112,13 +112,12 @@ class Layout:
             step = max(RANGE // max(prod(kernel.space) // self.length, 1), 1)
             if step > 64:
                 step = step // 64 * 64  # whole vectors
-            self.cuts = [(i, min(i + step, self.length)) for i in range(0, self.length, step)]
+            self.step, self.count = step, -(-self.length // step)  # of the ranges; how many
 
-    def ready(self, function: Callable) -> None:
+    def ready(self, function: Any) -> None:
         """Write the Python that calls the machine code: memory for the results, ranges, sums of what ranges summed."""
-        kernel, cuts = self.kernel, self.cuts
-        self.function = function
-        names: dict[str, Any] = {"k": function, "cuts": cuts, "empty": memory.empty, "collect": threads.collect}
+        kernel, self.function = self.kernel, function
+        names: dict[str, Any] = {"k": function.run, "empty": memory.empty, "size": threads.num_threads}
         names |= {"full": onp.full, "array": onp.asarray, "strides": self.strides, "other": kernel.other}
         inputs = [f"a{i}" for i in range(len(kernel.inputs))]
         olds = [f"b{i}" for i, frame in kernel.frames.items() if frame.fill is None]
@@ -146,26 +145,22 @@ class Layout:
         for j, (r, kind, parts) in enumerate(self.writer.accumulators):
             shape = tuple(n for i, n in enumerate(kernel.space) if i not in r.axes)
             names[f"t{j}"], names[f"s{j}"] = kind, start_of(r.name, kind)
-            lines.append(f"    r{j} = full({((len(cuts), *shape) if parts else shape)!r}, s{j}, t{j})")
+            lines.append(f"    r{j} = full({((self.count, *shape) if parts else shape)!r}, s{j}, t{j})")
             given.append(f"r{j}")
             names[f"f{j}"] = finishing(r, parts, kind, shape)
             finish.append(f"    y{number[id(r)]} = f{j}(r{j})")
         passed = ", ".join(given)
-        if self.alone():
-            lines += [f"    k({passed}, {a}, {b}, {i})" for i, (a, b) in enumerate(self.whole())]
+        if self.alone():  # one range of everything, unless each sums for itself
+            step = self.step if any(parts for _, _, parts in self.writer.accumulators) else self.length
+            lines.append(f"    k({step}, {self.length}, 1, {passed})")
         else:
-            lines.append(f"    collect(lambda i: k({passed}, *cuts[i], i), {len(cuts)})")
+            lines.append(f"    k({self.step}, {self.length}, size(), {passed})")
         lines += [*finish, f"    return {', '.join(results)},"]
         self.run = python("run", lines, names)
 
     def alone(self) -> bool:
         """Whether the work is so little that waking others takes longer."""
-        return self.writer.effort * prod(self.kernel.space) <= ALONE or len(self.cuts) == 1
-
-    def whole(self) -> list[tuple[int, int]]:
-        """The ranges of one thread: one of everything, unless each sums for itself."""
-        parts = any(parts for _, _, parts in self.writer.accumulators)
-        return self.cuts if parts else [(0, self.length)]
+        return self.writer.effort * prod(self.kernel.space) <= ALONE or self.count == 1
 
 
 class Frame:

@@ -256,7 +256,7 @@ class Writer:
         return self.function()
 
     def large_text(self) -> engine.Text | None:
-        """A function (*inputs, *results and accumulators, begin, end, part) that computes a range of the first axis."""
+        """A function of (inputs, results, accumulators), begin, end, part, that computes a range of the first axis."""
         code = self.code
         if len(self.steps) != 1 or not isinstance(self.steps[0], Loop):
             return None
@@ -266,13 +266,6 @@ class Writer:
         count = len(self.inputs)
         self.arguments(count, stored)
         count += len(stored)
-        n = len(loop.reductions)
-        convert = self.constant("PyLong_AsSsize_t")
-        numbers = []
-        for i in range(3):
-            at = code.emit(f"getelementptr ptr, ptr %args, i64 {count + n + i}")
-            given = code.emit(f"load ptr, ptr {at}")
-            numbers.append(code.emit(f"call i64 {convert}(ptr {given})"))
         targets = {}
         for i, r in enumerate(loop.reductions):
             shape = tuple(d for k, d in enumerate(loop.shape) if k not in r.axes)
@@ -281,20 +274,18 @@ class Writer:
             kept = dense(self.data(count + i), shape, kind)
             targets[r] = Operand(kept, kept.kept(r.axes, loop.shape))
             self.accumulators.append((r, kind, False))
-        nest = self.nest(loop, targets, (numbers[0], numbers[1]))
+        nest = self.nest(loop, targets, ("%begin", "%end"))
         self.first_dim = nest.first_dim()
         for i, r in enumerate(loop.reductions):
             o = targets[r]
             if not nest.lies[id(o)] or not nest.lies[id(o)][0]:  # ranges meet in one place: each part has its own
                 size = prod(o.place.shape) * o.place.dtype.itemsize
-                offset = code.emit(f"mul i64 {numbers[2]}, {size}")
+                offset = code.emit(f"mul i64 %part, {size}")
                 o.place.base = code.emit(f"getelementptr i8, ptr {o.place.base}, i64 {offset}")
                 self.accumulators[i] = (r, o.place.dtype, True)
-        state = code.emit(f"call ptr {self.constant('PyEval_SaveThread')}()")
         before, lanes = len(code.lines), self.lanes(nest.dims[-1])
         nest.write(lanes)
         self.effort = (len(code.lines) - before) / lanes  # instructions an element, about
-        code.do(f"call void {self.constant('PyEval_RestoreThread')}(ptr {state})")
         return self.function()
 
     def constant(self, name: str) -> str:
@@ -329,5 +320,6 @@ class Writer:
     def function(self) -> engine.Text:
         code = self.code
         refusal = f"refuse:\n{self.give('_Py_NotImplementedStruct')}\n" if self.small and self.inputs else ""
-        lines = [*code.entry, "  br label %start\nstart:", *code.lines, self.give("_Py_NoneStruct")]
-        return engine.Text("\n".join(lines) + "\n" + refusal, {**code.declared, **code.helpers})
+        end = self.give("_Py_NoneStruct") if self.small else "  ret void"
+        lines = [*code.entry, "  br label %start\nstart:", *code.lines, end]
+        return engine.Text("\n".join(lines) + "\n" + refusal, {**code.declared, **code.helpers}, not self.small)

@@ -78,7 +78,7 @@ class Step:
     inner     where in the rows the kernel writes, and how many rows it computes
     """
 
-    __slots__ = ("around", "count", "fill", "function", "inner", "inputs", "old", "rows")
+    __slots__ = ("around", "count", "fill", "inner", "inputs", "old", "rows", "run")
 
     def __init__(self, stage: Stage, low: int, high: int, before: int) -> None:
         a, b, *_ = stage.needs(low, high)
@@ -93,7 +93,7 @@ class Step:
                 first = s[0].start - before
                 self.inputs.append((None, (slice(first + a, first + b), *s[1:])))
         self.inner = (slice(stage.top + a - low, stage.top + b - low), *stage.frame.index[1:])
-        self.function = stage.kernel.first.function
+        self.run = stage.kernel.first.function.run
 
     @staticmethod
     def moved(part: tuple, by: int, rows: int) -> tuple:
@@ -162,7 +162,7 @@ class Chain:
                     band[part] = old[there]
             if step.count:
                 inputs = [before[part] if i is None else given[i][part] for i, part in step.inputs]
-                step.function(*inputs, band[step.inner], 0, step.count, 0)
+                step.run(step.count, step.count, 1, *inputs, band[step.inner])
             before = band
         self.spare.append(bands)
 
