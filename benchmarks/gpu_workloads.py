@@ -1,6 +1,6 @@
 """The workloads of a GPU, in float32, on one where there is one: minnp beside torch, torch.compile and jax.jit.
 
-    python benchmarks/gpu_workloads.py [--workloads mlp rnn ...] [--repeat 5] [--no-compile]
+    python benchmarks/gpu_workloads.py [--workloads mlp rnn ...] [--repeat 5] [--no-compile] [--tiny]
 
 mlp, rnn   MinPy's two published workloads: 50 layers (batch 512-4096, width 512-2048), 50 steps of 256 inputs (batch
            64-256, width 512-4096), forward and backward
@@ -8,6 +8,8 @@ chain      eleven elementwise operations
 matmul     one product of square matrices
 convnet    CS231n's: 7x7 convolution to 32 channels, pooling, two dense layers; forward and backward
 lstm       30 steps, forward and backward
+
+With --tiny batch 4 and width 16 alone, where all there is to measure is what a library adds to its kernels.
 
 Side by side: minnp eager and jit on a torch place, torch eager, torch.compile, jax.jit (where JAX is installed).
 Without a GPU the CPU runs smaller sizes, and says so. Printed are the medians in milliseconds of one step, ready when
@@ -302,6 +304,7 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="*", choices=list(WORKLOADS), default=list(WORKLOADS))
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which compiles for minutes")
+    parser.add_argument("--tiny", action="store_true", help="batch 4, width 16")
     options = parser.parse_args()
     where = (
         torch.cuda.get_device_name(0)
@@ -313,7 +316,7 @@ def main() -> None:
     print(f"a large product: {operations / 1e9:.0f} GFLOP/s; a copy: {copied / 1e9:.1f} GB/s")
     for name in options.workloads:
         work = WORKLOADS[name]
-        for size in work.sizes:
+        for size in [(4, 16)] if options.tiny else work.sizes:
             arrays = work.arrays(*size)
             steps = {}
             for who, make in contestants(not options.no_compile).items():
