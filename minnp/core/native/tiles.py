@@ -3,7 +3,7 @@
 Each step alone would pass over the whole memory. A tile is a band of rows of the last step's result, small enough that
 what all the steps need for it stays in the cache: each step computes the band and as many rows around it as the steps
 after it read (overlapped tiling, Krishnamoorthy et al. 2007). Rows on borders are computed twice, with the same bits.
-Tiles need nothing of each other, so all cores share them.
+All cores share each step of a tile: tiles in threads of their own would wait for the interpreter in between.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as onp
 from ..host import memory, threads
 from .kernels import Frame, Large
 
-CACHE = 768 << 10  # bytes that a tile may work on: most of a core's second level
+CACHE = 1536 << 10  # bytes that a tile may work on: most of the second levels of two cores
+PIECES = 4  # in which threads share the rows of a stage
 RATIO = 4  # rows of a tile for each row of overlap on one side
 
 
@@ -131,7 +132,8 @@ class Chain:
         if not all(given[i].strides == strides for i, strides in self.usual):
             return self.one_by_one(given)
         out = memory.empty(self.shape, self.dtype)
-        threads.collect(lambda i: self.compute(self.tiles[i], given, out), len(self.tiles))
+        for steps in self.tiles:
+            self.compute(steps, given, out)
         return (out,)
 
     def one_by_one(self, given: Sequence[Any]) -> tuple:
@@ -162,7 +164,7 @@ class Chain:
                     band[part] = old[there]
             if step.count:
                 inputs = [before[part] if i is None else given[i][part] for i, part in step.inputs]
-                step.run(step.count, step.count, 1, *inputs, band[step.inner])
+                step.run(-(-step.count // PIECES), step.count, threads.num_threads(), *inputs, band[step.inner])
             before = band
         self.spare.append(bands)
 
