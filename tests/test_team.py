@@ -171,3 +171,16 @@ def test_traced_sums_of_short_rows_and_squares_of_what_was_summed():
         onp.testing.assert_allclose(y, onp.sin(inner).sum(), rtol=1e-3)
         onp.testing.assert_allclose(g, 2 * onp.cos(inner) * onp.asarray(x), rtol=1e-4, atol=1e-4)
         assert g.dtype == x.dtype
+
+
+def test_rows_added_to_a_small_table_and_an_infinite_one_stays_where_it_is():
+    rng = onp.random.default_rng(0)
+    table, rows = np.array(rng.standard_normal((60, 24)).astype("f4")), rng.integers(-60, 60, (40, 32))
+    g = rng.standard_normal((40, 32, 24)).astype("f4")
+    for at in (None, onp.inf, onp.nan):
+        if at is not None:
+            g[3, 4, 5] = at
+        wanted = onp.zeros((60, 24))
+        onp.add.at(wanted, rows, g.astype("f8"))
+        got = minnp.vjp(lambda t: t[rows], table)[1](g)[0]
+        onp.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)

@@ -6,6 +6,7 @@ An index is NumPy's: slices, integers, None, Ellipsis, integer and boolean array
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as onp
@@ -18,11 +19,11 @@ from .scattering import add_at
 from .shaping import astype, broadcast_to, reshape, stack
 
 
-def _index_add(g: Any, shape: Sequence[int], index: Any) -> onp.ndarray:
+def _index_add(g: Any, shape: Sequence[int], index: Any, freely: bool = False) -> onp.ndarray:
     """Zeros of `shape` with g added at `index`."""
     g = onp.asarray(g)
     out = onp.zeros(shape, g.dtype)
-    add_at(out, g, index)
+    add_at(out, g, index, freely)
     return out
 
 
@@ -31,7 +32,7 @@ getitem = primitive(
     numpy=lambda x, index: x[index],
     vjp=[lambda g, y, x, index: index_add(g, shape=x.shape, index=index)],
     jvp="linear",
-    accumulate=lambda buffer, g, x, index: add_at(buffer, g, index),
+    accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",
     view=True,
     samples=sampled(
@@ -47,6 +48,7 @@ getitem = primitive(
 index_add = primitive(
     "index_add",
     numpy=_index_add,
+    fast=partial(_index_add, freely=True),
     vjp=[lambda g, y, x, shape, index: g[index]],
     jvp="linear",
     saves="",

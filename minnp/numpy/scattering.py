@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host.products import matmul
 from ..core.writing import ascends
 
 CHUNK = 1 << 18  # elements added at a time: their indices take 2 MB
+FEW, SEVERAL = 128, 1 << 12  # rows of a table, and elements, from which adding to it is a product with zeros and ones
 ROUND = 3000  # elements that add.at adds in the time of one more NumPy call on rows
 
 
@@ -30,15 +32,15 @@ def _repeats(index: Any) -> bool:
     return not is_basic(index) and not (isinstance(index, onp.ndarray) and index.dtype == bool)
 
 
-def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> None:
-    """buffer[index] += g; elements named twice receive both."""
+def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool = False) -> None:
+    """buffer[index] += g; elements named twice receive both: in NumPy's order, or freely in any."""
     if not _repeats(index) or ascends(index):
         buffer[index] += g
-    elif not _add_rows(buffer, g, index):
+    elif not _add_rows(buffer, g, index, freely):
         onp.add.at(buffer, index, g)
 
 
-def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
+def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool) -> bool:
     """add_at for integers that choose whole rows, element by element; False for other indices.
 
     NumPy's add.at is fast where everything is one-dimensional, and slow for rows.
@@ -53,6 +55,12 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> bool:
         return False
     rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
     added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
+    few = len(cells) <= FEW and added.size >= SEVERAL and added.dtype is cells.dtype and added.dtype.char in "fd"
+    if freely and few and onp.isfinite(added).all():  # 0 times infinity would be NaN in every row
+        which = onp.zeros((rows.size, len(cells)), added.dtype)
+        which[onp.arange(rows.size), rows] = 1
+        cells += matmul(which.T, added)
+        return True
     order = rows.argsort(kind="stable")
     ordered = rows[order]
     starts = onp.flatnonzero(onp.concatenate([[True], ordered[1:] != ordered[:-1]]))
