@@ -262,3 +262,11 @@ def test_numpys_own_subclasses_are_viewed_as_our_arrays(tmp_path):
         assert type(y) is np.ndarray and np.shares_memory(x, y) and y.dtype.fields == x.dtype.fields
         assert type(x.view(type=np.ndarray)) is np.ndarray and type(x.view(type(x))) is type(x)
     assert records.view([("c", "i8"), ("d", "f8")]).c.tolist() == [1, 3] and records.view(np.ndarray)["a"].sum() == 4
+
+
+def test_networkx_takes_a_matrix_as_a_graph():
+    networkx = pytest.importorskip("networkx", reason="it comes with torch")
+    edges = np.array([[0, 2], [0, 0]])
+    graph = networkx.DiGraph(edges)
+    assert list(graph.edges(data="weight")) == [(0, 1, 2)]
+    assert networkx.to_numpy_array(graph).tolist() == edges.tolist()

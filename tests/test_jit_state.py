@@ -183,3 +183,17 @@ def test_jitted_functions_are_pickled_and_copied() -> None:
     assert pickle.loads(pickle.dumps(decorated)) is decorated and copy.deepcopy(decorated) is decorated
     other = pickle.loads(pickle.dumps(jit(plain, compiler="numpy")))
     assert other.compiler == "numpy" and np.array_equal(other(X), X * 2)
+
+
+@pytest.mark.parametrize("arange", [np.arange, onp.arange])
+def test_a_shape_that_the_function_sets_is_the_arguments(arange: Callable) -> None:
+    def f(x: Any) -> Any:
+        x.shape = (2, x.size // 2)
+        x += 1
+        return x
+
+    compiled = jit(f)
+    for _ in range(3):
+        x = arange(6.0)
+        first = x[:2]
+        assert compiled(x) is x and x.shape == (2, 3) and first.tolist() == [1.0, 2.0]

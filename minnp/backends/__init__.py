@@ -171,7 +171,7 @@ def of_library(thing: Any) -> Backend:
 _HELPED = {
     "mxnet": "minnp.backends.mxnet.loader",
     "einops": "minnp.backends.einops",
-    **dict.fromkeys(("matplotlib", "numba", "numpy", "pandas", "scipy", "sklearn"), "minnp.backends.classes"),
+    **dict.fromkeys("matplotlib networkx numba numpy pandas scipy sklearn".split(), "minnp.backends.classes"),
 }
 
 

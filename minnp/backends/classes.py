@@ -37,6 +37,7 @@ TAKING = {
     "numpy.testing": "assert_equal assert_almost_equal",
     "numpy.lib.recfunctions": "merge_arrays stack_arrays",
     **dict.fromkeys(("numpy.char", "numpy.core.defchararray"), "array asarray"),
+    "networkx.convert": "to_networkx_graph",
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
     # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals

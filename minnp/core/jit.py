@@ -180,6 +180,8 @@ class Jitted:
         return Missed()
 
     def _write_back(self, target: Any, final: Any) -> None:
+        if target.shape != final.shape:  # set by the function
+            target.shape = final.shape
         write(target if type(target) is ndarray else handle(target), ..., final)
 
     def _capture(
