@@ -13,10 +13,11 @@ import numpy as onp
 
 import minnp
 from minnp import backends
+from minnp.core import counting
 
 
 def info() -> str:
-    """Versions, backends, policy, threads and BLAS of this installation, one fact per line."""
+    """Versions, backends, policy, threads, BLAS and C part of this installation, one fact per line."""
     blas = onp.show_config(mode="dicts")["Build Dependencies"]["blas"]
     facts = {"minnp": minnp.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
     for library in ("numpy", "autograd", "mxnet", "torch", "jax", "scipy"):
@@ -25,6 +26,7 @@ def info() -> str:
     facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     facts["threads"] = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ) or "not limited"
+    facts["C part"] = ", ".join(library.__name__ for library in (counting.quick, counting.team) if library) or "none"
     facts["backends"] = ", ".join(["numpy", *backends.installed()])
     facts["policy"] = minnp.get_global_policy().name
     facts["context"] = repr(minnp.current_context())

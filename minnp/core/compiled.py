@@ -30,9 +30,8 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 
 FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see _quick.c
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(
-    100, 107
-)  # how a row at a place takes NumPy's arguments
+# how a row at a place takes NumPy's arguments
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(100, 107)
 _early: list | None = []  # short ways made before there were rows
 
 
