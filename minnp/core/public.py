@@ -131,7 +131,12 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
     """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
     moves = e.host in policy.MAKERS or e.writes or (e.host in EQUALITY and type(values[1]) is str)
-    return moves or policy.current().plain or any(map(foreign.overrides, values))
+    return moves or policy.current().plain or any(map(foreign.overrides, values)) or any(map(_structured, values))
+
+
+def _structured(x: Any) -> bool:
+    """Whether x is of records, which NumPy's operators compare and no kernel takes."""
+    return type(x) is Host and x.dtype.kind == "V"
 
 
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:

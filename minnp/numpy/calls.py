@@ -176,6 +176,8 @@ defines(onp.round, onp.around)(spelled(ufuncs.round_, "a | decimals"))
 def _where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN) -> Any:
     if x is NOT_GIVEN and y is NOT_GIVEN:
         return TABLE["nonzero"](as_array(condition))
+    if x is NOT_GIVEN or y is NOT_GIVEN:
+        raise ValueError("either both or neither of x and y should be given")
     return where(operand(condition), operand(x), operand(y))
 
 

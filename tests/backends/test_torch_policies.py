@@ -100,3 +100,31 @@ def test_softmax_along_many_long_rows_goes_to_torch_and_is_numpys(name, shape, b
     assert ran.get(name, "numpy") == backend
     assert y.tobytes() == again.tobytes()
     onp.testing.assert_allclose(y, TABLE[name].numpy(x), rtol=3e-6, atol=3e-6)
+
+
+def test_arrays_that_no_tensor_can_show_are_copied():
+    """Fields of packed records, whose strides are no whole elements; read-only, reversed and foreign-endian arrays."""
+    records = onp.array([(1, 2.5, "a"), (3, -4.5, "b")], [("k", "i1"), ("x", "f8"), ("name", "U1")])
+    fixed = onp.arange(4.0)
+    fixed.flags.writeable = False
+    for x in (records["x"], records[::-1]["x"], fixed, onp.arange(4.0)[::-1], onp.arange(4, dtype=">f4")):
+        with minnp.policy("prefer_torch"):
+            got = np.exp(np.asarray(x)) + np.mean(np.asarray(x))
+        onp.testing.assert_allclose(got, onp.exp(x) + onp.mean(x), rtol=1e-6)
+
+
+def test_one_choice_alone_is_refused_as_numpy_refuses_it():
+    for context in (minnp.policy("prefer_torch"), minnp.policy("auto")):
+        with context, pytest.raises(ValueError, match="either both or neither"):
+            np.where(np.ones(3) > 0, np.ones(3))
+    with pytest.raises(ValueError, match="either both or neither"):
+        minnp.grad(lambda x: np.sum(np.where(x > 0, x)))(np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["prefer_torch", "auto"])
+def test_records_are_compared_as_numpy_compares_them(name):
+    records = onp.array([(1, 2.0), (3, 4.0)], [("a", "i4"), ("b", "f8")])
+    ours = np.asarray(records)
+    with minnp.policy(name):
+        assert (ours == ours).tolist() == (records == records).tolist()
+        assert (ours != ours[::-1]).tolist() == (records != records[::-1]).tolist()

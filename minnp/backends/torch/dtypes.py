@@ -146,8 +146,9 @@ def borrowed(v: Any) -> Any:
         return v
     if v.dtype not in TO_TORCH:
         refuse(f"torch has no dtype {v.dtype}")
-    if not v.flags.writeable or min(v.strides) < 0 or not v.dtype.isnative:
-        # torch has no read-only tensors and no negative strides; in the order of v's memory, which results will have
+    if not v.flags.writeable or not v.dtype.isnative or any(s < 0 or s % v.itemsize for s in v.strides):
+        # torch has no read-only tensors, and counts strides in elements, never backwards; in the order of v's memory,
+        # which results will have
         v = onp.array(v, v.dtype.newbyteorder("="), order="K")
     return torch.from_numpy(v.view(TO_NUMPY[TO_TORCH[v.dtype]]) if v.dtype.char in "qQ" else v)
 
