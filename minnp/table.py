@@ -14,7 +14,7 @@ from . import numpy as np
 from .core.dispatch import DEFINITIONS
 from .core.primitive import CONSTANT, TABLE, Primitive
 from .core.value import BINARY, COMPARISON, UNARY
-from .numpy.undifferentiated import known_constant, why_not
+from .numpy.undifferentiated import why_not, why_not_through_parts
 
 
 class Line(NamedTuple):
@@ -86,7 +86,10 @@ def _line(name: str, x: Any, loaded: list) -> Line:
         return Line(name, "value")
     row, made = made_of(name, x)
     if row is None:
-        words = {"composition": known_constant(name) or "through its parts", "fallback": why_not(name) or "no: raises"}
+        words = {
+            "composition": why_not_through_parts(name) or "through its parts",
+            "fallback": why_not(name) or "no: raises",
+        }
         return Line(name, made, words.get(made, ""))
     found = {backend.name: backend.kernel(row) is not None for backend in loaded}
     return Line(name, made, gradient_of(row), found, row.shape is not None, row.flops is not None)

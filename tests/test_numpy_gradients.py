@@ -595,3 +595,17 @@ def test_a_complex_number_has_the_gradient_of_its_parts(z):
     assert complex(grad(lambda z: mnp.imag(z * z))(z)) == 4 - 2j  # d imag / dx - i d imag / dy
     assert complex(grad(lambda z: (z * z).real)(z)) == 2 + 4j
     assert abs(complex(grad(mnp.angle)(z)) - (-0.4 - 0.2j)) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(3072, 10), (64, 32, 3, 3), (20000,), (300, 64), (64, 1, 300)])
+@pytest.mark.parametrize("square", [mnp.square, lambda x: x * x, lambda x: x**2])
+def test_sums_of_many_squares(shape, square):
+    """Large enough for the rule to write where the cotangent lies, which is smaller where it was broadcast."""
+    draw = onp.random.default_rng(0).standard_normal
+    x = draw(shape)
+    for axis in (None, *range(len(shape)), tuple(range(1, len(shape)))):
+        weights = draw(onp.sum(x, axis, keepdims=True).shape)
+        total = lambda x, axis=axis, weights=weights: mnp.sum(mnp.sum(square(x), axis, keepdims=True) * weights)
+        found = grad(total)(x)
+        onp.testing.assert_allclose(found, 2 * x * weights, rtol=1e-12)
+    onp.testing.assert_allclose(grad(lambda x: 0.5 * mnp.sum(square(x)))(x), x, rtol=1e-12)

@@ -133,7 +133,7 @@ def twice_product(g: Any, x: Any) -> Any:
         inner = x.shape[-1]
         if g.shape[-1] == 1 and 1 < inner <= 64:  # NumPy's loop over so few elements costs more than writing them out
             g = repeated(g, inner)
-            return onp.multiply(g, x, out=g if g.dtype is x.dtype else None)
+            return onp.multiply(g, x, out=g if g.shape == x.shape and g.dtype is x.dtype else None)
         return g * x
     product = g * x
     product += product

@@ -55,7 +55,7 @@ def why_not(name: str) -> str:
     return _WORDS.get(name) or _WORDS.get(module + dot, "")
 
 
-def known_constant(name: str) -> str:
-    """Why np.`name`, which is said with other functions, is constant; "" where gradients flow through its parts."""
+def why_not_through_parts(name: str) -> str:
+    """Why no gradient flows through np.`name`, which is said with other functions; "" where it flows through them."""
     why = why_not(name)
-    return why if why.startswith("constant") else ""
+    return why if why.startswith("constant") or name in _WORDS else ""

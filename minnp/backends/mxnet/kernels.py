@@ -139,14 +139,19 @@ class HostKernel(Kernel):
     def __call__(self, *values: Any, **params: Any) -> Any:
         if self.elementwise:
             first = values[0]
-            if type(first) is Host and not first.flags.c_contiguous and first.ndim > 1:
+            if type(first) is Host and not first.flags.c_contiguous and first.ndim > 1 and alike(values):
                 order = memory_order(first)
-                views = [v.transpose(order) if type(v) is Host and v.shape == first.shape else v for v in values]
-                if all(type(v) is not Host or not v.ndim or v.flags.c_contiguous for v in views):
+                views = [v.transpose(order) if type(v) is Host and v.ndim else v for v in values]
+                if all(type(v) is not Host or v.flags.c_contiguous for v in views):
                     # All in the same order, such as Fortran's: so is NumPy's result, and nothing need be copied.
                     result = super().__call__(*views, **params)
                     return result.transpose(sorted(range(first.ndim), key=order.__getitem__))
         return super().__call__(*values, **params)
+
+
+def alike(values: Any) -> bool:
+    """Whether all arrays have one shape, so that nothing is broadcast along the axes."""
+    return len({v.shape for v in values if type(v) is Host and v.ndim}) == 1
 
 
 def memory_order(array: onp.ndarray) -> list[int]:
