@@ -1,5 +1,6 @@
 """What every test runs under: one thread per numerical library, and the same hypothesis examples each time."""
 
+import importlib.util
 import os
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
@@ -27,3 +28,17 @@ def on_the_host(request, monkeypatch):
     minnp.set_global_policy("auto")
     yield
     minnp.set_global_policy(before)
+
+
+@pytest.fixture(params=["openblas", "mkl"])
+def library(request, monkeypatch):
+    """Each BLAS that there is, as the one that large products of traced and compiled code run on."""
+    from minnp.core.host import products
+
+    if request.param == "mkl" and importlib.util.find_spec("torch"):
+        importlib.import_module("torch")
+    found = getattr(products, request.param)()
+    if found is None:
+        pytest.skip(f"no {request.param} in this environment")
+    monkeypatch.setattr(products, "best", lambda: found)
+    return found

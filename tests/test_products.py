@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from contextlib import nullcontext
 from typing import Any
@@ -17,14 +16,9 @@ from minnp.core.host import products
 RNG = onp.random.default_rng(0)
 
 
-@pytest.fixture(params=["openblas", "mkl"])
-def blas(request: Any, monkeypatch: Any) -> Any:
-    if request.param == "mkl" and importlib.util.find_spec("torch"):
-        importlib.import_module("torch")
-    found = getattr(products, request.param)()
-    if found is None:
-        pytest.skip(f"no {request.param} in this environment")
-    monkeypatch.setattr(products, "best", lambda: found)
+@pytest.fixture
+def blas(library: Any, monkeypatch: Any) -> list:
+    """The products that run on the library."""
     calls: list = []
     gemm = products.Blas.gemm
     monkeypatch.setattr(products.Blas, "gemm", lambda *args: calls.append(args) or gemm(*args))

@@ -1,6 +1,5 @@
 """The work that threads share in C: an LSTM through all its steps, and matrix products in pieces."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -21,15 +20,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True, params=["openblas", "mkl"])
-def blas(request: Any, monkeypatch: Any) -> Any:
-    if request.param == "mkl" and importlib.util.find_spec("torch"):
-        importlib.import_module("torch")
-    found = getattr(products, request.param)()
-    if found is None:
-        pytest.skip(f"no {request.param} in this environment")
-    monkeypatch.setattr(products, "best", lambda: found)
-    return found
+@pytest.fixture(autouse=True)
+def blas(library: Any) -> Any:
+    return library
 
 
 SHAPES = [(6, 64, 9, 40), (4, 33, 24, 32), (5, 3, 4, 7), (1, 16, 5, 8), (2, 1, 1, 1)]
@@ -162,8 +155,7 @@ assert os.waitpid(child, 0)[1] == 0 and right()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_process_hires_threads_of_its_own(request):
     """In a process of its own: this one may hold JAX, which warns of every fork."""
-    library = request.node.callspec.params["blas"]
-    run = [sys.executable, "-c", FORKS, library]
+    run = [sys.executable, "-c", FORKS, request.node.callspec.params["library"]]
     ended = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
 

@@ -254,32 +254,22 @@ def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: 
     return reshape(y, shape=(*part.shape, *reduced_shape(a.shape, axis, keepdims)))
 
 
-@on_devices(onp.quantile)
-def quantile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles(onp.quantile, as_array(a), q, axis, method, bool(keepdims))
+def _of_quantiles(ask: Callable) -> None:
+    @on_devices(ask)
+    def formula(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        *,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+    ) -> Any:
+        return _quantiles(ask, as_array(a), q, axis, method, bool(keepdims))
 
 
-@on_devices(onp.percentile)
-def percentile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles(onp.percentile, as_array(a), q, axis, method, bool(keepdims))
-
-
-@on_devices(onp.nanquantile)
-def nanquantile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles(onp.nanquantile, as_array(a), q, axis, method, bool(keepdims))
-
-
-@on_devices(onp.nanpercentile)
-def nanpercentile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles(onp.nanpercentile, as_array(a), q, axis, method, bool(keepdims))
+for _ask in (onp.quantile, onp.percentile, onp.nanquantile, onp.nanpercentile):
+    _of_quantiles(_ask)
 
 
 @on_devices(onp.bincount)
