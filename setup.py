@@ -8,14 +8,23 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 
+C = Path("minnp/core/c")
+HEADERS = [str(path) for path in sorted(C.glob("*.h"))]
+# how minnp/core/counting.py knows a library of other code
+CHECKSUM = zlib.crc32(b"".join(path.read_bytes() for path in sorted(C.glob("*.[ch]"))))
+
+
 def extension(name: str, *flags: str) -> Extension:
-    """minnp.core.NAME; the checksum is how minnp/core/counting.py knows a library of other code."""
-    source = f"minnp/core/{name}.c"
-    macros = [("SOURCE", str(zlib.crc32(Path(source).read_bytes())))]
+    """minnp.core._NAME"""
     return Extension(
-        f"minnp.core.{name}", [source], define_macros=macros, extra_compile_args=list(flags), optional=True
+        f"minnp.core._{name}",
+        [str(C / f"{name}.c")],
+        depends=HEADERS,
+        define_macros=[("SOURCE", str(CHECKSUM))],
+        extra_compile_args=list(flags),
+        optional=True,
     )
 
 
 VECTORS = () if sys.platform == "win32" else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
-setup(ext_modules=[extension("_quick"), extension("_team", *VECTORS)])
+setup(ext_modules=[extension("quick"), extension("team", *VECTORS)])

@@ -320,10 +320,10 @@ def test_names_that_numpy_deprecates_warn():
 
 
 def test_a_library_of_other_code_is_known(tmp_path):
-    source = tmp_path / "_quick.c"
     library = types.ModuleType("_quick")
-    assert not counting.stale(library, str(source))  # an installed package holds no source
-    source.write_text("int x;")
-    assert counting.stale(library, str(source))
-    library.SOURCE = zlib.crc32(b"int x;")
-    assert not counting.stale(library, str(source))
+    assert not counting.stale(library, str(tmp_path / "c"))  # an installed package holds no source
+    (tmp_path / "a.h").write_text("int x;")
+    (tmp_path / "b.c").write_text("int y;")
+    assert counting.stale(library, str(tmp_path))
+    library.SOURCE = zlib.crc32(b"int x;int y;")
+    assert not counting.stale(library, str(tmp_path))

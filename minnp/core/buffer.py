@@ -2,8 +2,8 @@
 
 A class can export a buffer since PEP 688. Before, only a type made in C can: PyType_FromSpec, reached through ctypes,
 makes one whose only slot passes the request on to the NumPy array underneath. An exception cannot leave that slot, so
-where NumPy refuses (a strided array asked for flat bytes), 3.11 reports a SystemError; _quick.c, where it was built,
-reports NumPy's own error.
+where NumPy refuses (a strided array asked for flat bytes), 3.11 reports a SystemError; c/conversions.h, where it was
+built, reports NumPy's own error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The short ways in C (_quick.c) where minnp was installed with a compiler; elsewhere the Python ones do as well.
+"""The short ways in C (c/quick.c) where minnp was installed with a compiler; elsewhere the Python ones do as well.
 
 A small call then costs little more than NumPy's own. MINNP_COMPILED=0 keeps to Python.
 """
@@ -29,7 +29,7 @@ def _wrapped(out: Any, args: tuple) -> Any:
     return array.wrap(out, sources)
 
 
-FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see _quick.c
+FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
 REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(100, 107)
 _early: list | None = []  # short ways made before there were rows

@@ -1,4 +1,4 @@
-"""The C part (_quick.c and _team.c), if it was built for this interpreter, and what calls are counted in."""
+"""The C part (c/quick.c and c/team.c), if it was built for this interpreter, and what calls are counted in."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import zlib
 from typing import Any
 
 
-def stale(library: types.ModuleType, source: str) -> bool:
-    """Whether the library was built from other code than the source, which a clone keeps beside it."""
-    try:
-        with open(source, "rb") as file:
-            return getattr(library, "SOURCE", None) != zlib.crc32(file.read())
-    except FileNotFoundError:
+def stale(library: types.ModuleType, folder: str) -> bool:
+    """Whether the library was built from other code than the sources in the folder, which only a clone has."""
+    if not os.path.isdir(folder):
         return False
+    checksum = 0
+    for name in sorted(name for name in os.listdir(folder) if name.endswith((".c", ".h"))):
+        with open(os.path.join(folder, name), "rb") as file:
+            checksum = zlib.crc32(file.read(), checksum)
+    return getattr(library, "SOURCE", None) != checksum
 
 
 def built(name: str) -> types.ModuleType | None:
@@ -27,7 +29,7 @@ def built(name: str) -> types.ModuleType | None:
         library = importlib.import_module(f"minnp.core.{name}")
     except ImportError:
         return None
-    if not stale(library, os.path.join(os.path.dirname(__file__), f"{name}.c")):
+    if not stale(library, os.path.join(os.path.dirname(__file__), "c")):
         return library
     warnings.warn(
         "minnp's C part was built from other code than the clone holds, so Python does its work: install it again",

@@ -63,7 +63,7 @@ OWNER = "sum((u, u), t * u)"  # which drops what it has added up, and reads it n
 
 
 class Mark:
-    """What a temporary looks like from inside an operator: see `learn`. _quick.c, if there, notes and reads it."""
+    """What a temporary looks like from inside an operator: see `learn`. c/operators.h, if there, notes and reads it."""
 
     __slots__ = ("callers", "counts", "depth", "known", "notes", "walk")
 

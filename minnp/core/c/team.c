@@ -1,6 +1,6 @@
 /* Threads that share work in C, without the interpreter: matrix products in pieces, and an LSTM through all its steps.
 
-   Optional, as _quick.c: without it core/host/products.py and npx/cells.py do the same in Python, where each piece
+   Optional, as quick.c: without it core/host/products.py and npx/cells.py do the same in Python, where each piece
    waits for the interpreter. A piece is what its index says, whichever thread takes it. The caller works too, and waits
    only for helpers that have started. Arrays come as buffers, so this file knows nothing of NumPy. */
 

@@ -1,0 +1,406 @@
+/* Public functions and methods as objects that go straight to NumPy, or to a place's kernel. */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *python, *kernel, *entry; /* the function this is the short way of, NumPy's callable, our entry */
+    vectorcallfunc call;
+    int kind;         /* what the first argument is, and what is returned: see below */
+    Py_ssize_t least; /* positional arguments from which this is NumPy's call; keywords are Python's if it is not 0 */
+    int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
+    PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
+    Py_ssize_t limit; /* of an array from which Python may do better: bytes for a ufunc, else elements */
+    PyObject *there, *words; /* the row it is at a place, or NULL; the keywords that row takes */
+    int form;         /* how that row takes NumPy's arguments: below, or the number of arrays it takes */
+} Short;
+
+/* The first argument is an object of another class; it is the home of a public function. An array is returned as it is. */
+enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
+
+/* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
+   axis, a view or a copy; two vectors or matrices. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES };
+
+/* How many axes what a handle holds at a place has, or -1. */
+static Py_ssize_t axes_of(PyObject *h) {
+    PyObject *b = buffer_under(value_in(h));
+    if (b != NULL && know(b) == 0)
+        return PyTuple_GET_SIZE(SLOT(b, shape_at));
+    PyErr_Clear();
+    return -1;
+}
+
+/* x.ravel() where what h holds lies in C order; x.flatten(), its copy. */
+static PyObject *flat_at_place(PyObject *row, PyObject *h, int copies) {
+    PyObject *b = buffer_under(value_in(h)), *value = NULL, *params = NULL;
+    if (b == NULL || RowType->tp_call == python_row_call || know(b) < 0)
+        return NULL;
+    PyObject *dense = PyObject_CallMethodNoArgs(SLOT(b, data_at), word_is_contiguous), *shape = SLOT(b, shape_at);
+    Py_ssize_t size = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
+        size *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    if (dense == Py_True)
+        params = Py_BuildValue("{O(n)ss}", PyTuple_GET_ITEM(shape_name, 0), size, "order", "C");
+    Py_XDECREF(dense);
+    PyObject *(*run)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *) =
+        Py_IS_TYPE(value_in(h), TracerType) ? run_on_tape : run_at_place;
+    if (params != NULL && (value = run(row, &h, 1, params)) != NULL && copies)
+        Py_SETREF(value, run(copy_row, &value, 1, no_params));
+    Py_XDECREF(params);
+    if (value != NULL)
+        return wrapped_of(value, h);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return NULL;
+}
+
+/* The short way of a function or method on handles at a place; NULL where Python must do it. */
+static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *first = given[0], *zero_axis = zero;
+    if (s->form < REDUCES)
+        return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    if (s->form == LISTS) {
+        if (!(PyList_CheckExact(first) || PyTuple_CheckExact(first)) || n > 2 || k > 1 || (n == 2 && k == 1) ||
+            (k == 1 && !PySet_Contains(s->words, PyTuple_GET_ITEM(names, 0))))
+            return NULL;
+        PyObject *const *axis = n + k == 2 ? given + 1 : &zero_axis;
+        Py_ssize_t members = PySequence_Fast_GET_SIZE(first);
+        for (Py_ssize_t i = 0; i < members; i++)
+            if (value_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
+                return NULL;
+        if (members == 0 || !PyLong_CheckExact(*axis))
+            return NULL;
+        PyObject *h = list_on_place(s->there, PySequence_Fast_ITEMS(first), members, *axis, n + k == 1);
+        return h != NULL || PyErr_Occurred() ? h : on_place(s->there, PySequence_Fast_ITEMS(first), members, axis, axis_name);
+    }
+    if (s->form == MATRICES) {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            Py_ssize_t axes = axes_of(given[i]);
+            if (n != 2 || k != 0 || axes < 1 || axes > 2)
+                return NULL;
+        }
+        return on_place(s->there, given, n, NULL, NULL);
+    }
+    if (value_in(first) == NULL)
+        return NULL;
+    if (s->form == RAVELS || s->form == FLATTENS)
+        return n == 1 && k == 0 ? flat_at_place(s->there, first, s->form == FLATTENS) : NULL;
+    if (s->form == SPREADS) { /* numbers, or a tuple of them */
+        PyObject *parts = n > 1 ? given[1] : NULL, *view = NULL;
+        if (k != 0 || (n == 2 && !PyTuple_CheckExact(parts) && !(PyLong_CheckExact(parts) && s->there != transpose_row)))
+            return NULL;
+        if (n == 1)
+            return s->there == transpose_row ? view_on_place(s->there, first, NULL, NULL, 0, NULL, 0) : NULL;
+        if (n > 2 && (s->kind != 0 || s->least != 0)) /* a function takes one */
+            return NULL;
+        parts = n == 2 ? Py_NewRef(parts) : PyTuple_New(n - 1);
+        for (Py_ssize_t i = 1; n > 2 && parts != NULL && i < n; i++)
+            PyTuple_SET_ITEM(parts, i - 1, Py_NewRef(given[i]));
+        int tuple = parts != NULL && PyTuple_CheckExact(parts);
+        if (parts != NULL && (!tuple || PyTuple_GET_SIZE(parts) == 0 || plain_axis(parts)))
+            view = view_on_place(s->there, first, s->words, &parts, 1, tuple ? &PyTuple_GET_ITEM(parts, 0) : &parts,
+                                 tuple ? PyTuple_GET_SIZE(parts) : 1);
+        Py_XDECREF(parts);
+        return view;
+    }
+    if (s->form == VIEWS) { /* a number for each parameter */
+        if (n - 1 + k > PyTuple_GET_SIZE(s->words) || (n + k > 1 && !has_axes(first)))
+            return NULL;
+        for (Py_ssize_t i = 0; i < n - 1 + k; i++)
+            if (!PyLong_CheckExact(given[i + 1]) ||
+                (i >= n - 1 && PyTuple_GET_ITEM(names, i - n + 1) != PyTuple_GET_ITEM(s->words, i)))
+                return NULL;
+        return view_on_place(s->there, first, s->words, given + 1, n - 1 + k, given + 1, n - 1 + k);
+    }
+    for (Py_ssize_t i = 0; i < k; i++)
+        if (PySet_Contains(s->words, PyTuple_GET_ITEM(names, i)) != 1 || !plain_axis(given[n + i]))
+            return NULL;
+    if (n + k > 1 && !has_axes(first))
+        return NULL;
+    if (n == 1)
+        return on_place(s->there, given, 1, given + 1, names);
+    if (n != 2 || !plain_axis(given[1]))
+        return NULL;
+    if (k == 0)
+        return on_place(s->there, given, 1, given + 1, axis_name);
+    PyObject *all = PySequence_Contains(names, PyTuple_GET_ITEM(axis_name, 0)) ? NULL : PySequence_Concat(axis_name, names);
+    PyObject *h = all != NULL ? on_place(s->there, given, 1, given + 1, all) : NULL;
+    Py_XDECREF(all);
+    return h;
+}
+
+/* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
+static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int depth) {
+    if (Py_IS_TYPE(x, Handle)) {
+        x = host_of(x);
+        if (x == NULL || (elementwise ? bytes(x) : elements(x)) >= limit)
+            return NULL;
+    } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
+        int list = PyList_CheckExact(x);
+        Py_ssize_t n = list ? PyList_GET_SIZE(x) : PyTuple_GET_SIZE(x);
+        PyObject *copy = NULL;
+        if (depth > 8)
+            return NULL;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *e = list ? PyList_GET_ITEM(x, i) : PyTuple_GET_ITEM(x, i);
+            if (PyFloat_CheckExact(e) || PyLong_CheckExact(e))
+                continue;
+            PyObject *inner = argument(e, elementwise, limit, depth + 1);
+            if (inner == NULL) {
+                Py_XDECREF(copy);
+                return NULL;
+            }
+            if (inner == e) {
+                Py_DECREF(inner);
+                continue;
+            }
+            if (copy == NULL) {
+                copy = list ? PyList_GetSlice(x, 0, n) : PyTuple_New(n);
+                if (copy == NULL) {
+                    Py_DECREF(inner);
+                    PyErr_Clear();
+                    return NULL;
+                }
+                for (Py_ssize_t k = 0; !list && k < n; k++) {
+                    Py_INCREF(PyTuple_GET_ITEM(x, k));
+                    PyTuple_SET_ITEM(copy, k, PyTuple_GET_ITEM(x, k));
+                }
+            }
+            if (list)
+                PyList_SetItem(copy, i, inner);
+            else {
+                PyTuple_SET_ITEM(copy, i, inner);
+                Py_DECREF(e);
+            }
+        }
+        if (copy != NULL)
+            return copy;
+    } else if (!is_plain(x))
+        return NULL;
+    Py_INCREF(x);
+    return x;
+}
+
+/* seen_from for every handle among arguments, and in the lists and tuples among them. */
+static PyObject *seen_among(PyObject *const *args, Py_ssize_t n, PyObject *out) {
+    PyObject *h = NULL;
+    for (Py_ssize_t i = 0; h == NULL && i < n; i++)
+        if (Py_IS_TYPE(args[i], Handle))
+            h = seen_from(args[i], out);
+        else if (PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]))
+            h = seen_among(PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), out);
+    return h;
+}
+
+/* Whether x is a tuple, also one with names, or a list, to which nobody else refers. */
+static int is_fresh_container(PyObject *x) {
+    return Py_REFCNT(x) == 1 && (PyTuple_CheckExact(x) || PyList_CheckExact(x) ||
+                                 (PyTuple_Check(x) && PyObject_HasAttr((PyObject *)Py_TYPE(x), word_fields)));
+}
+
+/* The user's form of a result (whose reference it takes) of a call of these arguments. */
+static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
+    if (Py_IS_TYPE(out, Host)) {
+        PyObject *base = ((Array *)out)->base;
+        int fresh = base == NULL && Py_REFCNT(out) == 1; /* new: it is none of the arguments, and no view of one */
+        PyObject *h = fresh ? NULL : seen_among(args, n, out);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+        if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host))))
+            return handle_on(out, Py_None);
+    } else if (is_plain(out))
+        return out;
+    else if (is_fresh_container(out)) {
+        PyObject **members = PySequence_Fast_ITEMS(out);
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); i++) {
+            PyObject *x = members[i];
+            members[i] = NULL; /* so that the element has no reference but ours */
+            if ((members[i] = finished(x, args, n)) == NULL) {
+                Py_DECREF(out);
+                return NULL;
+            }
+        }
+        if (!PyObject_GC_IsTracked(out))
+            PyObject_GC_Track(out); /* arrays lead nowhere, handles may */
+        return out;
+    }
+    PyObject *given = PyTuple_New(n);
+    if (given == NULL) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_INCREF(args[i]);
+        PyTuple_SET_ITEM(given, i, args[i]);
+    }
+    PyObject *both[] = {out, given};
+    PyObject *h = PyObject_Vectorcall(wrapped, both, 2, NULL);
+    Py_DECREF(out);
+    Py_DECREF(given);
+    return h;
+}
+
+/* Whether a call with these keywords is one for the short way. */
+static int keywords_allowed(PyObject *const *values, PyObject *kwnames) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+        if (name == word_device || values[i] == (PyObject *)&PyBaseObject_Type)
+            return 0; /* arrays made elsewhere; arrays of objects keep the handles they are given */
+        if (name == word_out && (taped() || !(Py_IS_TYPE(values[i], Handle) || values[i] == Py_None)))
+            return 0;
+        if (!PyUnicode_CHECK_INTERNED(name))
+            return 0;
+    }
+    return 1;
+}
+
+static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Short *s = (Short *)self;
+    int skip = (s->kind & HOME) != 0;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
+    PyObject *const *given = args + skip;
+    PyObject *values[MOST];
+    if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && host_of(given[0]) != NULL && !busy()) {
+        count(s->entry);
+        Py_INCREF(given[0]);
+        return given[0];
+    }
+    if (n >= s->least && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
+        (k == 0 || (s->least == 0 && keywords_allowed(given + n, kwnames)))) {
+        Py_ssize_t i = 0;
+        if (s->kind & FOREIGN && n > 0) {
+            values[i++] = given[0];
+            Py_INCREF(given[0]);
+        }
+        for (; i < n + k; i++)
+            if ((values[i] = argument(given[i], s->nin >= 0, s->limit, 0)) == NULL)
+                break;
+        PyObject *out = NULL;
+        int done = i == n + k && !PyErr_Occurred();
+        if (done) {
+            count(s->entry);
+            out = PyObject_Vectorcall(s->kernel, values, n, kwnames);
+        }
+        while (i-- > 0)
+            Py_DECREF(values[i]);
+        if (done)
+            return out == NULL || (PyList_CheckExact(out) && s->kind == 0) ? out : finished(out, given, n + k); /* tolist */
+    }
+    if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
+        PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    }
+    if (s->there != NULL && n > 0) {
+        PyObject *h = short_on_place(s, given, n, kwnames);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    }
+    return PyObject_Vectorcall(s->python, args, nargsf, kwnames);
+}
+
+/* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): numpy.f(minnp array), and number * array. */
+static PyObject *ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) - 3;
+    PyObject *entry, *values[MOST];
+    if (n > 0 && n <= MOST && kwnames == NULL && !busy() && PyUnicode_CheckExact(args[2]) &&
+        PyUnicode_Compare(args[2], word_call) == 0 && (entry = PyDict_GetItemWithError(entries, args[1])) != NULL) {
+        Py_ssize_t i = 0;
+        for (; i < n; i++) {
+            if ((values[i] = operand(args[i + 3], MIDDLE)) == NULL)
+                break;
+            Py_INCREF(values[i]);
+        }
+        PyObject *out = NULL;
+        int done = i == n;
+        if (done) {
+            count(entry);
+            out = PyObject_Vectorcall(args[1], values, n, NULL);
+        }
+        while (i-- > 0)
+            Py_DECREF(values[i]);
+        if (done)
+            return out != NULL ? finished(out, args + 3, n) : NULL;
+    }
+    return PyObject_Vectorcall(((Short *)self)->python, args, nargsf, kwnames);
+}
+
+/* __getitem__: not a Python function, for the interpreter would call one in place of the slot. */
+static PyObject *getitem_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && Py_IS_TYPE(args[0], Handle))
+        return subscript(args[0], args[1]);
+    return PyObject_Vectorcall(((Short *)self)->python, args, nargsf, kwnames);
+}
+
+static void short_dealloc(Short *s) {
+    Py_XDECREF(s->python);
+    Py_XDECREF(s->kernel);
+    Py_XDECREF(s->entry);
+    Py_XDECREF(s->row);
+    Py_XDECREF(s->there);
+    Py_XDECREF(s->words);
+    PyObject_Free(s);
+}
+
+/* Whoever looks at it sees the Python function: its name, text, signature, attributes. */
+static PyObject *short_getattr(PyObject *s, PyObject *name) { return PyObject_GetAttr(((Short *)s)->python, name); }
+static int short_setattr(PyObject *s, PyObject *name, PyObject *value) {
+    return PyObject_SetAttr(((Short *)s)->python, name, value);
+}
+static PyObject *short_repr(PyObject *s) { return PyObject_Repr(((Short *)s)->python); }
+static PyObject *short_get(PyObject *s, PyObject *instance, PyObject *Py_UNUSED(type)) {
+    if (instance != NULL && instance != Py_None)
+        return PyMethod_New(s, instance);
+    Py_INCREF(s);
+    return s;
+}
+
+static PyTypeObject Short_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Short",
+    .tp_basicsize = sizeof(Short),
+    .tp_dealloc = (destructor)short_dealloc,
+    .tp_vectorcall_offset = offsetof(Short, call),
+    .tp_repr = short_repr,
+    .tp_call = PyVectorcall_Call,
+    .tp_getattro = short_getattr,
+    .tp_setattro = short_setattr,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_descr_get = short_get,
+};
+
+static PyObject *new_short(PyObject *python, vectorcallfunc call) {
+    Short *s = PyObject_New(Short, &Short_Type);
+    if (s == NULL)
+        return NULL;
+    Py_INCREF(python);
+    s->python = python, s->kernel = s->entry = s->row = s->there = s->words = NULL, s->call = call;
+    return (PyObject *)s;
+}
+
+/* short(python, kernel, entry, row, kind, nin, limit, least) */
+static PyObject *make_short(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *python, *kernel, *entry, *row;
+    int kind, nin;
+    Py_ssize_t limit, least;
+    if (!PyArg_ParseTuple(args, "OOOOiinn", &python, &kernel, &entry, &row, &kind, &nin, &limit, &least))
+        return NULL;
+    Short *s = (Short *)new_short(python, short_call);
+    if (s == NULL)
+        return NULL;
+    Py_INCREF(kernel);
+    Py_INCREF(entry);
+    Py_INCREF(row);
+    s->kernel = kernel, s->entry = entry, s->row = row, s->kind = kind, s->nin = nin, s->limit = limit, s->least = least;
+    return (PyObject *)s;
+}
+
+/* at_places(short, row, words, form): what a call is at a place; of views, words is a tuple of the row's parameters. */
+static PyObject *at_places(PyObject *Py_UNUSED(module), PyObject *args) {
+    Short *s;
+    PyObject *row, *words;
+    int form;
+    if (!PyArg_ParseTuple(args, "O!OOi", &Short_Type, &s, &row, &words, &form))
+        return NULL;
+    s->there = Py_NewRef(row), s->words = Py_NewRef(words), s->form = form;
+    Py_RETURN_NONE;
+}

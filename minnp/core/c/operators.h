@@ -1,0 +1,330 @@
+/* The slots of operators and comparisons. */
+
+typedef struct {
+    const char *name;
+    size_t at;        /* of the slot in the type's number methods */
+    void *ours, *of_buffers; /* what handles have there, and buffers */
+    void *in_values;  /* the slot of buffers that calls the Python method */
+    void *python;     /* the slot that calls the Python method, where it takes one array */
+    PyObject *entry, *reflected_entry;
+    PyObject *forward, *reflected; /* the Python methods where there are two operands */
+    PyObject *row;
+    binaryfunc direct; /* NumPy's slot, where it takes two operands */
+    const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
+    Py_ssize_t limit;  /* bytes of an operand from which Python does better */
+} Operator;
+
+/* An operator under a tape, else its Python methods in the interpreter's order. */
+static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
+    PyObject *there[] = {v, w}, *back[] = {w, v}, *h = on_tape(o->row, v, w);
+    if (h == NULL && !PyErr_Occurred())
+        h = on_place(o->row, there, 2, NULL, NULL);
+    if (h != NULL || PyErr_Occurred())
+        return h;
+    if (Py_IS_TYPE(v, Handle))
+        return PyObject_Vectorcall(o->forward, there, 2, NULL);
+    return PyObject_Vectorcall(o->reflected, back, 2, NULL);
+}
+
+/* The return addresses from the caller's caller outwards: the compiler may write out one call here several times. */
+OWN_FRAME static PyObject *callers_now(Py_ssize_t depth) {
+    void *stack[DEPTH + 2];
+    int n = WALK(stack, (int)(depth < DEPTH ? depth : DEPTH) + 2);
+    return PyBytes_FromStringAndSize((char *)(stack + 2), (n > 2 ? n - 2 : 0) * (Py_ssize_t)sizeof(void *));
+}
+
+/* Whether nobody but one stack refers to a handle, its array and the array's memory. */
+static int dying(PyObject *h, PyObject *a) {
+    if (!Py_IS_TYPE(h, Handle) || Py_REFCNT(h) != 1 || Py_REFCNT(a) != 1 || (((Array *)a)->flags & 0x500) != 0x500)
+        return 0; /* 0x500: aligned and writeable */
+    PyObject *base = ((Array *)a)->base, **weak = PyObject_GET_WEAKREFS_LISTPTR(h);
+    return *weak == NULL && (base == NULL || (Py_IS_TYPE(base, LeaseType) && Py_REFCNT(base) == 1));
+}
+
+/* Whether the result of array t and the other operand has t's shape and dtype. */
+static int takes(PyObject *t, PyObject *other, Operator *o) {
+    Array *a = (Array *)t, *b = (Array *)other;
+    if (bytes(t) < SMALL || strchr(o->kept, ((Dtype *)a->descr)->type) == NULL)
+        return 0;
+    if (Py_IS_TYPE(other, Host)) {
+        if (b->descr != a->descr || b->nd > a->nd)
+            return 0;
+        for (int i = 1; i <= b->nd; i++)
+            if (b->dims[b->nd - i] != a->dims[a->nd - i] && b->dims[b->nd - i] != 1)
+                return 0;
+        return 1;
+    }
+    if (strchr("fdFD", ((Dtype *)a->descr)->type) == NULL || !(PyFloat_CheckExact(other) || PyLong_CheckExact(other)))
+        return 0;
+    double x = PyFloat_AsDouble(other);
+    if (PyErr_Occurred()) { /* an integer beyond all doubles */
+        PyErr_Clear();
+        return 0;
+    }
+    return -1e9 < x && x < 1e9; /* NumPy 1.26 takes a wider dtype for numbers that do not fit */
+}
+
+/* The handle of a dying operand, into whose memory the result was written: host/temporaries.py says when that may be.
+   NULL, perhaps without an exception, where it may not. */
+OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyObject *b, Operator *o) {
+    PyObject *notes = SLOT(mark, notes_at), *target = NULL, *memory = NULL;
+    if (notes == Py_None) {
+        if (Py_IS_TYPE(a, Host) && dying(v, a) && takes(a, b, o))
+            target = v, memory = a;
+        else if (Py_IS_TYPE(b, Host) && dying(w, b) && takes(b, a, o))
+            target = w, memory = b;
+        if (target == NULL || SLOT(pool, enabled_at) != Py_True)
+            return NULL;
+        if (SLOT(mark, known_at) != Py_True) {
+            Py_XDECREF(PyObject_CallOneArg(learn, (PyObject *)Handle));
+            return NULL;
+        }
+    }
+    PyObject *from = callers_now(PyLong_AsSsize_t(SLOT(mark, depth_at)));
+    if (from == NULL)
+        return NULL;
+    if (target == NULL) {
+        PyObject *counts = Py_BuildValue("((nn)(nn)O)", Py_REFCNT(v), Py_REFCNT(a), Py_REFCNT(w), Py_REFCNT(b), from);
+        if (counts != NULL && PyList_CheckExact(notes))
+            PyList_Append(notes, counts);
+        Py_XDECREF(counts);
+    }
+    int found = target != NULL ? PySequence_Contains(SLOT(mark, callers_at), from) : 0;
+    Py_DECREF(from);
+    if (found <= 0)
+        return NULL;
+    PyObject *given[] = {SLOT(o->row, row_numpy_at), a, b, memory}, *out;
+    count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+    Py_INCREF(a);
+    Py_INCREF(b);
+    if (bytes(memory) < o->limit)
+        out = PyObject_Vectorcall(given[0], given + 1, 3, NULL);
+    else
+        out = PyObject_Vectorcall(written, given, 4, NULL);
+    Py_DECREF(a);
+    Py_DECREF(b);
+    if (out == NULL)
+        return NULL;
+    Py_DECREF(out);
+    Py_INCREF(target);
+    return target;
+}
+
+static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
+    PyObject *a, *b;
+    if (!busy() && (a = operand(v, PY_SSIZE_T_MAX)) != NULL && (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
+        Py_ssize_t m = Py_IS_TYPE(a, Host) ? elements(a) : 0, n = Py_IS_TYPE(b, Host) ? elements(b) : 0;
+        if (n >= SMALL / 16 || m >= SMALL / 16) {
+            m = m ? bytes(a) : 0, n = n ? bytes(b) : 0;
+            if (n < m)
+                n = m;
+            if (n >= SMALL && o->kept != NULL) {
+                PyObject *h = into_dying(v, w, a, b, o);
+                if (h != NULL || PyErr_Occurred())
+                    return h;
+            }
+            if (n >= o->limit)
+                return otherwise(v, w, o);
+        }
+        count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = NULL;
+        if (o->direct != NULL && Py_IS_TYPE(a, Host)) { /* whose slot is the first that kernel would ask */
+            if ((out = o->direct(a, b)) == Py_NotImplemented) {
+                Py_DECREF(out);
+                out = kernel(a, b);
+            }
+        } else
+            out = kernel(a, b);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        return result_of(out);
+    }
+    return otherwise(v, w, o);
+}
+
+static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
+    PyObject *a;
+    if (!busy() && (a = operand(v, o->limit)) != NULL) {
+        count(o->entry);
+        Py_INCREF(a);
+        PyObject *out = kernel(a);
+        Py_DECREF(a);
+        return result_of(out);
+    }
+    PyObject *h = on_tape(o->row, v, NULL);
+    if (h == NULL && !PyErr_Occurred())
+        h = on_place(o->row, &v, 1, NULL, NULL);
+    return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
+}
+
+/* Whether an array at a place has axes: torch takes some of one that has none. */
+static int has_axes(PyObject *h) {
+    PyObject *b = buffer_under(SLOT(h, value_at)), *ndim = b != NULL ? PyObject_GetAttr(SLOT(b, data_at), word_ndim) : NULL;
+    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    if (ndim == NULL)
+        PyErr_Clear();
+    Py_XDECREF(ndim);
+    return some;
+}
+
+/* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
+   on, which views of v notice. */
+static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
+    PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
+    if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
+        return NULL;
+    if (SLOT(x, computed_at) == Py_True && !has_axes(v))
+        return h; /* a number, as x.sum() is in NumPy: there is another one now */
+    PyObject *y = SLOT(h, value_at), *words[] = {word_dtype, word_shape};
+    int alike = SLOT(v, value_at) == x;
+    for (int i = 0; alike && i < 2; i++) {
+        PyObject *a = PyObject_GetAttr(SLOT(x, data_at), words[i]), *b = PyObject_GetAttr(SLOT(y, data_at), words[i]);
+        alike = a != NULL && b != NULL && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+        Py_XDECREF(a), Py_XDECREF(b);
+    }
+    if (alike) {
+        Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
+        Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
+    } else { /* Python runs it again, and counts it */
+        PyObject *kept = kept_for(SLOT(x, backend_at), row);
+        PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
+        if (less == NULL || PyList_SetItem(kept, CALLS, less) < 0 || PyErr_Occurred())
+            PyErr_Clear();
+    }
+    Py_DECREF(h);
+    return alike ? Py_NewRef(v) : NULL;
+}
+
+static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
+    PyObject *a, *b;
+    if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, o->limit)) != NULL &&
+        (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = kernel(a, b);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        if (out == NULL)
+            return NULL;
+        Py_DECREF(out);
+        Py_INCREF(v);
+        return v;
+    }
+    PyObject *h = into_on_place(v, w, o->row);
+    return h != NULL || PyErr_Occurred() ? h : ((binaryfunc)o->python)(v, w);
+}
+
+/* An operator one of whose operands is a buffer: what its Python method does, which calls the row. */
+static PyObject *of_buffers(Operator *o, PyObject *v, PyObject *w) {
+    PyObject *there[] = {v, w}, *made = NULL;
+    if ((Py_IS_TYPE(v, BufferType) || is_python_number(v)) &&
+        (w == NULL || Py_IS_TYPE(w, BufferType) || is_python_number(w)))
+        made = run_at_place(o->row, there, w != NULL ? 2 : 1, no_params);
+    if (made != NULL || PyErr_Occurred())
+        return made;
+    PyObject *args = w != NULL ? PyTuple_Pack(2, v, w) : PyTuple_Pack(1, v);
+    made = args != NULL ? python_row_call(o->row, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return made;
+}
+
+static PyObject *power_of(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
+static PyObject *power_into(PyObject *a, PyObject *b) { return PyNumber_InPlacePower(a, b, Py_None); }
+
+enum { ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, POW, BINARIES };
+enum { NEG = BINARIES, POS, ABS, INVERT, UNARIES };
+enum { IADD = UNARIES, ISUB, IMUL, ITRUEDIV, IFLOORDIV, IMOD, IMATMUL, IAND, IOR, IXOR, ILSHIFT, IRSHIFT, IPOW, OPERATORS };
+static Operator operators[OPERATORS];
+
+#define TWO(NAME, f) \
+    static PyObject *do_##NAME(PyObject *v, PyObject *w) { return two(v, w, &operators[NAME], f); } \
+    static PyObject *of_##NAME(PyObject *v, PyObject *w) { return of_buffers(&operators[NAME], v, w); }
+#define ONE(NAME, f) \
+    static PyObject *do_##NAME(PyObject *v) { return one(v, &operators[NAME], f); } \
+    static PyObject *of_##NAME(PyObject *v) { return of_buffers(&operators[NAME], v, NULL); }
+#define INTO(NAME, f) static PyObject *do_##NAME(PyObject *v, PyObject *w) { return into(v, w, &operators[NAME], f); }
+TWO(ADD, PyNumber_Add) TWO(SUB, PyNumber_Subtract) TWO(MUL, PyNumber_Multiply) TWO(TRUEDIV, PyNumber_TrueDivide)
+TWO(FLOORDIV, PyNumber_FloorDivide) TWO(MOD, PyNumber_Remainder) TWO(MATMUL, PyNumber_MatrixMultiply)
+TWO(AND, PyNumber_And) TWO(OR, PyNumber_Or) TWO(XOR, PyNumber_Xor) TWO(LSHIFT, PyNumber_Lshift)
+TWO(RSHIFT, PyNumber_Rshift)
+ONE(NEG, PyNumber_Negative) ONE(POS, PyNumber_Positive) ONE(ABS, PyNumber_Absolute) ONE(INVERT, PyNumber_Invert)
+INTO(IADD, PyNumber_InPlaceAdd) INTO(ISUB, PyNumber_InPlaceSubtract) INTO(IMUL, PyNumber_InPlaceMultiply)
+INTO(ITRUEDIV, PyNumber_InPlaceTrueDivide) INTO(IFLOORDIV, PyNumber_InPlaceFloorDivide)
+INTO(IMOD, PyNumber_InPlaceRemainder) INTO(IMATMUL, PyNumber_InPlaceMatrixMultiply) INTO(IAND, PyNumber_InPlaceAnd)
+INTO(IOR, PyNumber_InPlaceOr) INTO(IXOR, PyNumber_InPlaceXor) INTO(ILSHIFT, PyNumber_InPlaceLshift)
+INTO(IRSHIFT, PyNumber_InPlaceRshift)
+
+static PyObject *do_POW(PyObject *v, PyObject *w, PyObject *modulus) {
+    if (modulus != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    return two(v, w, &operators[POW], power_of);
+}
+
+static PyObject *python_ipow(PyObject *v, PyObject *w) { return ((ternaryfunc)operators[IPOW].python)(v, w, Py_None); }
+
+static PyObject *do_IPOW(PyObject *v, PyObject *w, PyObject *modulus) {
+    Operator here = operators[IPOW];
+    if (modulus != Py_None)
+        return ((ternaryfunc)here.python)(v, w, modulus);
+    here.python = (void *)python_ipow;
+    return into(v, w, &here, power_into);
+}
+
+static PyObject *of_POW(PyObject *v, PyObject *w, PyObject *modulus) {
+    if (modulus != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    return of_buffers(&operators[POW], v, w);
+}
+
+#define INTO_ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME}
+#define ROW(NAME, text, slot) [NAME] = {text, offsetof(PyNumberMethods, slot), (void *)do_##NAME, (void *)of_##NAME}
+static Operator operators[OPERATORS] = {
+    ROW(ADD, "add", nb_add), ROW(SUB, "sub", nb_subtract), ROW(MUL, "mul", nb_multiply),
+    ROW(TRUEDIV, "truediv", nb_true_divide), ROW(FLOORDIV, "floordiv", nb_floor_divide), ROW(MOD, "mod", nb_remainder),
+    ROW(MATMUL, "matmul", nb_matrix_multiply), ROW(AND, "and", nb_and), ROW(OR, "or", nb_or), ROW(XOR, "xor", nb_xor),
+    ROW(LSHIFT, "lshift", nb_lshift), ROW(RSHIFT, "rshift", nb_rshift), ROW(POW, "pow", nb_power),
+    ROW(NEG, "neg", nb_negative), ROW(POS, "pos", nb_positive), ROW(ABS, "abs", nb_absolute),
+    ROW(INVERT, "invert", nb_invert),
+    INTO_ROW(IADD, "iadd", nb_inplace_add), INTO_ROW(ISUB, "isub", nb_inplace_subtract), INTO_ROW(IMUL, "imul", nb_inplace_multiply),
+    INTO_ROW(ITRUEDIV, "itruediv", nb_inplace_true_divide), INTO_ROW(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide),
+    INTO_ROW(IMOD, "imod", nb_inplace_remainder), INTO_ROW(IMATMUL, "imatmul", nb_inplace_matrix_multiply),
+    INTO_ROW(IAND, "iand", nb_inplace_and), INTO_ROW(IOR, "ior", nb_inplace_or), INTO_ROW(IXOR, "ixor", nb_inplace_xor),
+    INTO_ROW(ILSHIFT, "ilshift", nb_inplace_lshift), INTO_ROW(IRSHIFT, "irshift", nb_inplace_rshift),
+    INTO_ROW(IPOW, "ipow", nb_inplace_power),
+};
+
+/* values(on): give rows and buffers their short ways, or give them back to Python. */
+static PyObject *short_values(PyObject *Py_UNUSED(module), PyObject *on) {
+    if (python_row_call == NULL) {
+        python_buffer_getattr = BufferType->tp_getattro, python_row_call = RowType->tp_call;
+        for (int i = 0; i < UNARIES; i++)
+            operators[i].in_values = *(void **)((char *)BufferType->tp_as_number + operators[i].at);
+    }
+    RowType->tp_call = on == Py_True ? row_call : python_row_call;
+    BufferType->tp_getattro = on == Py_True ? buffer_getattr : python_buffer_getattr;
+    for (int i = 0; i < UNARIES; i++)
+        *(void **)((char *)BufferType->tp_as_number + operators[i].at) = on == Py_True ? operators[i].of_buffers : operators[i].in_values;
+    PyType_Modified(RowType), PyType_Modified(BufferType);
+    Py_RETURN_NONE;
+}
+
+static const char *comparisons[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
+static PyObject *comparison_entries[6], *comparison_rows[6];
+static richcmpfunc python_compare;
+
+static PyObject *compare(PyObject *v, PyObject *w, int op) {
+    PyObject *a, *b;
+    if (!busy() && (a = operand(v, COMPARED)) != NULL && (b = operand(w, COMPARED)) != NULL) {
+        count(comparison_entries[op]);
+        Py_INCREF(a);
+        Py_INCREF(b);
+        PyObject *out = PyObject_RichCompare(a, b, op);
+        Py_DECREF(a);
+        Py_DECREF(b);
+        return result_of(out);
+    }
+    PyObject *there[] = {v, w}, *h = on_place(comparison_rows[op], there, 2, NULL, NULL);
+    return h != NULL || PyErr_Occurred() ? h : python_compare(v, w, op);
+}

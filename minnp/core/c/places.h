@@ -1,0 +1,396 @@
+/* Operators, views and lists of arrays at a place: a row's kernel there and what it gives back. */
+
+/* What a place keeps for a row, a list: see placed.slot_of. */
+enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, NUMBERS, SLOT_SIZE };
+
+/* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
+static inline PyObject *value_in(PyObject *h) {
+    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
+        return NULL;
+    PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
+    if (v == NULL || root == NULL || !(Py_IS_TYPE(v, BufferType) || Py_IS_TYPE(v, TracerType)))
+        return NULL;
+    return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
+}
+
+static inline PyObject *buffer_in(PyObject *h) {
+    PyObject *v = value_in(h);
+    return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
+}
+
+/* The buffer under a value's tracers, all of them live tapes' (borrowed), or NULL. */
+static inline PyObject *buffer_under(PyObject *v) {
+    while (v != NULL && Py_IS_TYPE(v, TracerType)) {
+        PyObject *tape = SLOT(v, trace_at);
+        v = tape != NULL && Py_IS_TYPE(tape, TapeType) && SLOT(tape, alive_at) == Py_True ? SLOT(v, traced_at) : NULL;
+    }
+    return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
+}
+
+static inline int is_python_number(PyObject *x) {
+    return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x) || PyBool_Check(x);
+}
+
+/* Whether nothing watches or redirects calls at home: placed.free, whose answer without a capture depends on the policy
+   and home alone, so that its last one is kept. */
+static int calm(PyObject *home) {
+    PyObject *watching = NULL, *inner = NULL;
+    if (!busy())
+        return 1;
+    int yes = PyContextVar_Get(captures, NULL, &watching) == 0 && watching == Py_None &&
+              PyContextVar_Get(policies, NULL, &inner) == 0 && inner != NULL;
+    if (yes) {
+        PyObject *policy = PyTuple_CheckExact(inner) ? PyTuple_GET_ITEM(inner, 0) : SLOT(state, policy_at);
+        if (policy != calm_policy || home != calm_home) {
+            Py_INCREF(policy);
+            PyObject *free_there = PyObject_CallOneArg(free_place, home);
+            yes = free_there == Py_True;
+            if (yes) {
+                Py_XSETREF(calm_home, Py_NewRef(home));
+                Py_XSETREF(calm_policy, Py_NewRef(policy));
+            }
+            Py_XDECREF(free_there), Py_DECREF(policy);
+        }
+    }
+    Py_XDECREF(watching), Py_XDECREF(inner);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return yes;
+}
+
+static PyObject *run_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+
+/* Shape and dtype of a buffer into their slots, as Buffer.__getattr__ does; -1 with an exception where that fails. */
+static int know(PyObject *b) {
+    if (SLOT(b, shape_at) != NULL && SLOT(b, dtype_at) != NULL)
+        return 0;
+    PyObject *data = SLOT(b, data_at), *theirs = PyObject_GetAttr(data, word_dtype);
+    PyObject *dtype = theirs != NULL ? PyDict_GetItemWithError(dtypes, theirs) : NULL, *shape = NULL;
+    PyErr_Clear();
+    Py_XINCREF(dtype);
+    if (dtype != NULL && (shape = PyObject_GetAttr(data, word_shape)) != NULL)
+        Py_SETREF(shape, PySequence_Tuple(shape));
+    else {
+        PyErr_Clear();
+        PyObject *asked[] = {SLOT(b, backend_at), data}, *both = PyObject_VectorcallMethod(word_meta, asked, 2, NULL);
+        Py_CLEAR(dtype);
+        if (both != NULL && PyArg_ParseTuple(both, "O!O", &PyTuple_Type, &shape, &dtype)) {
+            Py_INCREF(shape), Py_INCREF(dtype);
+            if (theirs != NULL && PyDict_SetItem(dtypes, theirs, dtype) < 0)
+                Py_CLEAR(shape);
+        }
+        Py_XDECREF(both);
+    }
+    Py_XDECREF(theirs);
+    if (shape == NULL) {
+        Py_XDECREF(dtype);
+        return -1;
+    }
+    Py_XSETREF(SLOT(b, shape_at), shape);
+    Py_XSETREF(SLOT(b, dtype_at), dtype);
+    return 0;
+}
+
+static getattrofunc python_buffer_getattr;
+
+static PyObject *buffer_getattr(PyObject *b, PyObject *name) {
+    if ((name == word_shape || name == word_dtype) && Py_IS_TYPE(b, BufferType))
+        return know(b) == 0 ? Py_NewRef(SLOT(b, name == word_shape ? shape_at : dtype_at)) : NULL;
+    if (name == word_ndim)
+        return know(b) == 0 ? PyLong_FromSsize_t(PyTuple_GET_SIZE(SLOT(b, shape_at))) : NULL;
+    PyObject *turned = name == word_T ? run_at_place(transpose_row, &b, 1, no_params) : NULL;
+    return turned != NULL || PyErr_Occurred() ? turned : python_buffer_getattr(b, name);
+}
+
+/* What home keeps for a row (borrowed); NULL where it has no kernel, or was never asked. */
+static PyObject *kept_for(PyObject *home, PyObject *row) {
+    if (home != last_home) {
+        PyObject *slots = PyObject_GetAttr(home, word_slots);
+        if (slots == NULL || !PyDict_CheckExact(slots)) {
+            PyErr_Clear();
+            Py_XDECREF(slots);
+            return NULL;
+        }
+        Py_INCREF(home);
+        Py_XSETREF(last_home, home);
+        Py_XSETREF(last_slots, slots);
+    }
+    PyObject *kept = PyDict_GetItemWithError(last_slots, row);
+    if (kept == NULL)
+        PyErr_Clear();
+    return kept != NULL && PyList_CheckExact(kept) && PyList_GET_SIZE(kept) == SLOT_SIZE &&
+           PyList_GET_ITEM(kept, KERNEL) != Py_None ? kept : NULL;
+}
+
+/* Whether NumPy 1 promotes an array with axes and this number by their types: weak_in_numpy_1 in torch/dtypes.py. */
+static int is_weak(PyObject *x, PyObject *array) {
+    int beyond = 0;
+    long n = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &beyond) : -1;
+    if (PyFloat_CheckExact(x) ? !(-6e4 < PyFloat_AS_DOUBLE(x) && PyFloat_AS_DOUBLE(x) < 6e4) : n < 0 || n > 127)
+        return 0;
+    PyObject *ndim = PyObject_GetAttr(array, word_ndim);
+    int axes = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    Py_XDECREF(ndim);
+    return axes;
+}
+
+/* The function a kernel runs for operands of these kinds, a new reference; the kernel itself where that depends on more
+   than dtypes and Python's types of numbers. NULL with an exception where it refuses them. */
+static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
+    PyObject *prepared = PyList_GET_ITEM(kept, PREPARED), *kernel = PyList_GET_ITEM(kept, KERNEL), *run = NULL;
+    PyObject *kinds = PyDict_CheckExact(prepared) ? PyTuple_New(n) : NULL;
+    int direct = kinds != NULL;
+    for (Py_ssize_t i = 0; direct && i < n; i++) {
+        PyObject *kind, *x = data[i];
+        if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x)) {
+            kind = (PyObject *)Py_TYPE(x);
+            Py_INCREF(kind);
+        } else
+            kind = PyBool_Check(x) ? NULL : PyObject_GetAttr(x, word_dtype);
+        direct = kind != NULL &&
+                 (i == 0 || PyList_GET_ITEM(kept, EXACT) == Py_True || kind == PyTuple_GET_ITEM(kinds, 0) ||
+                  (n == 2 && (is_weak(x, data[0]) || is_weak(data[0], x))));
+        if (kind != NULL)
+            PyTuple_SET_ITEM(kinds, i, kind);
+    }
+    if (direct && (run = PyDict_GetItemWithError(prepared, kinds)) != NULL)
+        Py_INCREF(run);
+    else if (direct && !PyErr_Occurred() &&
+             (run = PyObject_Vectorcall(PyList_GET_ITEM(kept, PLAN), data, n, NULL)) != NULL &&
+             PyDict_SetItem(prepared, kinds, run) < 0)
+        Py_CLEAR(run);
+    Py_XDECREF(kinds);
+    if (run == NULL && !PyErr_Occurred()) {
+        Py_INCREF(kernel);
+        run = kernel;
+    }
+    return run;
+}
+
+/* What a kernel makes of data and keywords. NULL, without an exception unless it is the user's interrupt, where Python
+   must do it: kernels do not write to their arguments, so it may start anew, and says what is wrong. */
+static PyObject *computed(PyObject *kept, PyObject *run, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *out = NULL;
+    Py_INCREF(kept);
+    if (run != NULL) {
+        out = PyObject_Vectorcall(run, given, n, names);
+        Py_DECREF(run);
+    }
+    if (out != NULL && (PyTuple_Check(out) || PyList_Check(out)))
+        Py_CLEAR(out);
+    if (out != NULL) {
+        PyObject *more = PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True);
+        if (more == NULL || PyList_SetItem(kept, CALLS, more) < 0)
+            Py_CLEAR(out);
+    }
+    Py_DECREF(kept);
+    if (out == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return out;
+}
+
+/* A buffer of data (whose reference it takes) at home. */
+static PyObject *buffer_at(PyObject *home, PyObject *data, PyObject *number) {
+    PyObject *buffer = BufferType->tp_alloc(BufferType, 0);
+    if (buffer == NULL) {
+        Py_DECREF(data);
+        return NULL;
+    }
+    SLOT(buffer, data_at) = data, SLOT(buffer, backend_at) = Py_NewRef(home);
+    SLOT(buffer, shown_at) = Py_NewRef(Py_None), SLOT(buffer, computed_at) = Py_NewRef(number);
+    return buffer;
+}
+
+/* A root handle on a buffer or tracer (whose reference it takes). */
+static PyObject *handle_of(PyObject *value) {
+    PyObject *h = Handle->tp_alloc(Handle, 0);
+    if (h == NULL) {
+        Py_DECREF(value);
+        return NULL;
+    }
+    SLOT(h, host_at) = Py_NewRef(Py_None), SLOT(h, root_at) = Py_NewRef(Py_None), SLOT(h, value_at) = value;
+    return h;
+}
+
+/* A root handle on data (whose reference it takes) at home, with its buffer; `*made`: the buffer (borrowed). */
+static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
+    PyObject *buffer = buffer_at(home, data, Py_True), *h = buffer != NULL ? handle_of(buffer) : NULL;
+    if (h != NULL && made != NULL)
+        *made = buffer;
+    return h;
+}
+
+/* Where handles and buffers live that are all at one place (borrowed), and numbers beside them, with what they hold
+   there; else NULL. */
+static PyObject *gathered(PyObject *const *operands, Py_ssize_t n, PyObject **data) {
+    PyObject *home = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = operands[i], *b = Py_IS_TYPE(x, BufferType) ? x : buffer_in(x);
+        if (b != NULL) {
+            if (home != NULL && home != SLOT(b, backend_at))
+                return NULL;
+            home = SLOT(b, backend_at), data[i] = SLOT(b, data_at);
+        } else if (is_python_number(x))
+            data[i] = x;
+        else
+            return NULL;
+    }
+    return home != NULL && calm(home) ? home : NULL;
+}
+
+static PyObject *traced_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *const *, PyObject *);
+
+/* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
+   NULL where Python must do it. */
+static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
+                          PyObject *names) {
+    PyObject *data[MOST];
+    Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    if (n + k > MOST)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (Py_IS_TYPE(operands[i], Handle) && SLOT(operands[i], host_at) == Py_None && SLOT(operands[i], value_at) != NULL &&
+            Py_IS_TYPE(SLOT(operands[i], value_at), TracerType))
+            return traced_at_place(row, operands, n, values, names);
+    PyObject *home = gathered(operands, n, data), *kept = home != NULL ? kept_for(home, row) : NULL;
+    for (Py_ssize_t i = 0; i < k; i++)
+        data[n + i] = values[i];
+    if (kept == NULL)
+        return NULL;
+    Py_INCREF(home);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
+    PyObject *out = computed(kept, prepared_for(kept, data, n), data, n, names);
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_DECREF(data[i]);
+    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
+    Py_DECREF(home);
+    return h;
+}
+
+/* The same for a list of arrays and an axis, where the kernel offers a function (data, axis) for arrays that are alike. */
+static PyObject *list_on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *axis, int at_zero) {
+    PyObject *data[MOST], *home = n <= MOST ? gathered(operands, n, data) : NULL;
+    PyObject *kept = home != NULL ? kept_for(home, row) : NULL, *run = NULL, *list = NULL, *out = NULL, *ndim = NULL;
+    if (kept == NULL || PyList_GET_ITEM(kept, BASIC) == Py_None || (list = PyTuple_New(n)) == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(list, i, Py_NewRef(data[i]));
+    Py_INCREF(home);
+    run = prepared_for(kept, data, n);
+    int alike = run == PyList_GET_ITEM(kept, BASIC);
+    for (Py_ssize_t i = 0; alike && i < n; i++) { /* torch joins an empty vector to anything */
+        PyObject *d = PyObject_GetAttr(data[i], word_ndim);
+        alike = d != NULL && PyObject_IsTrue(d) == 1 && (ndim == NULL || ndim == d);
+        Py_XSETREF(ndim, d);
+    }
+    PyObject *given[] = {list, axis};
+    if (alike)
+        out = computed(kept, Py_NewRef(run), given, at_zero ? 1 : 2, NULL);
+    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
+    Py_XDECREF(run), Py_XDECREF(ndim), Py_DECREF(list), Py_DECREF(home);
+    if (h == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return h;
+}
+
+/* Whether indices are such that every array library reads them alike: integers, whole slices, None and ... alone. */
+static int plain_index(PyObject *i) {
+    if (PyTuple_CheckExact(i)) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(i); k++)
+            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !plain_index(PyTuple_GET_ITEM(i, k)))
+                return 0;
+        return 1;
+    }
+    if (PySlice_Check(i)) {
+        PySliceObject *s = (PySliceObject *)i;
+        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) &&
+               s->step == Py_None;
+    }
+    return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
+}
+
+/* Make handle `view` one of what h holds, by row(params). */
+static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *params) {
+    PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
+    PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
+    if (one != NULL)
+        path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
+    Py_XDECREF(step), Py_XDECREF(one);
+    if (path == NULL)
+        return -1;
+    Py_SETREF(SLOT(view, root_at), Py_NewRef(root));
+    SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
+    return 0;
+}
+
+/* The handle of `out` (whose reference it takes), which row(params) made of what h holds, the buffer x: a view of h where
+   it shows x's memory. */
+static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject *params, PyObject *out, int shows) {
+    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, &b);
+    if (view == NULL || !shows)
+        return view;
+    PyObject *origin = PyTuple_Pack(3, x, row, params);
+    if (origin == NULL || link_view(view, h, row, params) < 0) {
+        Py_XDECREF(origin), Py_DECREF(view);
+        return NULL;
+    }
+    Py_SETREF(SLOT(b, shown_at), origin);
+    return view;
+}
+
+/* Whether `out`, which row(params) made of the buffer x, shows x's memory as NumPy's result would; -1: ask NumPy. */
+static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *params, PyObject *out) {
+    PyObject *linked, *shows = PyList_GET_ITEM(kept, SHOWS), *home = SLOT(x, backend_at), *data = SLOT(x, data_at);
+    PyObject *index = row == getitem_row ? PyDict_GetItemWithError(params, PyTuple_GET_ITEM(index_name, 0)) : NULL;
+    if (index != NULL && plain_index(index))
+        linked = PyObject_GetAttr(out, word_ndim); /* of no axes: a number, as NumPy has it */
+    else if (shows == Py_True || (shows != Py_None && out == data))
+        return 1;
+    else if (shows != Py_None)
+        linked = PyObject_CallOneArg(shows, out);
+    else {
+        PyObject *asked[] = {home, row, data, out, params};
+        linked = PyObject_VectorcallMethod(word_is_view, asked, 5, NULL);
+    }
+    int is = linked == NULL || linked == Py_None ? -1 : PyObject_IsTrue(linked);
+    Py_XDECREF(linked);
+    return is;
+}
+
+/* short.on_view: a row that looks at its argument's memory, with k parameters, on a handle at a place. The kernel's basic
+   function, if it offers one, gets `n` values for them instead. */
+static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
+                               PyObject *const *items, Py_ssize_t n) {
+    PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *run, *out, *view = NULL, *params = NULL;
+    if (n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
+        return NULL;
+    if (x == NULL)
+        return traced_at_place(row, &h, 1, values, k > 0 ? names : NULL);
+    home = SLOT(x, backend_at);
+    if (!calm(home) || (kept = kept_for(home, row)) == NULL)
+        return NULL;
+    Py_INCREF(x), Py_INCREF(kept); /* x keeps home and its data */
+    given[0] = SLOT(x, data_at);
+    run = prepared_for(kept, given, 1);
+    int basic = run != NULL && n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
+    if (basic)
+        Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
+    for (Py_ssize_t i = 0; i < (basic ? n : k); i++)
+        given[i + 1] = basic ? items[i] : values[i];
+    out = computed(kept, run, given, basic ? n + 1 : 1, basic || k == 0 ? NULL : names);
+    if (out != NULL)
+        params = k == 0 ? Py_NewRef(no_params) : PyDict_New();
+    for (Py_ssize_t i = 0; params != NULL && i < k; i++)
+        if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, i), values[i]) < 0)
+            Py_CLEAR(params);
+    int is = params != NULL ? shows_memory(kept, x, row, params, out) : -1;
+    if (is >= 0)
+        view = view_at_place(h, x, row, params, out, is);
+    else
+        Py_XDECREF(out);
+    Py_XDECREF(params), Py_DECREF(kept), Py_DECREF(x);
+    if (view == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return view;
+}

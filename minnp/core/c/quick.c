@@ -1,0 +1,213 @@
+/* The short ways of host arrays, in C: operators, indexing, attributes, functions and methods of our ndarray.
+
+   Optional: where no compiler was at hand the Python ones, which these files repeat step by step, do the same work. A
+   handle that holds a NumPy array, and arguments that are handles, numbers or other plain things, go straight to
+   NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there; on
+   handles at a place, rows go to its kernels. Everything else (another tracer, an array so large that core/host does
+   better, a trace or a policy that watches, a foreign class) is left to the Python function or slot that was there
+   before; so nothing here decides what a call means. Installed by compiled.py. Needs no NumPy headers: of an array it
+   reads the fields that every NumPy has.
+
+   One unit of compilation, a header for each part: the short functions of one are inlined in another. */
+
+#include "handles.h"
+#include "tape.h"
+#include "places.h"
+#include "rows.h"
+#include "backward.h"
+#include "operators.h"
+#include "indexing.h"
+#include "conversions.h"
+#include "functions.h"
+#include "attributes.h"
+
+/* ------------------------------------------------------------------ installing */
+static Py_ssize_t slot_of(PyObject *type, const char *name) {
+    PyObject *member = PyObject_GetAttrString(type, name);
+    Py_ssize_t at = -1;
+    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type))
+        at = ((PyMemberDescrObject *)member)->d_member->offset;
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_XDECREF(member);
+    return at;
+}
+
+/* setup(handle, host, state, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
+   written, memory_of): what is shared. */
+static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *handle, *host, *lease;
+    if (!PyArg_ParseTuple(args, "O!O!OO!O!OOO!nOO!OOOO", &PyType_Type, &handle, &PyType_Type, &host, &state,
+                          &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
+                          &large, &pool, &PyType_Type, &lease, &mark, &learn, &written, &memory_of))
+        return NULL;
+    host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root");
+    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
+    PyObject *of_mark = (PyObject *)Py_TYPE(mark);
+    known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
+    notes_at = slot_of(of_mark, "notes"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
+    if (PyErr_Occurred())
+        return NULL;
+    Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host, LeaseType = (PyTypeObject *)lease;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
+    zero = PyLong_FromLong(0);
+    word_out = PyUnicode_InternFromString("out"), word_device = PyUnicode_InternFromString("device");
+    word_call = PyUnicode_InternFromString("__call__"), word_slots = PyUnicode_InternFromString("slots");
+    word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
+    word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
+    word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
+    keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
+    word_is_contiguous = PyUnicode_InternFromString("is_contiguous");
+    word_fields = PyUnicode_InternFromString("_fields");
+    axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
+    shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
+    index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
+    Py_RETURN_NONE;
+}
+
+static PyObject *entry_named(PyObject *calls, const char *format, const char *name) {
+    PyObject *key = PyUnicode_FromFormat(format, name), *entry = key != NULL ? PyDict_GetItemWithError(calls, key) : NULL;
+    if (entry == NULL && key != NULL && !PyErr_Occurred())
+        PyErr_SetObject(PyExc_KeyError, key);
+    Py_XDECREF(key);
+    Py_XINCREF(entry);
+    return entry;
+}
+
+static PyObject *method_named(const char *format, const char *name) {
+    PyObject *key = PyUnicode_FromFormat(format, name);
+    PyObject *found = key != NULL ? PyObject_GetAttr((PyObject *)Handle, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
+/* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
+   unbroadcast, restore, accumulate, write_on_place): put the slots above into the type
+   of handles, over those that call its Python methods.
+
+   calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
+   which Python does better. small: elements up to which a tape keeps all arrays. free: whether nothing watches calls at
+   a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
+static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyNumberMethods *number = Handle->tp_as_number;
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+                          &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
+                          &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
+                          &accumulate, &write_there))
+        return NULL;
+    path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
+    data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
+    shown_at = slot_of(buffer_type, "view"), computed_at = slot_of(buffer_type, "computed");
+    value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
+    traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
+    alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
+    row_calls_at = slot_of(primitive, "calls"), row_numpy_at = slot_of(primitive, "numpy");
+    row_direct_at = slot_of(primitive, "direct"), row_elementwise_at = slot_of(primitive, "elementwise");
+    row_view_at = slot_of(primitive, "view"), row_vjp_at = slot_of(primitive, "vjp");
+    row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
+    row_worth_at = slot_of(primitive, "worth"), policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
+    shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
+    meta_shape_at = slot_of(meta, "shape"), meta_dtype_at = slot_of(meta, "dtype");
+    if (PyErr_Occurred())
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
+    for (int i = 0; i < OPERATORS; i++) {
+        Operator *o = &operators[i];
+        if (i < UNARIES && (o->entry = entry_named(calls, "__%s__", o->name)) == NULL)
+            return NULL;
+        if (i < BINARIES && ((o->reflected_entry = entry_named(calls, "__r%s__", o->name)) == NULL ||
+                             (o->forward = method_named("__%s__", o->name)) == NULL ||
+                             (o->reflected = method_named("__r%s__", o->name)) == NULL))
+            return NULL;
+        if ((o->row = i < IADD ? entry_named(rows, "__%s__", o->name) : operators[i - IADD].row) == NULL)
+            return NULL;
+        PyObject *limit = entry_named(limits, "__%s__", o->name);
+        o->limit = limit != NULL ? PyLong_AsSsize_t(limit) : -1;
+        Py_XDECREF(limit);
+        if (PyErr_Occurred())
+            return NULL;
+        if (i < BINARIES && i != POW)
+            o->direct = *(binaryfunc *)((char *)Host->tp_as_number + o->at);
+        if (i == ADD || i == SUB || i == MUL)
+            o->kept = "fdFD?bBhHiIlLqQ";
+        else if (i == TRUEDIV)
+            o->kept = "fdFD";
+        void **slot = (void **)((char *)number + o->at);
+        o->python = *slot;
+        if (o->python != NULL) /* a NumPy without matmul in place */
+            *slot = o->ours;
+    }
+    for (int i = 0; i < 6; i++)
+        if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL ||
+            (comparison_rows[i] = entry_named(rows, "%s", comparisons[i])) == NULL)
+            return NULL;
+    if ((getitem_row = entry_named(rows, "%s", "getitem")) == NULL ||
+        (transpose_row = entry_named(rows, "%s", "transpose")) == NULL ||
+        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (copy_row = entry_named(rows, "%s", "copy")) == NULL || (dtypes = PyDict_New()) == NULL)
+        return NULL;
+    multiply_row = operators[MUL].row;
+    PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
+    python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
+    if (python_getitem == NULL || python_array_ufunc == NULL)
+        return NULL;
+    PyObject *getitem = new_short(python_getitem, getitem_call), *array_ufunc = new_short(python_array_ufunc, ufunc_call);
+    if (getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString((PyObject *)Handle, "__getitem__", getitem) < 0 ||
+        PyObject_SetAttrString((PyObject *)Handle, "__array_ufunc__", array_ufunc) < 0)
+        return NULL;
+    Py_DECREF(getitem);
+    Py_DECREF(array_ufunc);
+    Py_DECREF(python_array_ufunc);
+    python_compare = Handle->tp_richcompare, Handle->tp_richcompare = compare;
+    python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
+    python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
+    Handle->tp_as_sequence->sq_length = length;
+    python_item = Handle->tp_as_sequence->sq_item, Handle->tp_as_sequence->sq_item = item;
+    python_iter = Handle->tp_iter, Handle->tp_iter = iterator;
+    Handle->tp_as_mapping->mp_subscript = subscript;
+    python_bool = number->nb_bool, number->nb_bool = truth;
+    python_int = number->nb_int, number->nb_int = as_int;
+    python_float = number->nb_float, number->nb_float = as_float;
+    python_index = number->nb_index, number->nb_index = as_index;
+    Handle->tp_dealloc = handle_dealloc;
+    python_alloc = Handle->tp_alloc, Handle->tp_alloc = handle_alloc;
+    PyBufferProcs *buffer = Handle->tp_as_buffer;
+    if (buffer != NULL && buffer->bf_getbuffer != NULL)
+        buffer->bf_getbuffer = buffer_of;
+    Handle->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
+    PyType_Modified(Handle);
+    TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
+    MetaType = (PyTypeObject *)meta, RowType = (PyTypeObject *)primitive;
+    return short_values(NULL, Py_True);
+}
+
+static PyMethodDef functions[] = {
+    {"setup", setup, METH_VARARGS, NULL},
+    {"short", make_short, METH_VARARGS, NULL},
+    {"at_places", at_places, METH_VARARGS, NULL},
+    {"values", short_values, METH_O, NULL},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, NULL},
+    {"fact", make_fact, METH_VARARGS, NULL},
+    {"install", install, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "minnp.core._quick", NULL, -1, functions};
+
+PyMODINIT_FUNC PyInit__quick(void) {
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_ImportError, "minnp.core._quick relies on the interpreter lock");
+    return NULL;
+#else
+    if (PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && (PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0 ||
+                         PyModule_AddObjectRef(made, "Counter", (PyObject *)&Counter_Type) < 0 ||
+                         PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0))
+        Py_CLEAR(made);
+    return made;
+#endif
+}
