@@ -7,7 +7,6 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-
 C = Path("minnp/core/c")
 HEADERS = [str(path) for path in sorted(C.glob("*.h"))]
 # how minnp/core/counting.py knows a library of other code
