@@ -67,6 +67,8 @@ def test_save_and_load(tmp_path: Path) -> None:
     np.savez(tmp_path / "both.npz", x, second=y)
     with np.load(tmp_path / "both.npz") as both:
         assert both["arr_0"].tolist() == x.tolist() and both["second"].tolist() == [1, 2]
+        assert isinstance(both, np.lib.npyio.NpzFile)
+        assert [type(v) for v in (both["arr_0"], both.f.second, *both.values())] == [np.ndarray] * 4
     np.save(tmp_path / "code.npy", np.array([print], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle"):  # no code runs when loading unless asked
         np.load(tmp_path / "code.npy")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read
+from ..core.array import OURS, ndarray, read, wrap
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.value import concrete, is_scalar
@@ -144,3 +144,19 @@ for _name in (
 defines(onp.shape)(lambda a: as_array(a).shape)
 defines(onp.ndim)(lambda a: as_array(a).ndim)
 defines(onp.size)(lambda a, axis=None: as_array(a).size if axis is None else as_array(a).shape[axis])
+
+
+# ------------------------------------------------------------------ archives
+class NpzFile(onp.lib.npyio.NpzFile):
+    __doc__ = onp.lib.npyio.NpzFile.__doc__
+
+    def __getitem__(self, key: str) -> Any:
+        return wrap(super().__getitem__(key))
+
+
+def _archive(z: onp.lib.npyio.NpzFile) -> NpzFile:
+    z.__class__ = NpzFile
+    return z
+
+
+OURS[onp.lib.npyio.NpzFile] = _archive
