@@ -53,6 +53,8 @@ np.flip(x, 0)[0] = v; np.rot90(x)[0] *= v[:3]; np.fliplr(x)[1] += v -> x * x
 p, q = np.split(x, 2, axis=1); p *= v[:2]; q[0] = v[2:] -> x * x
 np.atleast_3d(x)[1, :, 0] = v; np.expand_dims(x, 0)[0, 0] *= v -> x * x
 y = x.view(); y[1] = v; y.shape = (4, 3); y[3] *= 2 -> x * x
+z = x.view(complex); z[1] *= v[0] + 2j * v[1]; z.imag += 1; y = (z * z).view(float); y[0] = v -> x * y
+z = x + 1j * v; y = z.view(float); y[1, ::2] = v; y[0] *= 2 -> abs(z) ** 2 + y[:, ::2]
 y = np.asarray(x); y[0] = v; z = np.asanyarray(y); z[1] = 2 * v -> x * x
 y = np.ascontiguousarray(x); y[0] = v; w = np.ascontiguousarray(x.T); w[0] = 5 -> x * x
 y = np.broadcast_arrays(x, x)[0] -> x * y * v

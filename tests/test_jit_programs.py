@@ -169,6 +169,14 @@ def orders(x: Any) -> Any:
     return x.flags.c_contiguous, x.strides, (x * 2).ravel("K"), x.flatten("A"), x.copy().strides
 
 
+def writes_bytes(x: Any) -> Any:
+    x.view("i8")[0] += 1
+    y = np.zeros(4)
+    z = y.view(complex)
+    z[:] = x[:2] * 1j + 1
+    return y, z[1:], x.view("f4")[::2], x.view("u1").sum()
+
+
 LAYOUTS = [lambda: (a(2, 3),), lambda: (a(3, 2).T,), lambda: (a(2, 6)[:, ::2],), lambda: (a(2, 3)[::-1],)] * 2
 MATRICES = [lambda: (np.eye(2),), lambda: (np.zeros((2, 2)),), lambda: (np.eye(2) * 2,)]
 ONE, TWO = [lambda: (a(4),)] * 2, [lambda: (a(3), 2), lambda: (a(3), 3)]
@@ -217,6 +225,11 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "minus booleans": (lambda x: -x, [lambda: (np.array([True]),)] * 2),
     "dates": (lambda x: (x - x[0], x > x[0]), [lambda: (np.array(["2020-01-01", "2021-03-04"], "M8[D]"),)] * 2),
     "strings": (lambda x: (np.char.upper(x), x == "c"), [lambda: (np.array(["ab", "c"]),)] * 2),
+    "bytes": (writes_bytes, ONE),
+    "records": (
+        lambda x: (x == x[::-1], x != x[0], x["f1"] * 2),
+        [lambda: (np.array([(1, 2.5), (3, 4.0)], "i4,f8"),)] * 2,
+    ),
     "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
 }
 

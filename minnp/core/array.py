@@ -161,27 +161,27 @@ def _address(a: onp.ndarray) -> int:
     return a.__array_interface__["data"][0]
 
 
+def same_numbers(a: onp.dtype, b: onp.dtype) -> bool:
+    """Whether memory holds the same floating point numbers in both dtypes: complex ones are pairs of real ones."""
+    return a.kind in "fc" and b.kind in "fc" and a.char.lower() == b.char.lower()
+
+
 def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:
     """The steps from a root's array to a view of its memory, as a strided window over the root in C order."""
     order = sorted(range(root.ndim), key=lambda i: -abs(root.strides[i]) if root.shape[i] != 1 else 0)
     flat = root.transpose(order)
-    if view.dtype != root.dtype or not flat.flags.c_contiguous:
+    size, offset = view.itemsize, _address(view) - _address(root)
+    pairs = same_numbers(view.dtype, root.dtype) and not any(n % size for n in (root.nbytes, offset, *view.strides))
+    if not flat.flags.c_contiguous or not (view.dtype == root.dtype or pairs):
         raise errors.TracedValueError(
             f"a traced value was written into {root.dtype}{list(root.shape)}, of which this array is a view "
             f"({view.dtype}{list(view.shape)}) that cannot be expressed on it; make the view inside the traced function"
         )
-    size = root.itemsize
-    window = {
-        "offset": (_address(view) - _address(root)) // size,
-        "shape": view.shape,
-        "strides": tuple(s // size for s in view.strides),
-    }
-    step = (TABLE["strided_view"], window)
-    return (
-        (step,)
-        if flat is root or order == list(range(root.ndim))
-        else ((TABLE["transpose"], {"axes": tuple(order)}), step)
-    )
+    steps = [] if order == list(range(root.ndim)) else [(TABLE["transpose"], {"axes": tuple(order)})]
+    if view.dtype != root.dtype:
+        steps += [(TABLE["reshape"], {"shape": (-1,)}), (TABLE["view"], {"dtype": view.dtype})]
+    window = {"offset": offset // size, "shape": view.shape, "strides": tuple(s // size for s in view.strides)}
+    return (*steps, (TABLE["strided_view"], window))
 
 
 # ------------------------------------------------------------------ wrapping

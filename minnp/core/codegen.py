@@ -21,6 +21,7 @@ from .public import ENTRIES
 from .value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
 
 INFIX = {name: SYMBOLS[op] for op, name in {**BINARY, **COMPARISON}.items() if op != "divmod"}
+INFIX |= {"equal_records": "==", "not_equal_records": "!="}
 PREFIX = {"neg": "-", "pos": "+", "invert": "~"}
 # Python's operators, as functions: (function, text, how many operands).
 OPERATORS = {PYTHON[op]: (symbol, 2) for op, symbol in SYMBOLS.items() if op != "divmod"} | {
@@ -302,6 +303,7 @@ _FORMS: dict[str, Callable[[Code, tuple, dict], str | None]] = {
     "negative": lambda c, a, k: f"-{c.operand(a[0])}",
     "reshape": lambda c, a, k: f"{c.operand(a[0])}.reshape({c.show(k['shape'])})" if set(k) == {"shape"} else None,
     "astype": lambda c, a, k: f"{c.operand(a[0])}.astype({c.show(k['dtype'].str)})" if set(k) == {"dtype"} else None,
+    "view": lambda c, a, k: f"{c.operand(a[0])}.view({c.show(k['dtype'])})",
     "copy": lambda c, a, k: f"{c.operand(a[0])}.copy()" if not k else None,
     "broadcast_to": lambda c, a, k: f"np.broadcast_to({c.show(a[0])}, {c.show(k['shape'])})",
     "concatenate": lambda c, a, k: c.call("np.concatenate", (a,), k),

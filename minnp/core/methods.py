@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as onp
 
-from .. import errors
 from . import compiled, context, placed
 from .array import ATOMS, concretize, ndarray, read, unwrap, wrap
 from .attributes import FlatIterator, shown
@@ -156,15 +155,6 @@ def _item(a: Any, *args: Any) -> Any:
 @defines(onp.ndarray.tolist)
 def _tolist(a: Any) -> Any:
     return onp.asarray(concretize(read(a), list)).tolist()
-
-
-@defines(onp.ndarray.view)
-def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
-    if dtype is not None and onp.dtype(dtype) != a.dtype:
-        raise errors.TracedValueError(
-            f"x.view({dtype!r}) reinterprets the bytes of a traced {a.dtype} array; use x.astype"
-        )
-    return a[...]
 
 
 @defines(onp.copyto)

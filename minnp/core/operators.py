@@ -26,7 +26,14 @@ from .writing import release, write
 
 def _row(name: str) -> Callable:
     """A definition that is the row itself, looked up when first used (rows are defined after this module)."""
-    return _power if name == "power" else lambda *args: TABLE[name](*args)
+    special = {"power": _power, "equal": _equality("equal"), "not_equal": _equality("not_equal")}.get(name)
+    return special or (lambda *args: TABLE[name](*args))
+
+
+def _equality(name: str) -> Callable:
+    """`==` or `!=`, which unlike NumPy's ufuncs take records, and an array and a text."""
+    whole = lambda x: type(x) is str or (hasattr(x, "dtype") and x.dtype.kind == "V")
+    return lambda a, b: TABLE[f"{name}_records" if whole(a) or whole(b) else name](a, b)
 
 
 SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}

@@ -268,6 +268,12 @@ def _axes(args: tuple, kwargs: dict) -> dict:
     return {} if axes is None else {"axes": tuple(axes) if isinstance(axes, list) else axes}
 
 
+def _viewed(dtype: Any = None, type: Any = None) -> tuple[str, dict] | None:
+    if type is not None or (dtype is not None and onp.dtype(dtype) == object):  # a class
+        return None
+    return ("getitem", {"index": ...}) if dtype is None else ("view", {"dtype": onp.dtype(dtype)})
+
+
 # name -> (args after the array, kwargs) -> (row, params), or None where there is no such row: views, always.
 ROWS: dict[str, Callable] = {
     "T": lambda a, k: ("transpose", {}),
@@ -280,7 +286,7 @@ ROWS: dict[str, Callable] = {
     "expand_dims": lambda a, k: ("expand_dims", {"axis": a[0]} if a else k),
     "asarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
     "asanyarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
-    "view": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
+    "view": lambda a, k: _viewed(*a, **k),
     **dict.fromkeys(
         ("moveaxis", "rollaxis", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "diagonal", "atleast_1d", "real",
          "imag", "atleast_2d", "atleast_3d", "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "flat"),
@@ -308,7 +314,7 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
         return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) and not flat else None
     if name in ROWS and at == 0:
         said = ROWS[name](rest, kwargs)
-        sure = said is not None or name not in ("asarray", "asanyarray", "view")
+        sure = said is not None or name not in ("asarray", "asanyarray", "view")  # not so of a class
         return Step(call, 0, (TABLE[said[0]], said[1]) if said else None, sure)
     if name not in PERHAPS or (name == "astype" and kwargs.get("copy", True) is True):
         return None

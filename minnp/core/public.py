@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -104,7 +103,6 @@ def _on_place(a: Any) -> bool:
     )
 
 
-EQUALITY = {operator.eq, operator.ne}  # of an array and a text are no ufunc's
 OF_ARRAYS = {onp.asarray, onp.asanyarray}
 OF_SHAPES = {onp.zeros, onp.ones, onp.empty, onp.arange}
 OF_OBJECTS = {onp.array, *OF_ARRAYS}
@@ -130,13 +128,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
     """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
-    moves = e.host in policy.MAKERS or e.writes or (e.host in EQUALITY and type(values[1]) is str)
-    return moves or policy.current().plain or any(map(foreign.overrides, values)) or any(map(_structured, values))
-
-
-def _structured(x: Any) -> bool:
-    """Whether x is of records, which NumPy's operators compare and no kernel takes."""
-    return type(x) is Host and x.dtype.kind == "V"
+    return e.host in policy.MAKERS or e.writes or policy.current().plain or any(map(foreign.overrides, values))
 
 
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import ndarray, path_of, read, replay, stack_nested, unwrap
+from .array import ndarray, path_of, read, replay, same_numbers, stack_nested, unwrap
 from .dispatch import bind
 from .host import run as run_host
 from .placed import home_of_index, hosted, on_place
@@ -54,10 +54,19 @@ def _write_vjp(
 ) -> Any:
     if i == 0:
         return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
-    at = replay(g, path)
+    steps = {row.name for row, _ in path}
+    bytes_ = "view" in steps  # complex numbers as pairs of real ones, or the reverse
+    at = replay(TABLE["conjugate"](g) if bytes_ else g, path)
+    if not same_numbers(at.dtype, g.dtype):
+        raise errors.NotDifferentiableError(
+            f"a gradient flowed into {new.dtype} numbers that were written into the bytes of a {g.dtype} array; "
+            "write into the array itself"
+        )
     part = TABLE["last_write"](at, index=index) if repeats(index) else TABLE["getitem"](at, index=index)
+    if bytes_:
+        return TABLE["conjugate"](part)
     # a cotangent pairs with z without a conjugate: with i v, which v became where it was written to z.imag, as -g.imag
-    return -part if any(row.name == "imag" for row, _ in path) else part
+    return -part if "imag" in steps else part
 
 
 def repeats(index: Any) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
 
+from ..core.array import ndarray, read, same_numbers
 from ..core.dispatch import defines
 from ..core.primitive import Meta, per_input, primitive
+from ..core.value import Tracer
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread
 from .shaping import copy_
+from .ufuncs import conjugate
 
 
 def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
@@ -84,7 +88,46 @@ strided_add = primitive(
 )
 
 
+def _bytes_back(g: Any, y: Any, x: Any, dtype: Any) -> Any:
+    """Complex cotangents are those of the parts as a - ib (see ufuncs.py)."""
+    if y.dtype.kind == "c":
+        g = conjugate(g)
+    g = view(copy_(g, order="C"), dtype=x.dtype)
+    return conjugate(g) if x.dtype.kind == "c" else g
+
+
+# The bytes of an array as those of another dtype. Only between the real and the complex numbers of one precision is
+# there a derivative.
+view = primitive(
+    "view",
+    numpy=lambda x, dtype: x.view(dtype),
+    vjp=[_bytes_back],
+    jvp="linear",
+    saves="",
+    view=True,
+    samples=sampled(((spread(2, 4),), {"dtype": onp.dtype("c16")})),
+)
+
+
 # ------------------------------------------------------------------ definitions
+@defines(onp.ndarray.view)
+def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
+    if isinstance(dtype, builtins.type) and issubclass(dtype, ndarray):
+        dtype, type = None, dtype
+    if type not in (None, ndarray):
+        raise TracedValueError(f"x.view({type.__name__}): a traced array has no class of another kind")
+    if dtype is None or (dtype := onp.dtype(dtype)) == a.dtype:
+        return a[...]
+    value, bits = read(a), a.dtype.kind in "fc" and not same_numbers(a.dtype, dtype)
+    while builtins.type(value) is Tracer:
+        if bits and value.trace.differentiable and not value.trace.batched:
+            raise TracedValueError(
+                f"x.view({dtype.str!r}) reinterprets the bytes of a {a.dtype} array with a gradient; use x.astype"
+            )
+        value = value.value
+    return view(a, dtype=dtype)
+
+
 def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides, in elements, of an array of this shape in C order."""
     steps, step = [], 1

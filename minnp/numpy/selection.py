@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +87,10 @@ searchsorted, digitize = (
 nonzero, flatnonzero, argwhere = constants("nonzero flatnonzero argwhere", spread(2, 3) > 0)
 isclose, allclose, array_equal = constants("isclose allclose array_equal", spread(2, 3), spread(2, 3))
 (isin,) = constants("isin", onp.arange(4), onp.array([1, 2]))
+# `==` and `!=` of what no ufunc compares: records, an array and a text.
+RECORDS = onp.array([(1, 2.0), (3, 4.0)], "i4,f8"), onp.array([(1, 2.0), (3, 5.0)], "i4,f8")
+for _name, _kernel in (("equal", operator.eq), ("not_equal", operator.ne)):
+    primitive(f"{_name}_records", _kernel, vjp=CONSTANT, saves="", samples=sampled((RECORDS, {})))
 
 
 # ------------------------------------------------------------------ definitions

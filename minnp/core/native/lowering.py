@@ -99,7 +99,7 @@ def where_in(part: Any, whole: onp.ndarray) -> tuple[int, tuple, tuple] | None:
 
 def view(node: Node, meta: Meta, args: Sequence[Any]) -> list[Value] | None:
     source = args[0]
-    if not isinstance(source, Value) or not meta.size or holds_nodes(node):
+    if not isinstance(source, Value) or source.dtype != meta.dtype or not meta.size or holds_nodes(node):
         return None
     steps: list[Value] = []
     found = seen(node, source)
