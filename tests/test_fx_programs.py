@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
 import pickle
 from typing import Any
 
@@ -143,3 +144,73 @@ def test_passes_that_read_rows_say_so_of_layers() -> None:
             run(gm)
     folded = fx.fold_convolutions(fx.capture(gm, images))
     assert len(folded.graph.find_nodes(op="call_function")) == 1 and np.allclose(folded(images), gm(images), atol=1e-5)
+
+
+def total(*args: Any, **kwargs: Any) -> Any:
+    return sum(args) * kwargs.get("scale", 1)
+
+
+def first_two(*args: Any, scale: Any = 1, **kwargs: Any) -> Any:
+    a, b = args
+    args[0][0] = 7.0
+    return (a * b + kwargs["shift"]) * scale
+
+
+def masked(x: Any, mask: Any = None, n: int = 2) -> Any:
+    return x * n if mask is None else np.where(mask, x, 0.0)
+
+
+class Held:
+    def __init__(self) -> None:
+        self.w = np.ones(4)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.w * args[0]
+
+
+PH, TWO = fx.PH, {"concrete_args": {"args": (fx.PH, fx.PH)}}
+CALLS: list[tuple[Any, dict, tuple, dict]] = [
+    (first_two, {}, (X, X + 1), {"shift": X}),
+    (first_two, {}, (X, X + 1), {"shift": X, "scale": 3}),
+    (total, TWO, (X, X + 1), {}),
+    (total, {"concrete_args": {"args": (PH,), "kwargs": {"scale": PH}}}, (X,), {"scale": 2}),
+    (
+        lambda p, k: p[0]["w"] * k + p[0]["n"] - p[1],
+        {"concrete_args": {"p": ({"w": PH, "n": 3}, PH)}},
+        (({"w": X, "n": 3}, X), 2),
+        {},
+    ),
+    (lambda *args: np.stack(args), {}, (X, X), {}),
+    (lambda x, *args, k=3, **kwargs: total(x, *args, **kwargs) * k, {}, (X,), {}),
+    (lambda x, k=2, *, shift: x * k + shift, {}, (X,), {"shift": X}),
+    (Held(), {}, (X,), {}),
+    (masked, {}, (X, X > 0), {}),
+    (masked, {"concrete_args": {"mask": None}}, (X,), {"n": 4}),
+    (functools.partial(masked, mask=None), {}, (X,), {"n": 4}),
+    (functools.partial(np.sum, axis=0), {}, (X,), {}),
+    (functools.partial(mlp(), mode="test"), {}, (X,), {}),
+    (fx.symbolic_trace(lambda *args: args[0] * 2), {}, (X,), {}),
+    (np.exp, {}, (X,), {}),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: getattr(call[0], "__name__", type(call[0]).__name__))
+def test_arguments_of_every_kind_are_inputs(call: tuple) -> None:
+    f, options, args, kwargs = call
+    gm = fx.symbolic_trace(f, **options)
+    gm.graph.lint()
+    (eager, *_), given, again = want = [copy.deepcopy(args) for _ in range(3)]
+    result = f(*want[0], **kwargs)
+    for module, at in ((gm, given), (fx.Interpreter(gm).run, again)):
+        assert np.array_equal(module(*at, **kwargs), result)
+        assert f is not first_two or np.array_equal(at[0], eager)  # what was written
+
+
+def test_arguments_that_no_graph_has_are_refused() -> None:
+    for f in (total, lambda *args: args[0] * len(args)):
+        with pytest.raises(errors.CaptureError, match=r"args.*fx\.PH"):
+            fx.symbolic_trace(f)
+    with pytest.raises(AssertionError, match=r"a mask that is given; for none: .*{'mask': None}"):
+        fx.symbolic_trace(masked)(X)
+    with pytest.raises(TypeError):
+        fx.symbolic_trace(total, **TWO)(X, X, X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import keyword
 import operator
 import re
@@ -59,7 +60,12 @@ class Code:
         self._owner = graph.owning_module
         self._taken = {n.name for n in graph.nodes}
         nodes = [(n, self.statements(n)) for n in graph.nodes]
-        inputs = [self.parameter(n) for n in graph.nodes if n.op == "placeholder"]
+        placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+        inputs = [self.parameter(n) for n in placeholders]
+        for i, (before, n) in enumerate(itertools.pairwise(placeholders), 1):
+            if before.args and not n.args and not n.target.startswith("*"):  # the function's was named too
+                inputs.insert(i, "*")
+                break
         if attributes or any("self" in re.findall(r"\w+", line) for _, lines in nodes for line in lines):
             inputs.insert(0, "self")
         text = [*self.imports, *([""] * 2 if self.imports else []), f"def {name}({', '.join(inputs)}):"]
@@ -281,6 +287,9 @@ def _check(code: Code, value: Any, kind: str, expected: Any) -> str:
         return f"assert any(np.ndim(i) for i in {text}), 'an index that is one number gives a view, not a copy'"
     if kind == "array":
         return f"assert isinstance({text}, np.ndarray), 'a number, which no one writes to, where an array was expected'"
+    if kind == "given":
+        way_out = f"symbolic_trace(f, concrete_args={{{expected!r}: None}})"
+        return f'assert {text} is not None, "traced for a {expected} that is given; for none: {way_out}"'
     equal = f"np.array_equal({text}, {code.show(expected)}"
     nan = ", equal_nan=True" if getattr(expected, "dtype", onp.dtype(type(expected))).kind in "fc" else ""
     return f"assert {equal}{nan}), 'another path than the one captured'"

@@ -39,13 +39,16 @@ def guard(value: Any, kind: str, expected: Any) -> None:
     """Raise Diverged unless things are as they were at capture.
 
     kind    "value": value equals expected; "shape": its shape does; "array": it is an array, not a number; "axes":
-            one of the values has axes
+            one of the values has axes; "given": it is not None
     """
     if kind == "shape":
         if onp.shape(value) != expected:
             raise Diverged
     elif kind == "array":
         if not hasattr(value, "__setitem__"):
+            raise Diverged
+    elif kind == "given":
+        if value is None:
             raise Diverged
     elif kind == "axes":
         if not any(map(onp.ndim, value)):

@@ -7,12 +7,14 @@ under capture.
 
 from __future__ import annotations
 
+import dis
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as onp
 
+from .capture import user_frame
 from .effects import guard
 from .node import Node
 from .primitive import TABLE
@@ -249,6 +251,15 @@ def holds_proxies(x: Any) -> bool:
         return False
     held = x.values() if isinstance(x, dict) else x if isinstance(x, (list, set, frozenset)) else ()
     return any(isinstance(v, Proxy) for v in (*held, *getattr(x, "__dict__", {}).values()))
+
+
+def unpack_count() -> int | None:
+    """How many values the user's code unpacks what it iterates over into (`a, b = x`); None if it does not."""
+    frame = user_frame()
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
+            return instruction.argval
+    return None
 
 
 # ------------------------------------------------------------------ which calls give views

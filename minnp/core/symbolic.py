@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import dis
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,12 +18,12 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray
-from .capture import STREAMS, user_frame, user_line
+from .capture import STREAMS, user_line
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
-from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, view_step
+from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, unpack_count, view_step
 from .public import PUBLIC
 from .state import capture
 from .trace import Trace
@@ -312,11 +311,8 @@ class SymbolicTrace(Trace):
 
     def unpacked(self, proxy: Proxy) -> int:
         """How many values a proxy is unpacked into; raises where it is iterated otherwise."""
-        frame = user_frame()
-        for instruction in dis.get_instructions(frame.f_code):
-            if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-                return instruction.argval
-        return len(self.asked(proxy, "iteration", "how often the loop runs"))
+        count = unpack_count()
+        return len(self.asked(proxy, "iteration", "how often the loop runs")) if count is None else count
 
 
 class GraphAppendingTracer(SymbolicTrace):

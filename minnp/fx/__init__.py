@@ -17,6 +17,7 @@ from minnp.core.symbolic import GraphAppendingTracer
 
 from .capturing import capture
 from .graph_module import GraphModule
+from .inputs import PH
 from .mxnet import from_mxnet, to_mxnet
 from .rewriting import Match, replace_pattern
 from .splitting import split_module
@@ -24,6 +25,7 @@ from .tracer import Tracer, symbolic_trace, wrap
 from .transformer import Transformer
 
 __all__ = [
+    "PH",
     "Graph",
     "GraphAppendingTracer",
     "GraphModule",

@@ -101,7 +101,7 @@ class GraphModule(ModelBase):
         names, values = self.specialised
         inputs = [n.target for n in self._graph.find_nodes(op="placeholder")]
         given = {k: v for k, v in kwargs.items() if k in values and k not in inputs}
-        if len(args) > len(inputs):
+        if len(args) > len(inputs) or any(name.startswith("*") for name in inputs):
             given |= {k: v for k, v in zip(names, args, strict=False) if k in values}
             args = tuple(v for i, v in enumerate(args) if i >= len(names) or names[i] not in values)
         for name, value in given.items():

@@ -14,7 +14,6 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minnp import errors
 from minnp.core.array import ndarray
 from minnp.core.effects import assign
 from minnp.core.graph import Graph
@@ -27,6 +26,7 @@ from minnp.core.value import Host
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule
+from .inputs import Inputs
 from .transforming import record
 
 # Modules whose functions are recorded whole: what they ask of shapes, a proxy could not answer.
@@ -89,22 +89,21 @@ class Tracer(SymbolicTrace):
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a function, bound method, callable or model.
 
-        concrete_args   arguments that are no inputs of the graph but have these values; of `*args` and `**kwargs`
-                        there are none, unless they are given here
+        concrete_args   arguments that are no inputs of the graph but have these values, or hold inputs where these
+                        hold `fx.PH`. Of `*args` and `**kwargs`, args[0] and kwargs["w"] are inputs; there are none if
+                        the function asks how many, unless they are given here
         """
-        self.graph, self.root = Graph(), getattr(root, "__self__", root)
+        self.graph, self.root, forward = Graph(), *owner_and_forward(root)
         self.names, self._attributes, self.modules = {}, {}, {}
         self._name_what_it_holds()
-        forward = root.forward if isinstance(root, Layer) else root
-        signature = inspect.signature(root if hasattr(root, "__signature__") else forward)
-        args, kwargs, inputs = self._inputs(signature, concrete_args or {})
+        inputs = Inputs(self, forward, concrete_args or {})
         with _PATCHING, self._patches(forward), self._state_kept():
             state.busy += 1
             token = capture.set(self)
             try:
-                out = forward(*args, **kwargs)
+                out = inputs.function(*inputs.args, **inputs.kwargs)
                 result = self.create_arg(out)
-                for proxy in inputs:
+                for proxy in inputs.made:
                     if proxy._cell.input is not None and proxy._cell.node is not proxy._cell.input:
                         written = self.create_node("call_function", assign, (proxy._cell.input, proxy._cell.node), {})
                         written.meta["effect"] = True
@@ -116,43 +115,8 @@ class Tracer(SymbolicTrace):
                 self.finish()
         self.graph.output(result)
         self.graph.eliminate_dead_code(lambda n: not (is_pure(n) or n.op == "get_attr"))
+        inputs.settle()
         return self.graph
-
-    def _inputs(self, signature: inspect.Signature, concrete: dict[str, Any]) -> tuple[list, dict, list[Proxy]]:
-        args: list = []
-        kwargs: dict = {}
-        made: list[Proxy] = []
-        parameters = signature.parameters
-        unknown = [name for name in concrete if name not in parameters]
-        if unknown:
-            raise TypeError(f"concrete_args has {unknown}; the arguments are {list(parameters)}")
-        for name, p in parameters.items():
-            several = p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-            if name in concrete:
-                value = concrete[name]
-            elif several:
-                continue  # none of them
-            else:
-                default = () if p.default is p.empty else (p.default,)
-                node = self.graph.placeholder(name, *default)
-                option = bool(default) and not isinstance(p.default, (ndarray, Host, float, complex))
-                node.meta["kind"] = kind = "object" if option else "array"
-                value = self.proxy(node)
-                vars(value)["kind"] = kind
-                made.append(value)
-            if several:
-                args += value if p.kind is p.VAR_POSITIONAL else ()
-                kwargs |= value if p.kind is p.VAR_KEYWORD else {}
-            elif p.kind is p.KEYWORD_ONLY:
-                kwargs[name] = value
-            else:
-                args.append(value)
-        if not made and any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
-            raise errors.CaptureError(
-                "symbolic_trace: all that the function takes are *arguments, of which the number is not known; name "
-                "them: symbolic_trace(lambda x, y: f(x, y))"
-            )
-        return args, kwargs, made
 
     def _name_what_it_holds(self) -> None:
         root = self.root
@@ -241,12 +205,23 @@ class Tracer(SymbolicTrace):
                     namespace[name] = old
 
 
+def owner_and_forward(root: Any) -> tuple[Any, Callable]:
+    """(what holds the arrays and layers of the traced thing, what is called)."""
+    if isinstance(root, functools.partial):
+        owner, forward = owner_and_forward(root.func)
+        return owner, functools.partial(forward, *root.args, **root.keywords)
+    if isinstance(root, GraphModule):
+        return root, types.MethodType(root._run, root)
+    return getattr(root, "__self__", root), root.forward if isinstance(root, Layer) else root
+
+
 def _loadable(name: str) -> bool:
     """Whether a module is there to be patched: SciPy's only where it is in use."""
     return not name.startswith("minnp.scipy") or name in sys.modules
 
 
 def _globals_of(f: Any) -> dict | None:
+    f = f.func if isinstance(f, functools.partial) else f
     f = inspect.unwrap(getattr(f, "__func__", f))
     return getattr(f if isinstance(f, types.FunctionType) else type(f).__call__, "__globals__", None)
 
@@ -296,17 +271,18 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     in-place writes and views included. Arrays of the model and arrays made outside are attributes of the result.
 
     concrete_args   values of arguments that are options (`{"mode": "test"}`): no inputs of the graph; a call may leave
-                    them out, or give all of f's arguments, those with the same values
+                    them out, or give all of f's arguments, those with the same values. What an argument holds is an
+                    input where these have `fx.PH`: `{"args": (PH, PH)}`, `{"params": {"w": PH, "b": PH}}`
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
     float().
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    owner = getattr(root, "__self__", root)
+    owner, forward = owner_and_forward(root)
     name = type(owner).__name__ if not isinstance(owner, types.FunctionType) else owner.__name__
     gm = GraphModule(owner, graph, name if name.isidentifier() else "GraphModule")
     fixed = {k: v for k, v in (concrete_args or {}).items() if v is None or isinstance(v, (bool, int, float, str))}
     if fixed:
-        parameters = inspect.signature(root.forward if isinstance(root, Layer) else root).parameters.values()
+        parameters = inspect.signature(forward).parameters.values()
         gm.specialised = ([p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD], fixed)
     return gm
