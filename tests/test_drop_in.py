@@ -3,11 +3,13 @@
 import importlib
 import pickle
 import warnings
+from collections import UserList, deque
 
 import numpy
 import pytest
 
 import minnp.numpy as np
+from minnp import grad
 
 
 # ------------------------------------------------------------------ imports
@@ -197,6 +199,52 @@ def test_a_programs_classes_are_told_which_of_our_functions_was_called():
     np.testing.assert_array_equal(program["Numbers"](), [0, 1, 2])
     with pytest.raises(AssertionError, match="Mismatched elements: 1 / 3"):
         np.testing.assert_array_equal(program["Numbers"](), [0, 1, 3])
+    assert np.array_equal(np.arange(3), program["Numbers"]()) and np.array_equiv(program["Numbers"](), [0, 1, 2])
+
+
+class Frames:
+    """A sequence by its methods alone."""
+
+    def __init__(self, *frames):
+        self.frames = frames
+
+    def __len__(self):
+        return len(self.frames)
+
+    def __getitem__(self, i):
+        return self.frames[i]
+
+
+class History(list):
+    pass
+
+
+class Pair(tuple):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [deque, UserList, History, Pair, lambda x: Frames(*x)],
+    ids=["deque", "UserList", "list", "tuple", "own"],
+)
+def test_sequences_of_any_class_hold_our_arrays(sequence):
+    a, b = np.ones((2, 2)), np.zeros((2, 2))
+    for f in (
+        np.concatenate,
+        np.stack,
+        np.vstack,
+        np.hstack,
+        np.dstack,
+        np.column_stack,
+        np.linalg.multi_dot,
+        np.array,
+    ):
+        out, expected = f(sequence([a, b])), f([a, b])
+        assert type(out) is np.ndarray and out.tolist() == expected.tolist()
+    assert grad(lambda x: np.sum(np.stack(sequence([x, x * x]))))(a).tolist() == [[3, 3], [3, 3]]
+    with pytest.raises(TypeError, match="sequence"):
+        np.concatenate({0: a}.values())
 
 
 # ------------------------------------------------------------------ C, through ctypes

@@ -72,6 +72,19 @@ def _told(hook: Callable, translate: Callable) -> Callable:
     return call
 
 
+def _given(hook: Callable) -> Callable:
+    """`__array__`, giving NumPy's array in the place of ours: NumPy's C code takes no other, and some of NumPy's
+    functions (array_equal) take its refusal for an answer."""
+
+    @functools.wraps(hook)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        out = hook(self, *args, **kwargs)
+        host = out._host if type(out) is sys.modules["minnp.numpy"].ndarray else None
+        return out if host is None else host
+
+    return call
+
+
 def meet(cls: type) -> None:
     """Have the hooks that a program's class defines told of our functions; each class is looked at once."""
     for c in cls.__mro__:
@@ -82,6 +95,9 @@ def meet(cls: type) -> None:
             hook = vars(c).get(name)
             if isinstance(hook, types.FunctionType) and _for_us(hook):
                 setattr(c, name, _told(hook, translate))
+        hook = vars(c).get("__array__")
+        if isinstance(hook, types.FunctionType) and _for_us(hook):
+            c.__array__ = _given(hook)  # type: ignore[attr-defined]
 
 
 def viewable(cls: Any) -> None:

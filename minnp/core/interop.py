@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, ValuesView
 from typing import Any
 
 import numpy as onp
 
+from .array import ndarray
 from .public import PUBLIC, foreign_entry, invoke
 from .ufunc import make_ufunc
 
 
 def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
     """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
+    if not any(type(a) is ndarray for a in args):  # NumPy looked into a sequence
+        args, kwargs = tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()}
+        if any(isinstance(a, ValuesView) for a in args):  # NumPy's answer: that this is no sequence
+            return func._implementation(*args, **kwargs)
     known = PUBLIC.get(func)
     if known is not None:
         return known(*args, **kwargs)
     return invoke(foreign_entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
+
+
+def opened(x: Any) -> Any:
+    """A sequence of another class with arrays of ours (a deque, a list's subclass) as a list, or a tuple: there we
+    look for them."""
+    t = type(x)
+    if t in (list, tuple, dict, str, bytes) or not (hasattr(t, "__len__") and hasattr(t, "__getitem__")):
+        return x
+    if hasattr(t, "__array__") or hasattr(t, "__array_function__") or not any(map(holds, x)):
+        return x
+    return tuple(x) if isinstance(x, tuple) else list(x)
+
+
+def holds(x: Any) -> bool:
+    """Whether x is an array of ours, or a list or tuple with one."""
+    return type(x) is ndarray or (type(x) in (list, tuple) and any(map(holds, x)))
 
 
 def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
