@@ -103,6 +103,35 @@ def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDiffe
     )
 
 
+def followed(row: Primitive, y: Any) -> Any:
+    """A result without a dtype as a derivative follows it: a Python number as NumPy's.
+
+    Raises for numbers in any other kind of result (a dict, a named tuple, an object): they would pass for constants.
+    """
+    if type(y) is float or type(y) is complex:
+        return onp.asarray(y)[()]
+    if carries(y):
+        raise errors.NotDifferentiableError(
+            f"np.{row.name} returns its numbers in {type(y).__name__}, through which no gradient flows; "
+            "give it one with minnp.custom_vjp, or stop the gradient with np.stop_gradient"
+        )
+    return y
+
+
+def carries(y: Any, depth: int = 3) -> bool:
+    """Whether there are float or complex numbers in a result."""
+    if isinstance(y, (float, complex)):
+        return True
+    if hasattr(y, "dtype"):
+        return getattr(y.dtype, "kind", "O") in INEXACT
+    if depth == 0:
+        return False
+    if isinstance(y, (tuple, list)):
+        return any(carries(v, depth - 1) for v in y)
+    held = y if isinstance(y, dict) else getattr(y, "__dict__", None)
+    return isinstance(held, dict) and any(carries(v, depth - 1) for v in held.values())
+
+
 def private(value: Any, memory: Any, copies: dict) -> Any:
     """The saved value, with memory of its own if it showed `memory`."""
     base = concrete(value)

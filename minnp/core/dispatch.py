@@ -21,7 +21,10 @@ DEFINITIONS: dict[Any, Callable] = {}
 
 
 def defines(*functions: Any) -> Callable:
-    """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too)."""
+    """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too).
+
+    A definition that returns NotImplemented leaves the call to the function itself: values, and no gradient.
+    """
 
     def register(definition: Callable) -> Callable:
         for function in functions:

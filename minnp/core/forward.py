@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from .array import handle, ndarray, read
-from .cotangents import INEXACT, no_rule, restore, unbroadcast
+from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
 from .dispatch import bind
 from .gradients import argument_value
 from .primitive import CONSTANT, TABLE, Joint, Primitive
@@ -33,6 +33,10 @@ class JvpTrace(Trace):
             return y
         params = {k: v for k, v in params.items() if k != "donate"}
         several = type(y) in (tuple, list)
+        if several:
+            y = type(y)([o if hasattr(o, "dtype") else followed(row, o) for o in y])
+        elif not hasattr(y, "dtype"):
+            y = followed(row, y)
         if not several and getattr(y, "dtype", INT).kind not in INEXACT:
             return y
         t = tangent(row, y, primals, tangents, params)

@@ -117,7 +117,9 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
     if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and len(args) <= (e.nin or 99):
-        return as_handles(e.definition(*args, **kwargs))
+        result = e.definition(*args, **kwargs)
+        if result is not NotImplemented:
+            return as_handles(result)
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
@@ -195,11 +197,12 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     definition = e.definition
     if definition is None:
         definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
-    if definition is None:
+    result = NotImplemented if definition is None else definition(*args, **kwargs)
+    if result is NotImplemented:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
-        result = as_handles(definition(*args, **kwargs))
+        result = as_handles(result)
     if out is ...:  # NumPy 2: an array, where it would return a scalar
         return result if type(result) in (ndarray, tuple) else handle(result)
     if out is None or (type(out) is tuple and all(o is None for o in out)):

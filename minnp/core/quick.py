@@ -95,7 +95,9 @@ def quick(e: Entry) -> Callable:
                         if kwargs:
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
-                            return as_handles(e.definition(*args))
+                            out = e.definition(*args)
+                            if out is not NotImplemented:
+                                return as_handles(out)
                         break
                     if a.size >= LARGE:
                         break

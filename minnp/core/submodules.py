@@ -27,8 +27,9 @@ class Submodules(MetaPathFinder, Loader):
     distributions, `import minnp.scipy.stats.norm as norm`.
     """
 
-    def __init__(self, package: str) -> None:
-        self.package = package
+    def __init__(self, package: str, definitions: dict[str, str] | None = None) -> None:
+        """definitions: the modules of the package that define a submodule's functions in rows, by its name."""
+        self.package, self.definitions = package, definitions or {}
         sys.meta_path.append(self)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -49,6 +50,8 @@ class Submodules(MetaPathFinder, Loader):
             return
         name = module.__name__
         source = importlib.import_module(_source(name))
+        if source.__name__ in self.definitions:
+            importlib.import_module(f"{self.package}.{self.definitions[source.__name__]}")
         for member in vars(source).values():
             viewable(member)
         found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {})

@@ -15,6 +15,7 @@ from .array import ndarray, wrap
 from .cotangents import (
     INEXACT,
     accumulate,
+    followed,
     no_rule,
     numbers_only,
     private,
@@ -96,7 +97,7 @@ class GradTrace(Trace):
         if type(y) is not Host:
             if type(y) in (tuple, list):
                 return y if row.vjp is CONSTANT else self._several(row, params, parents, raw, y)
-            if not hasattr(y, "dtype"):
+            if not hasattr(y, "dtype") and not hasattr(y := followed(row, y), "dtype"):
                 return y
         dtype = y.dtype
         if row.vjp is CONSTANT:
@@ -216,6 +217,7 @@ class GradTrace(Trace):
         nodes = self.nodes
         first = len(nodes)
         saves = row.saves
+        ys = type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
         arrays = raw if saves in ("in", "both") else self._metas(raw, parents)
         metas = tuple(Meta(y.shape, y.dtype) if hasattr(y, "dtype") else y for y in ys)
         nodes.append((row, params, parents, arrays, ys if saves in ("out", "both") else metas, None, None))

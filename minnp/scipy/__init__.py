@@ -1,5 +1,10 @@
-"""SciPy's namespaces on our arrays (needs SciPy): special and stats with gradients, all others with SciPy's values."""
+"""SciPy's namespaces on our arrays (needs SciPy): values are SciPy's own, and what follows has gradients as well.
+
+special        rows.py, functions.py
+stats          distributions.py
+linalg         matrices.py
+"""
 
 from ..core.submodules import Submodules as _Submodules
 
-_Submodules(__name__)
+_Submodules(__name__, {"scipy.linalg": "matrices"})
