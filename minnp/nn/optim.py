@@ -14,6 +14,7 @@ from typing import Any
 
 import minnp
 import minnp.numpy as np
+from minnp import npx
 
 from .checks import count, number, one_of
 
@@ -76,17 +77,14 @@ def adam(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
     Kingma and Ba 2015, algorithm 1.
     """
     config = settings(config, **ADAM, weight_decay=0.0)
-    w -= adam_step(w, decayed(w, dw, config), config)
-    return w, config
+    return adam_step(w, decayed(w, dw, config), config), config
 
 
 def adamw(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
     """w -= lr weight_decay w, then Adam's step (Loshchilov and Hutter 2019); weight_decay is 0.01 by default."""
     config = settings(config, **ADAM, weight_decay=1e-2)
-    step = adam_step(w, dw, config)
     w *= 1.0 - config["learning_rate"] * config["weight_decay"]
-    w -= step
-    return w, config
+    return adam_step(w, dw, config), config
 
 
 def lion(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
@@ -105,18 +103,13 @@ ADAM = {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 
 
 def adam_step(w: Any, dw: Any, config: Config) -> Any:
-    """Advance m, v and t, and return what Adam takes from w."""
+    """Advance m, v, t and w; w."""
     m, v = state(config, "m", w), state(config, "v", w)
     config["t"] = t = config.get("t", 0) + 1
-    average(m, dw, config["beta1"])
-    average(v, dw * dw, config["beta2"])
     # Both bias corrections as two numbers, which cost nothing per element (Kingma and Ba 2015, end of section 2).
     correction = math.sqrt(1.0 - config["beta2"] ** t)
-    root = np.sqrt(v)
-    root += config["epsilon"] * correction
-    np.divide(m, root, out=root)
-    root *= config["learning_rate"] * correction / (1.0 - config["beta1"] ** t)
-    return root
+    rate = config["learning_rate"] * correction / (1.0 - config["beta1"] ** t)
+    return npx.adam_update(w, dw, m, v, rate, config["beta1"], config["beta2"], config["epsilon"] * correction)
 
 
 def average(kept: Any, new: Any, rate: float) -> None:

@@ -56,3 +56,4 @@ from .sequences import (
     sequence_reverse,
     simple_rnn,
 )
+from .updates import adam_update

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import kernels
 from ..core.host.elementwise import rectified
 from ..core.host.memory import empty
 from ..core.host.products import single_thread
@@ -49,10 +50,16 @@ def _activation(name: str, kernel: Callable, rule: Callable, cost: int = 4, **fa
 
 
 # ------------------------------------------------------------------ piecewise linear
+def _relu_back(g: Any, y: Any, x: Any) -> Any:
+    if kernels.takes(g, y) and g.shape == y.shape:
+        return kernels.each("relu_back", g, y)
+    return g * greater(y, 0)
+
+
 relu = _activation(
     "relu",
-    rectified,
-    lambda g, y, x: g * greater(y, 0),
+    lambda x: kernels.each("relu", x) if kernels.takes(x) else rectified(x),
+    _relu_back,
     cost=1,
     saves="out",
     shape=lambda metas, params: metas[0],
@@ -150,16 +157,22 @@ def _curvature(x: Any) -> Any:
     return (1 - square(t)) * (slope + x * (x * (1.5 * normal.CUBIC) - t * square(slope)))
 
 
+def _gelu_tanh(x: Any) -> onp.ndarray:
+    return kernels.each("gelu", x) if kernels.takes(x) else normal.gelu_by_tanh(_inexact(x))
+
+
 def _gelu_tanh_grad(g: Any, x: Any) -> onp.ndarray:
+    if kernels.takes(g, x) and g.shape == x.shape:
+        return kernels.each("gelu_back", g, x)
     return onp.multiply(normal.slope_by_tanh(_inexact(x)), g)
 
 
-_large = once_imported(from_cost(lambda arrays, params: arrays[-1].size, torch=3e4))
+_large = kernels.unless_taken(once_imported(from_cost(lambda arrays, params: arrays[-1].size, torch=3e4)))
 
 # x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), and g times its slope
 gelu_tanh = _activation(
     "gelu_tanh",
-    lambda x: normal.gelu_by_tanh(_inexact(x)),
+    _gelu_tanh,
     lambda g, y, x: gelu_tanh_grad(g, x),
     cost=10,
     saves="in",
@@ -184,8 +197,11 @@ BLOCK = 1 << 15  # elements that stay in cache over the passes of a softmax
 
 def _by_rows(kernel: Callable) -> Callable:
     """The kernel (x, y, axis), which writes its result into y, run over blocks of rows where x is large."""
+    name = kernel.__name__.lstrip("_")
 
     def run(x: Any, axis: Any = -1) -> onp.ndarray:
+        if kernels.takes(x) and axis in (-1, x.ndim - 1):
+            return kernels.along(name, x)
         x = _inexact(x)
         y = empty(x.shape, x.dtype)
         if x.size > 2 * BLOCK and axis in (-1, x.ndim - 1) and 0 < x.shape[-1] <= BLOCK and x.flags.c_contiguous:
@@ -235,8 +251,16 @@ def _log_softmax(x: onp.ndarray, y: onp.ndarray, axis: Any) -> None:
 
 
 def _softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
+    if kernels.takes(g, y) and axis in (-1, y.ndim - 1):
+        return kernels.along("softmax_back", g, y)
     gy = g * y
     return gy - y * gy.sum(axis=axis, keepdims=True)
+
+
+def _log_softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
+    if kernels.takes(g, y) and axis in (-1, y.ndim - 1):
+        return kernels.along("log_softmax_back", g, y)
+    return g - exp(y) * g.sum(axis=axis, keepdims=True)
 
 
 def _in_rows(arrays: Sequence[Any], params: dict) -> int:
@@ -257,7 +281,7 @@ def _soft(name: str, kernel: Callable, rule: Callable, tangent: Callable) -> Pri
         flops=per_element(5),
         worth=either(
             from_cost(lambda arrays, params: arrays[0].size, mxnet=2e5),
-            once_imported(from_cost(_in_rows, torch=2e4)),
+            kernels.unless_taken(once_imported(from_cost(_in_rows, torch=2e4))),
         ),
         samples=lambda: [((spread(3, 4),), {}), ((spread(2, 3, 4),), {"axis": (0, 2)}), ((spread(2, 3),), {"axis": 0})],
     )
@@ -267,7 +291,7 @@ softmax = _soft("softmax", _softmax, _softmax_back, _softmax_back)
 log_softmax = _soft(
     "log_softmax",
     _log_softmax,
-    lambda g, y, x, axis=-1: g - exp(y) * g.sum(axis=axis, keepdims=True),
+    _log_softmax_back,
     lambda t, y, x, axis=-1: t - (exp(y) * t).sum(axis=axis, keepdims=True),
 )
 

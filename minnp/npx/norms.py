@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import kernels
 from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, per_element, primitive
 from ..numpy.facts import count_of, from_cost, kept_shape, once_imported, spread
@@ -18,7 +19,17 @@ from .fused import fused, pulled
 Axes = tuple[int, ...]
 
 
+def _of_rows(x: Any, gamma: Any, axes: Axes) -> bool:
+    """Whether this is layer normalisation: the axes are the last ones, and gamma has all of them."""
+    n = len(x.shape)
+    return tuple(axes) == tuple(range(n - len(axes), n)) and gamma.size == count_of(x.shape, axes)
+
+
 def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
+    if kernels.takes(x, gamma, beta) and gamma.shape == beta.shape and _of_rows(x, gamma, axes):
+        y, small = empty(x.shape, x.dtype), [empty(kept_shape(x.shape, axes), x.dtype) for _ in range(3)]
+        kernels.call("norm", small[0].size, gamma.size, (x, gamma, beta, y, *small), (eps,))
+        return y, *small
     dtype = onp.result_type(x, gamma, beta)
     center = x.mean(axis=axes, keepdims=True)
     y = onp.subtract(x, center, out=empty(x.shape, dtype))
@@ -37,6 +48,12 @@ def _backward(
     if gy is None:
         gy = onp.zeros_like(x)
     _, center, _, inverse = y
+    if g_mean is g_var is None and kernels.takes(x, gy, gamma, center, inverse) and _of_rows(x, gamma, axes):
+        gx, sums = empty(x.shape, x.dtype), [empty(gamma.shape, x.dtype) for _ in range(2)]
+        kernels.call("norm_sums", center.size, gamma.size, (gy, x, center, inverse, *sums))
+        if wanted[0]:
+            kernels.call("norm_back", center.size, gamma.size, (gy, x, gamma, center, inverse, gx))
+        return gx, *sums
     dtype = onp.result_type(x, gamma, gy)
     hat = onp.subtract(x, center, out=empty(x.shape, dtype))
     hat *= inverse
@@ -84,8 +101,11 @@ def _cost(arrays: Sequence[Any], params: dict) -> int:
     if not (x.dtype == gamma.dtype == beta.dtype and x.dtype.char in "fd") or gamma.shape != beta.shape:
         return 0
     channels = axes == (0, *range(2, n)) and gamma.size == x.shape[1]
-    rows = axes == tuple(range(n - len(axes), n)) and gamma.size == count_of(x.shape, axes)
-    return x.size if channels or rows else 0
+    return x.size if channels or (_of_rows(x, gamma, axes) and not kernels.takes(*arrays)) else 0
+
+
+def _worth(least: float) -> Callable:
+    return once_imported(from_cost(_cost, torch=least))
 
 
 # (x - mean) / sqrt(var + eps) * gamma + beta, with mean and var over `axes`; gamma and beta have x's number of axes.
@@ -98,8 +118,8 @@ normalize = fused(
     main=3,
     shape=_shape,
     flops=lambda metas, params, out: 8 * metas[0].size,
-    worth=once_imported(from_cost(_cost, torch=4e4)),
-    worth_back=once_imported(from_cost(_cost, torch=2e4)),
+    worth=_worth(4e4),
+    worth_back=_worth(2e4),
     samples=lambda: [
         ((spread(4, 3, 2), spread(1, 3, 1, seed=1), spread(1, 3, 1, seed=2)), {"axes": (0, 2), "eps": 1e-3}),
         ((spread(4, 5), spread(1, 5, seed=1), spread(1, 5, seed=2)), {"axes": (1,), "eps": 1e-5}),

@@ -7,6 +7,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h> /* which defines _GNU_SOURCE */
 #include <fenv.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -521,6 +522,8 @@ static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) 
                    : (PyErr_SetString(PyExc_TypeError, "lstm_back takes 12 arguments"), NULL);
 }
 
+#include "kernels.h"
+
 /* ------------------------------------------------------------------ compiled kernels */
 typedef void (*Kernel)(PyObject *const *arrays, int64_t begin, int64_t end, int64_t part);
 typedef struct { Kernel kernel; PyObject *const *arrays; int64_t step, length; } Ranges;
@@ -550,6 +553,7 @@ static PyMethodDef functions[] = {
     {"gemm", gemm, METH_VARARGS, NULL},
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
+    {"kernel", (PyCFunction)(void (*)(void))kernel, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},

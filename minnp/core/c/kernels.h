@@ -1,0 +1,285 @@
+/* Part of team.c. Kernels over the rows of arrays of floats in C order, which threads share: softmax, layer normalisation,
+   activations, sums of columns, Adam. core/host/kernels.py calls them; where they are used Python has the same in NumPy. */
+#define SEGMENT 2048 /* elements that stay in the nearest cache over the passes of a kernel */
+typedef struct { int64_t n, rows; float *a[8]; double number[4]; } Rows;
+typedef void (*RowsKernel)(const Rows *r, int64_t first, int64_t many); /* of the rows, or of the columns */
+
+INLINE float total(const float *a, const float *b, int64_t n) { /* the sum of a, or of a b */
+    float part[16] = {0}, sum = 0;
+    int64_t k = 0;
+    for (; k + 16 <= n; k += 16)
+        for (int j = 0; j < 16; j++)
+            part[j] += b ? a[k + j] * b[k + j] : a[k + j];
+    for (int j = 0; j < 16; j++)
+        sum += part[j];
+    for (; k < n; k++)
+        sum += b ? a[k] * b[k] : a[k];
+    return sum;
+}
+
+INLINE void exponentials(const float *x, float *y, int64_t n) { /* of what is not positive */
+#pragma GCC ivdep
+    for (int64_t k = 0; k < n; k++) {
+        float e = exp_of(x[k] < -87.0f ? -87.0f : x[k]);
+        y[k] = x[k] < -87.0f ? 0.0f : e;
+    }
+}
+
+/* y = x less its row's largest element, which is taken for 0 where it is -infinity */
+INLINE void centered(const float *x, float *y, int64_t rows, int64_t n) {
+    for (int64_t i = 0; i < rows; i++, x += n, y += n) {
+        float most[16], top = -INFINITY;
+        int64_t at = 0;
+        for (int j = 0; j < 16; j++)
+            most[j] = -INFINITY;
+        for (; at + 16 <= n; at += 16)
+            for (int j = 0; j < 16; j++)
+                most[j] = x[at + j] > most[j] ? x[at + j] : most[j];
+        for (; at < n; at++)
+            top = x[at] > top ? x[at] : top;
+        for (int j = 0; n >= 16 && j < 16; j++)
+            top = most[j] > top ? most[j] : top;
+        top = top == -INFINITY ? 0 : top;
+        for (int64_t k = 0; k < n; k++)
+            y[k] = x[k] - top;
+    }
+}
+
+FOR_EACH_CPU static void softmax_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t n = r->n, step = n < SEGMENT ? SEGMENT / n : 1;
+    for (int64_t i = first, end = first + many; i < end; i += step) {
+        int64_t rows = end - i < step ? end - i : step;
+        float *y = r->a[1] + i * n;
+        centered(r->a[0] + i * n, y, rows, n);
+        exponentials(y, y, rows * n);
+        for (; rows; rows--, y += n) {
+            float sum = total(y, NULL, n);
+            for (int64_t k = 0; k < n; k++)
+                y[k] /= sum;
+        }
+    }
+}
+
+FOR_EACH_CPU static void log_softmax_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t n = r->n, step = n < SEGMENT ? SEGMENT / n : 1;
+    float e[SEGMENT];
+    for (int64_t i = first, end = first + many; i < end; i += step) {
+        int64_t rows = end - i < step ? end - i : step;
+        float *y = r->a[1] + i * n;
+        centered(r->a[0] + i * n, y, rows, n);
+        if (n <= SEGMENT)
+            exponentials(y, e, rows * n);
+        for (int64_t j = 0; j < rows; j++, y += n) {
+            float sum = n <= SEGMENT ? total(e + j * n, NULL, n) : 0;
+            for (int64_t at = 0; n > SEGMENT && at < n; at += SEGMENT) {
+                int64_t length = n - at < SEGMENT ? n - at : SEGMENT;
+                exponentials(y + at, e, length);
+                sum += total(e, NULL, length);
+            }
+            sum = logf(sum);
+            for (int64_t k = 0; k < n; k++)
+                y[k] -= sum;
+        }
+    }
+}
+
+FOR_EACH_CPU static void softmax_back_rows(const Rows *r, int64_t first, int64_t many) {
+    for (int64_t i = first, n = r->n; i < first + many; i++) {
+        const float *g = r->a[0] + i * n, *y = r->a[1] + i * n;
+        float *out = r->a[2] + i * n, sum = total(g, y, n);
+        for (int64_t k = 0; k < n; k++)
+            out[k] = y[k] * (g[k] - sum);
+    }
+}
+
+FOR_EACH_CPU static void log_softmax_back_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t n = r->n;
+    exponentials(r->a[1] + first * n, r->a[2] + first * n, many * n);
+    for (int64_t i = first; i < first + many; i++) {
+        const float *g = r->a[0] + i * n;
+        float *out = r->a[2] + i * n, sum = total(g, NULL, n);
+        for (int64_t k = 0; k < n; k++)
+            out[k] = g[k] - out[k] * sum;
+    }
+}
+
+/* x, gamma, beta -> y, mean, variance, 1 / sqrt(variance + number[0]) */
+FOR_EACH_CPU static void norm_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *gamma = r->a[1], *beta = r->a[2];
+    for (int64_t i = first, n = r->n; i < first + many; i++) {
+        const float *x = r->a[0] + i * n;
+        float *y = r->a[3] + i * n, mean = total(x, NULL, n) / n;
+        for (int64_t k = 0; k < n; k++)
+            y[k] = x[k] - mean;
+        float variance = total(y, y, n) / n, inverse = 1.0f / sqrtf(variance + (float)r->number[0]);
+        for (int64_t k = 0; k < n; k++)
+            y[k] = y[k] * inverse * gamma[k] + beta[k];
+        r->a[4][i] = mean, r->a[5][i] = variance, r->a[6][i] = inverse;
+    }
+}
+
+/* g, x, gamma, mean, inverse -> the cotangent of x: the mean and the variance move with it */
+FOR_EACH_CPU static void norm_back_rows(const Rows *r, int64_t first, int64_t many) {
+    for (int64_t i = first, n = r->n; i < first + many; i++) {
+        const float *g = r->a[0] + i * n, *x = r->a[1] + i * n, *gamma = r->a[2];
+        float mean = r->a[3][i], inverse = r->a[4][i], *out = r->a[5] + i * n;
+        float level = total(g, gamma, n) / n, along = 0, part[16] = {0};
+        int64_t k = 0;
+        for (; k + 16 <= n; k += 16)
+            for (int j = 0; j < 16; j++)
+                part[j] += g[k + j] * gamma[k + j] * (x[k + j] - mean);
+        for (int j = 0; j < 16; j++)
+            along += part[j];
+        for (; k < n; k++)
+            along += g[k] * gamma[k] * (x[k] - mean);
+        along = along * inverse * inverse / n;
+        for (k = 0; k < n; k++)
+            out[k] = (g[k] * gamma[k] - level - (x[k] - mean) * along) * inverse;
+    }
+}
+
+/* g, x, mean, inverse -> the cotangents of gamma and of beta */
+FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t many) {
+    float *restrict gamma = r->a[4] + first, *restrict beta = r->a[5] + first;
+    memset(gamma, 0, many * 4), memset(beta, 0, many * 4);
+    for (int64_t i = 0; i < r->rows; i++) {
+        const float *g = r->a[0] + i * r->n + first, *x = r->a[1] + i * r->n + first;
+        float mean = r->a[2][i], inverse = r->a[3][i];
+#pragma GCC ivdep
+        for (int64_t k = 0; k < many; k++)
+            gamma[k] += g[k] * ((x[k] - mean) * inverse), beta[k] += g[k];
+    }
+}
+
+/* x -> the sum of its rows, one after the other, as NumPy adds them */
+FOR_EACH_CPU static void sums_columns(const Rows *r, int64_t first, int64_t many) {
+    float *restrict sum = r->a[1] + first;
+    memcpy(sum, r->a[0] + first, many * 4);
+    for (int64_t i = 1; i < r->rows; i++) {
+        const float *x = r->a[0] + i * r->n + first;
+#pragma GCC ivdep
+        for (int64_t k = 0; k < many; k++)
+            sum[k] += x[k];
+    }
+}
+
+#define FLAT const int64_t begin = first * r->n, end = begin + many * r->n; _Pragma("GCC ivdep") for (int64_t k = begin; k < end; k++)
+#define LINEAR 1.5957691216057308f /* sqrt(8 / pi): gelu(x) = x s(u), u = LINEAR x + CUBIC x^3, s the sigmoid */
+#define CUBIC (0.044715f * LINEAR)
+
+INLINE float share_of(float x) { /* s(u) */
+    float u = x * (LINEAR + CUBIC * (x * x)), s = sigmoid_of(u);
+    return u < -87.0f ? 0.0f : s;
+}
+
+FOR_EACH_CPU static void gelu_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *x = r->a[0];
+    float *y = r->a[1];
+    FLAT y[k] = x[k] * share_of(x[k]);
+}
+
+FOR_EACH_CPU static void gelu_back_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *g = r->a[0], *x = r->a[1];
+    float *out = r->a[2];
+    FLAT {
+        float s = share_of(x[k]);
+        out[k] = g[k] * (s + x[k] * s * (1.0f - s) * (LINEAR + 3.0f * CUBIC * (x[k] * x[k])));
+    }
+}
+
+FOR_EACH_CPU static void relu_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *x = r->a[0];
+    float *y = r->a[1];
+    FLAT y[k] = x[k] <= 0 ? 0 : x[k]; /* NaN stays */
+}
+
+FOR_EACH_CPU static void relu_back_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *g = r->a[0], *y = r->a[1];
+    float *out = r->a[2];
+    FLAT out[k] = g[k] * (y[k] > 0 ? 1.0f : 0.0f);
+}
+
+/* g -> w, m, v: Adam's step, with the numbers (beta1, beta2, rate, epsilon) */
+FOR_EACH_CPU static void adam_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *g = r->a[0];
+    float *w = r->a[1], *m = r->a[2], *v = r->a[3];
+    float b1 = (float)r->number[0], b2 = (float)r->number[1], c1 = (float)(1 - r->number[0]);
+    float c2 = (float)(1 - r->number[1]), rate = (float)r->number[2], epsilon = (float)r->number[3];
+    FLAT {
+        m[k] = m[k] * b1 + g[k] * c1;
+        v[k] = v[k] * b2 + g[k] * g[k] * c2;
+        w[k] -= m[k] / (sqrtf(v[k]) + epsilon) * rate;
+    }
+}
+
+/* What each takes and gives: w, an array [rows, n]; r, a number for each row; c, for each column. */
+static const struct { const char *name; RowsKernel kernel; const char *arrays; int written, by_columns; } KERNELS[] = {
+    {"softmax", softmax_rows, "ww", 1},
+    {"log_softmax", log_softmax_rows, "ww", 1},
+    {"softmax_back", softmax_back_rows, "www", 2},
+    {"log_softmax_back", log_softmax_back_rows, "www", 2},
+    {"norm", norm_rows, "wccwrrr", 3},
+    {"norm_back", norm_back_rows, "wwcrrw", 5},
+    {"norm_sums", norm_sums_columns, "wwrrcc", 4, 1},
+    {"sums", sums_columns, "wc", 1, 1},
+    {"gelu", gelu_rows, "ww", 1},
+    {"gelu_back", gelu_back_rows, "www", 2},
+    {"relu", relu_rows, "ww", 1},
+    {"relu_back", relu_back_rows, "www", 2},
+    {"adam", adam_rows, "wwww", 1},
+};
+
+typedef struct { Rows rows; RowsKernel kernel; int64_t length; int pieces; atomic_int errors; } Dealt;
+
+static void rows_piece(void *what, int i) {
+    Dealt *d = what;
+    int64_t first = i * d->length / d->pieces;
+    feclearexcept(ERRORS);
+    d->kernel(&d->rows, first, (i + 1) * d->length / d->pieces - first);
+    if (fetestexcept(ERRORS))
+        atomic_store(&d->errors, 1);
+}
+
+/* kernel(name, rows, n, numbers, threads, *arrays): runs a kernel, cut as the size says, without the interpreter;
+   whether there were floating point errors. None, and nothing done, where what is written is memory of another array. */
+static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) {
+    Dealt d = {.pieces = 1};
+    size_t k = 0, kernels = sizeof KERNELS / sizeof *KERNELS;
+    const char *name = many > 5 ? PyUnicode_AsUTF8(args[0]) : NULL;
+    while (name && k < kernels && strcmp(name, KERNELS[k].name))
+        k++;
+    if (!name || k == kernels || (size_t)many != 5 + strlen(KERNELS[k].arrays) || !PyTuple_Check(args[3]))
+        return PyErr_SetString(PyExc_TypeError, "kernel takes a name, sizes, numbers and arrays"), NULL;
+    d.rows.rows = PyLong_AsLongLong(args[1]), d.rows.n = PyLong_AsLongLong(args[2]);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[3]) && i < 4; i++)
+        d.rows.number[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(args[3], i));
+    long threads = PyLong_AsLong(args[4]);
+    if (PyErr_Occurred())
+        return NULL;
+    int64_t whole = d.rows.rows * d.rows.n, sizes[8];
+    Py_buffer buffers[8] = {{0}};
+    for (int i = 0; i < many - 5; i++)
+        sizes[i] = KERNELS[k].arrays[i] == 'w' ? whole : KERNELS[k].arrays[i] == 'r' ? d.rows.rows : d.rows.n;
+    int good = floats(args + 5, (int)many - 5, KERNELS[k].written, sizes, buffers, d.rows.a);
+    for (int i = 0; good && i < many - 5; i++)
+        good = d.rows.a[i] != NULL;
+    int apart = 1;
+    for (int i = KERNELS[k].written; good && i < many - 5; i++)
+        for (int j = 0; j < many - 5; j++)
+            apart = apart && (i == j || d.rows.a[i] + sizes[i] <= d.rows.a[j] || d.rows.a[j] + sizes[j] <= d.rows.a[i]);
+    if (good && apart && whole > 0) {
+        int64_t by = KERNELS[k].by_columns ? d.rows.n / 256 : d.rows.rows, most = whole / 8192;
+        d.kernel = KERNELS[k].kernel, d.length = KERNELS[k].by_columns ? d.rows.n : d.rows.rows;
+        most = most < 16 ? most : 16, most = most < by ? most : by;
+        d.pieces = most > 1 ? (int)most : 1;
+        Py_BEGIN_ALLOW_THREADS
+        share(rows_piece, &d, d.pieces, (int)threads);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < 8; i++)
+        if (buffers[i].obj)
+            PyBuffer_Release(buffers + i);
+    if (!good && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "kernel: None is no array here");
+    return !good ? NULL : apart ? PyBool_FromLong(atomic_load(&d.errors)) : Py_NewRef(Py_None);
+}

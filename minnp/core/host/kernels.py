@@ -1,0 +1,51 @@
+"""Kernels of the C part over the rows of float32 arrays (core/c/kernels.h): one pass where NumPy takes several, on all
+threads, which need no interpreter.
+
+They are for functions of traced code and of layers. Who calls one has the same in NumPy, for what it does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..counting import team
+from . import threads
+from .memory import empty
+
+F4 = onp.dtype("f4")
+LEAST = 1 << 10  # elements from which a call pays
+
+
+def takes(*arrays: Any, least: int = LEAST) -> bool:
+    """Whether the C part is there, and these are float32 arrays in C order, the first of at least so many elements."""
+    if team is None or type(arrays[0]) is not onp.ndarray or arrays[0].size < least:
+        return False
+    return all(type(a) is onp.ndarray and a.dtype is F4 and a.flags.c_contiguous for a in arrays)
+
+
+def call(name: str, rows: int, n: int, arrays: Sequence[onp.ndarray], numbers: tuple[float, ...] = ()) -> bool | None:
+    """Run the kernel of this name on arrays [rows, n], numbers of rows and numbers of columns, as its table says;
+    whether there were floating point errors. None, and nothing done, where what it writes is another array's memory."""
+    return team.kernel(name, rows, n, numbers, threads.team.size, *arrays)
+
+
+def each(name: str, *arrays: onp.ndarray) -> onp.ndarray:
+    """What a kernel makes of every element of these arrays, which have one shape."""
+    out = empty(arrays[0].shape, F4)
+    call(name, out.size, 1, (*arrays, out))
+    return out
+
+
+def along(name: str, *arrays: onp.ndarray) -> onp.ndarray:
+    """What a kernel makes of the last axis of these arrays, which have one shape."""
+    out, n = empty(arrays[0].shape, F4), arrays[0].shape[-1]
+    call(name, out.size // n, n, (*arrays, out))
+    return out
+
+
+def unless_taken(worth: Any) -> Any:
+    """worth fact: `worth`, for arrays that no kernel here takes."""
+    return lambda backend, arrays, params: not takes(*arrays) and worth(backend, arrays, params)

@@ -1,0 +1,106 @@
+"""The C part's kernels over rows (core/host/kernels.py) are what NumPy computes, on any number of threads."""
+
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import npx
+from minnp.core import counting
+from minnp.core.host import kernels
+
+pytestmark = pytest.mark.skipif(counting.team is None, reason="minnp was installed without a C compiler")
+SHAPES = [(300, 7), (64, 48), (3, 5000), (2, 33, 130), (700, 300)]
+
+
+def drawn(*shapes: tuple) -> list:
+    rng = onp.random.default_rng(0)
+    return [(3 * rng.standard_normal(s)).astype("f4") for s in shapes]
+
+
+def adam(x: Any, g: Any) -> list:
+    """Two steps from zero."""
+    w, m, v = np.array(x), np.zeros_like(x), np.zeros_like(x)
+    for t in (1, 2):
+        assert npx.adam_update(w, t * g, m, v, 0.1) is w
+    return [w, m, v]
+
+
+def norm(x: Any, g: Any) -> list:
+    gamma, beta = drawn(x.shape[-1:], x.shape[-1:])
+    return minnp.grad(lambda x, a, b: np.sum(g * npx.layer_norm(x, a, b)), (0, 1, 2))(x, gamma, beta)
+
+
+def of(f: Any) -> Any:
+    """The value and gradient of f(x), with the cotangent g."""
+    return lambda x, g: [f(np.array(x)), minnp.grad(lambda x: np.sum(g * f(x)))(x)]
+
+
+CASES = {
+    "relu": of(npx.relu),
+    "gelu": of(lambda x: npx.gelu(x, approximate=True)),
+    "softmax": of(npx.softmax),
+    "log_softmax": of(npx.log_softmax),
+    "layer_norm": lambda x, g: [*norm(x, g), npx.layer_norm(x, *drawn(x.shape[-1:], x.shape[-1:]))],
+    "sum_to": lambda x, g: [minnp.grad(lambda b: np.sum(np.array(g) * (x * (x + b))))(np.zeros(x.shape[-1], "f4"))],
+    "adam": adam,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_agree_with_numpy_on_any_number_of_threads(name, shape, monkeypatch):
+    x, g = drawn(shape, shape)
+    found, before = [], minnp.set_num_threads(1)
+    try:
+        for n in (1, 2, 5):
+            minnp.set_num_threads(n)
+            found.append([onp.asarray(a) for a in CASES[name](x, g)])
+    finally:
+        minnp.set_num_threads(before)
+    assert all(a.tobytes() == b.tobytes() for other in found[1:] for a, b in zip(found[0], other, strict=True))
+    called = []
+    monkeypatch.setattr(kernels, "team", None)
+    monkeypatch.setattr(kernels, "call", lambda *a: called.append(a))
+    for a, b in zip(found[0], CASES[name](x, g), strict=True):
+        onp.testing.assert_allclose(a, onp.asarray(b), rtol=2e-4, atol=3e-6 * float(abs(onp.asarray(b)).max()))
+    assert not called
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "softmax", "log_softmax"])
+def test_kernels_meet_nan_and_infinity_as_numpy_does(name, monkeypatch):
+    (x,) = drawn((64, 40))
+    x[1, 2], x[3, 4], x[5, 6], x[7] = onp.nan, onp.inf, -onp.inf, -onp.inf
+    f = getattr(npx, name) if name != "gelu" else lambda x: npx.gelu(x, approximate=True)
+    with onp.errstate(all="ignore"):
+        y = onp.asarray(f(np.array(x)))
+        monkeypatch.setattr(kernels, "team", None)
+        z = onp.asarray(f(np.array(x)))
+    onp.testing.assert_allclose(y, z, rtol=2e-5, atol=1e-6)
+
+
+def test_adam_in_place_keeps_what_a_tape_saved_and_what_is_read_only():
+    x, g = drawn((40, 40), (40, 40))
+    w, m, v = np.array(x), np.zeros_like(x), np.zeros_like(x)
+
+    def loss(z):
+        y = np.sum(z * w)
+        npx.adam_update(w, g, m, v, 0.1)
+        return y
+
+    onp.testing.assert_array_equal(onp.asarray(minnp.grad(loss)(g)), x)
+    assert not onp.array_equal(onp.asarray(w), x)
+    w.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        npx.adam_update(w, g, m, v, 0.1)
+
+
+def test_adam_of_overlapping_arrays_is_the_formula_line_by_line():
+    x = abs(drawn((2, 2000))[0])
+    w, both = np.array(x[0]), np.array(x[1])
+    npx.adam_update(w, x[0], both, both, 0.1)
+    m = 0.9 * x[1] + onp.float32(1.0 - 0.9) * x[0]
+    v = 0.999 * m + onp.float32(1.0 - 0.999) * (x[0] * x[0])
+    onp.testing.assert_allclose(onp.asarray(both), v, rtol=1e-5)
