@@ -169,6 +169,19 @@ def orders(x: Any) -> Any:
     return x.flags.c_contiguous, x.strides, (x * 2).ravel("K"), x.flatten("A"), x.copy().strides
 
 
+def divides(x: Any, d: Any) -> Any:
+    try:
+        return x * (1 / d)
+    except ZeroDivisionError as error:
+        return str(error)
+
+
+def reorders(d: dict) -> Any:
+    d["a"] = d.pop("a")
+    d["z"] = d["a"] * 2
+    return list(d)
+
+
 def writes_bytes(x: Any) -> Any:
     x.view("i8")[0] += 1
     y = np.zeros(4)
@@ -225,6 +238,14 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "minus booleans": (lambda x: -x, [lambda: (np.array([True]),)] * 2),
     "dates": (lambda x: (x - x[0], x > x[0]), [lambda: (np.array(["2020-01-01", "2021-03-04"], "M8[D]"),)] * 2),
     "strings": (lambda x: (np.char.upper(x), x == "c"), [lambda: (np.array(["ab", "c"]),)] * 2),
+    "division by a number": (divides, [lambda: (a(3), 0), lambda: (a(3), 2), lambda: (a(3), 0)]),
+    "order of keys": (
+        reorders,
+        [lambda: (collections.OrderedDict(a=a(2), b=a(2)),), lambda: ({"a": a(2), "b": a(3)},)] * 2,
+    ),
+    "matrices": (lambda x: (x * x, x[0]), [lambda: (onp.ones((2, 2)).view(onp.matrix),)] * 2),
+    "types of numpy's": (lambda x, s: type(s)(2) * x, [lambda: (a(3), onp.float32(3)), lambda: (a(3), onp.float64(3))]),
+    "squares of float32": (lambda x: (x**2, x**0.5), [lambda: (abs(a(8)).astype("f4"),)] * 2),
     "bytes": (writes_bytes, ONE),
     "records": (
         lambda x: (x == x[::-1], x != x[0], x["f1"] * 2),

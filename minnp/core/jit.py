@@ -39,6 +39,7 @@ TRIES = 2  # captures that changed something outside, after which a function is 
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
+ARRAYS = (Host, onp.memmap)
 COMPILERS = ("auto", "llvm", "numpy", *backends.names())
 
 
@@ -108,6 +109,8 @@ class Jitted:
                 return self.function(*args, **kwargs)  # another transformation runs it row by row
             if type(v) is Buffer:
                 home = v.backend
+            elif isinstance(v, Host) and type(v) not in ARRAYS:
+                return self.function(*args, **kwargs)  # a subclass, whose operators are its own
         if state.busy or home is not None:
             if capture.get() is not None or (home is not None and not free(home)):
                 return self.function(*args, **kwargs)
@@ -190,7 +193,7 @@ class Jitted:
         if self.changing > TRIES:
             return self.function(*args, **kwargs)
         names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
-        told = {i for i, v in enumerate(values) if type(v) in NUMBERS and names[i] in self.typed} - fixed
+        told = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
         if told:
             fixed |= told
             exact = exactly(key, fixed, values)
@@ -357,15 +360,16 @@ def jit(
     """f, compiled at its first call for the shapes, dtypes and static values it meets.
 
     Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs, and so are numbers, with NumPy's
-    promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt) compiles
-    again when it changes, as strings and other hashable objects do. Branches of Python on data (`if x.sum() > 0`,
-    `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to its arguments is
-    done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share memory and are
-    written are not compiled for). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in
-    its third call still, is not compiled but runs as it is. All else that f does besides computing (it prints, it
-    appends numbers to a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals,
-    attributes, items) are read anew at every call; with another number, or function in a variable of an enclosing one
-    or an attribute, it is captured anew. Numbers that libraries hold, and global functions, are taken as they were.
+    promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt)
+    compiles again when it changes, as strings and other hashable objects do. Branches of Python on data (`if
+    x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
+    its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that
+    share memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked
+    arrays). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call
+    still, is not compiled but runs as it is. All else that f does besides computing (it prints, it appends numbers
+    to a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes,
+    items) are read anew at every call; with another number, or function in a variable of an enclosing one or an
+    attribute, it is captured anew. Numbers that libraries hold, and global functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,

@@ -139,7 +139,11 @@ def _operation(function: Any, name: str, reflected: bool) -> Any:
             return NotImplemented
         if name in ("power", "divmod", "matmul") and not (name == "power" and type(values[0]) is float):
             return function(*[x.fixed() if type(x) is Live else x for x in (a, b)])  # the result's type may change
-        return _result(self, function, [a, b], function(*values))
+        try:
+            value = function(*values)
+        except ArithmeticError:  # the program may catch it: what follows holds for these numbers alone
+            return function(*[x.fixed() if type(x) is Live else x for x in (a, b)])
+        return _result(self, function, [a, b], value)
 
     return call
 

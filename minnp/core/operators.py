@@ -42,10 +42,11 @@ LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float
 
 def _power(a: Any, b: Any) -> Any:
     """a ** b, with NumPy's short cuts where they decide the dtype: the square of a boolean is an int8, its power an
-    int64; in NumPy 1 the square root of one number stays a float32, which its power does not."""
+    int64; in NumPy 1 the square root of one number stays a float32, and a float32's square has other bits than its
+    power."""
     kind = a.dtype.kind if isinstance(a, ndarray) and type(b) in (int, float) else ""
-    if kind == "b" or (LEGACY and kind and not a.ndim):
-        name = SHORT.get(b) if kind in "fc" or b == 2 else None
+    if kind == "b" or (LEGACY and kind in ("f", "c")):
+        name = SHORT.get(b) if kind != "b" or b == 2 else None
         return TABLE[name or "power"](*((a,) if name else (a, b)))
     return TABLE["power"](a, b)
 

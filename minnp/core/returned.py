@@ -137,6 +137,10 @@ def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[li
             continue
         keys = tuple(k for k in now if k not in old or old[k] is not now[k])
         gone = tuple(k for k in old if k not in now)
+        if [k for k in old if k in now] + [k for k in now if k not in old] != list(
+            now
+        ):  # they were put in another order
+            keys, gone = tuple(now), tuple(old)
         if keys or gone:
             found.append(Change(where, gone, keys))
             values.append([now[k] for k in keys])

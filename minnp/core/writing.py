@@ -167,6 +167,10 @@ def write(h: ndarray, index: Any, value: Any) -> None:
     root = h if h._root is None else h._root
     path, old = path_of(h), read(root)
     base = concrete(old)
+    if isinstance(base, onp.void):  # NumPy's record shows the array it was taken from
+        raise errors.TracedValueError(
+            "one record of a traced array is written; name the field first: x['name'][i] = v, not x[i]['name'] = v"
+        )
     if watching is not None and type(old) is Host:
         raise errors.CaptureError(
             f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "

@@ -29,7 +29,8 @@ def scalar_type(dtype: onp.dtype) -> str:
 def literal(value: Any, dtype: onp.dtype) -> str:
     """A number as LLVM writes it."""
     if dtype.kind == "f":
-        rounded = float(onp.asarray(value, dtype))
+        with onp.errstate(over="ignore"):
+            rounded = float(onp.asarray(value, dtype))
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"
