@@ -24,16 +24,16 @@ LARGEST = 1 << 19
 SCALARS = (bool, int, float, complex, onp.generic)
 size_of = attrgetter("size")
 
-# Bytes of the largest operand from which this beats one NumPy call. Waking a thread and waiting for it costs 10-20 us,
+# Bytes of the largest operand from which this beats one NumPy call. Waking a thread and waiting for it costs 50-100 us,
 # so the bound falls with the time an element takes: limited by memory (0.1-0.3 ns), vectorized (0.5 ns), the others.
-PLAIN, MATH, HEAVY = 8 << 20, 2 << 20, 1 << 20
+PLAIN, MATH, HEAVY = 4 << 20, 2 << 20, 1 << 20
 CLASSES = {
     PLAIN: "add subtract multiply divide negative positive absolute fabs square sqrt reciprocal maximum minimum fmax "
     "fmin sign rint floor ceil trunc equal not_equal less less_equal greater greater_equal logical_and logical_or "
     "logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert left_shift right_shift isnan isinf isfinite "
     "signbit copysign conjugate",
-    MATH: "exp exp2 expm1 log log2 log10 log1p sin cos tan floor_divide hypot deg2rad rad2deg degrees radians",
-    HEAVY: "tanh sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power cbrt logaddexp "
+    MATH: "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh floor_divide hypot deg2rad rad2deg degrees radians",
+    HEAVY: "sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power cbrt logaddexp "
     "logaddexp2 remainder fmod nextafter spacing ldexp heaviside gcd lcm",
 }
 LEAST = {getattr(onp, name): least for least, names in CLASSES.items() for name in names.split()}
