@@ -29,7 +29,7 @@ def _wrapped(out: Any, args: tuple) -> Any:
     return array.wrap(out, sources)
 
 
-FOREIGN, HOME, RETURNED = 1, 2, 4  # what the first argument of a call is, and what is returned: see c/functions.h
+FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
 REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(100, 107)
 _early: list | None = []  # short ways made before there were rows
@@ -50,7 +50,8 @@ def function(call: Callable, e: public.Entry | None) -> Callable:
     """A public function, which takes its home first, with the short way before it."""
     if e is None:
         return call
-    return _short(call, public.kernel(e.host), e, HOME | _returned(e), -1 if e.nin is None else e.nin)
+    kind = HOME | _returned(e) | (MASKED if e.host is onp.where else 0)
+    return _short(call, public.kernel(e.host), e, kind, -1 if e.nin is None else e.nin)
 
 
 def wider(call: Callable, e: public.Entry, least: int) -> Callable:

@@ -13,8 +13,9 @@ typedef struct {
     int form;         /* how that row takes NumPy's arguments: below, or the number of arrays it takes */
 } Short;
 
-/* The first argument is an object of another class; it is the home of a public function. An array is returned as it is. */
-enum { FOREIGN = 1, HOME = 2, RETURNED = 4 };
+/* The first argument is an object of another class; it is the home of a public function. An array is returned as it is. An
+   array, the first argument, is a mask. */
+enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
    axis, a view or a copy; two vectors or matrices. */
@@ -272,8 +273,10 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
             values[i++] = given[0];
             Py_INCREF(given[0]);
         }
+        PyObject *mask = s->kind & MASKED && n > 0 && Py_IS_TYPE(given[0], Handle) ? host_of(given[0]) : NULL;
+        Py_ssize_t limit = mask != NULL && in_runs(mask) ? RUNS : s->limit;
         for (; i < n + k; i++)
-            if ((values[i] = argument(given[i], s->nin >= 0, s->limit, 0)) == NULL)
+            if ((values[i] = argument(given[i], s->nin >= 0, limit, 0)) == NULL)
                 break;
         PyObject *out = NULL;
         int done = i == n + k && !PyErr_Occurred();

@@ -36,6 +36,7 @@ typedef struct { /* PyArrayObject_fields */
 #define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
 #define MIDDLE (1 << 20)   /* bytes from which ufuncs of NumPy's may be shared by threads: host/elementwise.py */
 #define COMPARED (1 << 22) /* bytes up to which NumPy compares as well as several threads */
+#define RUNS (1 << 21)     /* elements of a mask in long runs up to which NumPy selects as well: host/selection.py */
 
 static PyTypeObject *Handle, *Host;
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
@@ -90,6 +91,18 @@ static inline Py_ssize_t bytes(PyObject *a) {
     case 'D': case 'g': case 'G': return elements(a) * 16;
     default: return elements(a) * 8;
     }
+}
+
+/* Whether array a is a mask in long runs, judged by a sample at its middle (host/selection.py: irregular). */
+static inline int in_runs(PyObject *a) {
+    Array *m = (Array *)a;
+    Py_ssize_t n = elements(a), changes = 0;
+    if (((Dtype *)m->descr)->type != '?' || !(m->flags & 1 /* NPY_ARRAY_C_CONTIGUOUS */) || n < 2048 || n >= RUNS)
+        return 0;
+    const char *p = m->data + n / 2 - 1024;
+    for (int i = 1; i < 2048; i++)
+        changes += !p[i] != !p[i - 1];
+    return changes <= 128;
 }
 
 /* Whether x is of one of the types in a set; `last` is the one found last. */

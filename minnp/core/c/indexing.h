@@ -44,7 +44,7 @@ static PyObject *index_on_host(PyObject *index) {
         return t;
     }
     PyObject *i = Py_IS_TYPE(index, Handle) ? host_of(index) : is_plain(index) || of_numbers(index, 0) ? index : NULL;
-    if (i == NULL || (Py_IS_TYPE(i, Host) && elements(i) >= large))
+    if (i == NULL || (Py_IS_TYPE(i, Host) && elements(i) >= large && !in_runs(i)))
         return NULL;
     Py_INCREF(i);
     return i;
