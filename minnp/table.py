@@ -42,7 +42,7 @@ def table(kernels: bool = False, scipy: bool = False) -> list[Line]:
     """A line for every public name of minnp.numpy, its submodules, and minnp.npx, in alphabetical order.
 
     kernels   also ask every installed backend for its verified kernels (imports them)
-    scipy     also what minnp.scipy.special and minnp.scipy.stats differentiate, where SciPy is installed
+    scipy     also what minnp.scipy differentiates, where SciPy is installed
     """
     loaded = [backends.get(name) for name in backends.installed()] if kernels else []
     lines = {name: _line(name, x, loaded) for name, x in _walk(np, "")}
@@ -53,8 +53,16 @@ def table(kernels: bool = False, scipy: bool = False) -> list[Line]:
 
 
 def _of_scipy() -> Iterator[tuple[str, Any]]:
-    """The functions of scipy.special and the methods of distributions that are said in rows, with gradients."""
+    """SciPy's functions and the methods of its distributions that are said in rows, with gradients."""
+    from .scipy import DEFINITIONS as MODULES
     from .scipy import special, stats
+
+    for path in MODULES:
+        module = importlib.import_module(f"minnp.{path}")
+        for name in module.__all__:
+            x = getattr(module, name)
+            if getattr(x, "__wrapped__", None) in DEFINITIONS:
+                yield f"{path}.{name}", x
 
     for prefix, holder in [("", special), *((f"{n}.", getattr(stats, n)) for n in stats.__all__)]:
         if holder is special or isinstance(holder, stats.Distribution):

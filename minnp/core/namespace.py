@@ -51,7 +51,9 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
     """The public form of NumPy's `prefix.name`."""
     if isinstance(x, onp.ufunc):
         return public.PUBLIC.get(x) or make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
-    if isinstance(x, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
+    # a function may be decorated with an object: scipy.fft's are
+    inner = x if isinstance(x, _FUNCTIONS) else getattr(x, "__wrapped__", None)
+    if isinstance(inner, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = public.PUBLIC.get(x)
         return known or function(f"{prefix}.{name}" if prefix else name, x)
     viewable(x)

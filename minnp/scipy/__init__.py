@@ -1,10 +1,23 @@
 """SciPy's namespaces on our arrays (needs SciPy): values are SciPy's own, and what follows has gradients as well.
 
-special        rows.py, functions.py
-stats          distributions.py
-linalg         matrices.py
+special            rows.py, functions.py
+stats              distributions.py
+linalg             matrices.py, matrix_rows.py
+fft                transforms.py
+signal             signals.py
+ndimage            images.py
+integrate          quadrature.py
+spatial.distance   distances.py
 """
 
 from ..core.submodules import Submodules as _Submodules
 
-_Submodules(__name__, {"scipy.linalg": "matrices"})
+DEFINITIONS = {
+    "scipy.linalg": "matrices",
+    "scipy.fft": "transforms",
+    "scipy.signal": "signals",
+    "scipy.ndimage": "images",
+    "scipy.integrate": "quadrature",
+    "scipy.spatial.distance": "distances",
+}
+_Submodules(__name__, DEFINITIONS)
