@@ -14,7 +14,7 @@ from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
-from .placed import laid_out
+from .placed import hosted, laid_out
 from .primitive import TABLE
 from .quick import seen
 from .state import state, watched
@@ -276,7 +276,7 @@ class FlatIterator(metaclass=_FlatType):
             public.release(read(self.base))
             flat[i] = v
             return
-        positions = onp.arange(self.base.size)[i]
+        positions = onp.arange(self.base.size)[hosted(i)]
         write(self.base, onp.unravel_index(positions, self.base.shape), value)
 
     def __len__(self) -> int:

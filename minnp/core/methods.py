@@ -144,7 +144,11 @@ def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", orde
 
 @defines(onp.ndarray.put, onp.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    FlatIterator(a)[onp.arange(a.size).take(onp.asarray(ind), mode=mode).reshape(-1)] = v
+    positions = onp.arange(a.size).take(onp.asarray(ind, onp.intp), mode=mode).reshape(-1)
+    v = DEFINITIONS[onp.ravel](v) if isinstance(v, ndarray) else onp.ravel(v)
+    if positions.size and v.size:  # values are repeated, and those left over are not used
+        v = v[onp.arange(positions.size) % v.size]
+        write(a, *((onp.unravel_index(positions, a.shape), v) if a.ndim else (..., v[-1])))
 
 
 @defines(onp.ndarray.item)
@@ -159,6 +163,11 @@ def _tolist(a: Any) -> Any:
 
 @defines(onp.copyto)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if type(dst) is not ndarray:  # NumPy's own
+        values = [unwrap(x, []) for x in (dst, src, casting, where)]
+        return fallback(entry("copyto", onp.copyto), values, {})
+    like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
+    onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
     write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
 
 
@@ -174,7 +183,9 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 def _putmask(a: Any, mask: Any, values: Any) -> None:
     mask = onp.asarray(mask, bool)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
-    write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
+    onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), onp.zeros(1, values.dtype))  # or NumPy's exception
+    if len(values):
+        write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
 
 
 @defines(onp.fill_diagonal)
@@ -192,6 +203,8 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> No
     if axis is None:
         FlatIterator(arr)[indices.reshape(-1)] = values
         return
+    if not -arr.ndim <= axis < arr.ndim:
+        raise onp.exceptions.AxisError(axis, arr.ndim)
     axis = axis % arr.ndim
     where = [onp.arange(n).reshape((1,) * i + (-1,) + (1,) * (arr.ndim - i - 1)) for i, n in enumerate(arr.shape)]
     where[axis] = indices

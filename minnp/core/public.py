@@ -116,7 +116,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and len(args) <= (e.nin or 99):
+    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and _before_out(e, len(args)):
         result = e.definition(*args, **kwargs)
         if result is not NotImplemented:
             return as_handles(result)
@@ -126,6 +126,11 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if state.busy and not sources and (place := context.home()) is not None:
         return context.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
+
+
+def _before_out(e: Entry, count: int) -> bool:
+    """Whether none of so many positional arguments is `out`, which a definition has not."""
+    return count <= (e.nin or 1) or (e.nin is None and count <= out_place(e.name)[0])
 
 
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
@@ -210,7 +215,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     where = kwargs.get("where", True)
     if where is not True and e.nin is not None:
         result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
-    return write_out(e.name, out, result)
+    return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
 
 
 # Where `out` stands among the positional arguments, and what follows it, of functions without a signature.
@@ -274,7 +279,7 @@ def plain_number(v: Any) -> Any:
     return onp.zeros((), v.dtype) if isinstance(v, Value) else v
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
+def write_out(name: str, out: Any, result: Any, casting: str = "same_kind") -> Any:
     """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it."""
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
@@ -289,11 +294,11 @@ def write_out(name: str, out: Any, result: Any) -> Any:
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced result; pass an array made by minnp.numpy"
             )
         ufunc = getattr(onp, name, None)
-        if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, "same_kind"):
+        if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, casting):
             if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
                 ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
             raise TypeError(
-                f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule 'same_kind'"
+                f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
             )
         broadcasts = isinstance(ufunc, onp.ufunc) or last_of(name) in BROADCAST_TO_OUT
         shape = onp.broadcast_shapes(o.shape, r.shape) if broadcasts else r.shape

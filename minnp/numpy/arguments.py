@@ -59,6 +59,11 @@ def number(x: Any) -> Any:
     return concretize(read(x), Host) if type(x) is ndarray else x
 
 
+def number_of(x: Any) -> Any:
+    """A result without axes as NumPy's functions return it, where the host holds it: a scalar, not an array."""
+    return x._host[()] if type(x) is ndarray and x._host is not None and not x.ndim else x
+
+
 def spelled(row: Primitive, signature: str) -> Callable:
     """The definition of a function that is a row, spelled as NumPy does.
 

@@ -9,12 +9,14 @@ import numpy as onp
 
 from ..core.array import ndarray, read, wrap
 from ..core.dispatch import DEFINITIONS, defines
+from ..core.fallback import fallback
 from ..core.primitive import TABLE, Primitive
+from ..core.public import entry
 from ..core.ufunc import UFUNC_DEFINITIONS
 from ..core.writing import write
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
-from .facts import NUMPY_2, axis_of
+from .facts import NUMPY_2, axes_of, axis_of
 from .ufuncs import absolute, equal, where
 
 
@@ -80,18 +82,28 @@ SCANS = {"add": onp.cumsum, "multiply": onp.cumprod}
 
 def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
     """ufunc.reduce: a reduction row where there is one, else the ufunc between one slice and the next."""
-    a = as_array(a)
+    a, reduce = as_array(a), getattr(onp, call.__name__).reduce
     same = REDUCTIONS.get(call.__name__)
     if same is not None:
+        if dtype is not None and same not in (onp.sum, onp.prod):
+            a, dtype = TABLE["astype"](a, dtype=onp.dtype(dtype)), None
         options |= {"dtype": dtype} if dtype is not None else {}
         return DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options)
     if on_host(a):
-        return wrap(getattr(onp, call.__name__).reduce(read(a), axis, dtype, keepdims=keepdims, **options))
-    axes = axis if isinstance(axis, tuple) else range(a.ndim) if axis is None else (axis,)
+        return wrap(reduce(read(a), axis, dtype, keepdims=keepdims, **{k: plain(v) for k, v in options.items()}))
+    kind = reduce(onp.ones((1,) * a.ndim, a.dtype), axis, dtype).dtype  # or NumPy's exception
+    if option(options.get("where"), True) is not True or not a.size:
+        options = {k: read(v) if type(v) is ndarray else v for k, v in options.items()}
+        call = entry(f"{call.__name__}.reduce", reduce)
+        return wrap(fallback(call, [read(a), axis, dtype], {"keepdims": keepdims, **options}))
+    a = a if a.dtype == kind else TABLE["astype"](a, dtype=kind)
     start = option(options.get("initial"), None)
-    for d in sorted((d % a.ndim for d in axes), reverse=True):
+    if start is None and call.__name__ == "hypot":
+        start = 0  # its identity, which is seen where there is one element: the result is that one's size
+    start = None if start is None else TABLE["astype"](as_array(start), dtype=kind)
+    for d in sorted(axes_of(axis, a.ndim), reverse=True):
         slices = [a[(slice(None),) * d + (i,)] for i in range(a.shape[d])]
-        total = slices.pop(0) if start is None else as_array(start)
+        total = slices.pop(0) if start is None else start
         for s in slices:
             total = call(total, s)
         a, start = (TABLE["expand_dims"](total, axis=d) if keepdims else total), None
@@ -108,6 +120,8 @@ def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any
     if on_host(a) or not a.size:
         return wrap(getattr(onp, call.__name__).accumulate(plain(a), axis, dtype))
     axis = axis_of(axis, a.ndim)
+    kind = getattr(onp, call.__name__).accumulate(onp.ones((1,) * a.ndim, a.dtype), axis, dtype).dtype
+    a = a if a.dtype == kind else TABLE["astype"](a, dtype=kind)
     total, parts = None, []
     for i in range(a.shape[axis]):
         part = a[(slice(None),) * axis + (i,)]
@@ -120,6 +134,8 @@ def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = 
     a, indices = as_array(a), plain(indices)
     if on_host(a):
         return wrap(getattr(onp, call.__name__).reduceat(read(a), indices, axis, dtype))
+    like = [a.shape[i] if i == axis % a.ndim else 1 for i in range(a.ndim)]
+    getattr(onp, call.__name__).reduceat(onp.ones(like, a.dtype), indices, axis, dtype)  # NumPy's exceptions
     axis, parts = axis % a.ndim, []
     stops = [*indices[1:], a.shape[axis]]
     for start, stop in zip(indices, stops):
@@ -186,9 +202,16 @@ def _clip(
     a: Any, a_min: Any = None, a_max: Any = None, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
 ) -> Any:
     low, high = option(min, option(a_min, None)), option(max, option(a_max, None))
-    # an absent bound is an infinite one, which leaves the dtype of floats as it is
-    low, high = -onp.inf if low is None else operand(low), onp.inf if high is None else operand(high)
-    return ufuncs.clip(as_array(a), low, high)
+    a = as_array(a)
+    if low is None and high is None:
+        if NUMPY_2:
+            return ufuncs.positive(a)
+        raise ValueError("One of max or min must be given")
+    if a.dtype.kind != "f" and (low is None or high is None):
+        return ufuncs.minimum(a, operand(high)) if low is None else ufuncs.maximum(a, operand(low))
+    # an absent bound is an infinite one, in the dtype of the floats
+    low, high = -a.dtype.type(onp.inf) if low is None else low, a.dtype.type(onp.inf) if high is None else high
+    return ufuncs.clip(a, operand(low), operand(high))
 
 
 @defines(onp.nan_to_num)

@@ -12,7 +12,7 @@ import numpy as onp
 
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.namespace import wrapped
-from .arguments import as_array, option, plain
+from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take_along_axis
 from .products import convolve
@@ -20,7 +20,7 @@ from .rebound import rebound
 from .reductions import sum_
 from .selection import sort
 from .shaping import reshape, transpose
-from .ufuncs import isnan, maximum
+from .ufuncs import equal, isnan, maximum, where
 
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
@@ -44,16 +44,21 @@ for _name in REBOUND.split():  # names of both NumPy 1 and 2
 @defines(onp.nanmedian)
 def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The middle of the sorted elements, NaNs being last (NumPy's code goes through masked arrays)."""
-    a = as_array(a)
+    a, keepdims = as_array(a), bool(option(keepdims, False))
     over = axes_of(axis, a.ndim)
+    if a.dtype.kind not in "fc":  # no NaN, and no half a step between two integers
+        return DEFINITIONS[onp.median](a, axis, keepdims=keepdims)
+    if not a.size:
+        return DEFINITIONS[onp.nanmean](a, axis, keepdims=keepdims)
     rest = [i for i in range(a.ndim) if i not in over]
     rows = reshape(transpose(a, axes=(*rest, *over)), shape=(*(a.shape[i] for i in rest), -1))
     rows = sort(rows, axis=-1)
     n = sum_(~isnan(rows), axis=-1, keepdims=True)
-    middle = take_along_axis(rows, maximum(n - 1, 0) // 2, axis=-1) + take_along_axis(
-        rows, n // 2 % rows.shape[-1], axis=-1
-    )
-    return reshape(middle / 2, shape=reduced_shape(a.shape, axis, bool(option(keepdims, False))))
+    low, high = maximum(n - 1, 0) // 2, n // 2 % rows.shape[-1]
+    wide = rows.astype("f4") if a.dtype.char == "e" else rows  # in which the sum of two is finite
+    middle = take_along_axis(wide, low, axis=-1) + take_along_axis(wide, high, axis=-1)
+    middle = where(equal(low, high), take_along_axis(rows, low, axis=-1), (middle / 2).astype(a.dtype))
+    return number_of(reshape(middle, shape=reduced_shape(a.shape, axis, keepdims)))
 
 
 _padded = rebound(onp.pad)

@@ -107,7 +107,7 @@ def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     picks, choices = as_array(a), common(choices)
     n = len(choices)
-    if picks.dtype.kind not in "iu" or mode not in ("raise", "wrap", "clip") or not n:
+    if not onp.can_cast(picks.dtype, onp.intp) or mode not in ("raise", "wrap", "clip") or not n:
         return NotImplemented
     shape = onp.broadcast_shapes(picks.shape, *(c.shape for c in choices))
     if mode == "wrap":
@@ -131,7 +131,7 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Any:
         return NotImplemented
     if any(c.dtype != bool for c in conditions) or not all(x.ndim for x in choices):
         return NotImplemented
-    dtype = onp.result_type(default, *(onp.empty((0,) * x.ndim, x.dtype) for x in choices))
+    dtype = onp.result_type(*(onp.empty((0,) * x.ndim, x.dtype) for x in choices), default)
     out = astype(as_array(default), dtype=dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         out = where(condition, astype(choice, dtype=dtype), out)
@@ -241,7 +241,7 @@ def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: 
         below = onp.floor(found).astype(onp.int64)
         y, top = take(rows, below, axis=-1), take(rows, onp.minimum(below + 1, n - 1), axis=-1)
         share = (found - below).astype(dtype)
-    if method not in DISCRETE:
+    if method not in DISCRETE and dtype.kind == "f":  # else NumPy takes an element as it is
         gap = (top - y).astype(dtype)
         y, top = y.astype(dtype), top.astype(dtype)
         # from the nearer end, as NumPy's: at a share of 1 it is the upper one to the bit
@@ -251,6 +251,7 @@ def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: 
         y = where(isnan(last), last, y)
     last = y.ndim - part.ndim
     y = transpose(y, axes=(*range(last, y.ndim), *range(last)))
+    y = y if y.dtype == dtype else y.astype(dtype)  # numbers beside arrays without axes have a say in NumPy 1
     return reshape(y, shape=(*part.shape, *reduced_shape(a.shape, axis, keepdims)))
 
 

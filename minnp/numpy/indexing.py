@@ -236,7 +236,15 @@ repeat = primitive(
 
 
 # ------------------------------------------------------------------ definitions
-defines(onp.take)(spelled(take, "a indices | axis mode"))
+_take = spelled(take, "a indices | axis mode")
+
+
+@defines(onp.take)
+def _take_of(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    none = type(indices) in (list, tuple) and not onp.size(indices)  # a list of nothing has integers to NumPy here
+    return _take(a, onp.zeros(onp.shape(indices), onp.intp) if none else indices, *args, **kwargs)
+
+
 defines(onp.diagonal)(spelled(diagonal, "a | offset axis1 axis2"))
 defines(onp.tril)(spelled(tril, "m | k"))
 defines(onp.triu)(spelled(triu, "m | k"))

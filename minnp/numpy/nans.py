@@ -95,5 +95,8 @@ def median(a: Any, axis: Any, keepdims: bool) -> Any:
     rest = [i for i in range(a.ndim) if i not in over]
     rows = sort(reshape(transpose(a, axes=(*rest, *over)), shape=(*(a.shape[i] for i in rest), -1)), axis=-1)
     n, last = rows.shape[-1], rows[..., -1]
-    middle = (rows[..., (n - 1) // 2] + rows[..., n // 2]) / a.dtype.type(2)
+    middle = rows[..., n // 2]
+    if n % 2 == 0:
+        wide = onp.float32 if a.dtype.char == "e" else a.dtype.type  # in which the sum of two is finite
+        middle = ((rows[..., n // 2 - 1].astype(wide) + middle.astype(wide)) / wide(2)).astype(a.dtype)
     return reshape(where(isnan(last), last, middle), shape=reduced_shape(a.shape, axis, keepdims))

@@ -14,7 +14,7 @@ from ..core.host import products as host_products
 from ..core.primitive import Meta, primitive
 from ..core.state import state
 from ..core.value import Host
-from .arguments import as_array, on_host
+from .arguments import as_array, number_of, on_host
 from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
 from .shaping import astype, broadcast_to, flip, reshape, swapaxes, transpose
@@ -234,7 +234,7 @@ def _scaled(product: Callable, a: ndarray, b: ndarray) -> Any:
 @defines(onp.inner)
 def _inner(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
-    return _scaled(onp.inner, a, b) if not a.ndim or not b.ndim else tensordot(a, b, axes=((-1,), (-1,)))
+    return _scaled(onp.inner, a, b) if not a.ndim or not b.ndim else number_of(tensordot(a, b, axes=((-1,), (-1,))))
 
 
 @defines(onp.vdot)

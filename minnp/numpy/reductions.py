@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
+from ..core.array import ndarray, read, unwrap, wrap
 from ..core.dispatch import defines
+from ..core.fallback import fallback
 from ..core.host.products import single_thread
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
+from ..core.public import entry
 from ..core.value import Host
-from .arguments import NOT_GIVEN, as_array, option, spelled
+from .arguments import NOT_GIVEN, as_array, number_of, option, plain, spelled
 from .facts import count_of, kept_shape, reduced_shape, sampled, spread
 from .shaping import astype, broadcast_to, reshape, spread_number
 from .ufuncs import (
@@ -25,6 +27,8 @@ from .ufuncs import (
     greater,
     is_complex,
     less,
+    logical_and,
+    logical_or,
     maximum,
     minimum,
     real,
@@ -233,6 +237,17 @@ def _among(a: Any, where_: Any, other: Any) -> Any:
     return a if where_ is True else where(where_, a, other)
 
 
+def _start(initial: Any, dtype: onp.dtype) -> Any:
+    """`initial=` as NumPy takes it: assigned to an element of the result. None where there is none."""
+    if initial is NOT_GIVEN or initial is None:
+        return None
+    if isinstance(initial, ndarray):
+        return astype(initial, dtype=dtype)
+    start = onp.empty((), dtype)
+    start[()] = plain(initial)
+    return start[()]
+
+
 def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
     """The definition of a sum or product: `where=` by the neutral element, `initial=` joined at the end."""
 
@@ -242,10 +257,8 @@ def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
         if where is True and initial is NOT_GIVEN and type(a) is ndarray:  # the usual call
             return row(a, axis=axis, dtype=dtype, keepdims=keepdims is not NOT_GIVEN and bool(keepdims))
         out = row(_among(a, where, neutral), axis=axis, dtype=dtype, keepdims=bool(option(keepdims, False)))
-        if initial is NOT_GIVEN or initial is None:
-            return out
-        joined = join(out, initial)
-        return joined if joined.dtype == out.dtype else astype(joined, dtype=out.dtype)
+        start = _start(initial, out.dtype)
+        return out if start is None else join(out, start)
 
     return definition
 
@@ -254,24 +267,29 @@ def _limit(row: Primitive, join: Callable) -> Callable:
     """The definition of max or min: both `where=` and an empty array take `initial=`."""
 
     def definition(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
-        keepdims, where = bool(option(keepdims, False)), option(where, True)
-        if initial is NOT_GIVEN or initial is None:
+        a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
+        start = _start(initial, a.dtype)
+        if start is None:
             if where is not True:
                 raise ValueError(
                     f"reduction operation '{row.name}' does not have an identity, so `where` needs `initial`"
                 )
-            return row(as_array(a), axis=axis, keepdims=keepdims)
-        a = _among(a, where, initial)
+            return row(a, axis=axis, keepdims=keepdims)
+        a = _among(a, where, start)
         if not count_of(a.shape, axis):
-            return broadcast_to(as_array(initial), shape=reduced_shape(a.shape, axis, keepdims))
-        return join(row(a, axis=axis, keepdims=keepdims), initial)
+            return number_of(broadcast_to(as_array(start), shape=reduced_shape(a.shape, axis, keepdims)))
+        return join(row(a, axis=axis, keepdims=keepdims), start)
 
     return definition
 
 
-def _question(row: Primitive, neutral: bool) -> Callable:
-    def definition(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
-        return row(_among(a, where, neutral), axis=axis, keepdims=bool(option(keepdims, False)))
+def _question(row: Primitive, join: Callable, neutral: bool) -> Callable:
+    """The definition of any or all; the ufunc's `reduce` takes `initial=` too."""
+
+    def definition(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
+        out = row(_among(a, where, neutral), axis=axis, keepdims=bool(option(keepdims, False)))
+        start = _start(initial, onp.dtype(bool))
+        return out if start is None else join(out, start)
 
     return definition
 
@@ -279,11 +297,16 @@ def _question(row: Primitive, neutral: bool) -> Callable:
 defines(onp.sum)(total(sum_, add, 0))
 defines(onp.max, onp.amax)(_limit(max_, maximum))
 defines(onp.min, onp.amin)(_limit(min_, minimum))
-defines(onp.all)(_question(all_, True))
-defines(onp.any)(_question(any_, False))
-defines(onp.count_nonzero)(spelled(count_nonzero, "a | axis keepdims"))
+defines(onp.all)(_question(all_, logical_and, True))
+defines(onp.any)(_question(any_, logical_or, False))
 defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
 defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
+
+
+@defines(onp.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    n = count_nonzero(as_array(a), axis=axis, keepdims=keepdims)
+    return int(n) if isinstance(n, onp.integer) and axis is None else n
 
 
 def _counted(a: Any, axis: Any, where_: Any) -> Any:
@@ -292,7 +315,7 @@ def _counted(a: Any, axis: Any, where_: Any) -> Any:
 
 
 def _shaped(r: Any, a: Any, axis: Any, keepdims: bool) -> Any:
-    return r if keepdims else reshape(r, shape=reduced_shape(a.shape, axis))
+    return r if keepdims else number_of(reshape(r, shape=reduced_shape(a.shape, axis)))
 
 
 @defines(onp.mean)
@@ -317,8 +340,11 @@ def _spread_of(row: Primitive) -> Callable:
     ) -> Any:
         a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
         ddof = option(correction, ddof)
-        if dtype is not None and a.dtype != dtype:
-            a = astype(a, dtype=onp.dtype(dtype))
+        if dtype is not None and (dtype := onp.dtype(dtype)) != a.dtype:
+            if dtype.kind not in "fc" or (dtype.kind == "c" and a.dtype.kind != "c"):  # sums in steps NumPy rounds
+                kernel, rest = getattr(onp, row.name), {} if where is True else {"where": unwrap(where, [])}
+                return wrap(fallback(entry(row.name, kernel), [read(a), axis, dtype, None, ddof, keepdims], rest))
+            a = astype(a, dtype=dtype)
         if where is True and mean is NOT_GIVEN:
             return row(a, axis=axis, ddof=ddof, keepdims=keepdims)
         centre = _mean_of(a, axis, keepdims=True, where=where) if mean is NOT_GIVEN else mean

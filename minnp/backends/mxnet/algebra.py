@@ -59,6 +59,13 @@ def _einsum(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     inputs, arrow, result = subscripts.replace(" ", "").partition("->")
     if not arrow or not result or "." in subscripts or any(not meta.shape for meta in metas):
         raise refuse(f"einsum of {subscripts!r}")
+    sizes: dict[str, int] = {}
+    terms = inputs.split(",")
+    if len(terms) != len(metas) or any(len(t) != len(meta.shape) for t, meta in zip(terms, metas, strict=False)):
+        raise refuse(f"einsum of {subscripts!r}")
+    for letter, n in [pair for t, meta in zip(terms, metas, strict=True) for pair in zip(t, meta.shape, strict=True)]:
+        if sizes.setdefault(letter, n) != n:
+            raise refuse(f"axes of different lengths in einsum of {subscripts!r}")
     return Lowered("_npi_einsum", {"subscripts": f"{inputs}->{result}", "optimize": "1"}, arguments)
 
 

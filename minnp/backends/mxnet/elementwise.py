@@ -101,6 +101,9 @@ TABLE["where"] = _where
 
 
 # ------------------------------------------------------------------ reductions and scans
+SUMS = {"_np_sum", "_npi_mean"}  # whose compensation for rounding makes NaN of infinities and of what overflows
+
+
 def reduction(operator: str, counts: bool = False) -> Lowering:
     """A reduction over axes; `counts`: with ddof, what the number of elements is lessened by."""
 
@@ -116,7 +119,10 @@ def reduction(operator: str, counts: bool = False) -> Lowering:
         if len(sizes) > 1:  # each attribute costs 2 us a call, and the default is every axis
             texts["axis"] = text(across)
         arguments = (Argument(0, sizes, metas[0].dtype),)
-        return Lowered(operator, texts, arguments, reduced(shape, axes, keepdims), guard=finite if counts else None)
+        guard = finite if counts else None
+        return Lowered(
+            operator, texts, arguments, reduced(shape, axes, keepdims), guard=guard, checked=operator in SUMS
+        )
 
     return lower
 

@@ -14,13 +14,16 @@ import numpy as onp
 from ...errors import BackendUnsupportedError
 from . import elementwise
 from .capi import Call, Derivative, runtime
-from .lowering import Lowered, Lowering, Meta, refuse
+from .lowering import Lowered, Lowering, Meta, numbers, refuse
 
 Host = onp.ndarray
 SCALARS = (bool, int, float, onp.generic)
 OWN_DTYPE = {"where": 1}  # rows whose first arguments keep their dtype: the condition
+APART = {"linalg.solve"}  # rows whose dtype is not that of adding their operands: float64 for integers beside float32
 FLOAT = onp.dtype(float)
+FLOATS = (onp.float16, onp.float32, onp.float64)
 MOST_ELEMENTS = 2**31 - 1  # MXNet's indices are 32-bit
+ONE = {dtype: onp.ones(1, dtype) for dtype in map(onp.dtype, "?bBhHiIlLqQefdFD")}
 VALUE_BASED = onp.result_type(onp.ones(1, "f4"), 1e300) == onp.float64  # NumPy 1: a number's value decides the dtype
 
 
@@ -79,6 +82,8 @@ class Kernel:
             if onp.prod(meta.shape, dtype=float) > MOST_ELEMENTS:
                 raise refuse("more than 2**31 elements")
         together = metas[self.own :]
+        if self.name in APART and len({meta.dtype for meta in together}) > 1:
+            raise refuse("operands of different dtypes")
         # numbers count as 1: what their value changes under NumPy 1 is refused at the call
         dtype = onp.result_type(*(self.like(v, meta) for v, meta in zip(values[self.own :], together, strict=True)))
         if dtype.name not in self.dtypes:
@@ -124,7 +129,7 @@ class Kernel:
 
 def number(value: Any, dtype: onp.dtype, beside_array: bool) -> onp.ndarray:
     """A number as a one-element array of the dtype."""
-    if beside_array and not in_range(value, dtype):
+    if beside_array and (not in_range(value, dtype) or (VALUE_BASED and onp.result_type(ONE[dtype], value) != dtype)):
         raise refuse(f"{value} does not fit {dtype}")
     return onp.array([value], dtype)
 
@@ -160,10 +165,11 @@ def memory_order(array: onp.ndarray) -> list[int]:
 
 
 class HostPlan:
-    __slots__ = ("after", "arguments", "arrays", "before", "call", "guard", "scalar", "shape", "zeros")
+    __slots__ = ("after", "arguments", "arrays", "before", "call", "checked", "guard", "scalar", "shape", "zeros")
 
     def __init__(self, lowered: Lowered) -> None:
         self.shape, self.scalar = lowered.shape, lowered.scalar
+        self.checked = lowered.checked and lowered.arguments[0].dtype.startswith("float")
         self.guard, self.before, self.after = lowered.guard, lowered.before, lowered.after
         self.arguments = [(argument.value, onp.dtype(argument.dtype)) for argument in lowered.arguments]
         self.arrays = any(argument.shape != (1,) for argument in lowered.arguments)
@@ -182,6 +188,8 @@ class HostPlan:
         results = self.call(self.prepared(values))
         if len(results) == 1:
             result, shape = results[0], self.shape
+            if self.checked:
+                numbers(result)
             if shape is None or result.shape == shape:
                 return result
             return result.reshape(shape)[()] if self.scalar else result.reshape(shape)
@@ -255,6 +263,8 @@ class PlacePlan:
         keys, texts = list(self.lowered.attributes), list(self.lowered.attributes.values())
         with autograd._RecordingStateScope(False, self.lowered.training):
             out = _imperative_invoke(self.handle, arrays, keys, texts, None, False, False)
+        if self.lowered.checked and out.dtype in FLOATS:
+            numbers(out.asnumpy())
         if isinstance(out, list):
             return tuple(self.placed(o, s) for o, s in zip(out, self.lowered.shape or [None] * len(out), strict=True))
         return self.placed(out, self.lowered.shape)

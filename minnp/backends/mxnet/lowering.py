@@ -44,6 +44,7 @@ class Lowered(NamedTuple):
     before      (values) -> the arrays for the arguments, where they are not the values themselves
     after       (values, results) -> the row's results, where they are not the operator's
     scalar      a result of shape () is a NumPy scalar, as from a ufunc, and not an array
+    checked     a result with a NaN is thrown away: NumPy has another one, maybe
     derivative  not the operator f(x, w) but its gradient for w; the arguments are x, w and the cotangent
     """
 
@@ -59,6 +60,7 @@ class Lowered(NamedTuple):
     guard: Callable | None = None
     before: Callable | None = None
     after: Callable | None = None
+    checked: bool = False
 
 
 class Meta(NamedTuple):
@@ -74,6 +76,12 @@ def finite(values: Sequence[Any]) -> None:
     flat = onp.ravel(values[0])
     if not onp.isfinite(onp.dot(flat, flat)):  # one pass; refusing what overflows here is no mistake
         raise refuse("infinities or NaN, or values so large that their squares are")
+
+
+def numbers(result: Any) -> None:
+    """Refuses a result with a NaN."""
+    if onp.isnan(onp.sum(result)):
+        raise refuse("infinities or NaN among what is added up")
 
 
 def refuse(reason: str) -> BackendUnsupportedError:

@@ -46,6 +46,8 @@ def _conv(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
 def _conv_transpose(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     x, w = metas
     _same_rank(x, w, w.shape[0])
+    if len(x.shape) > 4 and x.dtype != "float32":
+        raise refuse(f"a transposed convolution of {len(x.shape) - 2} axes in {x.dtype}")
     attributes = _convolution(w.shape[2:], w.shape[1] * params.get("groups", 1), params)
     back = [
         (n - 1) * s - 2 * p + d * (k - 1) + 1

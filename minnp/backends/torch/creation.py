@@ -72,7 +72,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 
 # ------------------------------------------------------------------ new arrays
 def shape_of(shape: Any) -> tuple[int, ...]:
-    return (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(map(operator.index, shape))
+    found = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+    return found if min(found, default=0) >= 0 else refuse("a negative length")  # NumPy raises ValueError
 
 
 def _filled(value: Any) -> Callable:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import from_host, refuse, scalar
+from .dtypes import TO_NUMPY, from_host, refuse, scalar
 from .reductions import one_dim
 from .registry import KERNELS, kernel
 
@@ -77,12 +77,12 @@ def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
     spot = where[0] if where else len(parts)
     parts[spot : spot + 1] = [slice(None)] * (x.ndim - taken)
     x = _forward(x, parts)
-    arrays = [i for i, p in enumerate(parts) if type(p) is Tensor]
-    if arrays:
+    if any(type(p) is Tensor and p.ndim for p in parts):  # one without axes alone is an integer
         chosen = [i for i, p in enumerate(parts) if type(p) in (Tensor, int)]
         if chosen[-1] - chosen[0] + 1 != len(chosen):
             # to NumPy an integer beside index arrays is an index array, and ones that are apart go to the front
-            parts = [scalar(p, torch.int64, x.device).reshape(1) if type(p) is int else p for p in parts]
+            parts = [scalar(p, torch.int64, x.device) if type(p) is int else p for p in parts]
+            parts = [p.reshape(1) if type(p) is Tensor and not p.ndim else p for p in parts]
     return x, tuple(parts)
 
 
@@ -153,7 +153,7 @@ def write_view(
         new = onp.asarray(new)
     if type(new) is onp.ndarray and new.ndim:
         new = from_host(new, base.device)
-    new = new.to(base.dtype) if type(new) is Tensor else scalar(new, base.dtype, base.device)
+    new = new.to(base.dtype) if type(new) is Tensor else scalar(_assigned(new, base.dtype), base.dtype, base.device)
     view = out
     for row, params in path:
         view = KERNELS[row.name](view, **params)
@@ -172,6 +172,15 @@ def write_view(
     out = out.reshape(-1)
     out[chosen] = new
     return out.reshape(base.shape)
+
+
+def _assigned(v: Any, dtype: torch.dtype) -> Any:
+    """A number as NumPy assigns it to an element, or its exception: of a NaN to an integer, say."""
+    if type(v) in (int, bool) or (type(v) is float and dtype.is_floating_point):
+        return v
+    element = onp.empty((), TO_NUMPY[dtype])
+    element[()] = v
+    return element[()]
 
 
 def _steps_back(index: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import cast, device_of, promote, refuse
+from .dtypes import device_of, from_host, promote, refuse
 from .reductions import INTEGRAL, dims
 from .registry import kernel
 
@@ -90,10 +90,17 @@ def eigvals(x: Tensor) -> Tensor:
     return w.real if _real_if_all_real(w, x) else w
 
 
+def _alike(*values: Any) -> list[Tensor]:
+    """The values in one dtype, that of what each is factorised in: float64 for integers beside float32."""
+    device = device_of(values)
+    found = [inexact(v if type(v) is Tensor else from_host(onp.asarray(v), device)) for v in values]
+    dtype = promote(*found)
+    return [x.to(dtype) for x in found]
+
+
 @kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),))
 def solve(a: Any, b: Any) -> Tensor:
-    dtype, device = promote(a, b), device_of((a, b))
-    a, b = inexact(cast(a, dtype, device)), inexact(cast(b, dtype, device))
+    a, b = _alike(a, b)
     if a.ndim < 2 or not a.numel() or not b.numel():
         refuse("a system of fewer than two dimensions, or an empty one")
     vector = b.ndim == 1 if NUMPY_2 else b.ndim == a.ndim - 1
@@ -127,8 +134,7 @@ def matrix_rank(x: Tensor, **params: Any) -> Tensor:
 @kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     """Solution, residuals, rank and singular values, from the singular value decomposition as LAPACK's gelsd."""
-    dtype, device = promote(a, b), device_of((a, b))
-    a, b = inexact(cast(a, dtype, device)), inexact(cast(b, dtype, device))
+    a, b = _alike(a, b)
     if (
         a.ndim != 2
         or b.ndim not in (1, 2)
