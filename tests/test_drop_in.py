@@ -143,6 +143,19 @@ def test_pandas_takes_our_masks_keys_and_records():
     assert frame.set_index(np.arange(4) * 2).index.tolist() == [0, 2, 4, 6]
 
 
+def test_scipys_compiled_code_takes_our_right_hand_sides_and_what_our_functions_return():
+    sparse, solvers = pytest.importorskip("scipy.sparse"), importlib.import_module("scipy.sparse.linalg")
+    a, b = np.array([[4.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])
+    factors = solvers.splu(sparse.csc_matrix(a))
+    for solve in (factors.solve, solvers.spilu(sparse.csc_matrix(a)).solve, solvers.factorized(sparse.csc_matrix(a))):
+        assert np.allclose(a @ solve(b), b)
+    assert np.allclose(a.T @ factors.solve(b, "T"), b) and factors.shape == (2, 2) and "SuperLU" in repr(factors)
+    with pytest.raises(ValueError, match="incompatible size"):
+        factors.solve(np.ones(3))
+    linalg = importlib.import_module("scipy.linalg")
+    assert np.allclose(linalg.funm(a, lambda x: np.exp(x)), linalg.expm(a))
+
+
 def test_sklearn_takes_a_grid_of_ours():
     selection = pytest.importorskip("sklearn.model_selection")
     assert len(selection.ParameterGrid({"alpha": np.logspace(-2, 0, 3)})) == 3

@@ -40,6 +40,7 @@ TAKING = {
     "networkx.convert": "to_networkx_graph",
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
+    "scipy.linalg._matfuncs": "diag",  # of what a user's function made of a diagonal
     # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals
     "numba.core.dispatcher": "Dispatcher.__call__",
     "numba.np.ufunc.dufunc": "DUFunc.__call__",
@@ -47,6 +48,10 @@ TAKING = {
     "numba.stencils.stencil": "StencilFunc.__call__",
     "numba.core.typing.context": "BaseContext.resolve_value_type",
 }
+# what these return solves for NumPy's arrays only, and is an object of C
+FACTORING = dict.fromkeys(
+    ("scipy.sparse.linalg", "scipy.sparse.linalg._dsolve", "scipy.sparse.linalg._dsolve.linsolve"), "splu spilu"
+)
 
 
 @cache
@@ -81,6 +86,32 @@ def _taking(function: Callable) -> Callable:
     return call
 
 
+class _Factors:
+    """SciPy's SuperLU, which is given NumPy's arrays in the place of ours."""
+
+    def __init__(self, factors: Any) -> None:
+        self._factors = factors
+        self.solve = _taking(factors.solve)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._factors, name)
+
+    def __repr__(self) -> str:
+        return repr(self._factors)
+
+
+def _factoring(function: Callable) -> Callable:
+    if getattr(function, "gives", None) is _Factors:  # told in another of its modules
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> _Factors:
+        return _Factors(function(*args, **kwargs))
+
+    call.gives = _Factors  # type: ignore[attr-defined]
+    return call
+
+
 def _numpy(**changed: Any) -> ModuleType:
     """NumPy as a module sees it: `ndarray` is ours, of which NumPy's arrays are instances too."""
     seen = ModuleType("numpy")
@@ -102,13 +133,13 @@ def _told(numpy: ModuleType) -> Callable[[ModuleType], None]:
     return tell
 
 
-def _told_to_take(names: str) -> Callable[[ModuleType], None]:
+def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
     def tell(module: ModuleType) -> None:
         for name in names.split():
             *holder, last = name.split(".")
             home = getattr(module, holder[0]) if holder else module
             found = vars(home).get(last) or getattr(home, last)
-            made = classmethod(_taking(found.__func__)) if isinstance(found, classmethod) else _taking(found)
+            made = classmethod(wrapped(found.__func__)) if isinstance(found, classmethod) else wrapped(found)
             setattr(home, last, made)
 
     return tell
@@ -116,7 +147,9 @@ def _told_to_take(names: str) -> Callable[[ModuleType], None]:
 
 def _what(name: str) -> Callable | None:
     if name in TAKING:
-        return _told_to_take(TAKING[name])
+        return _told_to(_taking, TAKING[name])
+    if name in FACTORING:
+        return _told_to(_factoring, FACTORING[name])
     if name.startswith("scipy.optimize."):
         return _told(_OPTIMISING)
     return _told(_BRANCHING) if name in BRANCHING else None
