@@ -182,6 +182,34 @@ def reorders(d: dict) -> Any:
     return list(d)
 
 
+def writes_if_it_may(x: Any) -> Any:
+    try:
+        x[0] = 9.0
+    except ValueError as error:
+        return str(error)
+    return x * 2
+
+
+def fixed() -> Any:
+    x = a(3)
+    x.flags.writeable = False
+    return x
+
+
+@dataclasses.dataclass
+class Derived:
+    x: Any
+    double: Any = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.double = self.x * 2
+
+
+def changes_what_is_derived(p: Derived) -> Any:
+    p.x = p.x + 1
+    return p.double + p.x, p
+
+
 def writes_bytes(x: Any) -> Any:
     x.view("i8")[0] += 1
     y = np.zeros(4)
@@ -246,6 +274,10 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "matrices": (lambda x: (x * x, x[0]), [lambda: (onp.ones((2, 2)).view(onp.matrix),)] * 2),
     "types of numpy's": (lambda x, s: type(s)(2) * x, [lambda: (a(3), onp.float32(3)), lambda: (a(3), onp.float64(3))]),
     "squares of float32": (lambda x: (x**2, x**0.5), [lambda: (abs(a(8)).astype("f4"),)] * 2),
+    "read-only": (writes_if_it_may, [lambda: (fixed(),), lambda: (a(3),), lambda: (fixed(),)]),
+    "derived fields": (changes_what_is_derived, [lambda: (Derived(a(3)),)] * 2),
+    "initial of nothing": (lambda x: (x.max(initial=-1), x.min(0, initial=3)), [lambda: (np.zeros((0, 2)),)] * 2),
+    "bytes swapped": (lambda x: (x.byteswap(), x.byteswap(inplace=True), x * 2), [lambda: (np.arange(3),)] * 2),
     "bytes": (writes_bytes, ONE),
     "records": (
         lambda x: (x == x[::-1], x != x[0], x["f1"] * 2),
@@ -333,6 +365,19 @@ def branches_on_draws(x: Any) -> Any:
     return np.random.normal(size=2) + 1 if np.random.rand() < 0.5 else x - 1
 
 
+def normals_and_a_branch(x: Any) -> Any:
+    y = np.random.normal(size=3)  # the fourth, which was drawn with the third, comes first in the next call
+    return y if np.random.rand() < 0.5 else -y
+
+
+def caught(x: Any) -> Any:
+    m = np.random.normal(size=(2, 2))
+    try:
+        return np.linalg.cholesky(m + m.T)
+    except np.linalg.LinAlgError:
+        return m
+
+
 STREAM = np.random.default_rng(0)
 DRAWS: dict[str, Callable] = {
     "a number": lambda x: np.random.rand() * x.astype("f4"),
@@ -346,6 +391,8 @@ DRAWS: dict[str, Callable] = {
     "own stream": own_stream,
     "seeds itself": seeds_itself,
     "branches": branches_on_draws,
+    "branches after normals": normals_and_a_branch,
+    "caught": caught,
     "stream from outside": lambda x: STREAM.normal(size=4) * x + STREAM.integers(5),
 }
 

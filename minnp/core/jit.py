@@ -147,6 +147,7 @@ class Jitted:
     def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
         """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
         catch what it raises, and has to say so from its own lines if it does not."""
+        failed: Exception | None = None
         for path in paths:
             given, captured, at = arrays, path.captured, path.inputs
             if captured.written and not path.apart(arrays):
@@ -169,7 +170,8 @@ class Jitted:
                     raise
                 for stream, before in zip(path.streams, drawn):
                     stream.state = before
-                return Missed(error)
+                failed = error
+                continue
             self.calls += 1
             if path is not paths[0]:  # what held last is tried first; other threads may look meanwhile
                 paths[:] = [path, *(p for p in paths if p is not path)]
@@ -180,7 +182,7 @@ class Jitted:
                         self._write_back(leaves[at[i]], handle(final))
                 out = out[:n]
             return path.finish(out, [leaves[i] for i in at] if captured.shown else (), (args, kwargs))
-        return Missed()
+        return Missed(failed)
 
     def _write_back(self, target: Any, final: Any) -> None:
         if target.shape != final.shape:  # set by the function

@@ -30,9 +30,10 @@ def kind(v: Any) -> Any:
 
 
 def identity(v: Any) -> Any:
-    """A hashable that is the same for leaves that the same code may run for: of arrays, how they lie in memory."""
+    """A hashable that is the same for leaves that the same code may run for: of arrays, how they lie in memory and
+    whether they may be written."""
     if type(v) is Host:
-        return v.strides
+        return v.strides, v.flags.writeable
     if type(v) is Static:
         v = v.value
     if type(v) is float:

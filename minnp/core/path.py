@@ -127,7 +127,9 @@ class Path:
         return True
 
     def apart(self, arrays: list) -> bool:
-        """Whether the arguments that are written share no memory with what else the graph reads."""
+        """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
+        if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
+            return False
         others = [*arrays, *self.constants.values()]
         if len(set(map(id, others))) == len(others):
             for a in others:

@@ -6,20 +6,44 @@ from typing import Any
 
 import numpy as onp
 
-from .effects import guard
-from .graph import Graph
+from .effects import Under, fails, guard
+from .graph import Graph, Node
+
+
+class Legacy:
+    """The state of a RandomState, which keeps one of two normal draws for later besides its bit generator."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: onp.random.RandomState) -> None:
+        self.stream = stream
+
+    @property
+    def state(self) -> Any:
+        return self.stream.get_state(legacy=False)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.stream.set_state(state)
 
 
 def streams(graph: Graph) -> list[Any]:
-    """The bit generators of what a graph draws before its last guard; NumPy's own where none is named."""
+    """What a graph draws from before the last node that may have the function called anew, each with its `state`;
+    NumPy's own stream where none is named."""
     nodes = graph.nodes
-    last = max((i for i, n in enumerate(nodes) if n.target is guard), default=-1)
+    last = max((i for i, n in enumerate(nodes) if _begins_anew(n)), default=-1)
     found: dict[int, Any] = {}
     for node in nodes[:last]:
-        if not node.meta.get("effect") or node.target is guard:
+        if not node.meta.get("effect") or node.target in (guard, fails):
             continue
-        named = [a.bit_generator for a in node.args if isinstance(a, onp.random.Generator)]
-        named += [a._bit_generator for a in node.args if isinstance(a, onp.random.RandomState)]
-        for stream in named or [onp.random.mtrand._rand._bit_generator]:
-            found[id(stream)] = stream
+        named = [a for a in node.args if isinstance(a, (onp.random.Generator, onp.random.RandomState))]
+        for stream in named or [onp.random.mtrand._rand]:
+            found[id(stream)] = Legacy(stream) if isinstance(stream, onp.random.RandomState) else stream.bit_generator
     return list(found.values())
+
+
+def _begins_anew(node: Node) -> bool:
+    """Whether a node may find that this is not the way, or raise what programs catch: errors of linear algebra, and
+    those of np.errstate."""
+    target: Any = node.target
+    return target in (guard, fails) or type(target) is Under or getattr(target, "name", "").startswith("linalg.")

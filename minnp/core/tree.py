@@ -95,10 +95,16 @@ def _open(tree: Any) -> tuple[list | None, Callable | None]:
         return list(tree.values()), lambda new: _filled(copy.copy(tree), keys, new)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [field.name for field in dataclasses.fields(tree)]
-        return [getattr(tree, n) for n in names], lambda new: dataclasses.replace(
-            tree, **dict(zip(names, new, strict=True))
-        )
+        return [getattr(tree, n) for n in names], lambda new: _with_fields(tree, names, new)
     return None, None
+
+
+def _with_fields(tree: Any, names: list[str], values: list) -> Any:
+    """A copy of a dataclass's instance with these fields: no __post_init__ computes them anew."""
+    made = copy.copy(tree)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
 
 
 def _filled(like: dict, keys: list, values: list) -> dict:

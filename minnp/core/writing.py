@@ -176,7 +176,9 @@ def write(h: ndarray, index: Any, value: Any) -> None:
             f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
             "pass the array in and return it, or make it inside the function"
         )
-    if type(base) is Host and not base.flags.writeable and not lent(old):
+    if type(base) is Host and not base.flags.writeable and (watching is not None or not lent(old)):
+        if watching is not None:
+            watching.looked("flags")
         raise ValueError("assignment destination is read-only")
     donate = type(base) is Host and not lent(old)
     if donate:

@@ -15,7 +15,7 @@ from ..core.value import Tracer
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread
-from .shaping import copy_
+from .shaping import astype, copy_
 from .ufuncs import conjugate
 
 
@@ -135,6 +135,15 @@ def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:
         steps.append(step)
         step *= n
     return tuple(reversed(steps))
+
+
+@defines(onp.ndarray.byteswap)
+def _byteswap(a: Any, inplace: bool = False) -> Any:
+    swapped = _view(astype(a, dtype=a.dtype.newbyteorder()), a.dtype)
+    if not inplace:
+        return swapped
+    a[...] = swapped
+    return a
 
 
 @defines(onp.lib.stride_tricks.as_strided)
