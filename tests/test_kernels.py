@@ -12,7 +12,7 @@ from minnp.core import counting
 from minnp.core.host import kernels
 
 pytestmark = pytest.mark.skipif(counting.team is None, reason="minnp was installed without a C compiler")
-SHAPES = [(300, 7), (64, 48), (3, 5000), (2, 33, 130), (700, 300)]
+SHAPES = [(300, 7), (4, 5000, 9), (64, 48), (3, 5000), (2, 33, 130), (400, 300)]
 
 
 def drawn(*shapes: tuple) -> list:
@@ -45,6 +45,9 @@ CASES = {
     "log_softmax": of(npx.log_softmax),
     "layer_norm": lambda x, g: [*norm(x, g), npx.layer_norm(x, *drawn(x.shape[-1:], x.shape[-1:]))],
     "sum_to": lambda x, g: [minnp.grad(lambda b: np.sum(np.array(g) * (x * (x + b))))(np.zeros(x.shape[-1], "f4"))],
+    "rows": lambda x, g: [
+        *minnp.grad(lambda x, m: np.sum(g[..., 0] * np.sum((x - m) ** 2, -1)), (0, 1))(x, x[..., :1, :])
+    ],
     "adam": adam,
 }
 
@@ -67,6 +70,48 @@ def test_kernels_agree_with_numpy_on_any_number_of_threads(name, shape, monkeypa
     for a, b in zip(found[0], CASES[name](x, g), strict=True):
         onp.testing.assert_allclose(a, onp.asarray(b), rtol=2e-4, atol=3e-6 * float(abs(onp.asarray(b)).max()))
     assert not called
+
+
+BESIDE = [
+    ((100, 10), (10,)),
+    ((10,), (100, 10)),
+    ((1, 300, 10), (4, 1, 10)),
+    ((4, 1, 10), (300, 10)),
+    ((4, 90, 70), (4, 1, 70)),
+]
+BESIDE += [
+    ((4, 300, 10), (1, 1, 10)),
+    ((7, 9, 600), (1, 600)),
+    ((3, 4, 50, 7), (4, 1, 7)),
+    ((20, 30), (30, 30)),
+    ((2, 30), (1,)),
+]
+
+
+@pytest.mark.parametrize("operation", [onp.add, onp.subtract, onp.multiply])
+def test_rows_beside_one_row_have_numpys_bits_or_are_numpys(operation):
+    done = 0
+    for shapes in BESIDE:
+        a, b = drawn(*shapes)
+        out = kernels.beside(operation, a, b)
+        done += out is not NotImplemented
+        if out is not NotImplemented:
+            onp.testing.assert_array_equal(out, operation(a, b), strict=True)
+    assert done == len(BESIDE) - 3
+    huge = onp.full((100, 10), 3e38, "f4")
+    assert (
+        kernels.beside(operation, huge, -huge[0] if operation is onp.subtract else huge[0]) is NotImplemented
+    )  # warns
+
+
+@pytest.mark.parametrize(
+    "shape, to", [((300, 7), (7,)), ((7, 9, 33), (9, 33)), ((70, 9, 12), (1, 12)), ((512, 600), (600,))]
+)
+def test_sums_over_leading_axes_have_numpys_bits(shape, to):
+    (x,) = drawn(shape)
+    g = onp.asarray(minnp.grad(lambda b: np.sum(x * (x + b)))(np.zeros(to, "f4")))
+    axes = tuple(range(len(shape) - len(to))) + tuple(i - len(to) for i, n in enumerate(to) if n == 1)
+    onp.testing.assert_array_equal(g, x.sum(axis=axes, keepdims=len(axes) > 1).reshape(to))
 
 
 @pytest.mark.parametrize("name", ["relu", "gelu", "softmax", "log_softmax"])

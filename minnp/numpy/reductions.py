@@ -11,6 +11,8 @@ import numpy as onp
 from ..core.array import ndarray, read, unwrap, wrap
 from ..core.dispatch import defines
 from ..core.fallback import fallback
+from ..core.host import kernels
+from ..core.host.memory import empty
 from ..core.host.products import single_thread
 from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from ..core.public import entry
@@ -87,6 +89,10 @@ def _traced_sums(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = F
     narrow = axis is not None and dtype is None and type(x) is Host and x.size >= LARGE_SUM
     if not (narrow and axis in (-1, x.ndim - 1) and 1 < x.shape[-1] <= SHORT and x.dtype.char in "fd"):
         return _sums(x, axis, dtype, keepdims)
+    if kernels.takes(x):
+        out = empty((*x.shape[:-1], 1) if keepdims else x.shape[:-1], x.dtype)
+        if not kernels.call("totals", out.size, x.shape[-1], (x, out)):  # else NumPy warns
+            return out
     with single_thread() or nullcontext():
         out = x.reshape(-1, x.shape[-1]) @ onp.ones(x.shape[-1], x.dtype)
     return out.reshape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])

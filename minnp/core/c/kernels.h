@@ -151,17 +151,70 @@ FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t
     }
 }
 
-/* x -> the sum of its rows, one after the other, as NumPy adds them */
+/* x -> for each of its rows, which are matrices with number[0] columns, the sum of the matrix's rows: one after the other,
+   as NumPy adds them, but of many short ones sixteen at a time. The range is one of sums. */
 FOR_EACH_CPU static void sums_columns(const Rows *r, int64_t first, int64_t many) {
-    float *restrict sum = r->a[1] + first;
-    memcpy(sum, r->a[0] + first, many * 4);
-    for (int64_t i = 1; i < r->rows; i++) {
-        const float *x = r->a[0] + i * r->n + first;
+    int64_t inner = (int64_t)r->number[0], length = r->n / inner, end = first + many;
+    for (int64_t at = first, width; at < end; at += width) {
+        const float *x = r->a[0] + at / inner * r->n;
+        int64_t from = at % inner, i = 1;
+        float *restrict sum = r->a[1] + at;
+        width = inner - from < end - at ? inner - from : end - at;
+        memcpy(sum, x + from, width * 4);
+        if (inner <= 32 && r->n >= 1 << 14) {
+            float part[16 * 32] = {0};
+            for (; i + 16 <= length; i += 16)
+                for (int64_t k = 0; k < 16 * inner; k++)
+                    part[k] += x[i * inner + k];
+            for (int64_t k = 0; k < 16 * width; k++)
+                sum[k % width] += part[k / width * inner + from + k % width];
+        }
+        for (; i < length; i++)
 #pragma GCC ivdep
-        for (int64_t k = 0; k < many; k++)
-            sum[k] += x[k];
+            for (int64_t k = 0; k < width; k++)
+                sum[k] += x[i * inner + from + k];
     }
 }
+
+/* x -> the sum of each row */
+FOR_EACH_CPU static void totals_rows(const Rows *r, int64_t first, int64_t many) {
+    for (int64_t i = first; i < first + many; i++)
+        r->a[1][i] = total(r->a[0] + i * r->n, NULL, r->n);
+}
+
+/* x, numbers -> each row of x times its number */
+FOR_EACH_CPU static void scaled_rows(const Rows *r, int64_t first, int64_t many) {
+    for (int64_t i = first, n = r->n; i < first + many; i++) {
+        const float *x = r->a[0] + i * n;
+        float *out = r->a[2] + i * n, number = r->a[1][i];
+#pragma GCC ivdep
+        for (int64_t k = 0; k < n; k++)
+            out[k] = x[k] * number;
+    }
+}
+
+/* x, one row for number[0] rows of the result -> the rows of x, of which there are number[1], over and over, with it */
+INLINE void beside(const Rows *r, int64_t first, int64_t many, char op) {
+    int64_t n = r->n, group = (int64_t)r->number[0], period = n < 64 ? 512 / n * n : n, end = first + many;
+    float copies[512];
+    for (int64_t i = first, rows; i < end; i += rows) {
+        rows = group - i % group < end - i ? group - i % group : end - i;
+        const float *x = r->a[0] + i % (int64_t)r->number[1] * n, *row = r->a[1] + i / group * n;
+        float *out = r->a[2] + i * n;
+        for (int64_t k = 0; n < 64 && k < period; k++)
+            copies[k] = row[k % n];
+        row = n < 64 ? copies : row;
+        for (int64_t left = rows * n; left > 0; left -= period, x += period, out += period)
+#pragma GCC ivdep
+            for (int64_t k = 0; k < (left < period ? left : period); k++)
+                out[k] = op == '+' ? x[k] + row[k] : op == '-' ? x[k] - row[k] : op == '*' ? x[k] * row[k] : row[k] - x[k];
+    }
+}
+
+FOR_EACH_CPU static void add_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '+'); }
+FOR_EACH_CPU static void subtract_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '-'); }
+FOR_EACH_CPU static void multiply_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '*'); }
+FOR_EACH_CPU static void less_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '<'); }
 
 #define FLAT const int64_t begin = first * r->n, end = begin + many * r->n; _Pragma("GCC ivdep") for (int64_t k = begin; k < end; k++)
 #define LINEAR 1.5957691216057308f /* sqrt(8 / pi): gelu(x) = x s(u), u = LINEAR x + CUBIC x^3, s the sigmoid */
@@ -212,22 +265,41 @@ FOR_EACH_CPU static void adam_rows(const Rows *r, int64_t first, int64_t many) {
     }
 }
 
-/* What each takes and gives: w, an array [rows, n]; r, a number for each row; c, for each column. */
-static const struct { const char *name; RowsKernel kernel; const char *arrays; int written, by_columns; } KERNELS[] = {
+/* What each takes and gives: w, an array [rows, n]; r, a number for each row; c, for each column; or as many as told. A
+   range is one of rows, of columns ("c"), or of the last argument's elements ("s"). */
+static const struct { const char *name; RowsKernel kernel; const char *arrays; int written; char along; } KERNELS[] = {
     {"softmax", softmax_rows, "ww", 1},
     {"log_softmax", log_softmax_rows, "ww", 1},
     {"softmax_back", softmax_back_rows, "www", 2},
     {"log_softmax_back", log_softmax_back_rows, "www", 2},
     {"norm", norm_rows, "wccwrrr", 3},
     {"norm_back", norm_back_rows, "wwcrrw", 5},
-    {"norm_sums", norm_sums_columns, "wwrrcc", 4, 1},
-    {"sums", sums_columns, "wc", 1, 1},
+    {"norm_sums", norm_sums_columns, "wwrrcc", 4, 'c'},
+    {"sums", sums_columns, "ws", 1, 's'},
+    {"totals", totals_rows, "wr", 1},
+    {"scaled", scaled_rows, "wrw", 2},
+    {"add", add_rows, "xgw", 2},
+    {"subtract", subtract_rows, "xgw", 2},
+    {"multiply", multiply_rows, "xgw", 2},
+    {"less", less_rows, "xgw", 2},
     {"gelu", gelu_rows, "ww", 1},
     {"gelu_back", gelu_back_rows, "www", 2},
     {"relu", relu_rows, "ww", 1},
     {"relu_back", relu_back_rows, "www", 2},
     {"adam", adam_rows, "wwww", 1},
 };
+
+static int64_t size_of(char letter, const Rows *r) {
+    int64_t n = r->n, rows = r->rows;
+    switch (letter) {
+    case 'w': return rows * n;
+    case 'r': return rows;
+    case 's': return rows * (int64_t)r->number[0];
+    case 'x': return n * (int64_t)r->number[1];
+    case 'g': return r->number[0] > 0 ? rows / (int64_t)r->number[0] * n : 0;
+    default: return n;
+    }
+}
 
 typedef struct { Rows rows; RowsKernel kernel; int64_t length; int pieces; atomic_int errors; } Dealt;
 
@@ -259,7 +331,7 @@ static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) 
     int64_t whole = d.rows.rows * d.rows.n, sizes[8];
     Py_buffer buffers[8] = {{0}};
     for (int i = 0; i < many - 5; i++)
-        sizes[i] = KERNELS[k].arrays[i] == 'w' ? whole : KERNELS[k].arrays[i] == 'r' ? d.rows.rows : d.rows.n;
+        sizes[i] = size_of(KERNELS[k].arrays[i], &d.rows);
     int good = floats(args + 5, (int)many - 5, KERNELS[k].written, sizes, buffers, d.rows.a);
     for (int i = 0; good && i < many - 5; i++)
         good = d.rows.a[i] != NULL;
@@ -268,8 +340,10 @@ static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) 
         for (int j = 0; j < many - 5; j++)
             apart = apart && (i == j || d.rows.a[i] + sizes[i] <= d.rows.a[j] || d.rows.a[j] + sizes[j] <= d.rows.a[i]);
     if (good && apart && whole > 0) {
-        int64_t by = KERNELS[k].by_columns ? d.rows.n / 256 : d.rows.rows, most = whole / 8192;
-        d.kernel = KERNELS[k].kernel, d.length = KERNELS[k].by_columns ? d.rows.n : d.rows.rows;
+        char along = KERNELS[k].along;
+        d.kernel = KERNELS[k].kernel, d.length = along == 'c' ? d.rows.n : along == 's' ? sizes[1] : d.rows.rows;
+        int64_t most = whole / 8192, by = along ? d.length / 256 : d.length;
+        by = along == 's' && by < d.rows.rows ? d.rows.rows : by;
         most = most < 16 ? most : 16, most = most < by ? most : by;
         d.pieces = most > 1 ? (int)most : 1;
         Py_BEGIN_ALLOW_THREADS

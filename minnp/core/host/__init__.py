@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as onp
 
-from minnp.core.host import elementwise, memory, reductions, selection, threads
+from minnp.core.host import elementwise, kernels, memory, reductions, selection, threads
 from minnp.core.host.elementwise import binary, operation, ufunc, unary
 from minnp.core.host.memory import empty, memory_reuse, owned, release
 from minnp.core.host.selection import getitem, setitem
@@ -64,7 +64,8 @@ def run(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
 
 def combine(uf: onp.ufunc, *args: Any) -> Any:
     """uf(*args), an elementwise operation of a trace, with NumPy's bits."""
-    out = elementwise.short_rows(uf, *args) if len(args) == 2 else NotImplemented
+    out = kernels.beside(uf, *args) if len(args) == 2 else NotImplemented
+    out = elementwise.short_rows(uf, *args) if out is NotImplemented and len(args) == 2 else out
     return run(uf, args, {}) if out is NotImplemented else out
 
 

@@ -46,6 +46,38 @@ def along(name: str, *arrays: onp.ndarray) -> onp.ndarray:
     return out
 
 
+def sums(x: onp.ndarray, inner: int, outer: int = 1) -> onp.ndarray | None:
+    """The sums [outer, inner] of x, which is [outer, any, inner]; None where NumPy has to warn."""
+    out = onp.empty((outer, inner), F4)
+    return None if call("sums", outer, x.size // outer, (x, out), (inner,)) else out
+
+
+BESIDE = {onp.add: ("add", "add"), onp.subtract: ("subtract", "less"), onp.multiply: ("multiply", "multiply")}
+
+
+def beside(uf: onp.ufunc, a: Any, b: Any) -> Any:
+    """uf of rows [..., m, n] and one row for all m of them ([n] or [..., 1, n]); NotImplemented for anything else."""
+    names = BESIDE.get(uf)
+    if names is None or not takes(a, b, least=1) or a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
+        return NotImplemented
+    name, x, row = (names[0], a, b) if a.size >= b.size else (names[1], b, a)
+    n, m = x.shape[-1], x.shape[-2] if x.ndim > 1 else 1
+    if m == 1 or (row.ndim > 1 and row.shape[-2] > 1):
+        return NotImplemented
+    lead, groups = x.shape[:-2], row.size // n
+    if groups > 1:
+        lead = row.shape[:-2]
+        if x.size != m * n and x.shape[:-2] != lead:
+            return NotImplemented
+    if max(x.ndim, row.ndim) != len(lead) + 2:
+        return NotImplemented
+    out = empty((*lead, m, n), F4)
+    rows = out.size // n
+    if call(name, rows, n, (x, row, out), (rows // groups, x.size // n)) is not False:  # else NumPy warns
+        return NotImplemented
+    return out
+
+
 def unless_taken(worth: Any) -> Any:
     """worth fact: `worth`, for arrays that no kernel here takes."""
     return lambda backend, arrays, params: not takes(*arrays) and worth(backend, arrays, params)
