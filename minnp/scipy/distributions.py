@@ -21,6 +21,7 @@ from ..numpy.reductions import sum_
 from ..numpy.systems import column, slogdet, solve
 from ..numpy.ufuncs import arctan, exp, square, where
 from . import rows as sp
+from .incomplete import betainc, gammainc, gammaincc, stdtr
 from .rows import betaln, gammaln, xlog1py, xlogy
 
 LOG_ROOT_2PI = 0.5 * log(2 * pi)
@@ -131,18 +132,18 @@ continuous(
     "df",
     lambda z, df: gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * uf.log(df * pi)
     - (df + 1) / 2 * uf.log1p(square(z) / df),
-    lambda z, df: sp.stdtr(df, z),
-    lambda z, df: sp.stdtr(df, -z),
+    lambda z, df: stdtr(df, z),
+    lambda z, df: stdtr(df, -z),
 )  # fmt: skip
-continuous("gamma", "a", lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: sp.gammainc(a, z),
-           lambda z, a: sp.gammaincc(a, z), support=(0, inf))  # fmt: skip
+continuous("gamma", "a", lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
+           lambda z, a: gammaincc(a, z), support=(0, inf))  # fmt: skip
 continuous("invgamma", "a", lambda z, a: -(a + 1) * uf.log(z) - 1 / z - gammaln(a),
-           lambda z, a: sp.gammaincc(a, 1 / z), lambda z, a: sp.gammainc(a, 1 / z), support=(0, inf))  # fmt: skip
+           lambda z, a: gammaincc(a, 1 / z), lambda z, a: gammainc(a, 1 / z), support=(0, inf))  # fmt: skip
 continuous("chi2", "df", lambda z, df: xlogy(df / 2 - 1, z) - z / 2 - gammaln(df / 2) - df / 2 * log(2),
-           lambda z, df: sp.gammainc(df / 2, z / 2), lambda z, df: sp.gammaincc(df / 2, z / 2),
+           lambda z, df: gammainc(df / 2, z / 2), lambda z, df: gammaincc(df / 2, z / 2),
            support=(0, inf))  # fmt: skip
 continuous("beta", "a b", lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
-           lambda z, a, b: sp.betainc(a, b, z), lambda z, a, b: sp.betainc(b, a, 1 - z), support=(0, 1))  # fmt: skip
+           lambda z, a, b: betainc(a, b, z), lambda z, a, b: betainc(b, a, 1 - z), support=(0, 1))  # fmt: skip
 continuous("weibull_min", "c", lambda z, c: uf.log(c) + xlogy(c - 1, z) - z**c, lambda z, c: -uf.expm1(-(z**c)),
            lambda z, c: exp(-(z**c)), logsf=lambda z, c: -(z**c), support=(0, inf))  # fmt: skip
 continuous("pareto", "b", lambda z, b: uf.log(b) - (b + 1) * uf.log(z), lambda z, b: 1 - z**-b, lambda z, b: z**-b,

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
+from ..core.array import handle
 from ..core.dispatch import defines
 from ..core.gradients import stop_gradient
 from ..npx import activations
 from ..numpy import reductions, ufuncs
-from ..numpy.arguments import as_array, plain, spelled
+from ..numpy.arguments import as_array, number, plain, spelled
 from ..numpy.facts import reduced_shape
 from ..numpy.shaping import expand_dims, reshape
-from .rows import gammaln
+from .rows import binom, gamma, gammaln, poch
 
 defines(special.softmax)(spelled(activations.softmax, "x | axis"))
 defines(special.log_softmax)(spelled(activations.log_softmax, "x | axis"))
@@ -48,3 +49,33 @@ def _multigammaln(a: Any, d: int) -> Any:
     half = 0.5 * onp.arange(d)
     terms = gammaln(expand_dims(as_array(a), axis=-1) - half)
     return reductions.sum_(terms, axis=-1) + d * (d - 1) / 4 * log(pi)
+
+
+def _zero_outside(inside: Any, of: Any) -> Any:
+    return ufuncs.where(plain(as_array(inside)), of, 0.0)
+
+
+@defines(special.factorial)
+def _factorial(n: Any, exact: bool = False, **extend: Any) -> Any:
+    n = as_array(n)
+    if exact or extend.get("extend", "zero") != "zero":
+        return handle(special.factorial(number(n), exact, **extend))
+    return _zero_outside(n >= 0, gamma(n + 1.0))
+
+
+@defines(special.comb)
+def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    if exact:
+        return special.comb(number(N), number(k), exact=True, repetition=repetition)
+    n, k = as_array(N), as_array(k)
+    if repetition:
+        n = n + k - 1
+    return _zero_outside((k <= n) & (n >= 0) & (k >= 0), binom(n * 1.0, k * 1.0))
+
+
+@defines(special.perm)
+def _perm(N: Any, k: Any, exact: bool = False) -> Any:
+    if exact:
+        return special.perm(number(N), number(k), exact=True)
+    n, k = as_array(N), as_array(k)
+    return _zero_outside((k <= n) & (n >= 0) & (k >= 0), poch(n - k + 1.0, k * 1.0))

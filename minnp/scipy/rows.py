@@ -1,8 +1,12 @@
-"""Rows of scipy.special's functions, around SciPy's kernels. What is not here has values, and no gradient."""
+"""Rows of scipy.special's functions, around SciPy's kernels: elementary ones, error functions, gamma, hypergeometric.
+
+bessel.py, incomplete.py and integrals.py have the others, functions.py what SciPy writes in Python. What is in none of
+them has values, and no gradient.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -13,16 +17,24 @@ from ..core.primitive import CONSTANT, Primitive, per_element, primitive
 from ..numpy.arguments import operand
 from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread
-from ..numpy.ufuncs import absolute, equal, exp, less, log, power, sign, sin, square, where
-from .borrowed import borrowed, single
+from ..numpy.shaping import astype
+from ..numpy.ufuncs import absolute, equal, exp, less, log, power, real, sign, sin, sqrt, square, where
 
 PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
-LN2, LN10 = 0.6931471805599453, 2.302585092994046
+LN2, LN10, DEGREE = 0.6931471805599453, 2.302585092994046, PI / 180
 POSITIVE, UNIT, ORDER = (0.3, 3.0), (0.1, 0.9), (1, 2, 3)
 
 
-def _row(name: str, *rules: Any, domain: Sequence[tuple] = (), saves: str = "both", **facts: Any) -> Primitive:
-    """A row of a scipy.special function of real numbers. A domain is (low, high), or the integers an order may be."""
+def single(x: Any, dtype: Any) -> Any:
+    """x in a dtype: SciPy's functions of an order and a float32 array answer in float64."""
+    return x if x.dtype == dtype else astype(x, dtype=dtype)
+
+
+def row(name: str, *rules: Any, domain: Sequence[tuple] = (), saves: str = "both", **facts: Any) -> Primitive:
+    """A row of a scipy.special function of real numbers. A domain is (low, high), or the integers an order may be.
+
+    A rule is None where the derivative with respect to that argument has no closed form.
+    """
     kernel = getattr(special, name)
     domain = domain or [(-2.0, 2.0)]
 
@@ -30,32 +42,93 @@ def _row(name: str, *rules: Any, domain: Sequence[tuple] = (), saves: str = "bot
         draw = lambda i, d: onp.array(d) if len(d) == 3 else spread(2, 3, low=d[0], high=d[1], seed=i)
         return [(tuple(draw(i, d) for i, d in enumerate(domain)), {})]
 
-    smooth = all(callable(rule) for rule in rules)
-    row = primitive(
+    facts = {"jvp": "elementwise", "samples": samples, **facts}
+    made = primitive(
         f"scipy.special.{name}",
         numpy=kernel,
         vjp=CONSTANT if rules == (CONSTANT,) else list(rules),
-        jvp="elementwise" if smooth else None,
         saves=saves,
         shape=elementwise(kernel) if isinstance(kernel, onp.ufunc) else None,
         flops=per_element(20),
-        samples=samples,
         **facts,
     )
-    defines(kernel)(called(row, kernel) if isinstance(kernel, onp.ufunc) else lambda *args: row(*map(operand, args)))
-    return row
+    defines(kernel)(called(made, kernel) if isinstance(kernel, onp.ufunc) else lambda *args: made(*map(operand, args)))
+    return made
+
+
+def several(name: str, *slopes: Callable, **facts: Any) -> Primitive:
+    """A row of a function with several results; for each argument slopes(y, *arrays) gives the derivatives of all."""
+    vjp = [lambda g, y, *xs, of=of: sum(u * d for u, d in zip(g, of(y, *xs))) for of in slopes]
+    jvp = [lambda t, y, *xs, of=of: tuple([t * d for d in of(y, *xs)]) for of in slopes]
+    return row(name, *vjp, jvp=jvp, **facts)
 
 
 # ------------------------------------------------------------------ exponentials, logarithms, entropies
-expit = _row("expit", lambda g, y, x: g * (y * (1 - y)), saves="out")
-log_expit = _row("log_expit", lambda g, y, x: g * expit(-x), saves="in")
-logit = _row("logit", lambda g, y, x: g / (x * (1 - x)), domain=[UNIT], saves="in")
-expm1 = _row("expm1", lambda g, y, x: g * (y + 1), saves="out")
-log1p = _row("log1p", lambda g, y, x: g / (x + 1), domain=[(-0.7, 3)], saves="in")
-exp2 = _row("exp2", lambda g, y, x: g * (y * LN2), saves="out")
-exp10 = _row("exp10", lambda g, y, x: g * (y * LN10), saves="out")
-cbrt = _row("cbrt", lambda g, y, x: g / (3 * (y * y)), domain=[POSITIVE], saves="out")
-cosm1 = _row("cosm1", lambda g, y, x: -g * sin(x), saves="in")
+expit = row("expit", lambda g, y, x: g * (y * (1 - y)), saves="out")
+log_expit = row("log_expit", lambda g, y, x: g * expit(-x), saves="in")
+logit = row("logit", lambda g, y, x: g / (x * (1 - x)), domain=[UNIT], saves="in")
+expm1 = row("expm1", lambda g, y, x: g * (y + 1), saves="out")
+log1p = row("log1p", lambda g, y, x: g / (x + 1), domain=[(-0.7, 3)], saves="in")
+exp2 = row("exp2", lambda g, y, x: g * (y * LN2), saves="out")
+exp10 = row("exp10", lambda g, y, x: g * (y * LN10), saves="out")
+cbrt = row("cbrt", lambda g, y, x: g / (3 * (y * y)), domain=[POSITIVE], saves="out")
+cosm1 = row("cosm1", lambda g, y, x: -g * sin(x), saves="in")
+exprel = row("exprel", lambda g, y, x: g * (0.5 * hyp1f1(2.0, 3.0, x)), saves="in")
+sindg = row("sindg", lambda g, y, x: g * (cosdg(x) * DEGREE), domain=[(10, 80)], saves="in")
+cosdg = row("cosdg", lambda g, y, x: -g * (sindg(x) * DEGREE), domain=[(10, 80)], saves="in")
+tandg = row("tandg", lambda g, y, x: g * ((1 + square(y)) * DEGREE), domain=[(10, 80)], saves="out")
+cotdg = row("cotdg", lambda g, y, x: -g * ((1 + square(y)) * DEGREE), domain=[(10, 80)], saves="out")
+powm1 = row(
+    "powm1",
+    lambda g, r, x, y: g * (y * power(x, y - 1)),
+    lambda g, r, x, y: g * ((r + 1) * log(x)),
+    domain=[POSITIVE] * 2,
+)
+
+
+defines(special.radian)(lambda d, m, s: (operand(d) + operand(m) / 60 + operand(s) / 3600) * DEGREE)
+
+
+# In Box and Cox's transforms log1p(z) / z is 2F1(1, 1; 2; -z), and expm1(z) / z is 1F1(1; 2; z): regular at 0.
+def gauss(a: float, b: float, c: float, z: Any) -> Any:
+    """hyp2f1 in z's own dtype: SciPy's ufunc prefers double precision."""
+    return single(hyp2f1(a, b, c, z), z.dtype)
+
+
+def _boxcox_power(logarithm: Any, x: Any) -> Any:
+    return square(logarithm) * (0.5 * hyp1f1(2.0, 3.0, logarithm * x))
+
+
+def _inverse_power(y: Any, power: Any) -> Any:
+    return square(y) * (-0.5 * gauss(2.0, 2.0, 3.0, -y * power))
+
+
+boxcox = row(
+    "boxcox",
+    lambda g, y, x, p: g * power(x, p - 1),
+    lambda g, y, x, p: g * _boxcox_power(log(x), p),
+    domain=[POSITIVE, (-2, 2)],
+    saves="in",
+)
+boxcox1p = row(
+    "boxcox1p",
+    lambda g, y, x, p: g * power(1 + x, p - 1),
+    lambda g, y, x, p: g * _boxcox_power(log1p(x), p),
+    domain=[POSITIVE, (-2, 2)],
+    saves="in",
+)
+inv_boxcox = row(
+    "inv_boxcox",
+    lambda g, x, y, p: g * power(x, 1 - p),
+    lambda g, x, y, p: g * (x * _inverse_power(y, p)),
+    domain=[UNIT, UNIT],
+)
+inv_boxcox1p = row(
+    "inv_boxcox1p",
+    lambda g, x, y, p: g * power(x + 1, 1 - p),
+    lambda g, x, y, p: g * ((x + 1) * _inverse_power(y, p)),
+    domain=[UNIT, UNIT],
+)
 
 
 def _ratio(x: Any, y: Any) -> Any:
@@ -64,105 +137,119 @@ def _ratio(x: Any, y: Any) -> Any:
     return where(zero, 0, x / where(zero, 1, y))
 
 
-xlogy = _row("xlogy", lambda g, r, x, y: g * log(y), lambda g, r, x, y: g * _ratio(x, y), domain=[POSITIVE] * 2)
-xlog1py = _row(
+xlogy = row("xlogy", lambda g, r, x, y: g * log(y), lambda g, r, x, y: g * _ratio(x, y), domain=[POSITIVE] * 2)
+xlog1py = row(
     "xlog1py", lambda g, r, x, y: g * log1p(y), lambda g, r, x, y: g * _ratio(x, 1 + y), domain=[POSITIVE] * 2
 )
-entr = _row("entr", lambda g, y, x: -g * (log(x) + 1), domain=[POSITIVE])
-rel_entr = _row(
+entr = row("entr", lambda g, y, x: -g * (log(x) + 1), domain=[POSITIVE])
+rel_entr = row(
     "rel_entr", lambda g, r, x, y: g * (log(x / y) + 1), lambda g, r, x, y: -g * (x / y), domain=[POSITIVE] * 2
 )
-kl_div = _row("kl_div", lambda g, r, x, y: g * log(x / y), lambda g, r, x, y: g * (1 - x / y), domain=[POSITIVE] * 2)
-huber = _row(
+kl_div = row("kl_div", lambda g, r, x, y: g * log(x / y), lambda g, r, x, y: g * (1 - x / y), domain=[POSITIVE] * 2)
+huber = row(
     "huber",
     lambda g, y, delta, r: g * where(less(absolute(r), delta), 0, absolute(r) - delta),
     lambda g, y, delta, r: g * where(less(absolute(r), delta), r, sign(r) * delta),
     domain=[(0.5, 0.9), (-2, 2)],
 )
 
+
+def _bend(delta: Any, r: Any) -> Any:
+    return sqrt(1 + square(r / delta))
+
+
+pseudo_huber = row(
+    "pseudo_huber",
+    lambda g, y, delta, r: g * (square(y) / (delta * square(delta) * _bend(delta, r))),
+    lambda g, y, delta, r: g * (r / _bend(delta, r)),
+    domain=[(0.5, 0.9), (-2, 2)],
+)
+
 # ------------------------------------------------------------------ error functions and the normal distribution
-erf = _row("erf", lambda g, y, x: g * (exp(-square(x)) * (2 / ROOT_PI)), saves="in")
-erfc = _row("erfc", lambda g, y, x: g * (exp(-square(x)) * (-2 / ROOT_PI)), saves="in")
-erfi = _row("erfi", lambda g, y, x: g * (exp(square(x)) * (2 / ROOT_PI)), saves="in")
-erfcx = _row("erfcx", lambda g, y, x: g * (2 * (x * y) - 2 / ROOT_PI))
-dawsn = _row("dawsn", lambda g, y, x: g * (1 - 2 * (x * y)))
-erfinv = _row("erfinv", lambda g, y, x: g * (exp(square(y)) * (ROOT_PI / 2)), domain=[(-0.9, 0.9)], saves="out")
-erfcinv = _row("erfcinv", lambda g, y, x: g * (exp(square(y)) * (-ROOT_PI / 2)), domain=[(0.1, 1.9)], saves="out")
-ndtr = _row("ndtr", lambda g, y, x: g * (exp(square(x) * -0.5) / ROOT_2PI), saves="in")
-ndtri = _row("ndtri", lambda g, y, p: g * (exp(square(y) * 0.5) * ROOT_2PI), domain=[UNIT], saves="out")
-log_ndtr = _row("log_ndtr", lambda g, y, x: g * (exp(square(x) * -0.5 - y) / ROOT_2PI))
+erf = row("erf", lambda g, y, x: g * (exp(-square(x)) * (2 / ROOT_PI)), saves="in")
+erfc = row("erfc", lambda g, y, x: g * (exp(-square(x)) * (-2 / ROOT_PI)), saves="in")
+erfi = row("erfi", lambda g, y, x: g * (exp(square(x)) * (2 / ROOT_PI)), saves="in")
+erfcx = row("erfcx", lambda g, y, x: g * (2 * (x * y) - 2 / ROOT_PI))
+dawsn = row("dawsn", lambda g, y, x: g * (1 - 2 * (x * y)))
+erfinv = row("erfinv", lambda g, y, x: g * (exp(square(y)) * (ROOT_PI / 2)), domain=[(-0.9, 0.9)], saves="out")
+erfcinv = row("erfcinv", lambda g, y, x: g * (exp(square(y)) * (-ROOT_PI / 2)), domain=[(0.1, 1.9)], saves="out")
+ndtr = row("ndtr", lambda g, y, x: g * (exp(square(x) * -0.5) / ROOT_2PI), saves="in")
+ndtri = row("ndtri", lambda g, y, p: g * (exp(square(y) * 0.5) * ROOT_2PI), domain=[UNIT], saves="out")
+ndtri_exp = row("ndtri_exp", lambda g, y, x: g * (exp(square(y) * 0.5 + x) * ROOT_2PI), domain=[(-3, -0.2)])
+log_ndtr = row("log_ndtr", lambda g, y, x: g * (exp(square(x) * -0.5 - y) / ROOT_2PI))
+owens_t = row(
+    "owens_t",
+    lambda g, y, h, a: g * (exp(square(h) * -0.5) * erf(a * h * 0.5**0.5) * (-0.5 / ROOT_2PI)),
+    lambda g, y, h, a: g * (exp(square(h) * (1 + square(a)) * -0.5) / ((1 + square(a)) * (2 * PI))),
+    domain=[(-2, 2)] * 2,
+    saves="in",
+)
+wofz = row("wofz", lambda g, y, z: g * (2j / ROOT_PI - 2 * (z * y)))
+
+
+@defines(special.voigt_profile)
+def _voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
+    """By the Faddeeva function: for sigma above 0."""
+    x, sigma, gamma = map(operand, (x, sigma, gamma))
+    width = sigma * 2**0.5
+    return real(wofz((x + 1j * gamma) / width)) / (width * ROOT_PI)
+
 
 # ------------------------------------------------------------------ gamma and beta functions
-gamma = _row("gamma", lambda g, y, x: g * (y * psi(x)), domain=[POSITIVE])
-gammaln = _row("gammaln", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
-loggamma = _row("loggamma", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
-rgamma = _row("rgamma", lambda g, y, x: -g * (y * psi(x)), domain=[POSITIVE])
-gammasgn = _row("gammasgn", CONSTANT, domain=[POSITIVE])
-psi = _row("psi", lambda g, y, x: g * single(polygamma(1, x), x.dtype), domain=[POSITIVE], saves="in")
-polygamma = _row(
-    "polygamma", CONSTANT, lambda g, y, n, x: g * polygamma(n + 1, x), domain=[ORDER, POSITIVE], saves="in"
-)
-beta = _row(
+gamma = row("gamma", lambda g, y, x: g * (y * psi(x)), domain=[POSITIVE])
+gammaln = row("gammaln", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
+loggamma = row("loggamma", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
+rgamma = row("rgamma", lambda g, y, x: -g * (y * psi(x)), domain=[POSITIVE])
+gammasgn = row("gammasgn", CONSTANT, domain=[POSITIVE])
+psi = row("psi", lambda g, y, x: g * single(polygamma(1, x), x.dtype), domain=[POSITIVE], saves="in")
+polygamma = row("polygamma", CONSTANT, lambda g, y, n, x: g * polygamma(n + 1, x), domain=[ORDER, POSITIVE], saves="in")
+beta = row(
     "beta",
     lambda g, y, a, b: g * (y * (psi(a) - psi(a + b))),
     lambda g, y, a, b: g * (y * (psi(b) - psi(a + b))),
     domain=[POSITIVE] * 2,
 )
-betaln = _row(
+betaln = row(
     "betaln",
     lambda g, y, a, b: g * (psi(a) - psi(a + b)),
     lambda g, y, a, b: g * (psi(b) - psi(a + b)),
     domain=[POSITIVE] * 2,
     saves="in",
 )
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    return exp(xlogy(a - 1, x) - x - gammaln(a))
-
-
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
-
-
-# None: no closed form with respect to the parameters
-gammainc = _row("gammainc", None, lambda g, y, a, x: g * _gamma_density(a, x), domain=[POSITIVE] * 2)
-gammaincc = _row("gammaincc", None, lambda g, y, a, x: -g * _gamma_density(a, x), domain=[POSITIVE] * 2)
-betainc = _row("betainc", None, None, lambda g, y, a, b, x: g * _beta_density(a, b, x), domain=[POSITIVE] * 2 + [UNIT])
-if hasattr(special, "betaincc"):  # SciPy 1.11
-    betaincc = _row(
-        "betaincc", None, None, lambda g, y, a, b, x: -g * _beta_density(a, b, x), domain=[POSITIVE] * 2 + [UNIT]
-    )
-
-
-def _t_density(df: Any, t: Any) -> Any:
-    scale = exp(gammaln(df * 0.5 + 0.5) - gammaln(df * 0.5)) / (df * PI) ** 0.5
-    return power(1 + square(t) / df, (df + 1) * -0.5) * scale
-
-
-stdtr = _row(
-    "stdtr",
-    None,
-    lambda g, y, df, t: g * _t_density(df, t),
-    domain=[POSITIVE, (-2, 2)],
+poch = row(
+    "poch",
+    lambda g, y, a, m: g * (y * (psi(a + m) - psi(a))),
+    lambda g, y, a, m: g * (y * psi(a + m)),
+    domain=[POSITIVE] * 2,
 )
+binom = row(
+    "binom",
+    lambda g, y, n, k: g * (y * (psi(n + 1) - psi(n - k + 1))),
+    lambda g, y, n, k: g * (y * (psi(n - k + 1) - psi(k + 1))),
+    domain=[(3, 5), POSITIVE],
+)
+zeta = row("zeta", None, lambda g, y, s, q: -g * (s * zeta(s + 1, q)), domain=[(2, 4), POSITIVE], saves="in")
 
-
-# ------------------------------------------------------------------ integrals and Bessel functions
-expi = _row("expi", lambda g, y, x: g * (exp(x) / x), domain=[POSITIVE], saves="in")
-exp1 = _row("exp1", lambda g, y, x: -g * (exp(-x) / x), domain=[POSITIVE], saves="in")
-
-
-def _bessel(name: str, *leading: Any) -> Primitive:
-    """A row with autograd's rule; its last argument is the one that has a gradient."""
-    rule = borrowed("autograd.scipy.special", name, len(leading))
-    return _row(name, *leading, rule, domain=[*[ORDER] * len(leading), POSITIVE])
-
-
-j0, j1, y0, y1, i0, i1 = map(_bessel, ("j0", "j1", "y0", "y1", "i0", "i1"))
-jn, yn, iv, ive = (_bessel(name, CONSTANT) for name in ("jn", "yn", "iv", "ive"))
-kv = _row("kv", CONSTANT, lambda g, y, v, x: g * ((kv(v - 1, x) + kv(v + 1, x)) * -0.5), domain=[ORDER, POSITIVE])
-k0 = _row("k0", lambda g, y, x: -g * k1(x), domain=[POSITIVE], saves="in")
-k1 = _row("k1", lambda g, y, x: g * ((k0(x) + kv(2, x)) * -0.5), domain=[POSITIVE], saves="in")
-i0e = _row("i0e", lambda g, y, x: g * (i1e(x) - sign(x) * y))
-i1e = _row("i1e", lambda g, y, x: g * ((i0e(x) + ive(2, x)) * 0.5 - sign(x) * y))
+# ------------------------------------------------------------------ hypergeometric functions, in their last argument
+hyp0f1 = row("hyp0f1", None, lambda g, y, b, z: g * (hyp0f1(b + 1, z) / b), domain=[POSITIVE, UNIT], saves="in")
+hyp1f1 = row(
+    "hyp1f1",
+    *[None] * 2,
+    lambda g, y, a, b, z: g * (a / b * hyp1f1(a + 1, b + 1, z)),
+    domain=[POSITIVE, POSITIVE, UNIT],
+    saves="in",
+)
+hyp2f1 = row(
+    "hyp2f1",
+    *[None] * 3,
+    lambda g, y, a, b, c, z: g * (a * b / c * hyp2f1(a + 1, b + 1, c + 1, z)),
+    domain=[POSITIVE, POSITIVE, POSITIVE, (-0.8, 0.6)],
+    saves="in",
+)
+hyperu = row(
+    "hyperu",
+    *[None] * 2,
+    lambda g, y, a, b, z: -g * (a * hyperu(a + 1, b + 1, z)),
+    domain=[POSITIVE, (2, 3), POSITIVE],
+    saves="in",
+)

@@ -1,4 +1,4 @@
-"""scipy.special on our arrays: every function, with gradients for those in minnp.scipy.rows and .functions.
+"""scipy.special on our arrays: every function, with gradients for those in rows.py and the files it names.
 
 Those of SciPy's own functions that are ufuncs find these rows too: scipy.special.expit(x).
 """
@@ -6,6 +6,12 @@ Those of SciPy's own functions that are ufuncs find these rows too: scipy.specia
 from scipy import special as _scipy
 
 from ..core.namespace import lazy as _lazy
-from . import functions as _functions  # noqa: F401  (definitions)
+from ..core.quick import function as _function
+from . import bessel as _bessel  # noqa: F401  (definitions)
+from . import functions as _functions  # noqa: F401
+from . import incomplete as _incomplete  # noqa: F401
+from . import integrals as _integrals  # noqa: F401
 
-__getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.special", {})
+# a ufunc of several, which is neither a function nor a ufunc
+_MULTIPLE = {n: _function(f"scipy.special.{n}", getattr(_scipy, n)) for n in ("sph_harm_y",) if hasattr(_scipy, n)}
+__getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.special", _MULTIPLE)

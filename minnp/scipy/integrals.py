@@ -1,0 +1,167 @@
+"""Rows of integrals, elliptic functions, orthogonal polynomials, spherical harmonics and Lambert's W."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scipy import special
+
+from ..core.dispatch import defines
+from ..core.primitive import Primitive, per_element, primitive
+from ..numpy.arguments import as_array, plain
+from ..numpy.facts import sampled, spread
+from ..numpy.ufuncs import cos, cosh, equal, exp, less, maximum, rint, sin, sinc, sqrt, square, where
+from .rows import ORDER, PI, POSITIVE, UNIT, exprel, gauss, row, several
+
+# ------------------------------------------------------------------ integrals
+expi = row("expi", lambda g, y, x: g * (exp(x) / x), domain=[POSITIVE], saves="in")
+exp1 = row("exp1", lambda g, y, x: -g * (exp(-x) / x), domain=[POSITIVE], saves="in")
+
+
+def _expn_below(n: Any, x: Any) -> Any:
+    """E(n - 1, x), with the closed forms that E(0, x) and E(-1, x) have."""
+    many = less(1, n)
+    few = where(many, 1, x)
+    return where(many, expn(maximum(n - 1, 1), x), exp(-few) / few * where(equal(n, 1), 1, 1 + 1 / few))
+
+
+expn = row("expn", None, lambda g, y, n, x: -g * _expn_below(n, x), domain=[ORDER, POSITIVE], saves="in")
+sici = several("sici", lambda y, x: (sinc(x / PI), cos(x) / x), domain=[POSITIVE])
+shichi = several("shichi", lambda y, x: (exprel(2 * x) * exp(-x), cosh(x) / x), domain=[POSITIVE])
+fresnel = several("fresnel", lambda y, x: (sin(square(x) * (PI / 2)), cos(square(x) * (PI / 2))))
+spence = row("spence", lambda g, y, z: -g * gauss(1.0, 1.0, 2.0, 1 - z), domain=[POSITIVE], saves="in")
+
+# ------------------------------------------------------------------ elliptic integrals and functions
+ellipk = row(
+    "ellipk", lambda g, y, m: g * (gauss(0.5, 0.5, 2.0, m) * (PI / 8) / (1 - m)), domain=[(-0.8, 0.8)], saves="in"
+)
+ellipkm1 = row("ellipkm1", lambda g, y, p: -g * (gauss(0.5, 0.5, 2.0, 1 - p) * (PI / 8) / p), domain=[UNIT], saves="in")
+ellipe = row("ellipe", lambda g, y, m: -g * (gauss(0.5, 1.5, 2.0, m) * (PI / 8)), domain=[(-0.8, 0.8)], saves="in")
+elliprf = row(
+    "elliprf",
+    lambda g, r, x, y, z: g * (elliprd(y, z, x) / -6),
+    lambda g, r, x, y, z: g * (elliprd(z, x, y) / -6),
+    lambda g, r, x, y, z: g * (elliprd(x, y, z) / -6),
+    domain=[POSITIVE] * 3,
+    saves="in",
+)
+
+
+def _rd_slope(r: Any, x: Any, y: Any, z: Any) -> Any:
+    """The derivative of r = elliprd(x, y, z) in x; not a number where x is z."""
+    return (elliprd(y, z, x) - r) / (2 * (x - z))
+
+
+elliprd = row(
+    "elliprd",
+    lambda g, r, x, y, z: g * _rd_slope(r, x, y, z),
+    lambda g, r, x, y, z: g * _rd_slope(r, y, x, z),
+    lambda g, r, x, y, z: g * ((1.5 * r + x * _rd_slope(r, x, y, z) + y * _rd_slope(r, y, x, z)) / -z),  # homogeneity
+    domain=[(0.3, 1), (1.1, 1.5), (1.6, 3)],
+)
+
+
+def _incomplete_slopes(phi: Any, m: Any) -> tuple[Any, Any]:
+    """The derivatives in m of the incomplete integrals of the first and the second kind; Carlson's forms."""
+    half_turns = rint(phi / PI)
+    s, c = square(sin(phi)), square(cos(phi))
+    cube, bend = s * sin(phi - half_turns * PI) / 6, 1 - m * s
+    quarter_k, quarter_e = gauss(0.5, 0.5, 2.0, m) * (PI / 8) / (1 - m), gauss(0.5, 1.5, 2.0, m) * (PI / -8)
+    first = cube * elliprd(c, 1.0, bend) + 2 * half_turns * quarter_k
+    return first, 2 * half_turns * quarter_e - cube * elliprd(c, bend, 1.0)
+
+
+ellipkinc = row(
+    "ellipkinc",
+    lambda g, y, phi, m: g / sqrt(1 - m * square(sin(phi))),
+    lambda g, y, phi, m: g * _incomplete_slopes(phi, m)[0],
+    domain=[(0.3, 4), UNIT],
+    saves="in",
+)
+ellipeinc = row(
+    "ellipeinc",
+    lambda g, y, phi, m: g * sqrt(1 - m * square(sin(phi))),
+    lambda g, y, phi, m: g * _incomplete_slopes(phi, m)[1],
+    domain=[(0.3, 4), UNIT],
+    saves="in",
+)
+
+
+def _jacobi_slopes(y: Any, u: Any, m: Any) -> tuple:
+    sn, cn, dn, phi = y
+    turn = -dn * _incomplete_slopes(phi, m)[0]
+    return cn * turn, -sn * turn, (square(sn) + 2 * m * sn * cn * turn) / (-2 * dn), turn
+
+
+ellipj = several(
+    "ellipj",
+    lambda y, u, m: (y[1] * y[2], -y[0] * y[2], -m * y[0] * y[1], y[2]),
+    _jacobi_slopes,
+    domain=[(0.3, 1.2), UNIT],
+)
+
+
+# ------------------------------------------------------------------ orthogonal polynomials, in x
+def _polynomial(name: str, slope: Callable, *domain: tuple, low: float = -0.8) -> Primitive:
+    """A row of eval_`name`(n, ..., x), whose derivative is slope(n, ..., x); parameters have none of closed form."""
+    rule = lambda g, y, *given: g * slope(*given)
+    return row(f"eval_{name}", *[None] * (1 + len(domain)), rule, domain=[ORDER, *domain, (low, 0.9)], saves="in")
+
+
+jacobi = _polynomial(
+    "jacobi", lambda n, a, b, x: jacobi(n - 1, a + 1, b + 1, x) * ((n + a + b + 1) * 0.5), POSITIVE, POSITIVE
+)
+gegenbauer = _polynomial("gegenbauer", lambda n, a, x: gegenbauer(n - 1, a + 1, x) * (2 * a), POSITIVE)
+genlaguerre = _polynomial("genlaguerre", lambda n, a, x: -genlaguerre(n - 1, a + 1, x), POSITIVE)
+chebyu = _polynomial("chebyu", lambda n, x: 2 * gegenbauer(n - 1, 2.0, x))
+_polynomial("laguerre", lambda n, x: -genlaguerre(n - 1, 1.0, x))
+_polynomial("legendre", lambda n, x: jacobi(n - 1, 1.0, 1.0, x) * ((n + 1) * 0.5))
+_polynomial("sh_legendre", lambda n, x: jacobi(n - 1, 1.0, 1.0, 2 * x - 1) * (n + 1), low=0.1)
+_polynomial("chebyt", lambda n, x: n * chebyu(n - 1, x))
+_polynomial("sh_chebyt", lambda n, x: 2 * n * chebyu(n - 1, 2 * x - 1), low=0.1)
+_polynomial("sh_chebyu", lambda n, x: 4 * gegenbauer(n - 1, 2.0, 2 * x - 1), low=0.1)
+_polynomial("chebyc", lambda n, x: n * chebyu(n - 1, x * 0.5))
+_polynomial("chebys", lambda n, x: gegenbauer(n - 1, 2.0, x * 0.5))
+hermite = _polynomial("hermite", lambda n, x: 2 * n * hermite(maximum(n - 1, 0), x))
+hermitenorm = _polynomial("hermitenorm", lambda n, x: n * hermitenorm(maximum(n - 1, 0), x))
+lpmv = row(
+    "lpmv",
+    None,
+    None,
+    lambda g, y, m, v, x: g * (((v + m) * lpmv(m, v - 1, x) - v * x * y) / (1 - square(x))),
+    domain=[(0, 1, 1), ORDER, (-0.8, 0.9)],
+)
+
+# ------------------------------------------------------------------ spherical harmonics
+if hasattr(special, "sph_harm_y"):  # SciPy 1.15
+
+    def _tilt(g: Any, y: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
+        """In theta, by the ladder operators."""
+        up = sqrt((n - m) * (n + m + 1)) * exp(-1j * phi) * sph_harm_y(n, m + 1, theta, phi)
+        return g * (up - sqrt((n + m) * (n - m + 1)) * exp(1j * phi) * sph_harm_y(n, m - 1, theta, phi)) * 0.5
+
+    sph_harm_y = row(
+        "sph_harm_y",
+        None,
+        None,
+        _tilt,
+        lambda g, y, n, m, theta, phi: g * (1j * m * y),
+        domain=[ORDER, (0, 1, -2), POSITIVE, POSITIVE],
+    )
+
+# ------------------------------------------------------------------ Lambert's W
+wrightomega = row("wrightomega", lambda g, y, x: g * (y / (1 + y)), saves="out")
+lambertw = primitive(
+    "scipy.special.lambertw",
+    numpy=lambda z, *, k, tol: special.lambertw(z, k, tol),
+    vjp=[lambda g, y, z, **branch: g * (exp(-y) / (1 + y))],
+    jvp="elementwise",
+    saves="out",
+    flops=per_element(50),
+    samples=sampled(
+        ((spread(2, 3, low=0.3, high=3),), {"k": 0, "tol": 1e-8}),
+        ((spread(2, 3, dtype=complex),), {"k": 1, "tol": 1e-8}),
+    ),
+)
+defines(special.lambertw)(lambda z, k=0, tol=1e-8: lambertw(as_array(z), k=plain(k), tol=tol))
