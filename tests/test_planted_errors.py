@@ -19,6 +19,9 @@ from minnp.testing import check_grads
 from minnp.utils.gradient_checker import quick_grad_check
 
 if find_spec("scipy"):
+    import minnp.scipy.fft
+    import minnp.scipy.linalg
+    import minnp.scipy.signal
     import minnp.scipy.special
 
 WRONG = 1 + 1e-4

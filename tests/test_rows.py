@@ -12,6 +12,9 @@ from minnp import grad, vjp
 from minnp.core.primitive import CONSTANT, TABLE, Meta
 
 if find_spec("scipy"):
+    import minnp.scipy.fft
+    import minnp.scipy.linalg
+    import minnp.scipy.signal
     import minnp.scipy.special  # noqa: F401  (fills the table)
 
 ROWS = sorted(TABLE)
