@@ -10,7 +10,7 @@ import numpy as onp
 from .core.array import handle, ndarray, read
 from .core.forward import jvp
 from .core.gradients import LEAVES, vjp
-from .core.tree import tree_leaves
+from .core.tree import tree_flatten, tree_leaves
 
 # Central differences of step e err by about e**2 |f'''| / 6 and by u |f| / e: at 6e-6 the latter is 4e-11 |f|.
 # So a part of 5e-6 of the derivative, and 1e-8 of the function's own size, leave room for functions less simple.
@@ -36,29 +36,22 @@ def check_grads(
     rtol    of the derivative: an error of 1e-4 in any one rule is found
     atol    of the function's own size, which is what rounding disturbs in a difference
     Each argument is moved by itself, so that no small derivative hides behind a large one of another argument.
-    Arguments and results are float64 (or complex128) arrays or numbers: with less precision differences mean nothing.
+    Arguments and results are float64 (or complex128) arrays or numbers, or trees of them: with less precision
+    differences mean nothing. Each leaf counts as an argument.
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)
     rng = onp.random.default_rng(seed)
-    points = [onp.asarray(a) for a in args]
+    leaves, rebuild = tree_flatten(tuple(args))
+    points = [onp.asarray(a) for a in leaves]
     for p in points:
         if p.dtype not in (onp.float64, onp.complex128):
             raise TypeError(f"check_grads wants float64 or complex128 arguments, got {p.dtype}")
     unknown = set(modes) - {"rev", "fwd"}
     if unknown:
         raise ValueError(f"unknown modes {sorted(unknown)}; known: 'rev', 'fwd'")
-    _check(
-        f,
-        points,
-        order,
-        tuple(modes),
-        rtol,
-        atol,
-        step,
-        rng,
-        type(f).__name__ if not hasattr(f, "__name__") else f.__name__,
-    )
+    name = getattr(f, "__name__", type(f).__name__)
+    _check(lambda *xs: f(*rebuild(list(xs))), points, order, tuple(modes), rtol, atol, step, rng, name)
 
 
 def _check(

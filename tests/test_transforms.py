@@ -348,3 +348,23 @@ def test_an_argument_that_does_not_matter_locally_has_no_tangent() -> None:
     check_grads(lambda x: np.heaviside(x - 0.7, 0.5) * x, (X,))
     close(jvp(lambda x: np.heaviside(x, 0.5), (X,), (V,))[1], onp.zeros(3))
     close(jvp(lambda h: np.heaviside(onp.array([0.0, 1.0]), h), (0.5,), (2.0,))[1], [2.0, 0.0])
+
+
+def test_a_result_that_is_no_number_has_no_gradient() -> None:
+    for f, what in (
+        (lambda x: None, r"None \(is a return missing\?\)"),
+        (lambda x: x > 2, "bool"),
+        (np.argmax, "int64"),
+    ):
+        with pytest.raises(TypeError, match=f"returned {what}.*: only a float or complex result"):
+            grad(f)(np.array([1.0, 2.0]))
+    gradient = grad(lambda x: (np.sum(x**2), np.argmax(x)))(np.array([1.0, 2.0]))  # what else is there does not matter
+    onp.testing.assert_array_equal(gradient, [2.0, 4.0])
+    onp.testing.assert_array_equal(grad(lambda x: np.sum(x[onp.int64(x)]))(np.array([1.0, 1.0])), [0.0, 2.0])
+
+
+def test_check_grads_takes_trees() -> None:
+    check_grads(lambda p, xs: p["w"] * xs[0] + p["b"] * xs[1], ({"w": 0.5, "b": X}, [X, 1.5]))
+    check_grads(np.concatenate)([X, X + 1])
+    with pytest.raises(AssertionError, match="argument 1"):
+        check_grads(lambda p: p["w"] * np.stop_gradient(p["b"]), ({"w": 0.5, "b": X},))

@@ -18,6 +18,7 @@ from .placed import hosted, laid_out
 from .primitive import TABLE
 from .quick import seen
 from .state import state, watched
+from .trace import Constant
 from .value import Buffer, Host, Tracer, concrete
 from .writing import write
 
@@ -65,7 +66,8 @@ def _format(self: ndarray, spec: str) -> str:
 def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
     value = read(self)
     if type(value) is Tracer:
-        value = concretize(value, onp.ndarray)
+        whole = dtype is not None and onp.dtype(dtype).kind in "biu"  # np.int64(x): no gradient is lost
+        value = concretize(value, Constant if whole else onp.ndarray)
     a = value.host() if type(value) is Buffer else value
     if copy is False and (type(value) is Buffer or (dtype is not None and a.dtype != dtype)):
         raise ValueError("Unable to avoid copy while creating an array as requested.")

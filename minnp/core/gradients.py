@@ -198,13 +198,11 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
     trace, starts, seeds = run.trace, run.starts, []
     try:
         for v in run.values:
-            if type(v) is Tracer and v.trace is trace:
-                if v.value.dtype.kind in INEXACT:
-                    seeds.append((v.node, _ones(v.value)))
-                    continue
-            elif v.dtype.kind in INEXACT or all(s.dtype.kind in INEXACT for s in starts):
-                continue
-            raise TypeError(f"the function returned {describe(v)}: only a float or complex result has a gradient")
+            if type(v) is Tracer and v.trace is trace and v.value.dtype.kind in INEXACT:
+                seeds.append((v.node, _ones(v.value)))
+        if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
+            returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
+            raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
         grads = trace.backward(seeds, len(starts))
     finally:
         run.forget()
