@@ -64,15 +64,16 @@ def _of_scipy() -> Iterator[tuple[str, Any]]:
             if getattr(x, "__wrapped__", None) in DEFINITIONS:
                 yield f"{path}.{name}", x
 
-    for prefix, holder in [("", special), *((f"{n}.", getattr(stats, n)) for n in stats.__all__)]:
-        if holder is special or isinstance(holder, stats.Distribution):
-            for name in special.__all__ if holder is special else METHODS:
-                x = getattr(holder, name, None)
-                if hasattr(x, "__wrapped__") and x.__wrapped__ in DEFINITIONS:
-                    yield f"scipy.{'special' if holder is special else 'stats'}.{prefix}{name}", x
+    distributions = {f"stats.{n}.": x for n in stats.__all__ if isinstance(x := getattr(stats, n), stats.Distribution)}
+    for prefix, holder in [("special.", special), ("stats.", stats), *distributions.items()]:
+        for name in getattr(holder, "__all__", METHODS):
+            x = getattr(holder, name, None)
+            if getattr(x, "__wrapped__", None) in DEFINITIONS:
+                yield f"scipy.{prefix}{name}", x
 
 
-METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
+METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "median", "interval", "mean",
+           "var", "std", "entropy")  # fmt: skip
 
 
 def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:

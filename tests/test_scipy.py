@@ -1,5 +1,6 @@
 """minnp.scipy: SciPy's values, gradients against differences, and SciPy's own ufuncs on our arrays."""
 
+import inspect
 from functools import partial
 
 import numpy as onp
@@ -12,6 +13,7 @@ import scipy.stats
 
 import minnp.numpy as np
 from minnp import grad, hessian, hvp, jacobian, value_and_grad, vjp
+from minnp.core.dispatch import DEFINITIONS
 from minnp.errors import NotDifferentiableError
 from minnp.scipy import special, stats
 from minnp.testing import check_grads
@@ -80,6 +82,113 @@ def test_discrete_distribution(name):
             onp.testing.assert_allclose(traced(partial(ours, at, *fixed), p), expected, rtol=1e-9, atol=1e-14)
 
 
+U, SIGNED = onp.array([0.2, 0.6, 0.4]), onp.array([0.2, -0.3, 0.4])
+MORE = {
+    "skewnorm": (A,), "exponnorm": (B,), "foldnorm": (A,), "johnsonsu": (A, B), "johnsonsb": (A, B),
+    "truncnorm": (-A, B), "genlogistic": (A,), "hypsecant": (), "gumbel_l": (), "gennorm": (A,), "dweibull": (A + 1,),
+    "dgamma": (A,),
+    "moyal": (), "loggamma": (A,), "vonmises": (A,), "vonmises_line": (A,), "genextreme": (SIGNED,), "erlang": (A,),
+    "chi": (A,), "maxwell": (), "rayleigh": (), "rice": (A,), "nakagami": (A,), "f": (A * 2 + 1, B + 4),
+    "betaprime": (A, B + 2), "weibull_max": (A,), "invweibull": (A,), "exponweib": (A, B), "gompertz": (A,),
+    "invgauss": (A,), "halfcauchy": (), "halflogistic": (), "levy": (), "levy_l": (), "genpareto": (SIGNED,),
+    "lomax": (A + 2,), "fisk": (A + 1,), "burr12": (A, B), "burr": (A, B), "loglaplace": (A,), "powerlaw": (A,),
+    "arcsine": (), "semicircular": (), "triang": (U,), "wrapcauchy": (U,), "truncexpon": (A,),
+    "loguniform": (A / 10, B), "reciprocal": (A / 10, B),
+}  # fmt: skip
+MORE_WITHOUT_RULE = {"gennorm", "dgamma", "loggamma", "erlang", "chi", "nakagami", "f", "betaprime"}
+WHERE = {"weibull_max": -U, "levy_l": -U, "triang": onp.array([0.1, 0.7, 0.6])}
+METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf")
+
+
+def said(name, method):
+    """Whether we say this method of SciPy's distribution in rows."""
+    return getattr(getattr(scipy.stats, name), method) in DEFINITIONS
+
+
+def check_together(f, args, **options):
+    """check_grads along one direction of all arguments: of a composition, whose rows are checked one by one."""
+    check_grads(lambda p: f(*p), (onp.stack(onp.broadcast_arrays(*args)),), **options)
+
+
+@pytest.mark.filterwarnings("ignore:The shape parameter of the erlang")
+@pytest.mark.parametrize("name", MORE)
+def test_more_continuous_distributions(name):
+    shapes, ours, theirs = MORE[name], getattr(stats, name), getattr(scipy.stats, name)
+    x, at = LOC + SCALE * WHERE.get(name, onp.array([0.2, 0.5, 0.3])), onp.array([0.3, 0.7, 0.55])
+    for method in (*METHODS, "ppf", "isf"):
+        if not said(name, method):
+            continue
+        f, place = getattr(ours, method), x if method in METHODS else at
+        value = traced(lambda x, f=f: f(x, *shapes, LOC, SCALE), place)
+        onp.testing.assert_allclose(value, getattr(theirs, method)(place, *shapes, LOC, SCALE), rtol=1e-10)
+        if name in MORE_WITHOUT_RULE and "pdf" not in method:
+            check_together(lambda x, a, b, f=f: f(x, *shapes, a, b), (place, LOC, SCALE), order=1)
+        else:
+            check_together(f, (place, *shapes, LOC, SCALE), order=2 if method in ("logpdf", "cdf", "ppf") else 1)
+    # outside of the support
+    if shapes and name not in MORE_WITHOUT_RULE:
+        far = onp.array([-9.0, 0.1, 40.0])
+        for method in filter(partial(said, name), ("logpdf", "cdf", "sf")):
+            value, pull = vjp(getattr(ours, method), far, *shapes)
+            onp.testing.assert_allclose(value, getattr(theirs, method)(far, *shapes), rtol=1e-9, atol=1e-14)
+            assert not any(onp.isnan(onp.asarray(g)).any() for g in pull(onp.ones(3)))
+
+
+MOMENTS = {**CONTINUOUS, **MORE, **DISCRETE, "t": (A + 3,), "invgamma": (A + 2,), "pareto": (A + 2,), "fisk": (A + 2,)}
+
+
+@pytest.mark.filterwarnings("ignore:The shape parameter of the erlang")
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments_and_entropies(name):
+    shapes = MOMENTS[name]
+    fixed, moving = shapes[: -1 if name in DISCRETE else 0], shapes[-1:] if name in DISCRETE else (*shapes, LOC, SCALE)
+    for method in filter(partial(said, name), ("mean", "var", "std", "entropy")):
+        f = partial(getattr(getattr(stats, name), method), *fixed)
+        value = getattr(getattr(scipy.stats, name), method)(*fixed, *moving)
+        onp.testing.assert_allclose(onp.broadcast_to(traced(f, *moving), value.shape), value, rtol=1e-9)
+        check_together(f, moving, order=1)
+
+
+def test_medians_and_intervals():
+    args = (A, LOC, SCALE)
+    check_together(stats.weibull_min.median, args)
+    check_together(lambda *args: np.stack(stats.weibull_min.interval(0.9, *args)), args)
+    onp.testing.assert_allclose(traced(stats.weibull_min.median, *args), scipy.stats.weibull_min.median(*args))
+    for got, want in zip(
+        vjp(partial(stats.norm.interval, 0.9), LOC, SCALE)[0], scipy.stats.norm.interval(0.9, LOC, SCALE)
+    ):
+        onp.testing.assert_allclose(onp.asarray(got), want)
+    check_grads(stats.norm(0.2, 1.3).ppf, (onp.array([0.2, 0.9]),), order=3)
+    check_grads(lambda c: stats.gompertz(c, scale=2.0).isf(0.2), (onp.array(0.7),), order=3)
+
+
+COUNTS = {
+    "betabinom": (5, A, B), "betanbinom": (5, A, B + 2), "logser": (U,), "planck": (A,), "boltzmann": (A, 9),
+    "dlaplace": (A,), "yulesimon": (A,), "skellam": (A, B),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*DISCRETE, *(n for n in COUNTS if hasattr(scipy.stats, n))])
+def test_counts(name):
+    params = {**DISCRETE, **COUNTS}[name]
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    free = [
+        i for i, p in enumerate(params) if isinstance(p, onp.ndarray) and (name, i) not in {("binom", 0), ("nbinom", 0)}
+    ]
+    moving = [params[i] for i in free]
+
+    def run(method, at, *xs):
+        return getattr(ours, method)(*at, *[xs[free.index(i)] if i in free else p for i, p in enumerate(params)])
+
+    for method in filter(partial(said, name), ("logpmf", "pmf", "cdf", "sf", "logcdf", "logsf", "mean", "var", "std")):
+        for k in (onp.array([1, 2, 3]), onp.array([-1, 0, 12]), onp.array([1.5, 2.2, 0.0])):
+            at = () if method in ("mean", "var", "std") else (k,)
+            f, value = partial(run, method, at), getattr(theirs, method)(*at, *params)
+            onp.testing.assert_allclose(traced(f, *moving), value, rtol=1e-9, atol=1e-14)
+            if k[0] == 1 and onp.isfinite(value).all():
+                check_together(f, moving, order=1 if method in ("pmf", "std") else 2)
+
+
 def test_frozen_distribution_is_differentiable_in_its_parameters():
     x = onp.array([0.3, 1.2])
     f = lambda mu, s: np.sum(stats.norm(mu, scale=s).logpdf(x))
@@ -118,6 +227,99 @@ def test_multivariate_normal_and_dirichlet():
     )
     check_grads(lambda a: stats.dirichlet.logpdf(p, a), (alpha,))
     check_grads(lambda a: stats.dirichlet.pdf(onp.stack([p, p[::-1]], 1), a), (alpha,))
+
+
+DRAW = onp.random.RandomState(3).standard_normal
+ROOT, OTHER, DATA = DRAW((3, 3)), DRAW((2, 2)), DRAW((5, 4))
+SPREAD, MATRIX = ROOT @ ROOT.T + onp.eye(3), DRAW((2, 3))
+SHARES, COUNTED = onp.array([0.2, 0.3, 0.5]), onp.array([[1, 0, 2], [2, 1, 0]])
+symmetric = lambda root: root @ np.transpose(root) + np.eye(len(root))
+VECTORS = {  # a method, the arguments that move, and how they become the method's
+    "multivariate_normal.entropy": ((ROOT,), lambda root: (None, symmetric(root))),
+    "multivariate_t.logpdf": ((DATA[:, :3], ROOT, 3.4), lambda x, root, df: (x, [0.2, 0.1, 0.3], symmetric(root), df)),
+    "multivariate_t.pdf": ((DATA[:, 0],), lambda x: (x, 0.3, 2.0, 2.1)),
+    "matrix_normal.logpdf": ((MATRIX, OTHER, ROOT), lambda x, r, c: (x, None, symmetric(r), symmetric(c))),
+    "wishart.logpdf": ((ROOT, ROOT.T, 4.2), lambda x, root, df: (symmetric(x), df[()], symmetric(root))),
+    "invwishart.logpdf": ((ROOT, ROOT.T, 4.2), lambda x, root, df: (symmetric(x), df[()], symmetric(root))),
+    "wishart.pdf": ((ROOT,), lambda x: (np.stack([symmetric(x), 2 * symmetric(x)], axis=-1), 5, 1.3 * onp.eye(3))),
+    "dirichlet.mean": ((A,), lambda a: (a,)),
+    "dirichlet.var": ((A,), lambda a: (a,)),
+    "dirichlet.entropy": ((A,), lambda a: (a,)),
+    "dirichlet.logpdf": ((SHARES[:2], A), lambda x, a: (x, a)),
+    "multinomial.logpmf": ((SHARES,), lambda p: (COUNTED, 3, p / np.sum(p))),
+    "multinomial.pmf": ((SHARES,), lambda p: (COUNTED, [3, 4], p / np.sum(p))),
+    "dirichlet_multinomial.logpmf": ((A,), lambda a: (COUNTED, a, 3)),
+    "vonmises_fisher.logpdf": ((DATA[0, :3], 1.7), lambda mu, k: (onp.eye(3), mu / np.linalg.norm(mu), k[()])),
+}
+
+
+def concrete(a):
+    return onp.asarray(a) if isinstance(a, (np.ndarray, onp.ndarray)) else a
+
+
+@pytest.mark.parametrize("name", [n for n in VECTORS if hasattr(scipy.stats, n.partition(".")[0])])
+def test_distributions_of_several_variables(name):
+    moving, given = VECTORS[name]
+    (distribution, method), moving = name.split("."), [onp.asarray(m) for m in moving]
+    ours, theirs = (getattr(getattr(m, distribution), method) for m in (stats, scipy.stats))
+    plain = [a.tolist() if isinstance(a, onp.ndarray) and not a.ndim else a for a in map(concrete, given(*moving))]
+    f = lambda *xs: ours(*given(*xs))
+    onp.testing.assert_allclose(traced(f, *moving), theirs(*plain), rtol=1e-9)
+    check_grads(f, moving, order=2 if name.startswith("m") else 1)
+
+
+def test_a_singular_normal_distribution():
+    cov = onp.diag([1.3, 0.7, 0.0])
+    x = onp.array([[0.3, 0.2, 0.0], [0.3, 0.2, 0.1]])
+    f = partial(stats.multivariate_normal.logpdf, mean=None, cov=cov, allow_singular=True)
+    wanted = scipy.stats.multivariate_normal.logpdf(x, None, cov, allow_singular=True)
+    onp.testing.assert_allclose(traced(f, x), wanted)
+    flat = lambda ab: f(np.concatenate([ab, onp.zeros(1)]))
+    check_grads(flat, (x[0, :2],))
+    with pytest.raises(TypeError):
+        grad(lambda c: stats.multivariate_normal.logpdf(x[0], None, c, allow_singular=True))(np.array(cov))
+
+
+SAMPLES = {
+    "zscore": [{}, {"axis": None, "ddof": 1}], "gzscore": [{"axis": 1}], "skew": [{}, {"axis": None, "bias": False}],
+    "kurtosis": [{}, {"axis": 1, "bias": False, "fisher": False}], "sem": [{}, {"axis": None}],
+    "variation": [{"ddof": 1}],
+    "moment": [{"order": 3}, {"order": 1}, {"order": [2, 3], "axis": 1}, {"order": 2, "center": 0.3}],
+    "gmean": [{}, {"axis": 1, "weights": [0.2, 0.5, 0.3, 1.0]}],
+    "hmean": [{"axis": None}, {"weights": [[0.2, 0.5, 0.3, 1]] * 5}],
+    "entropy": [{}, {"axis": 1, "base": 2.0, "qk": onp.array([0.2, 0.5, 0.3, 1.0])}],
+    "trim_mean": [{"proportiontocut": 0.2}],
+    "pmean": [{"p": 2.5}, {"p": 0, "axis": 1}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_summaries_of_samples(name):
+    x = onp.abs(DATA) + 0.1
+    for options in SAMPLES[name]:
+        if name == "moment" and "order" not in inspect.signature(scipy.stats.moment).parameters:  # SciPy 1.11
+            options = {"moment" if k == "order" else k: v for k, v in options.items()}
+        f = partial(getattr(stats, name), **options)
+        onp.testing.assert_allclose(traced(f, x), getattr(scipy.stats, name)(x, **options), rtol=1e-10, atol=1e-14)
+        check_grads(f, (x,))
+    with pytest.raises(NotDifferentiableError, match="omit"):
+        grad(lambda x: np.sum(stats.zscore(x, nan_policy="omit")))(np.array([1.0, onp.nan, 2.0]))
+
+
+def test_correlation_and_regression():
+    x, y = DATA[:, 0], DATA[:, 1]
+    for f, theirs in [(stats.pearsonr, scipy.stats.pearsonr), (stats.linregress, scipy.stats.linregress)]:
+        for options in [{}, {"alternative": "less"}, {"alternative": "greater"}]:
+            whole = lambda x, y, f=f, options=options: np.stack(list(f(x, y, **options)))
+            onp.testing.assert_allclose(traced(whole, x, y), list(theirs(x, y, **options)), rtol=1e-9)
+        check_grads(whole, (x, y))
+    seen = []
+    r = grad(lambda x: seen.append(stats.pearsonr(x, y)) or seen[-1].statistic)(np.array(x))
+    onp.testing.assert_allclose(r, grad(lambda x: np.corrcoef(x, y)[0, 1])(np.array(x)), atol=1e-14)
+    interval = seen[0].confidence_interval(0.9)
+    onp.testing.assert_allclose(list(interval), list(scipy.stats.pearsonr(x, y).confidence_interval(0.9)))
+    check_grads(lambda x: stats.linregress(x, y).intercept_stderr, (x,), order=1)
+    assert stats.pearsonr(np.array(x), y).statistic == scipy.stats.pearsonr(x, y).statistic
 
 
 def test_logsumexp_in_all_its_forms():

@@ -19,7 +19,7 @@ from .dispatch import bind
 from .hooks import MET, meet, theirs
 from .primitive import TABLE, Primitive
 from .state import capture, state
-from .tree import LEAVES
+from .tree import LEAVES, named
 from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
@@ -212,7 +212,7 @@ def wrap(out: Any, sources: Any = ()) -> Any:
     if t is tuple or t is list:
         return t([wrap(o, sources) for o in out])
     if isinstance(out, tuple) and hasattr(out, "_fields"):
-        return t(*[wrap(o, sources) for o in out])
+        return named(out, [wrap(o, sources) for o in out])
     return OURS[t](out) if t in OURS else out
 
 

@@ -244,6 +244,8 @@ def out_place(name: str) -> tuple[int, tuple]:
     last = last_of(name)
     if last in _OUT_PLACES:
         return _OUT_PLACES[last]
+    if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
+        return 64, ()
     try:
         parameters = inspect.signature(getattr(onp, last)).parameters.values()
     except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature

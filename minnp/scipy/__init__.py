@@ -1,7 +1,7 @@
 """SciPy's namespaces on our arrays (needs SciPy): values are SciPy's own, and what follows has gradients as well.
 
-special            rows.py, functions.py
-stats              distributions.py
+special            rows.py, bessel.py, incomplete.py, integrals.py, functions.py
+stats              distributions.py, univariate.py, counts.py, multivariate.py, summaries.py
 linalg             matrices.py, matrix_rows.py
 fft                transforms.py
 signal             signals.py

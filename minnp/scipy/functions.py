@@ -45,7 +45,7 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, 
 
 
 @defines(special.multigammaln)
-def _multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: Any, d: int) -> Any:
     half = 0.5 * onp.arange(d)
     terms = gammaln(expand_dims(as_array(a), axis=-1) - half)
     return reductions.sum_(terms, axis=-1) + d * (d - 1) / 4 * log(pi)

@@ -1,4 +1,4 @@
-"""scipy.stats on our arrays: distributions with gradients (minnp.scipy.distributions), all else with SciPy's values."""
+"""scipy.stats on our arrays: distributions and summaries of samples with gradients, all else with SciPy's values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from scipy import stats as _scipy
 
 from ..core.namespace import lazy as _lazy
 from ..core.quick import function as _function
-from . import distributions as _distributions  # noqa: F401  (definitions)
+from . import counts as _counts  # noqa: F401  (definitions)
+from . import multivariate as _multivariate  # noqa: F401
+from . import summaries as _summaries  # noqa: F401
+from . import univariate as _univariate  # noqa: F401
 
 
 class Distribution:
@@ -49,7 +52,7 @@ class Frozen:
         return lambda *args, **kwargs: method(*args, *self.args, **self.kwds, **kwargs)
 
 
-_KINDS = (_scipy.rv_continuous, _scipy.rv_discrete, type(_scipy.multivariate_normal), type(_scipy.dirichlet))
+_KINDS = (_scipy.rv_continuous, _scipy.rv_discrete, type(_scipy.dirichlet).__bases__[0])
 OBJECTS = {name: Distribution(name) for name, x in vars(_scipy).items() if isinstance(x, _KINDS)}
 __getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.stats", dict(OBJECTS))
 __path__: list[str] = []  # its objects may be imported as modules: core/submodules.py
