@@ -33,6 +33,31 @@ def norm(x: Any, g: Any) -> list:
     return minnp.grad(lambda x, a, b: np.sum(g * npx.layer_norm(x, a, b)), (0, 1, 2))(x, gamma, beta)
 
 
+def batch_norm(x: Any, g: Any) -> list:
+    """Over [4, 5, any] and [any, 2, 10]."""
+    return [a for shape in ((4, 5, -1), (-1, 2, 10)) for a in normalised(*(shaped(a, 20, shape) for a in (x, g)))]
+
+
+def shaped(a: onp.ndarray, step: int, shape: tuple) -> onp.ndarray:
+    """Of so many elements as are a multiple of step."""
+    return a.ravel()[: a.size // step * step].reshape(shape)
+
+
+def normalised(x: Any, g: Any) -> list:
+    gamma, beta = drawn(x.shape[1:2], x.shape[1:2])
+    moving = [np.zeros(x.shape[1], "f4"), np.ones(x.shape[1], "f4")]
+    f = lambda x, a, b: npx.batch_norm(x, a, b, *moving, fix_gamma=False, training=True)
+    return [f(x, gamma, beta), *moving, *minnp.grad(lambda *a: np.sum(g * f(*a)), (0, 1, 2))(x, gamma, beta)]
+
+
+def pooling(x: Any, g: Any) -> list:
+    """Gradients of windows that overlap, that are padded, and of equal elements."""
+    x = onp.round(shaped(x, 130, (-1, 2, 13, 5))[:300])
+    cases = [{"kernel": 2, "stride": 2}, {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 1)}]
+    cases.append({"kernel": 3, "stride": 2, "pooling_convention": "full"})
+    return [minnp.grad(lambda z: np.sum(npx.pooling(z, **case) ** 2))(x) for case in cases]  # noqa: B023
+
+
 def of(f: Any) -> Any:
     """The value and gradient of f(x), with the cotangent g."""
     return lambda x, g: [f(np.array(x)), minnp.grad(lambda x: np.sum(g * f(x)))(x)]
@@ -44,6 +69,8 @@ CASES = {
     "softmax": of(npx.softmax),
     "log_softmax": of(npx.log_softmax),
     "layer_norm": lambda x, g: [*norm(x, g), npx.layer_norm(x, *drawn(x.shape[-1:], x.shape[-1:]))],
+    "batch_norm": batch_norm,
+    "pooling": pooling,
     "sum_to": lambda x, g: [minnp.grad(lambda b: np.sum(np.array(g) * (x * (x + b))))(np.zeros(x.shape[-1], "f4"))],
     "rows": lambda x, g: [
         *minnp.grad(lambda x, m: np.sum(g[..., 0] * np.sum((x - m) ** 2, -1)), (0, 1))(x, x[..., :1, :])

@@ -193,6 +193,7 @@ gelu_tanh_grad = primitive(
 
 # ------------------------------------------------------------------ softmax
 BLOCK = 1 << 15  # elements that stay in cache over the passes of a softmax
+SMALL = 32  # elements from which a call of the C part pays
 
 
 def _by_rows(kernel: Callable) -> Callable:
@@ -200,7 +201,7 @@ def _by_rows(kernel: Callable) -> Callable:
     name = kernel.__name__.lstrip("_")
 
     def run(x: Any, axis: Any = -1) -> onp.ndarray:
-        if kernels.takes(x) and axis in (-1, x.ndim - 1):
+        if kernels.takes(x, least=SMALL) and axis in (-1, x.ndim - 1):
             return kernels.along(name, x)
         x = _inexact(x)
         y = empty(x.shape, x.dtype)
@@ -251,14 +252,14 @@ def _log_softmax(x: onp.ndarray, y: onp.ndarray, axis: Any) -> None:
 
 
 def _softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
-    if kernels.takes(g, y) and axis in (-1, y.ndim - 1):
+    if kernels.takes(g, y, least=SMALL) and axis in (-1, y.ndim - 1):
         return kernels.along("softmax_back", g, y)
     gy = g * y
     return gy - y * gy.sum(axis=axis, keepdims=True)
 
 
 def _log_softmax_back(g: Any, y: Any, x: Any, axis: Any = -1) -> Any:
-    if kernels.takes(g, y) and axis in (-1, y.ndim - 1):
+    if kernels.takes(g, y, least=SMALL) and axis in (-1, y.ndim - 1):
         return kernels.along("log_softmax_back", g, y)
     return g - exp(y) * g.sum(axis=axis, keepdims=True)
 

@@ -19,16 +19,34 @@ from .fused import fused, pulled
 Axes = tuple[int, ...]
 
 
-def _of_rows(x: Any, gamma: Any, axes: Axes) -> bool:
-    """Whether this is layer normalisation: the axes are the last ones, and gamma has all of them."""
-    n = len(x.shape)
-    return tuple(axes) == tuple(range(n - len(axes), n)) and gamma.size == count_of(x.shape, axes)
+def _kind(x: Any, gamma: Any, axes: Axes) -> str:
+    """rows: layer normalisation, over the last axes, all of which gamma has. channels: batch normalisation. Or ''."""
+    n, axes = len(x.shape), tuple(axes)
+    if axes == tuple(range(n - len(axes), n)) and gamma.size == count_of(x.shape, axes):
+        return "rows"
+    return "channels" if axes == (0, *range(2, n)) and gamma.size == x.shape[1] else ""
+
+
+SHORTEST = 8  # elements of a channel of one example from which the kernels for channels are fast
+
+
+def _taken(x: Any, gamma: Any, axes: Axes, *others: Any) -> str:
+    """The kind, where the C part has kernels for it that take these arrays; else ''."""
+    if not kernels.takes(x, gamma, *others):
+        return ""
+    kind = _kind(x, gamma, axes)
+    return kind if kind == "rows" or count_of(x.shape, axes[1:]) >= SHORTEST else ""
 
 
 def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
-    if kernels.takes(x, gamma, beta) and gamma.shape == beta.shape and _of_rows(x, gamma, axes):
+    kind = _taken(x, gamma, axes, beta) if gamma.shape == beta.shape else ""
+    if kind:
         y, small = empty(x.shape, x.dtype), [empty(kept_shape(x.shape, axes), x.dtype) for _ in range(3)]
-        kernels.call("norm", small[0].size, gamma.size, (x, gamma, beta, y, *small), (eps,))
+        rows, arrays = small[0].size, (x, gamma, beta, y, *small)
+        if kind == "rows":
+            kernels.call("norm", rows, gamma.size, arrays, (eps,))
+        else:
+            kernels.call("channel_norm", rows, x.size // rows, arrays, (eps, count_of(x.shape, axes[1:])))
         return y, *small
     dtype = onp.result_type(x, gamma, beta)
     center = x.mean(axis=axes, keepdims=True)
@@ -48,11 +66,15 @@ def _backward(
     if gy is None:
         gy = onp.zeros_like(x)
     _, center, _, inverse = y
-    if g_mean is g_var is None and kernels.takes(x, gy, gamma, center, inverse) and _of_rows(x, gamma, axes):
-        gx, sums = empty(x.shape, x.dtype), [empty(gamma.shape, x.dtype) for _ in range(2)]
-        kernels.call("norm_sums", center.size, gamma.size, (gy, x, center, inverse, *sums))
-        if wanted[0]:
-            kernels.call("norm_back", center.size, gamma.size, (gy, x, gamma, center, inverse, gx))
+    kind = _taken(x, gamma, axes, gy, center, inverse) if g_mean is g_var is None else ""
+    if kind:
+        gx, sums, rows = empty(x.shape, x.dtype), [empty(gamma.shape, x.dtype) for _ in range(2)], center.size
+        if kind == "channels":
+            given, size = (gy, x, gamma, center, inverse, gx, *sums), (0, count_of(x.shape, axes[1:]))
+            kernels.call("channel_norm_back", rows, x.size // rows, given, size)
+        else:
+            kernels.call("norm_sums", rows, gamma.size, (gy, x, center, inverse, *sums))
+            kernels.call("norm_back", rows, gamma.size, (gy, x, gamma, center, inverse, gx))
         return gx, *sums
     dtype = onp.result_type(x, gamma, gy)
     hat = onp.subtract(x, center, out=empty(x.shape, dtype))
@@ -97,11 +119,10 @@ def _shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
 def _cost(arrays: Sequence[Any], params: dict) -> int:
     """Elements, where this is batch or layer normalisation in one dtype, for which torch has kernels."""
     x, gamma, beta = arrays
-    axes, n = tuple(params["axes"]), len(x.shape)
+    axes = tuple(params["axes"])
     if not (x.dtype == gamma.dtype == beta.dtype and x.dtype.char in "fd") or gamma.shape != beta.shape:
         return 0
-    channels = axes == (0, *range(2, n)) and gamma.size == x.shape[1]
-    return x.size if channels or (_of_rows(x, gamma, axes) and not kernels.takes(*arrays)) else 0
+    return x.size if _kind(x, gamma, axes) and not _taken(x, gamma, axes, beta) else 0
 
 
 def _worth(least: float) -> Callable:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import kernels
+from ..core.host.memory import empty
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
 from ..numpy.facts import from_cost
 
@@ -140,6 +142,11 @@ def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
 
 
 def _max_pool_grad(g: Any, x: Any, y: Any, **params: Any) -> onp.ndarray:
+    if len(x.shape) == 4 and g.shape == y.shape and g.size and kernels.takes(x, g, y):
+        out, (*_, width), (*_, rows, columns) = empty(x.shape, x.dtype), x.shape, y.shape
+        sizes = (rows * columns, columns, width, *params["kernel"], *params["stride"], *params["pad"])
+        kernels.call("unpool", x.shape[0] * x.shape[1], x.size // (x.shape[0] * x.shape[1]), (g, x, y, out), sizes)
+        return out
     return _window_put(g, _max_pool_index(x, y, **params), x.shape[2:], **params)
 
 

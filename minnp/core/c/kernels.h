@@ -1,20 +1,32 @@
-/* Part of team.c. Kernels over the rows of arrays of floats in C order, which threads share: softmax, layer normalisation,
-   activations, sums of columns, Adam. core/host/kernels.py calls them; where they are used Python has the same in NumPy. */
+/* Part of team.c. Kernels over the rows of arrays of floats in C order, which threads share: softmax, normalisations,
+   activations, sums, the way back of max pooling, Adam. core/host/kernels.py calls them; Python has the same in NumPy. */
 #define SEGMENT 2048 /* elements that stay in the nearest cache over the passes of a kernel */
-typedef struct { int64_t n, rows; float *a[8]; double number[4]; } Rows;
+typedef struct { int64_t n, rows; float *a[8]; double number[9]; } Rows;
 typedef void (*RowsKernel)(const Rows *r, int64_t first, int64_t many); /* of the rows, or of the columns */
 
-INLINE float total(const float *a, const float *b, int64_t n) { /* the sum of a, or of a b */
-    float part[16] = {0}, sum = 0;
+INLINE void add_up(float *part, const float *a, const float *b, int64_t n) { /* a, or a b, in 16 sums */
     int64_t k = 0;
     for (; k + 16 <= n; k += 16)
         for (int j = 0; j < 16; j++)
             part[j] += b ? a[k + j] * b[k + j] : a[k + j];
+    for (int j = 0; k < n; k++, j++)
+        part[j] += b ? a[k] * b[k] : a[k];
+}
+
+INLINE float folded(const float *part) {
+    float sum = 0;
     for (int j = 0; j < 16; j++)
         sum += part[j];
-    for (; k < n; k++)
-        sum += b ? a[k] * b[k] : a[k];
     return sum;
+}
+
+INLINE float total(const float *a, const float *b, int64_t n) { /* the sum of a, or of a b */
+    float part[16] = {0};
+    if (n >= 16)
+        return add_up(part, a, b, n), folded(part);
+    for (int64_t k = 0; k < n; k++)
+        part[0] += b ? a[k] * b[k] : a[k];
+    return part[0];
 }
 
 INLINE void exponentials(const float *x, float *y, int64_t n) { /* of what is not positive */
@@ -151,6 +163,56 @@ FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t
     }
 }
 
+/* Batch normalisation. x is [any, rows, S], with S = number[1]: a row of these kernels is a channel, of n elements.
+   x, gamma, beta -> y, mean, variance, 1 / sqrt(variance + number[0]) */
+FOR_EACH_CPU static void channel_norm_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t length = (int64_t)r->number[1], step = r->rows * length, parts = r->n / length;
+    for (int64_t c = first; c < first + many; c++) {
+        const float *x = r->a[0] + c * length;
+        float *y = r->a[3] + c * length;
+        float sum[16] = {0}, squares[16] = {0};
+        for (int64_t i = 0; i < parts; i++)
+            add_up(sum, x + i * step, NULL, length);
+        float mean = folded(sum) / r->n;
+        for (int64_t i = 0; i < parts; i++) {
+            float *to = y + i * step;
+            const float *from = x + i * step;
+            for (int64_t k = 0; k < length; k++)
+                to[k] = from[k] - mean;
+            add_up(squares, to, to, length);
+        }
+        float variance = folded(squares) / r->n, inverse = 1.0f / sqrtf(variance + (float)r->number[0]);
+        float scale = inverse * r->a[1][c], shift = r->a[2][c];
+        for (int64_t i = 0; i < parts; i++)
+            for (int64_t k = i * step; k < i * step + length; k++)
+                y[k] = y[k] * scale + shift;
+        r->a[4][c] = mean, r->a[5][c] = variance, r->a[6][c] = inverse;
+    }
+}
+
+/* g, x, gamma, mean, inverse -> the cotangents of x, gamma and beta */
+FOR_EACH_CPU static void channel_norm_back_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t length = (int64_t)r->number[1], step = r->rows * length, parts = r->n / length;
+    for (int64_t c = first; c < first + many; c++) {
+        const float *g = r->a[0] + c * length, *x = r->a[1] + c * length;
+        float mean = r->a[3][c], inverse = r->a[4][c], *out = r->a[5] + c * length;
+        float sum[16] = {0}, along[16] = {0};
+        for (int64_t i = 0; i < parts; i++) {
+            float *hat = out + i * step;
+            const float *from = x + i * step;
+            for (int64_t k = 0; k < length; k++)
+                hat[k] = (from[k] - mean) * inverse;
+            add_up(sum, g + i * step, NULL, length), add_up(along, g + i * step, hat, length);
+        }
+        float gamma = folded(along), beta = folded(sum), scale = inverse * r->a[2][c];
+        float level = beta / r->n, slope = gamma / r->n;
+        r->a[6][c] = gamma, r->a[7][c] = beta;
+        for (int64_t i = 0; i < parts; i++)
+            for (int64_t k = i * step; k < i * step + length; k++)
+                out[k] = (g[k] - level - out[k] * slope) * scale;
+    }
+}
+
 /* x -> for each of its rows, which are matrices with number[0] columns, the sum of the matrix's rows: one after the other,
    as NumPy adds them, but of many short ones sixteen at a time. The range is one of sums. */
 FOR_EACH_CPU static void sums_columns(const Rows *r, int64_t first, int64_t many) {
@@ -216,6 +278,36 @@ FOR_EACH_CPU static void subtract_rows(const Rows *r, int64_t first, int64_t man
 FOR_EACH_CPU static void multiply_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '*'); }
 FOR_EACH_CPU static void less_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '<'); }
 
+/* g, x, y -> the cotangent of x, whose rows are images of which y has the largest element of each window: the first that is
+   not smaller. Numbers: y's elements, y's columns, x's columns, then of both axes the window, its stride and the padding. */
+static void unpool_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t size[9];
+    for (int j = 0; j < 9; j++)
+        size[j] = (int64_t)r->number[j];
+    int64_t width = size[2], height = r->n / width;
+    memset(r->a[3] + first * r->n, 0, many * r->n * 4);
+    for (int64_t i = first; i < first + many; i++) {
+        const float *g = r->a[0] + i * size[0], *x = r->a[1] + i * r->n, *y = r->a[2] + i * size[0];
+        float *out = r->a[3] + i * r->n;
+        for (int64_t k = 0, row = -size[7], column = -size[8]; k < size[0]; k++) {
+            int64_t at = -1, end_row = row + size[3], end_column = column + size[4];
+            int64_t bottom = end_row < height ? end_row : height, right = end_column < width ? end_column : width;
+            int padded = row < 0 || column < 0 || bottom < end_row || right < end_column;
+            if (!padded || y[k] > -INFINITY) /* else what is padded is not smaller, and may be the first */
+                for (int64_t p = bottom - 1; p >= 0 && p >= row; p--)
+                    for (int64_t q = right - 1; q >= 0 && q >= column; q--)
+                        at = x[p * width + q] < y[k] ? at : p * width + q;
+            else if (row >= 0 && column >= 0 && !(x[row * width + column] < y[k]))
+                at = row * width + column;
+            if (at >= 0)
+                out[at] += g[k];
+            column += size[6];
+            if ((k + 1) % size[1] == 0)
+                column = -size[8], row += size[5];
+        }
+    }
+}
+
 #define FLAT const int64_t begin = first * r->n, end = begin + many * r->n; _Pragma("GCC ivdep") for (int64_t k = begin; k < end; k++)
 #define LINEAR 1.5957691216057308f /* sqrt(8 / pi): gelu(x) = x s(u), u = LINEAR x + CUBIC x^3, s the sigmoid */
 #define CUBIC (0.044715f * LINEAR)
@@ -275,6 +367,8 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"norm", norm_rows, "wccwrrr", 3},
     {"norm_back", norm_back_rows, "wwcrrw", 5},
     {"norm_sums", norm_sums_columns, "wwrrcc", 4, 'c'},
+    {"channel_norm", channel_norm_rows, "wrrwrrr", 3},
+    {"channel_norm_back", channel_norm_back_rows, "wwrrrwrr", 5},
     {"sums", sums_columns, "ws", 1, 's'},
     {"totals", totals_rows, "wr", 1},
     {"scaled", scaled_rows, "wrw", 2},
@@ -282,6 +376,7 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"subtract", subtract_rows, "xgw", 2},
     {"multiply", multiply_rows, "xgw", 2},
     {"less", less_rows, "xgw", 2},
+    {"unpool", unpool_rows, "swsw", 3},
     {"gelu", gelu_rows, "ww", 1},
     {"gelu_back", gelu_back_rows, "www", 2},
     {"relu", relu_rows, "ww", 1},
@@ -323,7 +418,7 @@ static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) 
     if (!name || k == kernels || (size_t)many != 5 + strlen(KERNELS[k].arrays) || !PyTuple_Check(args[3]))
         return PyErr_SetString(PyExc_TypeError, "kernel takes a name, sizes, numbers and arrays"), NULL;
     d.rows.rows = PyLong_AsLongLong(args[1]), d.rows.n = PyLong_AsLongLong(args[2]);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[3]) && i < 4; i++)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[3]) && i < 9; i++)
         d.rows.number[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(args[3], i));
     long threads = PyLong_AsLong(args[4]);
     if (PyErr_Occurred())
