@@ -8,11 +8,12 @@ import pytest
 
 pytest.importorskip("scipy")
 
+import scipy.integrate
 import scipy.linalg
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vjp
-from minnp.errors import NotDifferentiableError
+from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.scipy import optimize
 from minnp.testing import check_grads
 
@@ -245,3 +246,31 @@ def test_what_a_definition_leaves_to_scipy_has_values_under_a_trace():
     assert onp.allclose(jit(lambda x: la.eig(x, left=True)[0])(np.array(P)), scipy.linalg.eig(P, left=True)[0])
     with pytest.raises(NotDifferentiableError, match=r"scipy\.linalg\.eig has no gradient"):
         grad(lambda x: abs(la.eig(x, left=True)[1]).sum())(np.array(P))
+
+
+def spring(y, t, stiffness, push):
+    return np.stack([y[1] * stiffness, push["up"] * t - y[0]])
+
+
+ARGUMENTS = (onp.array([1.0, 0.5]), onp.array([0.0, 0.3, 1.0]), 1.2, {"up": 0.7})
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def test_odeint_by_the_adjoint_equation():
+    run = lambda y0, t, *args: OURS["integrate"].odeint(spring, y0, t, args, **EXACT)
+    wanted = scipy.integrate.odeint(lambda *a: onp.asarray(spring(*a)), *ARGUMENTS[:2], ARGUMENTS[2:], **EXACT)
+    onp.testing.assert_array_equal(vjp(run, *ARGUMENTS)[0], wanted)
+    check_grads(run, ARGUMENTS, order=1, rtol=1e-5)
+    y0, t, stiffness, push = ARGUMENTS
+    check_grads(lambda k: run(y0, t, k, push), (stiffness,), order=2, rtol=1e-5)
+
+
+def test_solve_ivp_and_quad_have_gradients():
+    turned = lambda t, y, *args: spring(y, t, *args)
+    run = lambda y0, k: OURS["integrate"].solve_ivp(turned, (0, 1), y0, args=(k, {"up": 0.7}), **EXACT)
+    assert run(*ARGUMENTS[::2]).success
+    check_grads(lambda *a: run(*a).y[:, -1], ARGUMENTS[::2], order=1, rtol=1e-5)
+    wave = lambda x, c: np.sin(c[0] * x) * c[1]
+    check_grads(lambda a, b, c: OURS["integrate"].quad(wave, a, b, (c,))[0], (0.1, 1.3, V[:2]), rtol=1e-5)
+    with pytest.raises(TracedValueError):  # what comes from elsewhere would be a constant
+        grad(lambda c: OURS["integrate"].quad(lambda x: wave(x, c), 0, 1)[0])(V[:2])

@@ -6,7 +6,7 @@ linalg             matrices.py, matrix_rows.py
 fft                transforms.py
 signal             signals.py
 ndimage            images.py
-integrate          quadrature.py
+integrate          integration.py
 spatial.distance   distances.py
 """
 
@@ -17,7 +17,7 @@ DEFINITIONS = {
     "scipy.fft": "transforms",
     "scipy.signal": "signals",
     "scipy.ndimage": "images",
-    "scipy.integrate": "quadrature",
+    "scipy.integrate": "integration",
     "scipy.spatial.distance": "distances",
 }
 _Submodules(__name__, DEFINITIONS)
