@@ -302,7 +302,8 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind") -> A
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
             )
-        broadcasts = isinstance(ufunc, onp.ufunc) or last_of(name) in BROADCAST_TO_OUT
+        core = r.shape[-2:] == o.shape[-2:] or not isinstance(ufunc, onp.ufunc) or ufunc.signature is None
+        broadcasts = core and (isinstance(ufunc, onp.ufunc) or last_of(name) in BROADCAST_TO_OUT)
         shape = onp.broadcast_shapes(o.shape, r.shape) if broadcasts else r.shape
         if shape != o.shape:
             raise ValueError(

@@ -153,8 +153,10 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
     indices = plain(indices)
     if call.__name__ in ("add", "subtract"):
-        target = onp.empty(a.shape, bool)[indices].shape
-        b = TABLE["broadcast_to"](as_array(b), shape=target)
+        target, kernel = onp.empty(a.shape, bool)[indices].shape, getattr(onp, call.__name__)
+        kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
+        b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
+        b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
         change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=indices)
         write(a, ..., a + change)
         return

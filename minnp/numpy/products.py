@@ -289,6 +289,8 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 @defines(onp.correlate)
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     a, v = as_array(a), as_array(v)
+    if not a.ndim or not v.ndim:
+        raise ValueError("object of too small depth for desired array")
     full = convolve(a, conjugate(flip(v)))
     n, m = a.size, v.size
     short, long = min(n, m), max(n, m)

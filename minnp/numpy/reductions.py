@@ -317,7 +317,8 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def _counted(a: Any, axis: Any, where_: Any) -> Any:
     """How many elements of each group `where=` keeps."""
-    return sum_(broadcast_to(as_array(where_), shape=a.shape), axis=axis, dtype=a.dtype, keepdims=True)
+    dtype = a.dtype if a.dtype.kind in "fc" else onp.dtype(float)
+    return sum_(broadcast_to(as_array(where_), shape=a.shape), axis=axis, dtype=dtype, keepdims=True)
 
 
 def _shaped(r: Any, a: Any, axis: Any, keepdims: bool) -> Any:

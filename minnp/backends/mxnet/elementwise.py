@@ -68,6 +68,8 @@ def with_attributes(
 
     def lower(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
         values = only(params, **{name: default for name, (_, default) in names.items()})
+        if not all(v is None or type(v) in (int, float) for v in values):
+            raise refuse("a parameter that is no plain number")
         given = {theirs: text(v) for (theirs, _), v in zip(names.values(), values, strict=True) if v is not None}
         lowered = elementwise(operator, **dict(fixed), **given)(metas, {})
         return lowered._replace(guard=finite) if guarded else lowered

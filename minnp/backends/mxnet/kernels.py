@@ -13,7 +13,7 @@ import numpy as onp
 
 from ...errors import BackendUnsupportedError
 from . import elementwise
-from .capi import Call, Derivative, runtime
+from .capi import Call, Derivative, copy_in, runtime
 from .lowering import Lowered, Lowering, Meta, numbers, refuse
 
 Host = onp.ndarray
@@ -259,7 +259,8 @@ class PlacePlan:
                 arrays.append(array if array.shape == shape else array.reshape(shape))
             else:
                 value = number(onp.asarray(value)[()], onp.dtype(dtype), self.arrays)
-                arrays.append(nd.full((1,), value[0].item(), self.context, dtype))
+                arrays.append(nd.empty((1,), self.context, dtype))
+                copy_in(arrays[-1].handle, value)  # not nd.full, for which every number is a double, and -0.0 is 0.0
         keys, texts = list(self.lowered.attributes), list(self.lowered.attributes.values())
         with autograd._RecordingStateScope(False, self.lowered.training):
             out = _imperative_invoke(self.handle, arrays, keys, texts, None, False, False)

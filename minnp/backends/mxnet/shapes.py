@@ -79,7 +79,7 @@ def _broadcast_to(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
     (shape,) = only(params, shape=())
     target = (shape,) if isinstance(shape, int) else tuple(shape)
     result, (sizes, full) = merged([metas[0].shape, target])
-    if result != target:
+    if result != target or 0 in target:
         raise refuse(f"shape {metas[0].shape} does not broadcast to {target}")
     return Lowered("broadcast_to", {"shape": text(full)}, (Argument(0, sizes, metas[0].dtype),), target, scalar=False)
 
@@ -101,7 +101,7 @@ def joining(operator: str, key: str, new_axis: bool) -> Lowering:
             raise refuse("joining arrays of shape ()")
         (axis,) = normal_axes(int(axis), ndim + new_axis)
         beside = {meta.shape if new_axis else meta.shape[:axis] + (0,) + meta.shape[axis + 1 :] for meta in metas}
-        if len(beside) > 1:
+        if len(beside) > 1 or any(len(meta.shape) != ndim for meta in metas):
             raise refuse("the shapes differ beside the axis")
         arguments = tuple(Argument(i, meta.shape, meta.dtype) for i, meta in enumerate(metas))
         return Lowered(operator, {key: text(axis), "num_args": str(len(metas))}, arguments)
@@ -132,6 +132,8 @@ def _roll(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
             raise refuse("several shifts without axes")
         return Lowered("_np_roll", {"shift": text((shift,)), "axis": "(0,)"}, arguments, shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
+    if not axes:
+        raise refuse("roll over no axis")
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     if len(shifts) != len(axes) or len({*normal_axes(axes, len(shape))}) != len(axes):
         raise refuse(f"roll by {shift} over axes {axis}")
