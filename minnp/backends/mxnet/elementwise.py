@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from .lowering import (
+    MOST_AXES,
     Argument,
     Lowered,
     Lowering,
@@ -114,8 +115,8 @@ def reduction(operator: str, counts: bool = False) -> Lowering:
         shape = metas[0].shape
         axes = normal_axes(axis, len(shape))
         sizes, across = folded(shape, axes)
-        if not across:  # sum(x, axis=()): nothing to add up
-            raise refuse("no axis to reduce")
+        if not across or len(sizes) > MOST_AXES:  # sum(x, axis=()): nothing to add up
+            raise refuse("no axis to reduce, or too many")
         # keepdims, because the operator has no results of shape ()
         texts = {"keepdims": "True", **({"ddof": text(ddof[0])} if counts else {})}
         if len(sizes) > 1:  # each attribute costs 2 us a call, and the default is every axis

@@ -126,7 +126,10 @@ class TorchBackend(Backend):
 
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
         if row.name == "getitem":
-            return result.ndim > 0 and (type(params["index"]) in (int, slice) or is_basic(params["index"]))
+            index = params["index"]
+            parts = index if type(index) is tuple else (index,)
+            number = not result.ndim and not any(p is Ellipsis for p in parts)
+            return not number and (type(index) in (int, slice) or is_basic(index))
         if row.name == "flip":
             return True  # torch copies where NumPy steps backwards
         if result is source or row.name == "sum_to":

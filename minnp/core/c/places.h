@@ -310,6 +310,14 @@ static int plain_index(PyObject *i) {
     return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
 }
 
+/* Whether `...` stands in an index: NumPy's result is then a view also where it has no axes, and no number. */
+static int has_ellipsis(PyObject *i) {
+    for (Py_ssize_t k = 0; PyTuple_CheckExact(i) && k < PyTuple_GET_SIZE(i); k++)
+        if (PyTuple_GET_ITEM(i, k) == Py_Ellipsis)
+            return 1;
+    return i == Py_Ellipsis;
+}
+
 /* Make handle `view` one of what h holds, by row(params). */
 static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *params) {
     PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
@@ -343,7 +351,9 @@ static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject
 static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *params, PyObject *out) {
     PyObject *linked, *shows = PyList_GET_ITEM(kept, SHOWS), *home = SLOT(x, backend_at), *data = SLOT(x, data_at);
     PyObject *index = row == getitem_row ? PyDict_GetItemWithError(params, PyTuple_GET_ITEM(index_name, 0)) : NULL;
-    if (index != NULL && plain_index(index))
+    if (index != NULL && plain_index(index) && has_ellipsis(index))
+        return 1;
+    else if (index != NULL && plain_index(index))
         linked = PyObject_GetAttr(out, word_ndim); /* of no axes: a number, as NumPy has it */
     else if (shows == Py_True || (shows != Py_None && out == data))
         return 1;
