@@ -143,6 +143,18 @@ def test_pandas_takes_our_masks_keys_and_records():
     assert frame.set_index(np.arange(4) * 2).index.tolist() == [0, 2, 4, 6]
 
 
+def test_pandas_arrays_and_frames_are_made_of_ours():
+    pandas = pytest.importorskip("pandas")
+    a, ints, mask = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 2]), np.array([True, False])
+    frame = pandas.DataFrame(a)
+    for out in (frame + a, a + frame, frame.add(a)):
+        assert out.to_numpy().tolist() == (2 * a).tolist()
+    assert (frame == a).all(axis=None)
+    assert pandas.arrays.IntegerArray(ints, mask)[1] == 2 and pandas.arrays.BooleanArray(mask, ~mask)[0]
+    assert pandas.arrays.NumpyExtensionArray(ints)[0] == 1 and type(pandas.Categorical(np.array(["x"]))[0]) is str
+    assert pandas.util.hash_array(ints).tolist() == pandas.util.hash_array(numpy.array([1, 2])).tolist()
+
+
 def test_scipys_compiled_code_takes_our_right_hand_sides_and_what_our_functions_return():
     sparse, solvers = pytest.importorskip("scipy.sparse"), importlib.import_module("scipy.sparse.linalg")
     a, b = np.array([[4.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])

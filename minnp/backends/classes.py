@@ -29,11 +29,16 @@ BRANCHING = {
 # is made NumPy's
 TAKING = {
     "pandas.core.frame": "DataFrame.__init__ DataFrame.__getitem__ DataFrame.__setitem__ DataFrame.set_index "
-    "DataFrame.groupby DataFrame.from_records",
+    "DataFrame.groupby DataFrame.from_records DataFrame._align_for_op",
     "pandas.core.series": "Series.__init__ Series.__getitem__ Series.__setitem__ Series.groupby",
     "pandas.core.generic": "NDFrame.where NDFrame.mask",
     "pandas.core.indexing": "_LocationIndexer.__getitem__ _LocationIndexer.__setitem__",
     "pandas.core.algorithms": "factorize unique",
+    "pandas.core.arrays.numeric": "NumericArray.__init__",
+    "pandas.core.arrays.boolean": "BooleanArray.__init__",
+    "pandas.core.arrays.numpy_": "NumpyExtensionArray.__init__",
+    "pandas.core.arrays.categorical": "Categorical.__init__",
+    "pandas.core.util.hashing": "hash_array",
     "numpy.testing": "assert_equal assert_almost_equal",
     "numpy.lib.recfunctions": "merge_arrays stack_arrays",
     **dict.fromkeys(("numpy.char", "numpy.core.defchararray"), "array asarray"),
@@ -138,7 +143,9 @@ def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
         for name in names.split():
             *holder, last = name.split(".")
             home = getattr(module, holder[0]) if holder else module
-            found = vars(home).get(last) or getattr(home, last)
+            found = vars(home).get(last) or getattr(home, last, None)
+            if found is None:  # another version's
+                continue
             made = classmethod(wrapped(found.__func__)) if isinstance(found, classmethod) else wrapped(found)
             setattr(home, last, made)
 

@@ -3,7 +3,7 @@
 Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for whatever is not done better here;
 the caller then calls NumPy. `function` is NumPy's own callable or one of Python's operators (`operator.add`,
 `operator.getitem`, ...). Below LARGE elements nothing here helps: a caller tests the size first. Operators and ufuncs
-with one or two operands have a shorter way, `unary` and `binary`, that pays from MEDIUM elements on.
+with one or two operands have `unary` and `binary`, which may pay from MEDIUM elements on.
 """
 
 from __future__ import annotations

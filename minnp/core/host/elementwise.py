@@ -41,8 +41,7 @@ LEAST = {getattr(onp, name): least for least, names in CLASSES.items() for name 
 
 def bound(uf: onp.ufunc) -> int:
     """Bytes of the largest operand from which `uf` is done here, if all else fits."""
-    least = LEAST.get(uf)
-    return sys.maxsize if least is None else least if uf.__name__ in PREDICATES else min(least, memory.LEAST)
+    return LEAST.get(uf, sys.maxsize)
 
 
 def ufunc(uf: onp.ufunc, args: Sequence, kwargs: dict[str, Any]) -> Any:
@@ -187,63 +186,22 @@ def ranges(length: int, size: int) -> Iterator[slice]:
     return (slice(i, min(i + step, length)) for i in range(0, length, step))
 
 
-# ------------------------------------------------------------------ the short way
-PREDICATES = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite"}
-PREDICATES |= {"signbit", "logical_and", "logical_or", "logical_xor", "logical_not"}
-
-
+# ------------------------------------------------------------------ by the number of operands
 def unary(uf: onp.ufunc) -> Callable[[onp.ndarray], Any]:
-    """A function (a) -> uf(a), or NotImplemented where NumPy does as well; quick for float arrays in C order."""
+    """A function (a) -> uf(a), or NotImplemented where NumPy does as well."""
     least = LEAST.get(uf)
     if least is None or uf.nin != 1:
         return lambda a: NotImplemented
-    recycled, worth = uf.__name__ not in PREDICATES, bound(uf)
-
-    def call(a: onp.ndarray) -> Any:
-        size = a.nbytes
-        if size < worth:
-            return NotImplemented
-        if size >= least:
-            return elementwise(uf, (a,), None, least, uf.__name__)
-        if recycled and size >= memory.LEAST and a.dtype.char in "fd" and a.flags.c_contiguous:
-            return uf(a, memory.like(a))
-        return NotImplemented
-
-    return call
+    return lambda a: elementwise(uf, (a,), None, least, uf.__name__)
 
 
 def binary(uf: onp.ufunc) -> Callable[[onp.ndarray, Any], Any]:
-    """A function (a, b) -> uf(a, b), or NotImplemented where NumPy does as well.
-
-    Quick for two arrays of one float dtype, whose result is in C order, and for an array and a plain number."""
+    """A function (a, b) -> uf(a, b), or NotImplemented where NumPy does as well."""
     least = LEAST.get(uf)
     if least is None or uf.nin != 2:
         return lambda a, b: NotImplemented
-    recycled, worth = uf.__name__ not in PREDICATES, bound(uf)
     kernel = beside_rows(uf) if uf in EXTREMA else uf
-
-    def call(a: Any, b: Any) -> Any:
-        lead, other = (a, b) if type(a) is onp.ndarray else (b, a)
-        kind = type(other)
-        size = max(lead.nbytes, other.nbytes) if kind is onp.ndarray else lead.nbytes
-        if size < worth:
-            return NotImplemented
-        if size >= least:
-            return elementwise(kernel, (a, b), None, least, uf.__name__)
-        dtype = lead.dtype
-        if not recycled or size < memory.LEAST or dtype.char not in "fd":
-            return NotImplemented
-        if kind is onp.ndarray:
-            if other.dtype != dtype or not (rowwise(lead) and rowwise(other)):
-                return NotImplemented
-            shape = lead.shape if lead.shape == other.shape else onp.broadcast(lead, other).shape
-        elif (kind is float or kind is int) and -1e9 < other < 1e9 and rowwise(lead):
-            shape = lead.shape  # NumPy 1.26 takes a wider dtype for numbers that do not fit
-        else:
-            return NotImplemented
-        return kernel(a, b, out=memory.empty(shape, dtype))
-
-    return call
+    return lambda a, b: elementwise(kernel, (a, b), None, least, uf.__name__)
 
 
 SHORT, LONG = 32, 2048  # columns of rows that NumPy's loops are too short for, and of those they become

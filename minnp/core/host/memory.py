@@ -18,7 +18,7 @@ import numpy as onp
 
 # Bytes from which a block is kept. What is smaller malloc itself recycles, and NumPy's own temporaries lie there:
 # results elsewhere would only share the cache with them (a stencil of 1.3 MB arrays: a fifth of its time).
-LEAST = 3 << 20
+LEAST = 4 << 20
 
 
 LINE = 64  # bytes of a cache line: vector stores that cross from one to the next take half as long again
@@ -176,14 +176,6 @@ def empty(shape: Sequence[int], dtype: onp.dtype, order: str = "C", least: int =
     if n < least or not pool.enabled or dtype.hasobject:
         return onp.empty(shape, dtype, order)
     return onp.ndarray(shape, dtype, lease(n), 0, None, order)
-
-
-def like(a: onp.ndarray) -> onp.ndarray:
-    """`empty` with the shape and dtype of `a`, which is in C order."""
-    n = a.nbytes
-    if n < LEAST or not pool.enabled:
-        return onp.empty(a.shape, a.dtype)
-    return onp.ndarray(a.shape, a.dtype, lease(n))
 
 
 def release() -> int:
