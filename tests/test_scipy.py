@@ -28,7 +28,7 @@ CONTINUOUS = {
 LOC, SCALE = onp.array([0.3, -0.2, 0.1]), onp.array([1.1, 0.8, 1.7])
 DISCRETE = {"poisson": (A,), "bernoulli": (onp.array([0.2, 0.5, 0.9]),), "geom": (onp.array([0.2, 0.5, 0.9]),),
             "binom": (onp.array([5.0, 3.0, 4.0]), onp.array([0.2, 0.5, 0.9])), "nbinom": (A, B / 3)}  # fmt: skip
-SHAPES_WITHOUT_RULE = {"t", "gamma", "invgamma", "chi2", "beta"}  # in their distribution functions
+BY_INTEGRALS = {"t", "gamma", "invgamma", "chi2", "beta"}  # the shapes' derivatives, in distribution functions
 
 
 def traced(f, *args):
@@ -49,15 +49,12 @@ def test_continuous_distribution(name, method):
     x = LOC + SCALE * z
     expected = getattr(getattr(scipy.stats, name), method)(x, *shapes, LOC, SCALE)
     assert_same(f(np.array(x), *shapes, LOC, SCALE), expected, ulps=32, scale=float("log" in method))
-    if name in SHAPES_WITHOUT_RULE and "pdf" not in method:
-        run = lambda x, loc, scale: f(x, *shapes, loc, scale)
-        arguments = (x, LOC, SCALE)
-        with pytest.raises(NotDifferentiableError, match="no gradient for argument"):
-            grad(lambda a: np.sum(f(x, a, *shapes[1:])))(np.array(shapes[0]))
+    if name in BY_INTEGRALS and "pdf" not in method:
+        check_grads(lambda x, loc, scale: f(x, *shapes, loc, scale), (x, LOC, SCALE))
+        check_together(f, (x, *shapes, LOC, SCALE), order=1)
     else:
-        run, arguments = f, (x, *shapes, LOC, SCALE)
-    check_grads(run, arguments)
-    onp.testing.assert_allclose(traced(run, *arguments), expected, rtol=1e-10)
+        check_grads(f, (x, *shapes, LOC, SCALE))
+    onp.testing.assert_allclose(traced(f, x, *shapes, LOC, SCALE), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
@@ -95,7 +92,6 @@ MORE = {
     "arcsine": (), "semicircular": (), "triang": (U,), "wrapcauchy": (U,), "truncexpon": (A,),
     "loguniform": (A / 10, B), "reciprocal": (A / 10, B),
 }  # fmt: skip
-MORE_WITHOUT_RULE = {"gennorm", "dgamma", "loggamma", "erlang", "chi", "nakagami", "f", "betaprime"}
 WHERE = {"weibull_max": -U, "levy_l": -U, "triang": onp.array([0.1, 0.7, 0.6])}
 METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf")
 
@@ -121,12 +117,12 @@ def test_more_continuous_distributions(name):
         f, place = getattr(ours, method), x if method in METHODS else at
         value = traced(lambda x, f=f: f(x, *shapes, LOC, SCALE), place)
         onp.testing.assert_allclose(value, getattr(theirs, method)(place, *shapes, LOC, SCALE), rtol=1e-10)
-        if name in MORE_WITHOUT_RULE and "pdf" not in method:
-            check_together(lambda x, a, b, f=f: f(x, *shapes, a, b), (place, LOC, SCALE), order=1)
-        else:
-            check_together(f, (place, *shapes, LOC, SCALE), order=2 if method in ("logpdf", "cdf", "ppf") else 1)
+        if method == "logpdf":
+            check_together(f, (place, *shapes, LOC, SCALE))
+        elif method in ("cdf", "ppf", "isf"):  # the others are said in the same words
+            check_together(f, (place, *shapes, LOC, SCALE), order=1, modes=("fwd",) if method == "cdf" else ("rev",))
     # outside of the support
-    if shapes and name not in MORE_WITHOUT_RULE:
+    if shapes:
         far = onp.array([-9.0, 0.1, 40.0])
         for method in filter(partial(said, name), ("logpdf", "cdf", "sf")):
             value, pull = vjp(getattr(ours, method), far, *shapes)
@@ -146,7 +142,8 @@ def test_moments_and_entropies(name):
         f = partial(getattr(getattr(stats, name), method), *fixed)
         value = getattr(getattr(scipy.stats, name), method)(*fixed, *moving)
         onp.testing.assert_allclose(onp.broadcast_to(traced(f, *moving), value.shape), value, rtol=1e-9)
-        check_together(f, moving, order=1)
+        if method != "std":
+            check_together(f, moving, order=1)
 
 
 def test_medians_and_intervals():
@@ -354,14 +351,13 @@ SAID = {  # what is no row of its own: the arguments that move, and a function o
     "pdtrc": (K, P), "bdtr": (K, N, Q), "bdtrc": (K, N, Q), "nbdtr": (K, N, Q), "nbdtrc": (K, N, Q),
     "fdtr": (K, K + 1, P), "fdtrc": (K, K + 1, P),
 }  # fmt: skip
-MOVES = {"voigt_profile": (0, 1, 2), "radian": (0, 1, 2), "factorial": (0,), "gdtr": (0, 2), "gdtrc": (0, 2)}
-MOVES |= {"comb": (0, 1), "perm": (0, 1)}
+MOVES = dict.fromkeys(("bdtr", "bdtrc", "nbdtr", "nbdtrc"), (2,)) | {"pdtr": (1,), "pdtrc": (1,)}
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_a_special_function_said_in_others(name):
     args, f = SAID[name], getattr(special, name)
-    moves = MOVES.get(name, (len(args) - 1,))
+    moves = MOVES.get(name, range(len(args)))
     run = lambda *xs: f(*[xs[moves.index(i)] if i in moves else a for i, a in enumerate(args)])
     onp.testing.assert_allclose(traced(run, *[args[i] for i in moves]), getattr(scipy.special, name)(*args), rtol=1e-12)
     check_grads(run, [args[i] for i in moves])
@@ -380,6 +376,33 @@ def test_gradients_where_formulas_are_singular(name):
     check_grads(lambda *xs: np.real(getattr(special, name)(*first, *xs)), args, step=1e-5)
 
 
+def test_gradients_of_the_parameters_of_incomplete_functions():
+    """Values of mpmath, to 30 digits: far from the mode on either side, and parameters near 0."""
+    for (a, x), wanted in {
+        (1e-5, 0.1): -1.822905296857436,
+        (0.01, 1.0): -0.22385772637353367,
+        (2.5, 9.0): -0.0047416795481938814,
+        (3000.0, 2950.0): -0.0048196320143341252,
+    }.items():
+        got = grad(lambda a, x=x: special.gammainc(a, x))(a)
+        assert float(got) == pytest.approx(wanted, rel=1e-11)
+        assert float(grad(lambda a, x=x: special.gammaincc(a, x))(a)) == -float(got)
+    for (a, b, x), wanted in {
+        (0.3, 60.0, 0.01): -0.56993027668633241,
+        (30.0, 4.5, 0.5): -8.8851013919345649e-7,
+    }.items():
+        assert float(grad(lambda a, b=b, x=x: special.betainc(a, b, x))(a)) == pytest.approx(wanted, rel=1e-11)
+        assert float(grad(lambda a, b=b, x=x: special.betainc(b, a, 1 - x))(a)) == pytest.approx(-wanted, rel=1e-11)
+    at_ends = [
+        special.gammainc(np.array(2.0), onp.array([0.0, onp.inf])),
+        special.stdtr(np.array(2.0), onp.array([0.0])),
+    ]
+    assert [onp.isfinite(onp.asarray(v)).all() for v in at_ends]
+    ends = grad(lambda a: np.sum(special.gammainc(a, onp.array([0.0, onp.inf]))) + special.stdtr(a, 0.0))(2.0)
+    assert float(ends) == 0
+    check_grads(lambda a: special.betainc(a, 1.3, 0.4), (onp.array(0.7),), order=3, modes=("rev",))
+
+
 def test_derivatives_of_bessel_functions():
     z = onp.array([0.4, 1.3])
     for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp"):
@@ -390,7 +413,8 @@ def test_derivatives_of_bessel_functions():
         f = getattr(special, name)
         value = traced(lambda z, f=f: f(2, z, derivative=True), z)
         onp.testing.assert_allclose(value, getattr(scipy.special, name)(2, z, derivative=True))
-    check_grads(lambda z: special.spherical_jn(0, z), (onp.array([0.0, 0.7]),))
+    check_grads(lambda z: special.spherical_jn(0, z), (onp.array([0.2, 0.7]),))
+    assert float(grad(lambda z: special.spherical_jn(0, z))(0.0)) == 0
     check_grads(lambda z: special.expn(onp.array([0, 1, 2, 3]), z), (onp.array(0.7),))
 
 
