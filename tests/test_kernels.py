@@ -177,3 +177,17 @@ def test_adam_of_overlapping_arrays_is_the_formula_line_by_line():
     m = 0.9 * x[1] + onp.float32(1.0 - 0.9) * x[0]
     v = 0.999 * m + onp.float32(1.0 - 0.999) * (x[0] * x[0])
     onp.testing.assert_allclose(onp.asarray(both), v, rtol=1e-5)
+
+
+@pytest.mark.host("a backend adds by its own kernels")
+def test_compiled_code_adds_a_row_with_numpys_bits_and_warnings():
+    x, b = drawn((90, 40), (40,))
+    f = minnp.jit(lambda x, b: (x + b, (x - b) * 2 + b, b - x, x * b[:1]))
+    for _ in range(2):
+        for y, z in zip(f(np.array(x), np.array(b)), (x + b, (x - b) * 2 + b, b - x, x * b[:1]), strict=True):
+            onp.testing.assert_array_equal(onp.asarray(y), z, strict=True)
+    double = minnp.jit(lambda x, b: x + b)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        for _ in range(2):
+            y = double(np.full((90, 40), 3e38, "f4"), np.full(40, 3e38, "f4"))
+    assert onp.isinf(onp.asarray(y)).all()

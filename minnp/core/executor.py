@@ -19,6 +19,7 @@ from .array import unwrap
 from .buffers import plan
 from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
+from .host.kernels import Beside, is_beside
 from .native.kernels import Large, Small
 from .outside import Outside, define, hold
 from .passes.fusion import Fused
@@ -108,6 +109,8 @@ def _takes_out(node: Node, i: int, exact: bool) -> bool:
     kernel = _kernel(node, exact)
     if kernel is onp.matmul:
         return len(node.meta["value"].shape) > 1
+    if isinstance(kernel, Beside):
+        return True
     loops = isinstance(kernel, onp.ufunc) and kernel.nout == 1 and kernel.signature is None
     return loops and all(not isinstance(a, Node) or lying(a).flags.c_contiguous for a in node.args)
 
@@ -119,7 +122,10 @@ def _kernel(node: Node, exact: bool) -> Any:
         return Under(target, node.meta["handling"])
     if target.worth is not None or node.meta.get("dispatched", False):
         return target
-    return target.numpy if exact else target.fast
+    if exact:
+        return target.numpy
+    given = [a.meta.get("value") if isinstance(a, Node) else a for a in node.args]
+    return Beside(target.fast) if len(given) == 2 and is_beside(target.fast, *given) else target.fast
 
 
 def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | None) -> str:
@@ -131,12 +137,12 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
     if isinstance(target, Primitive):
         plain = not (places or node.kwargs or node.meta.keys() & {"dispatched", "handling"})
-        if target.name in INFIX and len(node.args) == 2 and plain:
+        kernel: Any = _kernel(node, exact)
+        if target.name in INFIX and len(node.args) == 2 and plain and not isinstance(kernel, Beside):
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1:
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
-        kernel: Any = _kernel(node, exact)
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = hold(names, f"k_{node.name}", kernel)

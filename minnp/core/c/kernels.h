@@ -14,10 +14,10 @@ INLINE void add_up(float *part, const float *a, const float *b, int64_t n) { /* 
 }
 
 INLINE float folded(const float *part) {
-    float sum = 0;
-    for (int j = 0; j < 16; j++)
-        sum += part[j];
-    return sum;
+    float half[8];
+    for (int j = 0; j < 8; j++)
+        half[j] = part[j] + part[j + 8];
+    return ((half[0] + half[4]) + (half[1] + half[5])) + ((half[2] + half[6]) + (half[3] + half[7]));
 }
 
 INLINE float total(const float *a, const float *b, int64_t n) { /* the sum of a, or of a b */
@@ -140,8 +140,7 @@ FOR_EACH_CPU static void norm_back_rows(const Rows *r, int64_t first, int64_t ma
         for (; k + 16 <= n; k += 16)
             for (int j = 0; j < 16; j++)
                 part[j] += g[k + j] * gamma[k + j] * (x[k + j] - mean);
-        for (int j = 0; j < 16; j++)
-            along += part[j];
+        along = folded(part);
         for (; k < n; k++)
             along += g[k] * gamma[k] * (x[k] - mean);
         along = along * inverse * inverse / n;

@@ -55,7 +55,7 @@ def sums(x: onp.ndarray, inner: int, outer: int = 1) -> onp.ndarray | None:
 BESIDE = {onp.add: ("add", "add"), onp.subtract: ("subtract", "less"), onp.multiply: ("multiply", "multiply")}
 
 
-def beside(uf: onp.ufunc, a: Any, b: Any) -> Any:
+def beside(uf: onp.ufunc, a: Any, b: Any, out: onp.ndarray | None = None) -> Any:
     """uf of rows [..., m, n] and one row for all m of them ([n] or [..., 1, n]); NotImplemented for anything else."""
     names = BESIDE.get(uf)
     if names is None or not takes(a, b, least=1) or a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
@@ -71,11 +71,33 @@ def beside(uf: onp.ufunc, a: Any, b: Any) -> Any:
             return NotImplemented
     if max(x.ndim, row.ndim) != len(lead) + 2:
         return NotImplemented
-    out = empty((*lead, m, n), F4)
+    if out is None:
+        out = empty((*lead, m, n), F4)
+    elif out.shape != (*lead, m, n):
+        return NotImplemented
     rows = out.size // n
     if call(name, rows, n, (x, row, out), (rows // groups, x.size // n)) is not False:  # else NumPy warns
         return NotImplemented
     return out
+
+
+class Beside:
+    """uf(a, b, out=None) of compiled code, for arrays of which one is a row for all rows of the other."""
+
+    def __init__(self, uf: onp.ufunc) -> None:
+        self.uf = uf
+
+    def __call__(self, a: Any, b: Any, out: onp.ndarray | None = None) -> Any:
+        done = beside(self.uf, a, b, out)
+        return self.uf(a, b, out=out) if done is NotImplemented else done
+
+
+def is_beside(uf: Any, a: Any, b: Any) -> bool:
+    """Whether `beside` does uf better than NumPy on arrays of these shapes and dtypes, which lie in the cache."""
+    if team is None or uf not in BESIDE or not all(getattr(x, "dtype", None) is F4 and x.shape for x in (a, b)):
+        return False
+    large, row = (a, b) if a.size >= b.size else (b, a)
+    return LEAST <= large.size <= 1 << 18 and row.shape == large.shape[-1:] and large.size > row.size > 1
 
 
 def unless_taken(worth: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as onp
 from ..effects import pick
 from ..graph import Graph, Node
 from ..host.fused import Reduction, cast, fuse, is_constant, select
+from ..host.kernels import is_beside
 from ..primitive import Meta, Primitive
 from .modules import on_modules
 
@@ -128,6 +129,8 @@ def kernel_of(node: Node) -> Any:
         if isinstance(a, Node) and a.meta.get("weak"):  # a Python number, that decides no dtype
             return None
     kernel = target.numpy
+    if len(node.args) == 2 and is_beside(kernel, *(a.meta["value"] if isinstance(a, Node) else a for a in node.args)):
+        return None
     if isinstance(kernel, onp.ufunc):
         return kernel if kernel.nout == 1 and kernel.signature is None and not node.kwargs else None
     if target.name == "where" and len(node.args) == 3:
