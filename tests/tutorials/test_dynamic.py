@@ -47,7 +47,7 @@ def test_spinn(program):
 
 @pytest.mark.slow
 def test_spinn_with_a_bag_of_words_to_compare(program):
-    result = program("spinn").main()
+    result = program("spinn").main(epochs=4)
     assert result["spinn"] > 0.9 > 0.75 > result["bag"]
 
 
