@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as onp
 
+from . import policy
 from .array import handle, ndarray, read
 from .dispatch import bind
 from .effects import Under, fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
+from .host import combine
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
@@ -31,6 +33,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
+LOWER = {Buffer, Tracer}
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
@@ -38,16 +41,17 @@ class CaptureTrace(Trace):
     """One capture: `node` of its tracers is the graph's node, `value` the real value.
 
     graph      what was recorded
+    fast       whether rows run as on a tape: on the kernels that compiled code calls, shared by our threads
     constants  name -> NumPy array (or other object) that the graph reads by get_attr
     """
 
     differentiable = False
     symbolic = False
-    __slots__ = ("asked", "constants", "fixed", "graph", "handles", "handling", "known", "moved")
+    __slots__ = ("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "moved")
 
-    def __init__(self) -> None:
+    def __init__(self, fast: bool = False) -> None:
         super().__init__()
-        self.graph = Graph()
+        self.graph, self.fast = Graph(), fast
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
@@ -112,7 +116,7 @@ class CaptureTrace(Trace):
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
         try:
-            y = bind_below(row, raw, inner)
+            y = bind_below(row, raw, inner, self.fast)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
             of_shapes = row.view and not held(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
@@ -214,10 +218,12 @@ class CaptureTrace(Trace):
         self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
 
 
-def bind_below(row: Primitive, raw: list, params: dict) -> Any:
-    """Run a row beneath the capture that is recording it."""
+def bind_below(row: Primitive, raw: list, params: dict, fast: bool) -> Any:
+    """Run a row beneath the capture that is recording it; `fast` as the capture has it."""
     token = capture.set(None)
     try:
+        if fast and row.worth is None and policy.current().plain and LOWER.isdisjoint(map(type, raw)):
+            return combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
         return bind(row, raw, params)
     finally:
         capture.reset(token)
@@ -323,6 +329,7 @@ def capture_call(
     names: list[str],
     live: set[int] = frozenset(),
     unfinished: list | None = None,
+    fast: bool = False,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -330,8 +337,9 @@ def capture_call(
     rebuild     leaves -> (args, kwargs)
     live        places of the Python numbers that become inputs too
     unfinished  receives (input, its array) for what f had written to when it raised
+    fast        as CaptureTrace has it
     """
-    trace = CaptureTrace()
+    trace = CaptureTrace(fast)
     boxed, roots = [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
         if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):

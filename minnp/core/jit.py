@@ -218,7 +218,8 @@ class Jitted:
                 before.add(v, True)
         try:
             with self._quietly(home):
-                captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished)
+                fast = self.compiler in ("auto", "llvm")
+                captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished, fast)
         except Exception as error:
             if refused(error) and any(type(values[i]) in NUMBERS for i in live):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves

@@ -40,7 +40,9 @@ def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarra
 def _write_kernel(
     old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
-    if not donate or type(old) is not Host:
+    if not (donate or path) and index is ... and type(old) is Host:
+        old = onp.empty_like(old)  # all of it is written
+    elif not donate or type(old) is not Host:
         old = copy_in_layout(onp.asarray(old), layout) if path else onp.array(old, order="K")
     out = view = old
     for row, params in path:
