@@ -109,6 +109,13 @@ def test_dtypes_change_within_a_chain():
     check(steps, [x, p, 2], [4, 6, 8])
 
 
+@pytest.mark.parametrize("chosen", [(2, 3, 4), (2, 4, 3), (2, 3, 3)])
+def test_a_choice_may_be_written_where_what_it_chooses_from_lies(chosen):
+    x, p = np.random.default_rng(0).normal(size=(2, 1 << 18)).astype("f")
+    steps = [(np.greater, (0, 1), 2), (np.add, (0, 1), 3), (np.subtract, (0, 1), 4), (fused.select, chosen, 5)]
+    check([*steps, (np.multiply, (5, 0), 6)], [x, p], [6])
+
+
 def test_a_step_may_read_a_slot_twice_and_a_result_may_be_unused():
     x, p = pair((100_000,), "d")
     check([(np.multiply, (0, 0), 2), (np.exp, (1,), 3), (np.add, (2, 2), 4), (np.add, (4, 2), 5)], [x, p], [5])

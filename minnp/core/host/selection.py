@@ -79,12 +79,19 @@ def where(condition: Any, *choices: Any) -> Any:
 
 
 def choose(mask: onp.ndarray, x: onp.ndarray, y: onp.ndarray, out: onp.ndarray) -> None:
-    """out[...] = where(mask, x, y), by arithmetic on the bits."""
+    """out[...] = where(mask, x, y), by arithmetic on the bits; `out` may be x or y itself."""
     bits = BITS[out.itemsize]
     x, y = (a.astype(out.dtype, copy=False).view(bits) for a in (x, y))
     out = out.view(bits)
-    onp.bitwise_xor(x, y, out=out)
-    onp.multiply(out, mask.view("i1") != 0, out=out)  # != 0: a mask made by view may hold other bytes than 0 and 1
+    differs = onp.not_equal  # from 0: a mask made by view may hold other bytes than 0 and 1
+    if onp.may_share_memory(y, out):
+        if onp.may_share_memory(x, out):  # all three are one
+            return
+        y, differs = x, onp.equal
+        onp.bitwise_xor(out, x, out=out)
+    else:
+        onp.bitwise_xor(x, y, out=out)
+    onp.multiply(out, differs(mask.view("i1"), 0), out=out)
     onp.bitwise_xor(out, y, out=out)
 
 
