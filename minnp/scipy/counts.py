@@ -9,7 +9,7 @@ from ..numpy.ufuncs import log as ln
 from .bessel import ive
 from .distributions import discrete
 from .incomplete import betainc, gammainc, gammaincc
-from .rows import betaln, entr, gammaln, xlog1py, xlogy
+from .rows import betaln, entr, gammaln, xlog1py, xlogy, zeta
 
 discrete(
     "poisson", "mu", lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, 0, cdf=lambda k, mu: gammaincc(k + 1, mu),
@@ -64,3 +64,4 @@ discrete(
     "skellam", "mu1 mu2", lambda k, a, b: ln(ive(absolute(k), 2 * sqrt(a * b))) - square(sqrt(a) - sqrt(b))
     + 0.5 * k * ln(a / b), -inf, mean=lambda a, b: a - b, var=lambda a, b: a + b,
 )  # fmt: skip
+discrete("zipf", "a", lambda k, a: -a * ln(k) - ln(zeta(a, 1.0)), 1)

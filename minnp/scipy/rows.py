@@ -17,7 +17,8 @@ from ..core.primitive import CONSTANT, Primitive, per_element, primitive
 from ..numpy.arguments import operand
 from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread
-from ..numpy.shaping import astype
+from ..numpy.reductions import sum_
+from ..numpy.shaping import astype, expand_dims
 from ..numpy.ufuncs import absolute, equal, exp, less, log, power, real, sign, sin, sqrt, square, where
 
 PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
@@ -228,7 +229,33 @@ binom = row(
     lambda g, y, n, k: g * (y * (psi(n - k + 1) - psi(k + 1))),
     domain=[(3, 5), POSITIVE],
 )
-zeta = row("zeta", None, lambda g, y, s, q: -g * (s * zeta(s + 1, q)), domain=[(2, 4), POSITIVE], saves="in")
+
+
+_BERNOULLI = special.bernoulli(16)[2::2] / special.factorial(onp.arange(2, 17, 2))  # B(2j) / (2j)!
+
+
+def _zeta_slope(s: Any, q: Any = 1.0) -> Any:
+    """The derivative of zeta(s, q) in s, for s above 1: Euler and Maclaurin's sum, term by term."""
+    w = q + 10
+    size, near = log(w), expand_dims(q, axis=-1) + onp.arange(10)
+    out = 0.5 * size + w * (size / (s - 1) + 1 / square(s - 1))
+    rising, slope = s / w, 1 / s  # the product of s + i over w, and its logarithm's derivative
+    for j, b in enumerate(_BERNOULLI):
+        out = out + b * rising * (size - slope)
+        up = s + 2 * j + 1
+        rising, slope = rising * up * (up + 1) / square(w), slope + 1 / up + 1 / (up + 1)
+    head = sum_(power(near, -expand_dims(s, axis=-1)) * log(near), axis=-1)
+    return where(less(1, s), -(head + out * power(w, -s)), onp.nan)
+
+
+zeta = row(
+    "zeta",
+    lambda g, y, s, *q: single(g * _zeta_slope(s, *q), y.dtype),
+    lambda g, y, s, q: -g * (s * zeta(s + 1, q)),
+    domain=[(2, 4), POSITIVE],
+    saves="both",
+)
+defines(special.zeta)(lambda x, q=None: zeta(operand(x)) if q is None else zeta(operand(x), operand(q)))
 
 # ------------------------------------------------------------------ hypergeometric functions, in their last argument
 hyp0f1 = row("hyp0f1", None, lambda g, y, b, z: g * (hyp0f1(b + 1, z) / b), domain=[POSITIVE, UNIT], saves="in")
