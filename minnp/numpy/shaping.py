@@ -363,6 +363,8 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 def _joined(arrays: Any, dtype: Any, casting: str) -> list[ndarray]:
     """The arrays to be joined, in the dtype asked for."""
+    if not hasattr(arrays, "__getitem__"):  # a generator, say, which NumPy refuses
+        raise TypeError('arrays to join must be passed as a "sequence" type such as list or tuple')
     arrays = [as_array(a) for a in arrays]
     if dtype is None:
         return arrays
