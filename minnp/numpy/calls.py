@@ -92,7 +92,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
     if on_host(a):
         return wrap(reduce(read(a), axis, dtype, keepdims=keepdims, **{k: plain(v) for k, v in options.items()}))
     kind = reduce(onp.ones((1,) * a.ndim, a.dtype), axis, dtype).dtype  # or NumPy's exception
-    if option(options.get("where", True), True) is not True or not a.size:
+    if option(options.get("where", True), True) is not True or not a.size or not a.ndim:
         options = {k: read(v) if type(v) is ndarray else v for k, v in options.items()}
         call = entry(f"{call.__name__}.reduce", reduce)
         return wrap(fallback(call, [read(a), axis, dtype], {"keepdims": keepdims, **options}))

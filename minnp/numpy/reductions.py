@@ -282,7 +282,7 @@ def _limit(row: Primitive, join: Callable) -> Callable:
                 )
             return row(a, axis=axis, keepdims=keepdims)
         a = _among(a, where, start)
-        if not count_of(a.shape, axis):
+        if not a.size and not count_of(a.shape, axis):
             return number_of(broadcast_to(as_array(start), shape=reduced_shape(a.shape, axis, keepdims)))
         return join(row(a, axis=axis, keepdims=keepdims), start)
 
@@ -330,6 +330,8 @@ def _mean_of(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False,
     a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
     if where is True:
         return mean(a, axis=axis, dtype=dtype, keepdims=keepdims)
+    if dtype is None and a.dtype.kind not in "fc":
+        dtype = onp.dtype(float)
     total = sum_(_among(a, where, 0), axis=axis, dtype=dtype, keepdims=True)
     return _shaped(total / _counted(a, axis, where), a, axis, keepdims)
 
@@ -357,7 +359,7 @@ def _spread_of(row: Primitive) -> Callable:
         centre = _mean_of(a, axis, keepdims=True, where=where) if mean is NOT_GIVEN else mean
         size = absolute(a - centre)
         total = sum_(_among(size * size, where, 0), axis=axis, keepdims=True)
-        out = _shaped(total / maximum(_counted(a, axis, where) - ddof, 0), a, axis, keepdims)
+        out = _shaped(total / maximum(_counted(size, axis, where) - ddof, 0), a, axis, keepdims)
         return out if row is var else sqrt(out)
 
     return definition

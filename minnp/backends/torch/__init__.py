@@ -134,8 +134,8 @@ class TorchBackend(Backend):
             return True  # torch copies where NumPy steps backwards
         if result is source or row.name == "sum_to":
             return result is source
-        memory = lambda data: data.untyped_storage().data_ptr()  # unsigned ones were viewed as signed: torch forgets
-        return result._is_view() or (result.dtype in self._dtypes.SIGNED and memory(result) == memory(source))
+        memory = lambda data: data.untyped_storage().data_ptr()  # torch calls what shows a copy a view, too
+        return memory(result) == memory(source)
 
     def alone(self, buffer: Any) -> bool:
         if buffer.view is not None or hasattr(buffer, "_host") or sys.getrefcount(buffer.data) > 2:

@@ -96,8 +96,13 @@ def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = f
     return out
 
 
+def _whole(dtype: Any) -> bool:
+    """Whether this is int64, or not given. (To NumPy 1 a float64 dtype equals None.)"""
+    return dtype is None or onp.dtype(dtype) == onp.int64
+
+
 def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
-    if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or dtype not in (None, int, onp.int64):
+    if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or not _whole(dtype):
         refuse("arange of floats")  # NumPy's rounding of each element is its own
     return torch.arange(*bounds, device=device)
 
