@@ -38,14 +38,21 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
         return tuple([None if o is None else Buffer(o, home, computed=True) for o in out])
-    if row.view and len(values) == 1 and type(values[0]) is Buffer:
-        linked = home.is_view(row, values[0].data, out, params)
-        if numpy_views(row, values[0], params) if linked is None else linked:
-            return Buffer(out, home, (values[0], row, params))
+    if row.view and len(values) == 1 and type(values[0]) is Buffer and shows(row, values[0], out, params):
+        return Buffer(out, home, (values[0], row, params))
     return Buffer(out, home, computed=row.name not in ARRAYS)
 
 
 ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "write_view"}  # whose results are never numbers
+
+
+def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
+    """Whether what a view row made of a buffer shows its memory, to NumPy."""
+    linked = source.backend.is_view(row, source.data, out, params)
+    # where NumPy steps backwards a place may hold a copy, of which another shape is no copy to it
+    if linked is None or (linked and source.view is not None and row.name == "reshape"):
+        return numpy_views(row, source, params)
+    return linked
 
 
 def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:

@@ -121,11 +121,10 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
     except errors.BackendUnsupportedError:
         return None
     slot[1] += 1
-    linked = home.is_view(row, x.data, out, params)
     buffer, view = new(Buffer), new(ndarray)
     buffer.data, buffer.backend, buffer.computed = out, home, True
     view._host, view._root, view._value = None, None, buffer
-    if placed.numpy_views(row, x, params) if linked is None else linked:
+    if placed.shows(row, x, out, params):
         buffer.view = (x, row, params)
         view._root, view._path = (h, ((row, params),)) if h._root is None else (h._root, (*h._path, (row, params)))
         view._seen = view._root._value

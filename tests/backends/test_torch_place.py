@@ -321,3 +321,27 @@ def test_prefer_torch_computes_on_numpys_own_memory():
     assert y._host is not None and onp.shares_memory(onp.asarray(view), onp.asarray(x))
     assert onp.allclose(y, onp.exp(onp.asarray(x)[::-1]) + onp.asarray(x).T.reshape(3, 4))
     assert {r["backend"] for r in minnp.report() if r["function"] in ("exp", "add")} == {"torch"}
+
+
+def test_another_shape_of_what_steps_backwards_is_a_copy(there):
+    """As to NumPy: torch holds a copy already, and writes to what shows that must not reach the array."""
+    for view in (
+        lambda x: x[::-1],
+        lambda x: x[:, ::-1],
+        np.flip,
+        lambda x: x.T[::-1],
+        lambda x: x[1],
+        lambda x: x[1:],
+    ):
+        for other in (
+            lambda v: v.ravel(),
+            lambda v: v.reshape(-1),
+            lambda v: v.reshape(v.shape),
+            lambda v: v.T.reshape(-1),
+        ):
+            host = onp.arange(12.0).reshape(3, 4)
+            with there:
+                x = np.array(host)
+            for a in (host, x):
+                other(view(a))[...] = -1
+            onp.testing.assert_array_equal(onp.asarray(x), host)

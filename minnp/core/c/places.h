@@ -347,6 +347,13 @@ static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject
     return view;
 }
 
+/* Whether x is a view, and the row's kernel asks its results what they show: x may be a copy where NumPy stepped
+   backwards, and Python knows what NumPy would make of that (placed.shows). */
+static int is_numpys(PyObject *kept, PyObject *x) {
+    PyObject *shows = PyList_GET_ITEM(kept, SHOWS), *source = SLOT(x, shown_at);
+    return shows != Py_None && shows != Py_True && source != NULL && source != Py_None;
+}
+
 /* Whether `out`, which row(params) made of the buffer x, shows x's memory as NumPy's result would; -1: ask NumPy. */
 static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *params, PyObject *out) {
     PyObject *linked, *shows = PyList_GET_ITEM(kept, SHOWS), *home = SLOT(x, backend_at), *data = SLOT(x, data_at);
@@ -378,7 +385,7 @@ static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyOb
     if (x == NULL)
         return traced_at_place(row, &h, 1, values, k > 0 ? names : NULL);
     home = SLOT(x, backend_at);
-    if (!calm(home) || (kept = kept_for(home, row)) == NULL)
+    if (!calm(home) || (kept = kept_for(home, row)) == NULL || is_numpys(kept, x))
         return NULL;
     Py_INCREF(x), Py_INCREF(kept); /* x keeps home and its data */
     given[0] = SLOT(x, data_at);

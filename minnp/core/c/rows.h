@@ -25,13 +25,17 @@ static PyObject *run_at_place(PyObject *row, PyObject *const *operands, Py_ssize
     PyObject *data[MOST], *home = gathered(operands, n, data), *kept, *run, *out = NULL, *result = NULL;
     if (home == NULL || (kept = kept_for(home, row)) == NULL)
         return NULL;
+    int view = SLOT(row, row_view_at) == Py_True, bare = params == no_params || PyDict_GET_SIZE(params) == 0;
+    PyObject *x = NULL, *basic = PyList_GET_ITEM(kept, BASIC), *index = NULL;
+    if (n == 1 && view) {
+        x = Py_IS_TYPE(operands[0], BufferType) ? operands[0] : buffer_in(operands[0]);
+        if (is_numpys(kept, x))
+            return NULL;
+        Py_INCREF(x);
+    }
     Py_INCREF(home), Py_INCREF(kept);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
-    int view = SLOT(row, row_view_at) == Py_True, bare = params == no_params || PyDict_GET_SIZE(params) == 0;
-    PyObject *x = NULL, *basic = PyList_GET_ITEM(kept, BASIC), *index = NULL;
-    if (n == 1 && view)
-        x = Py_NewRef(Py_IS_TYPE(operands[0], BufferType) ? operands[0] : buffer_in(operands[0]));
     if (row == getitem_row && basic != Py_None)
         index = PyDict_GetItemWithError(params, PyTuple_GET_ITEM(index_name, 0));
     if (index != NULL && plain_index(index)) {
