@@ -21,7 +21,7 @@ rng = onp.random.default_rng(0)
 V, W, M, N = rng.normal(size=4), rng.normal(size=4), rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
 P, Q = M @ M.T + 4 * onp.eye(4), N @ N.T + 3 * onp.eye(4)
 BANDS = onp.stack([V, V + 5, W])
-L = rng.normal(size=(13, 2))
+L, S = rng.normal(size=(13, 2)), rng.normal(size=14)
 
 
 class Case(NamedTuple):
@@ -156,6 +156,16 @@ CASES = [
     case("signal.detrend", lambda m, x: m.detrend(x), M),
     case("signal.detrend parts", lambda m, x: m.detrend(x, axis=0, bp=[5]), L),
     case("signal.detrend constant", lambda m, x: m.detrend(x, axis=0, type="constant"), M),
+    case("signal.welch", lambda m, x: m.welch(x, nperseg=5, noverlap=2, axis=0)[1], L),
+    case(
+        "signal.welch spectrum", lambda m, x: m.welch(x, 2.0, "boxcar", 4, scaling="spectrum", detrend="linear")[1], S
+    ),
+    case("signal.csd", lambda m, x, y: abs(m.csd(x, y, nperseg=6, nfft=7)[1]), S, S[::-1] ** 2),
+    case("signal.coherence", lambda m, x, y: m.coherence(x, y, nperseg=4)[1], S, S[::-1] ** 2),
+    case("signal.periodogram", lambda m, x: m.periodogram(x, return_onesided=False)[1], S),
+    case("signal.stft", lambda m, x: abs(m.stft(x, nperseg=4, axis=0)[2]), L),
+    case("signal.stft edges", lambda m, x: m.stft(x, 2.0, "boxcar", 5, 1, boundary="even", scaling="psd")[2].imag, S),
+    case("signal.istft", lambda m, x: m.istft(m.stft(x, nperseg=6)[2], nperseg=6)[1], S),
     case("signal.hilbert", lambda m, x: abs(m.hilbert(x)), M[:, :3]),
     *(
         case(f"ndimage.{name} {mode}", lambda m, x, w, n=name, o=mode: getattr(m, n)(x, w, mode=o, cval=2.0), M, w)

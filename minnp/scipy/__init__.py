@@ -4,7 +4,7 @@ special            rows.py, bessel.py, incomplete.py, integrals.py, functions.py
 stats              distributions.py, univariate.py, counts.py, multivariate.py, summaries.py
 linalg             matrices.py, matrix_rows.py
 fft                transforms.py
-signal             signals.py
+signal             signals.py, spectra.py
 ndimage            images.py
 integrate          integration.py
 spatial.distance   distances.py
@@ -15,7 +15,7 @@ from ..core.submodules import Submodules as _Submodules
 DEFINITIONS = {
     "scipy.linalg": "matrices",
     "scipy.fft": "transforms",
-    "scipy.signal": "signals",
+    "scipy.signal": "spectra",
     "scipy.ndimage": "images",
     "scipy.integrate": "integration",
     "scipy.spatial.distance": "distances",

@@ -199,7 +199,7 @@ def _filtfilt(
 
 # ------------------------------------------------------------------ others that are linear
 @defines(signal.detrend)
-def _detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     x = as_array(data)
     if type in ("constant", "c"):
         return x - np.mean(x, axis, keepdims=True)
