@@ -163,7 +163,7 @@ def _address(a: onp.ndarray) -> int:
 
 def same_numbers(a: onp.dtype, b: onp.dtype) -> bool:
     """Whether memory holds the same floating point numbers in both dtypes: complex ones are pairs of real ones."""
-    return a.kind in "fc" and b.kind in "fc" and a.char.lower() == b.char.lower()
+    return a.kind in "fc" and b.kind in "fc" and a.char.lower() == b.char.lower() and a.isnative == b.isnative
 
 
 def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:

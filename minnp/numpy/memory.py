@@ -110,6 +110,18 @@ view = primitive(
 
 
 # ------------------------------------------------------------------ definitions
+def _refuse_gradients(a: ndarray, what: str) -> None:
+    """Raise where the bits of floating point numbers with a gradient would be other numbers."""
+    value = read(a)
+    while a.dtype.kind in "fc" and type(value) is Tracer:
+        if value.trace.differentiable and not value.trace.batched:
+            raise TracedValueError(
+                f"{what} reinterprets the bytes of a {a.dtype} array with a gradient; "
+                "use x.astype, or np.stop_gradient(x)"
+            )
+        value = value.value
+
+
 @defines(onp.ndarray.view)
 def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if isinstance(dtype, builtins.type) and issubclass(dtype, ndarray):
@@ -118,13 +130,8 @@ def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
         raise TracedValueError(f"x.view({type.__name__}): a traced array has no class of another kind")
     if dtype is None or (dtype := onp.dtype(dtype)) == a.dtype:
         return a[...]
-    value, bits = read(a), a.dtype.kind in "fc" and not same_numbers(a.dtype, dtype)
-    while builtins.type(value) is Tracer:
-        if bits and value.trace.differentiable and not value.trace.batched:
-            raise TracedValueError(
-                f"x.view({dtype.str!r}) reinterprets the bytes of a {a.dtype} array with a gradient; use x.astype"
-            )
-        value = value.value
+    if not same_numbers(a.dtype, dtype):
+        _refuse_gradients(a, f"x.view({dtype.str!r})")
     return view(a, dtype=dtype)
 
 
@@ -139,6 +146,7 @@ def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 @defines(onp.ndarray.byteswap)
 def _byteswap(a: Any, inplace: bool = False) -> Any:
+    _refuse_gradients(a, "x.byteswap()")
     swapped = _view(astype(a, dtype=a.dtype.newbyteorder()), a.dtype)
     if not inplace:
         return swapped
