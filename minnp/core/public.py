@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -302,8 +303,10 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind") -> A
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
             )
-        core = r.shape[-2:] == o.shape[-2:] or not isinstance(ufunc, onp.ufunc) or ufunc.signature is None
-        broadcasts = core and (isinstance(ufunc, onp.ufunc) or last_of(name) in BROADCAST_TO_OUT)
+        broadcasts = last_of(name) in BROADCAST_TO_OUT
+        if isinstance(ufunc, onp.ufunc):  # but for the axes that its signature gives a result, such as a product's
+            core = min(r.ndim, len(re.findall(r"\w+", (ufunc.signature or "").partition("->")[2])))
+            broadcasts = o.ndim >= core and r.shape[r.ndim - core :] == o.shape[o.ndim - core :]
         shape = onp.broadcast_shapes(o.shape, r.shape) if broadcasts else r.shape
         if shape != o.shape:
             raise ValueError(
