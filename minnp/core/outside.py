@@ -36,12 +36,12 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Place:
     """Where a value is held: in a cell, or under a key of a dict or list, that was itself found at the place `via`."""
 
-    __slots__ = ("holder", "key", "library", "value", "via")
+    __slots__ = ("foreign", "holder", "key", "value", "via")
 
     def __init__(self, holder: Any, key: Any, value: Any) -> None:
         self.holder, self.key, self.value = holder, key, value
         self.via: Place | None = None
-        self.library = False  # whether a library's object holds it, or something that it holds
+        self.foreign = False  # whether a library's object holds it, or something that it holds
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
@@ -109,7 +109,7 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
         x, via = pending.pop()
         if id(x) not in seen:
             seen[id(x)] = x
-            if isinstance(x, (dict, list)) and not (via and via.library) and len(x) <= LONGEST:
+            if isinstance(x, (dict, list)) and not (via and via.foreign) and len(x) <= LONGEST:
                 before.add(x, False)
             for default in (
                 (x.__defaults__ or ()) if isinstance(x, FunctionType) and _own(x.__code__.co_filename) else ()
@@ -121,13 +121,13 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
                     pending.append((place, via))
                     continue
                 place.via = via
-                place.library |= via is not None and via.library
+                place.foreign |= via is not None and via.foreign
                 if isinstance(place.value, ARRAYS):
                     found.append(place)
                 elif isinstance(place.value, NUMBERS):
-                    numbers += [] if place.library else [place]
+                    numbers += [] if place.foreign else [place]
                 else:
-                    if not place.library and place.exchanged():
+                    if not place.foreign and place.exchanged():
                         numbers.append(place)
                     pending.append((place.value, place))
         if not pending:
@@ -182,7 +182,7 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         attributes = getattr(x, "__dict__", {})
         for key, value in attributes.items():
             place = Place(attributes, key, value)
-            place.library = not own
+            place.foreign = not own
             yield place
         for c in type(x).__mro__ if own else ():
             slots = Slots(x)

@@ -137,9 +137,8 @@ def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[li
             continue
         keys = tuple(k for k in now if k not in old or old[k] is not now[k])
         gone = tuple(k for k in old if k not in now)
-        if [k for k in old if k in now] + [k for k in now if k not in old] != list(
-            now
-        ):  # they were put in another order
+        in_order = [*(k for k in old if k in now), *(k for k in now if k not in old)]
+        if in_order != list(now):
             keys, gone = tuple(now), tuple(old)
         if keys or gone:
             found.append(Change(where, gone, keys))

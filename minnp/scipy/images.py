@@ -67,9 +67,7 @@ def _line(x: Any, w: Any, axis: int, mode: str, cval: float, origin: int = 0, tu
     shape[axis] = -1
     origins = [0] * x.ndim
     origins[axis] = origin
-    if turned:  # the other axes have one weight each
-        w, origins[axis] = np.flip(w), -origin - (w.shape[0] % 2 == 0)
-    return _correlated(x, w.reshape(shape), mode, cval, origins).astype(x.dtype)
+    return _correlated(x, w.reshape(shape), mode, cval, origins, turned).astype(x.dtype)
 
 
 def _of_line(turned: bool) -> Callable:
