@@ -1,6 +1,7 @@
 """Programs of NumPy's users with the import line changed: what they met, in the smallest form."""
 
 import importlib
+import itertools
 import pickle
 import warnings
 from collections import UserList, deque
@@ -343,3 +344,37 @@ def test_networkx_takes_a_matrix_as_a_graph():
     graph = networkx.DiGraph(edges)
     assert list(graph.edges(data="weight")) == [(0, 1, 2)]
     assert networkx.to_numpy_array(graph).tolist() == edges.tolist()
+
+
+def test_operators_give_way_where_numpy_does():
+    class Plain:
+        def __array__(self, dtype=None, copy=None):
+            return numpy.arange(3.0)
+
+        def __array_wrap__(self, out, context=None, return_scalar=False):
+            return "wrapped", out.tolist()
+
+    class High(Plain):
+        __array_priority__ = 1000
+
+    class Answers(High):
+        def __radd__(self, other):
+            return "answered"
+
+    class Never(Answers):
+        __array_ufunc__ = None
+
+    def add_to(a, other):
+        a += other
+        return a
+
+    programs = [lambda a, b: a + b, lambda a, b: b + a, add_to, lambda a, b: b @ a, lambda a, b: a < b]
+    for cls, program in itertools.product((Plain, High, Answers, Never), programs):
+        found = []
+        for module in (numpy, np):
+            try:
+                out = program(module.ones(3), cls())
+            except TypeError:
+                out = TypeError
+            found.append(out.tolist() if hasattr(out, "tolist") else out)
+        assert found[0] == found[1], (cls, program)

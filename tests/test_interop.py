@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as onp
@@ -256,6 +257,25 @@ def test_torch_shares_memory_both_ways() -> None:
     source[1] = 5
     assert ours[1] == 5
     assert torch.tensor(x).tolist() == torch.as_tensor(x).tolist() == [9, 1, 2, 3]
+    for entrance in (torch.from_numpy, torch.asarray, torch.as_tensor):
+        t = entrance(x)
+        t[1] += 1
+        assert t.dtype == torch.float64 and t.tolist() == x.tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, of torch's __array_wrap__
+        total = torch.ones(4, dtype=torch.float64) + x  # an operator that torch leaves to NumPy's arrays
+    assert total.tolist() == [10, 5, 3, 4]
+    with pytest.raises(errors.TracedValueError, match="about to leave"):
+        grad(lambda x: torch.from_numpy(x).sum().item())(x)
+
+
+def test_torch_collates_batches_of_our_arrays() -> None:
+    data = pytest.importorskip("torch.utils.data")
+    samples = [{"x": np.full(3, i), "y": (np.float32(i), [np.ones(2) * i])} for i in range(4)]
+    found = list(data.DataLoader(samples, batch_size=2))
+    assert found[1]["x"].tolist() == [[2, 2, 2], [3, 3, 3]]
+    assert found[1]["y"][0].tolist() == [2, 3] and found[1]["y"][1][0].tolist() == [[2, 2], [3, 3]]
+    assert data.default_convert({"x": samples[1]["x"]})["x"].tolist() == [1, 1, 1]
 
 
 def test_jax_shares_memory_both_ways() -> None:

@@ -46,6 +46,8 @@ TAKING = {
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
     "scipy.linalg._matfuncs": "diag",  # of what a user's function made of a diagonal
+    "torch": "from_numpy asarray",  # the latter reads any other class's buffer as float32, whatever is in it
+    "torch.utils.data._utils.collate": "default_collate default_convert",
     # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals
     "numba.core.dispatcher": "Dispatcher.__call__",
     "numba.np.ufunc.dufunc": "DUFunc.__call__",
@@ -73,7 +75,7 @@ def _theirs(x: Any) -> Any:
     if t is dict:
         return {k: _theirs(v) for k, v in x.items()}
     if t is tuple or t is list:
-        return x if {array.ndarray, tuple, list}.isdisjoint(map(type, x)) else t(map(_theirs, x))
+        return x if _exchanged().isdisjoint(map(type, x)) else t(map(_theirs, x))
     if t is ModuleType and x.__name__.startswith("minnp.numpy"):
         return sys.modules[x.__name__.removeprefix("minnp.")]
     return hooks.theirs(x) if t is MethodType else x

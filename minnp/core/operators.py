@@ -105,7 +105,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         return wrap(out) if type(out) is tuple else out
 
     def slow(self: ndarray, other: Any) -> Any:
-        if _gives_way(other):
+        if not reflected and _gives_way(other):
             return NotImplemented
         if state.busy and (home := home_of(self, other)) is not None and placed.free(home):
             return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
@@ -130,14 +130,14 @@ def home_of(a: ndarray, b: Any) -> Any:
     return home
 
 
-def _gives_way(other: Any) -> bool:
-    """Whether NumPy's operators leave this operand to the other one's reflected method."""
+def _gives_way(other: Any, inplace: bool = False) -> bool:
+    """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
     if t is ndarray or t in PLAIN or t in (list, tuple):
         return False
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
-        return ufunc is None
+        return ufunc is None and not inplace
     return (
         not isinstance(other, onp.generic) and getattr(other, "__array_priority__", -1.0) > ndarray.__array_priority__
     )
@@ -183,7 +183,7 @@ def _inplace(op: str, name: str) -> Callable:
 
 
 def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
-    if _gives_way(other):
+    if _gives_way(other, inplace=True):
         return NotImplemented
     a, b = read(self), unwrap(other, [])
     traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
