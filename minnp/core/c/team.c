@@ -17,7 +17,8 @@
 #include <time.h>
 
 #define ERRORS (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW)
-#define SPIN 40000      /* nanoseconds a thread looks for work, or for the last helper, before it sleeps: waking takes as long */
+#define SPIN 200000     /* nanoseconds a thread looks for work, or for the last helper, before it sleeps: what Python takes from
+                           one of these calls to the next, when its own memory left the cache meanwhile */
 #define PATIENCE 1000000 /* nanoseconds of waiting for a helper that mean that others need its core */
 #define MOST 63         /* helpers */
 #define OPEN (1 << 30)  /* in `gate`: helpers may still join */
@@ -193,7 +194,7 @@ static void leave(Blas blas, int before, atomic_int *errors) {
 /* The matrix in the axes from `first` on; 0 if neither its rows nor its columns are dense. */
 static int layout(Py_buffer *at, int first, Matrix *m) {
     Py_ssize_t size = at->itemsize, *dims = at->shape + first, *strides = at->strides + first;
-    if (size != 4 && size != 8)
+    if ((size != 4 && size != 8) || ((uintptr_t)at->buf | (uintptr_t)strides[0] | (uintptr_t)strides[1]) % size)
         return 0;
     m->data = at->buf, m->rows = dims[0], m->columns = dims[1];
     if (strides[1] == size && strides[0] >= dims[1] * size)
@@ -231,32 +232,35 @@ static void product_piece(void *what, int i) {
 }
 
 /* gemm(routine, local, a, b, c, scale, keep, pieces, threads): c = scale * (a @ b) + keep * c, cut along its longer
-   axis into so many pieces; whether there were floating point errors. */
-static PyObject *gemm(PyObject *self, PyObject *args) {
-    Product p = {.pieces = 1};
-    PyObject *a, *b, *c;
-    unsigned long long routine, local;
-    int threads;
-    if (!PyArg_ParseTuple(args, "KKOOOddii", &routine, &local, &a, &b, &c, &p.scale, &p.keep, &p.pieces, &threads))
-        return NULL;
-    Py_buffer at_a, at_b, at_c;
-    if (!matrix_of(a, &at_a, &p.a, PyBUF_STRIDES))
-        return NULL;
-    if (!matrix_of(b, &at_b, &p.b, PyBUF_STRIDES))
-        return PyBuffer_Release(&at_a), NULL;
-    if (!matrix_of(c, &at_c, &p.c, PyBUF_STRIDES | PyBUF_WRITABLE))
-        return PyBuffer_Release(&at_a), PyBuffer_Release(&at_b), NULL;
-    int fits = p.c.flag == 'N' && p.a.rows == p.c.rows && p.b.columns == p.c.columns && p.a.columns == p.b.rows &&
-               at_a.itemsize == at_c.itemsize && at_b.itemsize == at_c.itemsize && p.pieces > 0;
-    if (fits) {
-        p.blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, (int)at_c.itemsize};
-        Py_BEGIN_ALLOW_THREADS
-        share(product_piece, &p, p.pieces, threads);
-        Py_END_ALLOW_THREADS
-    } else
-        PyErr_SetString(PyExc_ValueError, "gemm: matrices that do not fit");
-    PyBuffer_Release(&at_a), PyBuffer_Release(&at_b), PyBuffer_Release(&at_c);
-    return fits ? PyBool_FromLong(atomic_load(&p.errors)) : NULL;
+   axis into so many pieces; whether there were floating point errors. None, and nothing done, where BLAS does not take a
+   or b as it lies. */
+static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t many) {
+    if (many != 9)
+        return PyErr_SetString(PyExc_TypeError, "gemm takes 9 arguments"), NULL;
+    Product p = {.scale = PyFloat_AsDouble(args[5]), .keep = PyFloat_AsDouble(args[6]), .pieces = (int)PyLong_AsLong(args[7])};
+    p.blas = (Blas){(Gemm)PyLong_AsVoidPtr(args[0]), (Local)PyLong_AsVoidPtr(args[1]), 0};
+    int threads = (int)PyLong_AsLong(args[8]), held = 0, lies = 1;
+    Py_buffer at[3];
+    Matrix *m[] = {&p.a, &p.b, &p.c};
+    for (; held < 3 && !PyErr_Occurred(); held++) {
+        if (PyObject_GetBuffer(args[2 + held], at + held, held == 2 ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_STRIDES) < 0)
+            break;
+        int dense = at[held].ndim == 2 && layout(at + held, 0, m[held]);
+        lies = lies && (dense || held == 2);
+    }
+    if (!PyErr_Occurred() && lies) {
+        p.blas.size = (int)at[2].itemsize;
+        if (p.c.flag == 'N' && p.a.rows == p.c.rows && p.b.columns == p.c.columns && p.a.columns == p.b.rows &&
+            at[0].itemsize == at[2].itemsize && at[1].itemsize == at[2].itemsize && p.pieces > 0) {
+            Py_BEGIN_ALLOW_THREADS
+            share(product_piece, &p, p.pieces, threads);
+            Py_END_ALLOW_THREADS
+        } else
+            PyErr_SetString(PyExc_ValueError, "gemm: matrices that do not fit");
+    }
+    while (held-- > 0)
+        PyBuffer_Release(at + held);
+    return PyErr_Occurred() ? NULL : lies ? PyBool_FromLong(atomic_load(&p.errors)) : Py_NewRef(Py_None);
 }
 
 /* ------------------------------------------------------------------ stacks of products */
@@ -550,7 +554,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 static PyMethodDef functions[] = {
-    {"gemm", gemm, METH_VARARGS, NULL},
+    {"gemm", (PyCFunction)(void (*)(void))gemm, METH_FASTCALL, NULL},
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
     {"kernel", (PyCFunction)(void (*)(void))kernel, METH_FASTCALL, NULL},

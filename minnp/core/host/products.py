@@ -18,6 +18,7 @@ import os
 import platform
 import sys
 from _thread import allocate_lock
+from bisect import bisect
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -60,23 +61,27 @@ class Blas:
         """c = scale * (a @ b) + keep * c, whose longer axis is cut into so many pieces, which threads share; whether
         there were floating point errors.
 
-        a [m, k] and b [k, n] are `operand`s, and the rows of c [m, n] are dense."""
+        The rows of c [m, n] are dense; a [m, k] and b [k, n] are copied unless their rows or columns are."""
         if team is not None:
-            with self.around():
-                place, size = self.places[c.dtype.char], threads.team.size
-                return team.gemm(place, self.local, a, b, c, scale, keep, pieces, size)
-        (m, n), length, errors = c.shape, max(c.shape), []
+            numbers = scale, keep, pieces, threads.team.size
+            if self.local:
+                errors = team.gemm(self.places[c.dtype.char], self.local, a, b, c, *numbers)
+            else:
+                with self.alone():
+                    errors = team.gemm(self.places[c.dtype.char], 0, a, b, c, *numbers)
+            return self.gemm(operand(a), operand(b), c, scale, keep, pieces) if errors is None else errors
+        (m, n), length, failed, a, b = c.shape, max(c.shape), [], operand(a), operand(b)
 
         def work(i: int) -> None:
             cut = slice(i * length // pieces, (i + 1) * length // pieces)
             parts = (a[cut], b, c[cut]) if m >= n else (a, b[:, cut], c[:, cut])
             with self.alone():
                 if self.one(*parts, scale, keep):
-                    errors.append(i)
+                    failed.append(i)
 
         with self.alone():
             threads.collect(work, pieces)
-        return bool(errors)
+        return bool(failed)
 
     def one(self, a: Any, b: Any, c: Any, scale: float, keep: float) -> bool:
         """gemm in one piece on this thread."""
@@ -145,11 +150,13 @@ def openblas() -> Blas | None:
 def mkl() -> Blas | None:
     """The MKL inside PyTorch, if the program has imported it."""
     torch = sys.modules.get("torch")
-    return None if torch is None or getattr(torch, "__file__", None) is None else _mkl_of(torch.__file__)
+    return None if torch is None else _mkl_of(getattr(torch, "__file__", None))
 
 
 @cache
-def _mkl_of(torch: str) -> Blas | None:
+def _mkl_of(torch: str | None) -> Blas | None:
+    if torch is None:
+        return None
     path = os.path.join(os.path.dirname(torch), "lib", "libtorch_cpu.so")
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW) if SERIOUS else None
@@ -191,19 +198,18 @@ def matmul(a: Any, b: Any) -> Any:
         return onp.matmul(a, b)
     if b.ndim > 2:
         return stacked(a, b)
-    (k, n), m, blas = b.shape, a.size // a.shape[-1], best()
-    if a.shape[-1] != k or m * n * k < LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
+    (*lead, inner), (k, n), blas = a.shape, b.shape, best()
+    m = a.size // inner
+    if inner != k or m * n * k < LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
         return onp.matmul(a, b)
-    out = memory.empty((*a.shape[:-1], n), a.dtype)
-    flat = a.ndim == 2
-    if shared(blas, out if flat else out.reshape(m, n), a if flat else a.reshape(m, k), b, 1.0, 0.0):
-        return onp.matmul(a, b)
-    return out
+    out = memory.empty((*lead, n), a.dtype)
+    x, c = (a, out) if len(lead) == 1 else (a.reshape(m, k), out.reshape(m, n))
+    return onp.matmul(a, b) if shared(blas, c, x, b, 1.0, 0.0) else out
 
 
 def stacked(a: Any, b: Any) -> Any:
     """a @ b of stacks [..., m, k] and [..., k, n] of one dtype, on all threads where they are many; else NumPy's."""
-    pieces = min(1 << sum(a.size * b.shape[-1] >= least for least in PIECES), len(a))
+    pieces = min(1 << bisect(PIECES, a.size * b.shape[-1]), len(a))
     if pieces < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         return onp.matmul(a, b)
     out = memory.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
@@ -264,14 +270,14 @@ def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any
 
 def shared(blas: Blas, c: Any, a: Any, b: Any, scale: float, keep: float) -> bool:
     """c [m, n], in C order, becomes scale * (a @ b) + keep * c; whether there were floating point errors."""
-    (m, n), a, b = c.shape, operand(a), operand(b)
-    pieces = count(m, n, m * n * a.shape[1])
-    return blas.gemm(a, b, c, scale, keep, pieces)
+    m, n = c.shape
+    return blas.gemm(a, b, c, scale, keep, count(m, n, m * n * a.shape[1]))
 
 
 def count(m: int, n: int, work: int) -> int:
     """Of how many pieces a result [m, n] is made, along its longer axis: more for more multiplications."""
-    return max(min(1 << sum(work >= least for least in PIECES), max(m, n) // 8), 1)
+    pieces, most = 1 << bisect(PIECES, work), (m if m >= n else n) // 8
+    return pieces if pieces < most else most or 1
 
 
 def layout(a: Any) -> tuple[bytes, int] | None:
