@@ -4,14 +4,14 @@ Nearly everywhere they take what NumPy's asarray takes, and call NumPy's functio
 The modules below, NumPy's own among them, branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as
 well (the columns of a box plot, a grid of parameters, `polyval` under NumPy's address) or is given NumPy's (a mask on a
 DataFrame, `random_state=np.random`). SciPy's optimisers hand what the user's functions return to compiled code that
-wants NumPy's own class: they make NumPy's arrays of it.
+wants NumPy's own class: they make NumPy's arrays of it. So do the functions of libraries written in C that take no other.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import cache, wraps
+from collections.abc import Callable, Iterator
+from functools import cache, reduce, wraps
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -48,6 +48,14 @@ TAKING = {
     "scipy.linalg._matfuncs": "diag",  # of what a user's function made of a diagonal
     "torch": "from_numpy asarray",  # the latter reads any other class's buffer as float32, whatever is in it
     "torch.utils.data._utils.collate": "default_collate default_convert",
+    "cv2": "*",  # all that is in C
+    "h5py._hl.dataset": "Dataset.read_direct Dataset.write_direct",
+    "tables.flavor": "flavor_of array_as_internal",
+    "polars.series.series": "Series.__init__",
+    "polars.dataframe.frame": "DataFrame.__init__",
+    "polars.convert.general": "from_numpy",
+    "polars.functions.lit": "lit",
+    "lightgbm.basic": "Dataset.__init__ Dataset.set_label Dataset.set_weight Booster.predict",
     # numba compiles for NumPy's arrays, and for functions and modules that it finds among a jitted function's globals
     "numba.core.dispatcher": "Dispatcher.__call__",
     "numba.np.ufunc.dufunc": "DUFunc.__call__",
@@ -55,6 +63,8 @@ TAKING = {
     "numba.stencils.stencil": "StencilFunc.__call__",
     "numba.core.typing.context": "BaseContext.resolve_value_type",
 }
+COMPILED = {"builtin_function_or_method", "cython_function_or_method", "method_descriptor"}
+HEAP = 1 << 9  # of a class whose attributes may be set
 # what these return solves for NumPy's arrays only, and is an object of C
 FACTORING = dict.fromkeys(
     ("scipy.sparse.linalg", "scipy.sparse.linalg._dsolve", "scipy.sparse.linalg._dsolve.linsolve"), "splu spilu"
@@ -140,11 +150,22 @@ def _told(numpy: ModuleType) -> Callable[[ModuleType], None]:
     return tell
 
 
+def _compiled(home: Any) -> Iterator[str]:
+    """The names of a module's functions in C, of those in its modules and of its classes' methods, which can be set."""
+    for name, found in list(vars(home).items()):
+        if type(found).__name__ in COMPILED and not name.startswith("__"):
+            yield name
+        elif type(home) is ModuleType and isinstance(found, (type, ModuleType)) and not name.startswith("_"):
+            its = found.__name__ if isinstance(found, ModuleType) else found.__module__
+            if its.startswith(home.__name__) and getattr(found, "__flags__", HEAP) & HEAP:
+                yield from (f"{name}.{x}" for x in _compiled(found) if "." not in x)
+
+
 def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
     def tell(module: ModuleType) -> None:
-        for name in names.split():
+        for name in _compiled(module) if names == "*" else names.split():
             *holder, last = name.split(".")
-            home = getattr(module, holder[0]) if holder else module
+            home = reduce(getattr, holder, module)
             found = vars(home).get(last) or getattr(home, last, None)
             if found is None:  # another version's
                 continue
@@ -155,8 +176,8 @@ def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
 
 
 def _what(name: str) -> Callable | None:
-    if name in TAKING:
-        return _told_to(_taking, TAKING[name])
+    if (names := "*" if name.startswith("skimage.") else TAKING.get(name)) is not None:
+        return _told_to(_taking, names)
     if name in FACTORING:
         return _told_to(_factoring, FACTORING[name])
     if name.startswith("scipy.optimize."):

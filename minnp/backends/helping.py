@@ -9,14 +9,18 @@ from types import ModuleType
 from typing import Any
 
 
-class _Loader(importlib.machinery.SourceFileLoader):
+class _Telling:
     """Loads a module, then tells it."""
 
     tell: Callable[[ModuleType], None]
 
     def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
+        super().exec_module(module)  # type: ignore[misc]
         self.tell(module)
+
+
+_KINDS = importlib.machinery.SourceFileLoader, importlib.machinery.ExtensionFileLoader
+_LOADERS = {kind: type(kind.__name__, (_Telling, kind), {}) for kind in _KINDS}
 
 
 def telling(what: Callable[[str], Callable[[ModuleType], None] | None]) -> Callable:
@@ -25,8 +29,8 @@ def telling(what: Callable[[str], Callable[[ModuleType], None] | None]) -> Calla
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
         tell = what(name)
         spec = None if tell is None else importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        if spec is not None and (loader := _LOADERS.get(type(spec.loader))) is not None:
+            spec.loader = loader(spec.loader.name, spec.loader.path)
             spec.loader.tell = tell
         return spec
 
