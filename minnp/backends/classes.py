@@ -4,7 +4,7 @@ Nearly everywhere they take what NumPy's asarray takes, and call NumPy's functio
 The modules below, NumPy's own among them, branch on `isinstance(x, numpy.ndarray)`, which is made true of our arrays as
 well (the columns of a box plot, a grid of parameters, `polyval` under NumPy's address) or is given NumPy's (a mask on a
 DataFrame, `random_state=np.random`). SciPy's optimisers hand what the user's functions return to compiled code that
-wants NumPy's own class: they make NumPy's arrays of it. So do the functions of libraries written in C that take no other.
+wants NumPy's own class: they make NumPy's arrays of it. Functions in C that take no other class are given NumPy's.
 """
 
 from __future__ import annotations
