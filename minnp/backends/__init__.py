@@ -40,9 +40,9 @@ class Backend:
         short       the same, for the short ways: calls in which `axis` is a number or a tuple of some, or not given
         prepared    a dict where those functions are kept
         exact       whether the dtypes alone decide, also where they differ
-        basic       for getitem, a function (data, index) where the index is made of integers, slices without a step,
-                    None and ...; for other views, a function (data, *numbers); for those that join a list of arrays,
-                    which `short` gives where they are alike, a function (list, axis)
+        basic       for getitem, a function (data, index) where the index is made of integers, slices that step
+                    forwards, None and ...; for other views, a function (data, *numbers); for those that join a list of
+                    arrays, which `short` gives where they are alike, a function (list, axis)
         shows       for views, shows(data): whether it shows memory of other data; or True
         """
         raise NotImplementedError
@@ -72,7 +72,8 @@ class Backend:
         return None
 
     def alone(self, buffer: Any) -> bool:
-        """Whether nothing but this buffer holds or shows its memory, so that a write may go there."""
+        """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory, so that a
+        write may go there."""
         return False
 
     def creates(self) -> list[str]:
@@ -96,6 +97,10 @@ class Backend:
     def to_host(self, data: Any) -> Any:
         """A NumPy array of a buffer's elements; the caller will not write to it."""
         raise NotImplementedError
+
+    def number(self, data: Any) -> Any:
+        """The only element of a buffer as Python's number."""
+        return self.to_host(data).item()
 
     def exported(self, data: Any) -> Any:
         """A buffer's elements in memory of their own, as an object that DLPack takes: values are immutable."""

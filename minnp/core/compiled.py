@@ -143,7 +143,7 @@ def install() -> None:
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
-        writing.write_on_place,
+        *(writing.write_on_place, placed.number, public.Entry, public.before_out, public.as_handles),
     )
 
 

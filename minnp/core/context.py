@@ -110,6 +110,13 @@ def set_context(context: Context) -> None:
     _global = new
 
 
+def created(name: str, args: tuple, kwargs: dict) -> Any:
+    """What NumPy's function of this name makes out of no arrays, where new arrays live; None: not this simply."""
+    place = home()
+    data = place.create(name, args, kwargs) if place is not None and free(place) else None
+    return None if data is None else handle(Buffer(data, place))
+
+
 def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
     """What NumPy's function of this name makes out of no arrays of ours, at a place: made there, or `run` and moved."""
     data = place.create(name, args, kwargs) if free(place) else None

@@ -27,7 +27,12 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     """A method of NumPy's arrays: NumPy's own on the host; else its definition, or the function of the same name."""
     host = getattr(onp.ndarray, name)
     e = entry(f"ndarray.{name}", host, writes)
-    e.definition = lambda *args, **kwargs: _method_definition(name, host)(*args, **kwargs)
+
+    def first(*args: Any, **kwargs: Any) -> Any:
+        e.definition = _method_definition(name, host)  # by now all are known
+        return e.definition(*args, **kwargs)
+
+    e.definition = first
     fast, moves = not writes, name in ("reshape", "transpose")
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
@@ -97,7 +102,7 @@ def _astype(
     a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
     dtype = onp.dtype(dtype)
-    if not onp.can_cast(a.dtype, dtype, casting):
+    if casting != "unsafe" and not onp.can_cast(a.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
     return a if not copy and a.dtype == dtype else TABLE["astype"](a, dtype=dtype)
 

@@ -92,6 +92,12 @@ def arrived(v: Any, home: Any) -> Any:
     return home.from_host(v)
 
 
+def number(buffer: Buffer) -> Any:
+    """The one element of a buffer as Python's number."""
+    report.copied("copy to host", buffer.backend.name, buffer.dtype.itemsize)
+    return buffer.backend.number(buffer.data)
+
+
 def home_of_index(index: Any) -> Any:
     """The place where an index, or an array in it, lives; None where there is none."""
     parts = index if type(index) is tuple else (index,)

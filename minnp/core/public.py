@@ -106,6 +106,7 @@ def _on_place(a: Any) -> bool:
 
 OF_ARRAYS = {onp.asarray, onp.asanyarray}
 OF_SHAPES = {onp.zeros, onp.ones, onp.empty, onp.arange}
+OF_NUMBERS = {*OF_SHAPES, onp.full, onp.eye, onp.identity, onp.linspace}
 OF_OBJECTS = {onp.array, *OF_ARRAYS}
 
 
@@ -117,7 +118,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and _before_out(e, len(args)):
+    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and before_out(e, len(args)):
         result = e.definition(*args, **kwargs)
         if result is not NotImplemented:
             return as_handles(result)
@@ -129,7 +130,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     return _run(e, args, kwargs, sources, values, options)
 
 
-def _before_out(e: Entry, count: int) -> bool:
+def before_out(e: Entry, count: int) -> bool:
     """Whether none of so many positional arguments is `out`, which a definition has not."""
     return count <= (e.nin or 1) or (e.nin is None and count <= out_place(e.name)[0])
 

@@ -23,6 +23,7 @@ from .public import (
     ENTRIES,
     MISSING,
     OF_ARRAYS,
+    OF_NUMBERS,
     OF_SHAPES,
     PLAIN,
     PUBLIC,
@@ -70,7 +71,7 @@ def plain(options: dict) -> bool:
 def function(name: str, host: Callable) -> Callable:
     """The public function for a NumPy callable."""
     e = entry(name, host)
-    kind = returned if host in OF_ARRAYS else made if host in OF_SHAPES else quick
+    kind = returned if host in OF_ARRAYS else made if host in OF_NUMBERS else quick
     return finish(kind(e), name, host)
 
 
@@ -128,10 +129,13 @@ def quick(e: Entry) -> Callable:
 
 def made(e: Entry) -> Callable:
     """An entry that makes an array out of a number or a shape."""
-    other, host = quick(e), kernel(e.host)
+    other, host, simple = quick(e), kernel(e.host), e.host in OF_SHAPES
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if (type(a) is int or type(a) is tuple) and not (args or kwargs or state.busy):
+        if state.busy:
+            if type(a) is not ndarray and (h := context.created(e.name, (a, *args), kwargs)) is not None:
+                return h
+        elif simple and (type(a) is int or type(a) is tuple) and not (args or kwargs):
             e.calls += 1
             h = new(ndarray)
             h._host = host(a)

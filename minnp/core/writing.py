@@ -210,7 +210,7 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
         root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
         return
-    if sys.getrefcount(root._value) <= 2 and home.alone(root._value):
+    if sys.getrefcount(root._value) <= 2 and not hasattr(root._value, "_host") and home.alone(root._value):
         try:
             root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
             return

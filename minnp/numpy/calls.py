@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -212,7 +213,7 @@ def _clip(
     if a.dtype.kind != "f" and (low is None or high is None):
         return ufuncs.minimum(a, operand(high)) if low is None else ufuncs.maximum(a, operand(low))
     # an absent bound is an infinite one, in the dtype of the floats
-    low, high = -a.dtype.type(onp.inf) if low is None else low, a.dtype.type(onp.inf) if high is None else high
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
     return ufuncs.clip(a, operand(low), operand(high))
 
 

@@ -51,17 +51,15 @@ def on_devices(function: Callable) -> Callable:
 
     def enter(formula: Callable) -> Callable:
         general = DEFINITIONS.get(function)
-        signature = inspect.signature(formula)
+        names = inspect.signature(formula).parameters
+        needed = sum(p.default is p.empty for p in names.values())
         name = function.__name__
 
         def definition(*args: Any, **kwargs: Any) -> Any:
             if any(map(placed, args)):
                 given = {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
-                try:
-                    bound = signature.bind(*args, **given)
-                except TypeError:  # arguments the formula has not
-                    bound = None
-                out = NotImplemented if bound is None else formula(*bound.args, **bound.kwargs)
+                fits = needed <= len(args) <= len(names) and given.keys() <= names.keys()  # it has not all of NumPy's
+                out = formula(*args, **given) if fits else NotImplemented
                 if out is not NotImplemented:
                     return out
             if general is not None:

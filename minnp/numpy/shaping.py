@@ -321,7 +321,8 @@ def _ravel(a: Any, order: str = "C") -> Any:
     if order == "K":
         steps = a.strides
         a = transpose(a, axes=tuple(sorted(range(a.ndim), key=lambda i: -abs(steps[i]))))
-    y = reshape(a, shape=(a.size,), order="C" if order == "K" else _memory_order(a, order))
+    order = "C" if order == "K" else _memory_order(a, order)
+    y = reshape(a, shape=(a.size,), **({} if order == "C" else {"order": order}))
     # the last stride is an example's under vmap too
     return y if y.size < 2 or y.strides[-1:] == (y.itemsize,) else TABLE["copy"](y)
 

@@ -29,6 +29,7 @@ DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8",
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
 with THERE:
     ARRAYS = {d: np.array(onp.arange(12).reshape(3, 4).astype(d)) for d in DTYPES}
+    MASK, CHOSEN = np.array([True, False, True]), np.array([[2], [-1]])
     SCALAR, ROW, EMPTY = np.array(3.5), np.array(onp.arange(4.0)), np.array(onp.zeros((0, 4)))
 
 
@@ -129,7 +130,7 @@ def test_reductions_as_functions_and_methods():
 
 INDICES = [0, -1, 7, slice(1, None), slice(None, None, 2), slice(None, None, -1), None, ..., (),
            (slice(1, None), 0), (..., 1), (0, 1), (0, 1, 2), (None, 0, ..., None), [0, 1], True, onp.int64(1),
-           ((0, 1), 1), "a", 1.5]  # fmt: skip
+           slice(2, 0, 1), slice(None, None, 0), MASK, CHOSEN, ((0, 1), 1), "a", 1.5]  # fmt: skip
 
 
 def test_views():
@@ -300,14 +301,20 @@ def test_writes():
     """x[i] = v: what x holds, what a view and another name for the value see, and the exceptions."""
     write = vars(ndarray)["__setitem__"]
     for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, ARRAYS["f8"].T):
-        for i in (0, -1, slice(1, 3), (0, 1), (..., 1), (), None, 9, slice(None, None, -1), [0, 1]):
+        for i in (0, -1, slice(1, 3), (0, 1), (..., 1), (), None, 9, slice(None, None, -1), [0, 1], MASK, CHOSEN):
             for v in (2, 2.5, True, 3j, None, SCALAR, ROW, ARRAYS["i4"][0], ARRAYS["f4"][:1], onp.float64(3)):
 
                 def run(how):
-                    z, kept = x.copy(), x + 0  # noqa: B023
+                    z, kept, alone = x.copy(), x + 0, x.copy()  # noqa: B023
                     row, other = z.reshape(-1), kept._value
-                    how(z, i, v), how(kept, i, v)  # noqa: B023
-                    return told(z)[:5], told(row + 0)[:5], told(kept)[:5], onp.asarray(other.data).tobytes()
+                    how(z, i, v), how(kept, i, v), how(alone, i, v)  # noqa: B023
+                    return (
+                        told(alone)[:5],
+                        told(z)[:5],
+                        told(row + 0)[:5],
+                        told(kept)[:5],
+                        onp.asarray(other.data).tobytes(),
+                    )
 
                 agree(lambda: run(operator.setitem), lambda: run(write), (x, i, v))
 
@@ -320,6 +327,39 @@ def test_writes_are_seen_through_views_taken_before():
     assert (onp.asarray(row + 0) == 7).all() and (onp.asarray(turned[:, 0]) == 7).all() and (row.T == 7).all()
     row[1:] += 1
     assert onp.asarray(x[0, 1:]).tolist() == [8, 8, 8] == onp.asarray(turned.reshape(-1)[[3, 6, 9]]).tolist()
+
+
+def test_numbers_and_results_given():
+    """bool, int, float, index, item of an array, f(x, out=o), and functions of which only the definition is known."""
+    for x in (*(a[1, 1] for a in ARRAYS.values()), SCALAR, ROW[:1], ROW, EMPTY):
+        for f in (bool, int, float, operator.index):
+            want = outcome(lambda: vars(ndarray)[f"__{f.__name__}__"](x + 0))  # noqa: B023
+            got = outcome(lambda: f(x + 0))  # noqa: B023
+            assert got == want or (isinstance(got[0][1], str) and got[0][0] is want[0][0]), (f, x)  # whose words differ
+        agree(lambda: (x + 0).item(), lambda: (x + 0).tolist() if not x.ndim else (x + 0).item(), x)  # noqa: B023
+    for x in (ARRAYS["f4"], ARRAYS["i8"], ARRAYS["?"], SCALAR):
+        for o in (*(ARRAYS[d] for d in ("f4", "f8", "c16")), ROW, np.ones((3, 4)), None):
+            for args, f in [((x,), np.exp), ((x, x), np.add), ((x, 2.5), np.multiply), ((ROW, x), np.subtract)]:
+
+                def run(f, *places):
+                    out = None if o is None else o.copy()  # noqa: B023
+                    kept, row = out if out is None else out._value, None if out is None else out.reshape(-1)
+                    made = f(*args, *(out for _ in places), **({} if places else {"out": out}))  # noqa: B023
+                    return [told(e)[:5] for e in (made, out, row, kept)] + [made is out]
+
+                agree(lambda: run(f), lambda: run(python_of(f)), (f, x, o))  # noqa: B023
+                agree(lambda: run(f, 0), lambda: run(python_of(f), 0), (f, x, o))  # noqa: B023
+    for x in (ARRAYS["f4"], ARRAYS["u2"], SCALAR):
+        for f, *args in [
+            (np.outer, ROW),
+            (np.zeros_like,),
+            (np.vstack,),
+            (np.take, [0, 1], 0),
+            (np.diff,),
+            (np.trace,),
+        ]:
+            agree(lambda: f(x, *args), lambda: python_of(f)(x, *args), (f, x))  # noqa: B023
+            agree(lambda: f([x, x], *args), lambda: python_of(f)([x, x], *args), (f, x))  # noqa: B023
 
 
 def test_inside_a_context_under_policies_and_captures():

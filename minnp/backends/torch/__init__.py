@@ -42,7 +42,7 @@ class TorchBackend(Backend):
     def __init__(self, device: Any = None) -> None:
         import torch
 
-        from . import dtypes, kernels, layout, packed, registry
+        from . import creation, draws, dtypes, kernels, layout, packed, registry
 
         version = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
         if version < MINIMUM:
@@ -56,6 +56,8 @@ class TorchBackend(Backend):
         self._kernels: dict[str, Callable | None] = {}
         self._places: dict[Any, TorchBackend] = {}
         self._generator: Any = None
+        self._uses = torch._C._storage_Use_Count
+        self._makers = {**creation.CREATORS, **{n: self._drawing(draw) for n, draw in draws.DRAWS.items()}}
 
     def __repr__(self) -> str:
         return f"TorchBackend({'' if self.shares_host else repr(str(self.where))})"
@@ -138,10 +140,9 @@ class TorchBackend(Backend):
         return memory(result) == memory(source)
 
     def alone(self, buffer: Any) -> bool:
-        if buffer.view is not None or hasattr(buffer, "_host") or sys.getrefcount(buffer.data) > 2:
+        if buffer.view is not None or sys.getrefcount(buffer.data) > 2:
             return False
-        storage = buffer.data.untyped_storage()
-        return self.torch._C._storage_Use_Count(storage._cdata) <= 2  # the tensor's, and the one just made
+        return self._uses(buffer.data.untyped_storage()._cdata) <= 2  # the tensor's, and the one just made
 
     def program(self, symbol: Any) -> Any:
         from .block import Program
@@ -177,21 +178,17 @@ class TorchBackend(Backend):
     # -------------------------------------------------------------- new arrays
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The tensor NumPy's function of this name would make, made here; None if it is not made here."""
-        from .creation import CREATORS
-        from .draws import DRAWS
-
+        make = self._makers.get(name)
         try:
-            if name in CREATORS:
-                return CREATORS[name](self.where, *args, **kwargs)
-            return DRAWS[name](self.generator(), *args, **kwargs) if name in DRAWS else None
+            return None if make is None else make(self.where, *args, **kwargs)
         except (BackendUnsupportedError, TypeError):  # arguments that NumPy alone knows how to take or refuse
             return None
 
     def creates(self) -> list[str]:
-        from .creation import CREATORS
-        from .draws import DRAWS
+        return sorted(self._makers)
 
-        return sorted({*CREATORS, *DRAWS})
+    def _drawing(self, draw: Callable) -> Callable:
+        return lambda where, *args, **kwargs: draw(self.generator(), *args, **kwargs)
 
     def composed(self) -> list[str]:
         return list(json.loads(COMPOSED_FILE.read_text()))
@@ -220,6 +217,9 @@ class TorchBackend(Backend):
 
     def to_host(self, data: Any) -> onp.ndarray:
         return self._dtypes.to_host(data)
+
+    def number(self, data: Any) -> Any:
+        return data.item()
 
     def exported(self, data: Any) -> Any:
         return data.clone()

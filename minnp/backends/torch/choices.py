@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .dtypes import LEGACY, SIGNED, cast, device_of, promote, refuse, to_torch
+from .dtypes import LEGACY, SIGNED, cast, device_of, promote, refuse, to_torch, weak_in_numpy_1
 from .elementwise import INTEGERS, UNSIGNED
 from .registry import kernel
 
@@ -23,10 +23,17 @@ def _alike(c: Tensor, a: Tensor, b: Tensor) -> Callable:
     return torch.where if c.dtype is torch.bool else where
 
 
+def _takes(x: Tensor, v: float) -> bool:
+    """Whether x, of floats, and a number make x's dtype, and torch rounds the number to it once."""
+    return x.dtype in (torch.float32, torch.float64) and (not LEGACY or (x.ndim > 0 and weak_in_numpy_1(v)))
+
+
 @kernel("where", dtypes_of=_chosen, alike=_alike)
 def where(c: Any, a: Any, b: Any) -> Tensor:
     tensors = type(c) is type(a) is type(b) is Tensor and c.dtype is torch.bool
     if tensors and a.dtype is b.dtype and a.dtype not in UNSIGNED:
+        return torch.where(c, a, b)
+    if type(b) is float and type(c) is type(a) is Tensor and c.dtype is torch.bool and _takes(a, b):
         return torch.where(c, a, b)
     device, dtype = device_of((c, a, b)), promote(a, b)
     condition = cast(c, torch.bool, device) if type(c) is not Tensor or c.dtype is not torch.bool else c
@@ -39,6 +46,8 @@ def where(c: Any, a: Any, b: Any) -> Tensor:
 
 @kernel("clip", dtypes_of=lambda x, low=None, high=None: (promote(*[v for v in (x, low, high) if v is not None]),))
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
+    if type(low) is type(high) is float and low and high and type(x) is Tensor and _takes(x, low) and _takes(x, high):
+        return torch.clamp(x, low, high)  # of zeros, which NumPy takes from the bounds, it keeps x's
     device = device_of((x, low, high))
     dtype = promote(*[v for v in (x, low, high) if v is not None])
     y = cast(x, dtype, device)
@@ -84,8 +93,7 @@ def round_(x: Tensor, decimals: int = 0) -> Tensor:
         return torch.round(x)
     # NumPy's own algorithm: multiply, round half to even, divide
     factor = cast(10.0 ** abs(decimals), x.dtype, x.device)
-    y = torch.round(x * factor) / factor if decimals > 0 else torch.round(x / factor) * factor
-    return torch.where(torch.isfinite(y) | ~torch.isfinite(x), y, x)
+    return torch.round(x * factor) / factor if decimals > 0 else torch.round(x / factor) * factor
 
 
 @kernel("fix")

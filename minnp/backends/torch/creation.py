@@ -72,13 +72,15 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 
 # ------------------------------------------------------------------ new arrays
 def shape_of(shape: Any) -> tuple[int, ...]:
+    if type(shape) is int and shape >= 0:
+        return (shape,)
     found = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
     return found if min(found, default=0) >= 0 else refuse("a negative length")  # NumPy raises ValueError
 
 
-def _filled(value: Any) -> Callable:
+def _filled(fill: Callable) -> Callable:
     def make(device: torch.device, shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
-        return torch.full(shape_of(shape), value, dtype=to_torch(dtype or float), device=device)
+        return fill(shape_of(shape), dtype=to_torch(dtype or float), device=device)
 
     return make
 
@@ -86,7 +88,8 @@ def _filled(value: Any) -> Callable:
 def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
     if not isinstance(fill_value, (bool, int, float, complex)):
         refuse("full of an array")
-    dtype = onp.asarray(fill_value).dtype if dtype is None else dtype
+    if dtype is None:
+        dtype = type(fill_value) if type(fill_value) in (bool, float) else onp.asarray(fill_value).dtype
     return cast(fill_value, to_torch(dtype), device).expand(shape_of(shape)).clone()
 
 
@@ -107,13 +110,28 @@ def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
     return torch.arange(*bounds, device=device)
 
 
+def _linspace(device: torch.device, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Tensor:
+    """NumPy's arithmetic, in its order: numpy.linspace."""
+    steps = num - bool(endpoint) if type(num) is int else 0
+    if type(start) not in (int, float) or type(stop) not in (int, float) or steps < 1:
+        refuse("linspace of arrays, or of a single number")
+    start, stop = float(start), float(stop)
+    step = (stop - start) / steps
+    y = torch.arange(num, dtype=torch.float64, device=device)
+    y = (y / steps * (stop - start) if step == 0 else y * step) + start
+    if endpoint:
+        y[-1] = stop
+    return y
+
+
 # by NumPy's name: (device, *NumPy's arguments) -> tensor
 CREATORS: dict[str, Callable] = {
-    "zeros": _filled(0),
-    "empty": _filled(0),
-    "ones": _filled(1),
+    "zeros": _filled(torch.zeros),
+    "empty": _filled(torch.zeros),
+    "ones": _filled(torch.ones),
     "full": _full,
     "eye": _eye,
     "identity": lambda device, n, dtype=float: _eye(device, n, dtype=dtype),
     "arange": _arange,
+    "linspace": _linspace,
 }

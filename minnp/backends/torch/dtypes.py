@@ -6,6 +6,7 @@ NumPy would compute in is asked of NumPy itself, once per combination of dtypes,
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as onp
@@ -19,6 +20,8 @@ NAMES = words("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 fl
 TO_TORCH: dict[onp.dtype, torch.dtype] = {onp.dtype(n): getattr(torch, n) for n in NAMES}
 # a second C type of the same size ("long long" beside "long") is a dtype of its own to a dictionary
 TO_TORCH |= {onp.dtype(c): TO_TORCH[onp.dtype(f"{onp.dtype(c).kind}{onp.dtype(c).itemsize}")] for c in "lLqQ"}
+CLASSES: dict[type, torch.dtype] = {kind: TO_TORCH[onp.dtype(kind)] for kind in (bool, int, float, complex)}
+CLASSES |= {n.type: t for n, t in TO_TORCH.items()}
 TO_NUMPY: dict[torch.dtype, onp.dtype] = {t: n for n, t in reversed(TO_TORCH.items())}
 TOKEN: dict[torch.dtype, str] = {t: n.kind + str(n.itemsize) for n, t in TO_TORCH.items()}
 # NumPy 1 looks at the values of scalars and 0-d arrays when it promotes; NumPy 2 (NEP 50) only at their types.
@@ -39,6 +42,8 @@ def refuse(reason: str) -> Any:
 
 def to_torch(dtype: Any) -> torch.dtype:
     """The torch dtype of a NumPy dtype; refuses what torch cannot hold (never a narrower type instead)."""
+    if type(dtype) is type and dtype in CLASSES:
+        return CLASSES[dtype]
     found = TO_TORCH.get(onp.dtype(dtype))
     return found if found is not None else refuse(f"torch has no dtype {onp.dtype(dtype)}")
 
@@ -58,7 +63,7 @@ def like_numpy(v: Any) -> Any:
 
 def weak_in_numpy_1(v: Any) -> bool:
     """Whether a Python scalar is so small that NumPy 1, by its value, promotes as NumPy 2 does by its type."""
-    return (type(v) is int and 0 <= v <= 127) or (type(v) is float and -6e4 < v < 6e4)
+    return (type(v) is int and 0 <= v <= 127) or (type(v) is float and not 6e4 <= abs(v) < math.inf)
 
 
 EMPTY = {t: onp.empty((0,), n) for t, n in TO_NUMPY.items()}

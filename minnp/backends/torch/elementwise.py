@@ -113,6 +113,10 @@ def _int_remainder(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(zero, 0, torch.remainder(x, torch.where(zero, 1, y)))
 
 
+_int_floor_divide.by_number = lambda x, y: torch.div(x, y, rounding_mode="floor")
+_int_remainder.by_number = torch.remainder
+
+
 def _int_fmod(x: Tensor, y: Tensor) -> Tensor:
     zero = (y == 0) | (y == -1) if y.dtype.is_signed else y == 0
     return torch.where(zero, 0, torch.fmod(x, torch.where(zero, 1, y)))

@@ -158,6 +158,8 @@ def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Call
     if outs is None and len(ins) == 2:
         first, second = ins
         if kinds[0] is first and kinds[1] in PYTHON:
+            if kinds[1] is int and hasattr(op, "by_number"):
+                return lambda x, y: op.by_number(x, y) if 0 < y < 128 else op(x, scalar(y, second, x.device))
             return lambda x, y: op(x, scalar(y, second, x.device))
         if kinds[1] is second and kinds[0] in PYTHON:
             return lambda x, y: op(scalar(x, first, y.device), y)
@@ -272,7 +274,7 @@ def _guarded(
             dtype = x.dtype if type(x) is Tensor else to_torch(onp.asarray(x).dtype)
             return plans.get(dtype) or prepare((dtype,))
 
-        offer(kernel, plan, short=lambda x: direct.get(x.dtype, plan(x)) if type(x) is Tensor else plan(x))
+        offer(kernel, plan, short=lambda x, *rest: direct.get(x.dtype, plan(x)) if type(x) is Tensor else plan(x))
     else:
 
         def kernel(*values: Any, **params: Any) -> Any:

@@ -22,7 +22,7 @@ def broadcast_to(x: Tensor, shape: Any) -> Tensor:
     return x.expand(shape)
 
 
-@kernel("reshape", bits=True)
+@kernel("reshape")
 def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
     if type(shape) is onp.ndarray:
         shape = tuple(shape.tolist())

@@ -32,26 +32,20 @@ static Py_ssize_t axes_of(PyObject *h) {
 
 /* x.ravel() where what h holds lies in C order; x.flatten(), its copy. */
 static PyObject *flat_at_place(PyObject *row, PyObject *h, int copies) {
-    PyObject *b = buffer_under(value_in(h)), *value = NULL, *params = NULL;
+    PyObject *b = buffer_under(value_in(h));
     if (b == NULL || RowType->tp_call == python_row_call || know(b) < 0)
         return NULL;
-    PyObject *dense = PyObject_CallMethodNoArgs(SLOT(b, data_at), word_is_contiguous), *shape = SLOT(b, shape_at);
+    PyObject *dense = PyObject_CallMethodNoArgs(SLOT(b, data_at), word_is_contiguous), *shape = SLOT(b, shape_at), *flat = NULL;
     Py_ssize_t size = 1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
         size *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-    if (dense == Py_True)
-        params = Py_BuildValue("{O(n)ss}", PyTuple_GET_ITEM(shape_name, 0), size, "order", "C");
-    Py_XDECREF(dense);
-    PyObject *(*run)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *) =
-        Py_IS_TYPE(value_in(h), TracerType) ? run_on_tape : run_at_place;
-    if (params != NULL && (value = run(row, &h, 1, params)) != NULL && copies)
-        Py_SETREF(value, run(copy_row, &value, 1, no_params));
-    Py_XDECREF(params);
-    if (value != NULL)
-        return wrapped_of(value, h);
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+    PyObject *one = dense == Py_True ? Py_BuildValue("(n)", size) : NULL;
+    if (one != NULL && (flat = view_on_place(row, h, shape_name, &one, 1, &PyTuple_GET_ITEM(one, 0), 1)) != NULL && copies)
+        Py_SETREF(flat, on_place(copy_row, &flat, 1, NULL, NULL));
+    Py_XDECREF(dense), Py_XDECREF(one);
+    if (flat == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
-    return NULL;
+    return flat;
 }
 
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
@@ -127,6 +121,44 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
     PyObject *all = PySequence_Contains(names, PyTuple_GET_ITEM(axis_name, 0)) ? NULL : PySequence_Concat(axis_name, names);
     PyObject *h = all != NULL ? on_place(s->there, given, 1, given + 1, all) : NULL;
     Py_XDECREF(all);
+    return h;
+}
+
+/* f(*operands, out=o) of a ufunc where o is a root at their place and like the result: o holds that from then on. */
+static PyObject *out_on_place(Short *s, PyObject *const *given, Py_ssize_t n) {
+    PyObject *o = given[n], *x = Py_IS_TYPE(o, Handle) ? buffer_in(o) : NULL, *h;
+    if (x == NULL || SLOT(o, root_at) != Py_None || (h = on_place(s->there, given, n, NULL, NULL)) == NULL)
+        return NULL;
+    return becomes(o, x, h, s->there);
+}
+
+/* public.invoke where the first argument lives at a place and nothing watches: the function's definition. */
+static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *first = given[0], *definition;
+    if ((PyList_CheckExact(first) || PyTuple_CheckExact(first)) && PySequence_Fast_GET_SIZE(first) > 0)
+        first = PySequence_Fast_GET_ITEM(first, 0); /* of a list of arrays */
+    PyObject *x = buffer_in(first);
+    if (x == NULL || s->entry == NULL || s->kind & FOREIGN || s->least != 0 || !calm(SLOT(x, backend_at)) ||
+        (definition = SLOT(s->entry, definition_at)) == Py_None || definition == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++)
+        if (PyTuple_GET_ITEM(names, i) == word_out || PyTuple_GET_ITEM(names, i) == word_device)
+            return NULL;
+    if (n > 1 && n > s->nin) { /* is one of them `out`? */
+        PyObject *count = PyLong_FromSsize_t(n), *asked[] = {s->entry, count};
+        PyObject *before = count != NULL ? PyObject_Vectorcall(before_out, asked, 2, NULL) : NULL;
+        int no = before == Py_True;
+        Py_XDECREF(count), Py_XDECREF(before);
+        if (!no)
+            return NULL;
+    }
+    Py_INCREF(definition);
+    PyObject *made = PyObject_Vectorcall(definition, given, n, names);
+    Py_DECREF(definition);
+    if (made == NULL || Py_IS_TYPE(made, Handle))
+        return made;
+    PyObject *h = made != Py_NotImplemented ? PyObject_CallOneArg(as_handles, made) : NULL;
+    Py_DECREF(made);
     return h;
 }
 
@@ -294,12 +326,25 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         if (h != NULL || PyErr_Occurred())
             return h;
     }
+    if (s->nin > 0 && n == s->nin + 1 && k == 0 && given[n - 1] == Py_None)
+        n -= 1; /* out=None, as NumPy's own functions pass on what they were given */
+    if (k == 1 && PyTuple_GET_ITEM(kwnames, 0) == word_out && given[n] == Py_None && s->nin > 0)
+        k = 0, kwnames = NULL;
+    if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && buffer_in(given[0]) != NULL &&
+        calm(SLOT(buffer_in(given[0]), backend_at)) && has_axes(given[0]))
+        return Py_NewRef(given[0]);
     if (s->there != NULL && n > 0) {
-        PyObject *h = short_on_place(s, given, n, kwnames);
+        int out = k == 1 && n == s->form && PyTuple_GET_ITEM(kwnames, 0) == word_out && s->nin == n;
+        PyObject *h = out ? out_on_place(s, given, n) : short_on_place(s, given, n, kwnames);
         if (h != NULL || PyErr_Occurred())
             return h;
     }
-    return PyObject_Vectorcall(s->python, args, nargsf, kwnames);
+    if (n > 0 && (s->there == NULL || s->form < REDUCES)) { /* Python has short ways of those, too */
+        PyObject *h = defined_on_place(s, given, n, kwnames);
+        if (h != NULL || PyErr_Occurred())
+            return h;
+    }
+    return PyObject_Vectorcall(s->python, args, (size_t)(n + skip), kwnames);
 }
 
 /* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): numpy.f(minnp array), and number * array. */

@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
+#include <math.h>
 #if defined(__GLIBC__) || defined(__APPLE__)
 #include <execinfo.h>
 #define WALK(stack, n) backtrace(stack, n)
@@ -58,6 +59,8 @@ static PyObject *captures, *policies, *calm_home, *calm_policy; /* context varia
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
 static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, shape_at, dtype_at;
 static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
+static PyObject *number_there, *before_out, *as_handles, *word_alone; /* of placed.py, public.py */
+static Py_ssize_t definition_at, copied_at;
 static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))

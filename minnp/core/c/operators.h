@@ -169,6 +169,26 @@ static int has_axes(PyObject *h) {
     return some;
 }
 
+/* v, a root that holds the buffer x, with what h (whose reference it takes) holds, the result of a row, from now on; NULL
+   where they are not alike: Python runs it again, and counts it. */
+static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
+    PyObject *y = SLOT(h, value_at);
+    int alike = Py_IS_TYPE(y, BufferType) && SLOT(v, value_at) == x && SLOT(y, backend_at) == SLOT(x, backend_at) &&
+                know(x) == 0 && know(y) == 0 && SLOT(x, dtype_at) == SLOT(y, dtype_at) &&
+                PyObject_RichCompareBool(SLOT(x, shape_at), SLOT(y, shape_at), Py_EQ) == 1;
+    if (alike) {
+        Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
+        Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
+    } else {
+        PyObject *kept = kept_for(SLOT(x, backend_at), row);
+        PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
+        if (less == NULL || PyList_SetItem(kept, CALLS, less) < 0 || PyErr_Occurred())
+            PyErr_Clear();
+    }
+    Py_DECREF(h);
+    return alike ? Py_NewRef(v) : NULL;
+}
+
 /* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
    on, which views of v notice. */
 static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
@@ -177,24 +197,7 @@ static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
         return NULL;
     if (SLOT(x, computed_at) == Py_True && !has_axes(v))
         return h; /* a number, as x.sum() is in NumPy: there is another one now */
-    PyObject *y = SLOT(h, value_at), *words[] = {word_dtype, word_shape};
-    int alike = SLOT(v, value_at) == x;
-    for (int i = 0; alike && i < 2; i++) {
-        PyObject *a = PyObject_GetAttr(SLOT(x, data_at), words[i]), *b = PyObject_GetAttr(SLOT(y, data_at), words[i]);
-        alike = a != NULL && b != NULL && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-        Py_XDECREF(a), Py_XDECREF(b);
-    }
-    if (alike) {
-        Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
-        Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
-    } else { /* Python runs it again, and counts it */
-        PyObject *kept = kept_for(SLOT(x, backend_at), row);
-        PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
-        if (less == NULL || PyList_SetItem(kept, CALLS, less) < 0 || PyErr_Occurred())
-            PyErr_Clear();
-    }
-    Py_DECREF(h);
-    return alike ? Py_NewRef(v) : NULL;
+    return becomes(v, x, h, row);
 }
 
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {

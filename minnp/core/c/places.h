@@ -126,7 +126,7 @@ static PyObject *kept_for(PyObject *home, PyObject *row) {
 static int is_weak(PyObject *x, PyObject *array) {
     int beyond = 0;
     long n = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &beyond) : -1;
-    if (PyFloat_CheckExact(x) ? !(-6e4 < PyFloat_AS_DOUBLE(x) && PyFloat_AS_DOUBLE(x) < 6e4) : n < 0 || n > 127)
+    if (PyFloat_CheckExact(x) ? 6e4 <= fabs(PyFloat_AS_DOUBLE(x)) && isfinite(PyFloat_AS_DOUBLE(x)) : n < 0 || n > 127)
         return 0;
     PyObject *ndim = PyObject_GetAttr(array, word_ndim);
     int axes = ndim != NULL && PyObject_IsTrue(ndim) == 1;
@@ -134,12 +134,27 @@ static int is_weak(PyObject *x, PyObject *array) {
     return axes;
 }
 
+static int fits_int(PyObject *n) {
+    int beyond = 0;
+    PyLong_AsLongLongAndOverflow(n, &beyond);
+    return beyond == 0;
+}
+
 /* The function a kernel runs for operands of these kinds, a new reference; the kernel itself where that depends on more
    than dtypes and Python's types of numbers. NULL with an exception where it refuses them. */
 static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
     PyObject *prepared = PyList_GET_ITEM(kept, PREPARED), *kernel = PyList_GET_ITEM(kept, KERNEL), *run = NULL;
-    PyObject *kinds = PyDict_CheckExact(prepared) ? PyTuple_New(n) : NULL;
-    int direct = kinds != NULL;
+    int exact = PyList_GET_ITEM(kept, EXACT) == Py_True, axes = 0, none = 0;
+    for (Py_ssize_t i = 0; !exact && i < n; i++) { /* NumPy 1 promotes by types where all have axes, or none has */
+        PyObject *ndim = is_python_number(data[i]) ? NULL : PyObject_GetAttr(data[i], word_ndim);
+        int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+        axes += some, none += !some && (ndim != NULL || !PyLong_Check(data[i]) || fits_int(data[i]));
+        Py_XDECREF(ndim);
+    }
+    PyObject *kinds = PyDict_CheckExact(prepared) ? PyTuple_New(n + (none == n)) : NULL;
+    int direct = kinds != NULL, by_type = exact || axes == n || none == n;
+    if (direct && none == n)
+        PyTuple_SET_ITEM(kinds, n, Py_NewRef(Py_None));
     for (Py_ssize_t i = 0; direct && i < n; i++) {
         PyObject *kind, *x = data[i];
         if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x)) {
@@ -148,7 +163,7 @@ static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t 
         } else
             kind = PyBool_Check(x) ? NULL : PyObject_GetAttr(x, word_dtype);
         direct = kind != NULL &&
-                 (i == 0 || PyList_GET_ITEM(kept, EXACT) == Py_True || kind == PyTuple_GET_ITEM(kinds, 0) ||
+                 (i == 0 || by_type || kind == PyTuple_GET_ITEM(kinds, 0) ||
                   (n == 2 && (is_weak(x, data[0]) || is_weak(data[0], x))));
         if (kind != NULL)
             PyTuple_SET_ITEM(kinds, i, kind);
@@ -304,8 +319,10 @@ static int plain_index(PyObject *i) {
     }
     if (PySlice_Check(i)) {
         PySliceObject *s = (PySliceObject *)i;
-        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) &&
-               s->step == Py_None;
+        int beyond = 0, forwards = s->step == Py_None;
+        if (!forwards && PyLong_CheckExact(s->step))
+            forwards = PyLong_AsLongAndOverflow(s->step, &beyond) > 0;
+        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) && forwards;
     }
     return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
 }

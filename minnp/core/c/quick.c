@@ -58,6 +58,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
     keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
+    word_alone = PyUnicode_InternFromString("alone");
     word_is_contiguous = PyUnicode_InternFromString("is_contiguous");
     word_fields = PyUnicode_InternFromString("_fields");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
@@ -83,7 +84,7 @@ static PyObject *method_named(const char *format, const char *name) {
 }
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
-   unbroadcast, restore, accumulate, write_on_place): put the slots above into the type
+   unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles): put the slots above into the type
    of handles, over those that call its Python methods.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -91,11 +92,11 @@ static PyObject *method_named(const char *format, const char *name) {
    a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate, &write_there))
+                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -109,6 +110,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
     row_worth_at = slot_of(primitive, "worth"), policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
     shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
+    copied_at = slot_of(buffer_type, "_host");
+    definition_at = slot_of(entry_type, "definition");
     meta_shape_at = slot_of(meta, "shape"), meta_dtype_at = slot_of(meta, "dtype");
     if (PyErr_Occurred())
         return NULL;
