@@ -24,7 +24,10 @@ class Node:
     """
 
     # A dict too: passes written for torch.fx put facts (`node.shape = ...`) on the node itself.
-    __slots__ = ("__dict__", "_args", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target", "users")
+    __slots__ = (
+        *("__dict__", "_args", "_inputs", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target"),
+        "users",
+    )
 
     def __init__(self, graph: Graph, name: str, op: str, target: Any, args: tuple = (), kwargs: dict | None = None):
         if op not in OPCODES:
@@ -33,8 +36,7 @@ class Node:
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
         self._prev = self._next = self
-        self._args: tuple = ()
-        self._kwargs: dict = {}
+        self._inputs: tuple[Node, ...] = ()
         self._rewire(tuple(args), dict(kwargs or {}))
 
     # -------------------------------------------------------------- what it reads
@@ -55,21 +57,20 @@ class Node:
         self._rewire(self._args, dict(new))
 
     def _rewire(self, args: tuple, kwargs: dict) -> None:
-        if self._args or self._kwargs:
-            for n in self.all_input_nodes:
-                n.users.pop(self, None)
-        self._args, self._kwargs = args, kwargs
-        for n in self.all_input_nodes:
+        for n in self._inputs:
+            n.users.pop(self, None)
+        found: dict[Node, None] = {}
+        _collect(args, found)
+        if kwargs:
+            _collect(kwargs, found)
+        self._args, self._kwargs, self._inputs = args, kwargs, tuple(found)
+        for n in found:
             n.users[self] = None
 
     @property
     def all_input_nodes(self) -> list[Node]:
         """The nodes this one reads, each once, in order of appearance."""
-        found: dict[Node, None] = {}
-        _collect(self._args, found)
-        if self._kwargs:
-            _collect(self._kwargs, found)
-        return list(found)
+        return list(self._inputs)
 
     def update_arg(self, i: int, value: Any) -> None:
         """Set positional argument i."""

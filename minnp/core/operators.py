@@ -198,7 +198,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     result = TABLE[name](
         self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
     )
-    public.write_out(name, self, result if isinstance(result, ndarray) else handle(result))
+    public.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
     return self
 
 

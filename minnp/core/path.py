@@ -41,7 +41,7 @@ class Path:
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "finish", "graph", "inputs", "kept", "outside", "overwrites", "run"),
+        *("alone", "captured", "constants", "finish", "inputs", "kept", "outside", "overwrites", "run"),
         "streams",
     )
 
@@ -55,14 +55,13 @@ class Path:
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
         self.kept = [i for i in range(len(results)) if i not in captured.shown]
         output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
-        self.graph = optimize(graph)
-        self.streams = streams(self.graph)
+        graph = optimize(graph)
+        self.streams = streams(graph)
         self.overwrites: list[int] = []
-        self.outside = self._outside(found)
-        self.alone = None if home is not None or compiler == "numpy" or not _shares(self.graph) else single_thread()
-        run = None if home is None else home.compile(self.graph.copy(), captured.constants, compiler == home.name)
+        self.outside = self._outside(graph, found)
+        self.alone = None if home is not None or compiler == "numpy" or not _shares(graph) else single_thread()
+        run = None if home is None else home.compile(graph.copy(), captured.constants, compiler == home.name)
         if run is None:
-            graph = self.graph.copy()
             if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
                 graph = compile_native(graph)
             graph = fuse_elementwise(graph)
@@ -73,9 +72,9 @@ class Path:
         self.run = run
         self.finish = self._finishing(len(results))
 
-    def _outside(self, found: Sequence[Place]) -> Outside | None:
+    def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
         """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""
-        names = {n.target: n.name for n in self.graph.find_nodes(op="get_attr")}
+        names = {n.target: n.name for n in graph.find_nodes(op="get_attr")}
         of = {id(c): names[k] for k, c in self.captured.constants.items() if k in names}
         arrays = [(p, of.get(id(p.value)) or of.get(id(held(p.value)))) for p in found if isinstance(p.value, ARRAYS)]
         watched = [(p, name) for p, name in arrays if name is not None]

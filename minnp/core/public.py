@@ -283,8 +283,9 @@ def plain_number(v: Any) -> Any:
     return onp.zeros((), v.dtype) if isinstance(v, Value) else v
 
 
-def write_out(name: str, out: Any, result: Any, casting: str = "same_kind") -> Any:
-    """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it."""
+def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fresh: bool = False) -> Any:
+    """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it. `fresh` as `write`
+    has it."""
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
@@ -313,7 +314,7 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind") -> A
             raise ValueError(
                 f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
             )
-        write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype))
+        write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype), fresh)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

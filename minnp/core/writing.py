@@ -143,8 +143,8 @@ def lent(value: Any) -> bool:
     return False
 
 
-def write(h: ndarray, index: Any, value: Any) -> None:
-    """h[index] = value: every write goes through here."""
+def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
+    """h[index] = value: every write goes through here. `fresh`: nobody else has the array `value`."""
     sources: list = []
     given = value
     index, value = unwrap(index, sources), unwrap(value, sources)
@@ -187,8 +187,11 @@ def write(h: ndarray, index: Any, value: Any) -> None:
         release(base)
         if type(value) is Tracer and overlapping_memory(base, concrete(value)):
             value = bind(TABLE["copy"], (value,), {})
-    params = {"path": path, "index": index, "layout": layout_of(base) if path else None, "donate": donate}
-    result = bind(WRITE_VIEW, (old, value), params)
+    if fresh and h is root and index is ... and lies_as(concrete(value), base):
+        result = value  # all of it is written: the array need not be copied
+    else:
+        params = {"path": path, "index": index, "layout": layout_of(base) if path else None, "donate": donate}
+        result = bind(WRITE_VIEW, (old, value), params)
     _tell_batches(result, root, old)
     if root._host is not None:  # views of a host array must look at their root until the trace ends
         _watch(result)
@@ -221,6 +224,11 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
 
 def _alike(a: Buffer, b: Buffer) -> bool:
     return (a.backend, a.shape, a.dtype) == (b.backend, b.shape, b.dtype)
+
+
+def lies_as(a: Any, b: Any) -> bool:
+    """Whether two host arrays are alike, memory layout included."""
+    return type(a) is type(b) is Host and (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
 
 
 def overlapping_memory(a: Any, b: Any) -> bool:

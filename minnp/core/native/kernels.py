@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
+from types import CodeType
 from typing import Any
 
 import numpy as onp
@@ -90,11 +92,16 @@ class Small(Kernel):
 
 def python(name: str, lines: list[str], names: dict[str, Any]) -> Callable:
     """The function `name` that the lines of source define."""
-    source = "\n".join(lines) + "\n"
-    filename = f"<minnp compiled {next(_SERIAL)}>"
-    exec(compile(source, filename, "exec"), names)
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(_compiled("\n".join(lines) + "\n"), names)
     return names[name]
+
+
+@lru_cache(256)
+def _compiled(source: str) -> CodeType:
+    """The code of a source, which the layers of a network share."""
+    filename = f"<minnp compiled {next(_SERIAL)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return compile(source, filename, "exec")
 
 
 class Layout:
