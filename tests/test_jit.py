@@ -11,6 +11,7 @@ from test_fuzz_writes import make, run
 import minnp.numpy as np
 from minnp import grad, jit, npx, report, reset_report, vmap
 from minnp.errors import CaptureError
+from minnp.core.primitive import TABLE
 
 X = onp.random.default_rng(1).uniform(0.2, 1, 4)
 
@@ -95,6 +96,28 @@ def test_arguments_written_in_place_are_written_back() -> None:
         close(step(w, X), want.sum())
         close(w, want)
         close(view, want[1:])
+
+
+def test_an_operator_in_place_is_its_result_and_views_show_it() -> None:
+    def f(p: Any, g: Any) -> Any:
+        first, before = p[0], p.copy()
+        p -= g
+        new = p + 0
+        first *= 2
+        p += 1
+        p[1] = before[0]
+        return first, before, new, p.T
+
+    p, g = onp.arange(6.0).reshape(2, 3), onp.full((2, 3), 0.5)
+    kept = f(expected := p.copy(), g)
+    jitted, q = jit(f), np.array(p)
+    writes = jitted.lower(q, np.array(g)).graph.find_nodes(op="call_function", target=TABLE["write_view"])
+    assert len(writes) == 2  # through the view and to a row: the operators on the whole make no copy
+    for _ in range(2):
+        q[...] = p
+        for a, b in zip(jitted(q, np.array(g)), kept, strict=True):
+            onp.testing.assert_array_equal(onp.asarray(a), b)
+        onp.testing.assert_array_equal(onp.asarray(q), expected)
 
 
 def test_outside_arrays_are_read_anew_and_may_not_be_written() -> None:
