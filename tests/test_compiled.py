@@ -76,8 +76,18 @@ cases += ["np.add(x, y, out=x)", "np.add(x, y, out=(x,))", "np.sum(m, axis=0, ou
           "np.tile(x, (2, 1))", "np.atleast_2d(*[x, y])[0].base is x", "np.unique(i, return_counts=True)",
           "onp.add(h, x, out=h)", "divmod(x, 2)", "pow(x, 2)", "x.sort()", "x", "x.fill(3)", "x", "x.nope",
           "np.exp()", "np.exp(1, 2, 3)"]
+numbers = {t: np.arange(6).astype(t).reshape(2, 3) for t in ["b", "H", "i4", "i8", "u8", "f4", "f8", "?", ">f8", "c8"]}
+locked = onp.broadcast_arrays(onp.ones(1), onp.ones(3))[0]
+env |= dict(n=numbers, packed=np.zeros(3, dtype="u1, f8")["f1"], locked=locked)
+cells = ["1, 2", "0, -1", "-2, onp.int64(1)", "2, 0", "0, -4", "0, 2**70", "True, 1", "0, onp.int8(1)"]
+cases += [f"n[{t!r}][{i}]" for t in numbers for i in cells] + ["list(packed)", "packed[1]", "[list(r) for r in n['b']]"]
+cases += [f"{left} {op} {a}" for left in ["onp.float64(2)", "onp.int64(2)", "onp.arange(6)"]
+          for op in "- * // ** @ & << < ==".split() for a in "xymcfzo"]
 writes = [f"{a}[{i}] = {v}" for a in "xmo" for i in indices for v in ["1.5", "x[0]", "z", "h[:1]", "[1]", "(1, 2)",
           "[x[0], x]", "x[:0]", "None", "'a'"]]
+writes += [f"n[{t!r}][0, -1] = {v}" for t in numbers
+           for v in ["1", "2.5", "True", "300", "2**70", "10**400", "1e300", "onp.float64(7)", "onp.int64(-3)", "s"]]
+writes += ["packed[1] = 2.5; x[0] = packed[1]", "np.asarray(locked)[0] = 1.5", "x.flags.writeable = False; x[0] = 1.5"]
 writes += [f"x {op}= {v}" for op in "+ - * / // % ** & << @".split() for v in ["2", "x", "y", "c", "h", "s",
           "None", "z"]]
 for case in cases:
@@ -93,6 +103,7 @@ for case in writes:
     except Exception as error:
         print(case, "->", type(error).__name__, error)
     print(case, "->", told([here["x"], here["m"], here["o"], view]), alias is here["x"], view.base is alias)
+    print(told(list(numbers.values())) if "n[" in case else "")
 counts = {r["function"]: r["calls"] for r in minnp.report()}
 print({k: counts[k] for k in ("exp", "add", "less", "negative", "ndarray.copy")})
 

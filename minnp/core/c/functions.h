@@ -306,7 +306,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
             Py_INCREF(given[0]);
         }
         PyObject *mask = s->kind & MASKED && n > 0 && Py_IS_TYPE(given[0], Handle) ? host_of(given[0]) : NULL;
-        Py_ssize_t limit = mask != NULL && in_runs(mask) ? RUNS : s->limit;
+        Py_ssize_t limit = mask != NULL && elements(mask) >= s->limit && in_runs(mask) ? RUNS : s->limit;
         for (; i < n + k; i++)
             if ((values[i] = argument(given[i], s->nin >= 0, limit, 0)) == NULL)
                 break;

@@ -16,7 +16,7 @@
 typedef struct { /* the first fields of PyArray_Descr in numpy/ndarraytypes.h, the same in NumPy 1 and 2 */
     PyObject_HEAD
     PyTypeObject *scalar;
-    char kind, type;
+    char kind, type, order;
 } Dtype;
 
 typedef struct { /* PyArrayObject_fields */
@@ -41,7 +41,7 @@ typedef struct { /* PyArrayObject_fields */
 
 static PyTypeObject *Handle, *Host;
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
-static PyObject *pool, *mark, *learn, *written; /* of host/memory.py and host/temporaries.py */
+static PyObject *pool, *mark, *learn, *written, *truths[2]; /* of host/memory.py and host/temporaries.py */
 static PyTypeObject *LeaseType;
 static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at;
 static Py_ssize_t host_at, root_at, busy_at, tapes_at, large;

@@ -50,6 +50,97 @@ static PyObject *index_on_host(PyObject *index) {
     return i;
 }
 
+/* ------------------------------------------------------------------ one number
+   Loops over elements spend most of their time in NumPy's finding out what an index is. A number that one integer for each
+   axis picks is read and written where it lies. */
+#define IN_SCALAR(x) ((char *)(x) + sizeof(PyObject)) /* the number in an instance of NumPy's classes, and in a float */
+
+/* Where x is an integer within an axis of n, perhaps a negative one, its position; else -1. */
+static inline Py_ssize_t position(PyObject *x, Py_ssize_t n) {
+    Py_ssize_t i;
+    if (PyLong_CheckExact(x)) {
+        if ((i = PyLong_AsSsize_t(x)) == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return -1;
+        }
+    } else if (Py_IS_TYPE(x, lefts[INT64]))
+        i = (Py_ssize_t)*(int64_t *)IN_SCALAR(x);
+    else
+        return -1;
+    i = i < 0 ? i + n : i;
+    return i < n ? i : -1;
+}
+
+/* The memory of the one number that an index picks; NULL for another index. */
+static inline char *number_at(Array *a, PyObject *index) {
+    int tuple = PyTuple_CheckExact(index);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(index) : 1, i;
+    char *p = a->data;
+    if (n != a->nd || n == 0)
+        return NULL;
+    for (Py_ssize_t k = 0; k < n; k++, p += i * a->strides[k - 1])
+        if ((i = position(tuple ? PyTuple_GET_ITEM(index, k) : index, a->dims[k])) < 0)
+            return NULL;
+    return p;
+}
+
+/* The bytes of a number of array a where it lies as in an instance of NumPy's class; 0 where it does not, or is rare. */
+static inline int number_size(Array *a) {
+    Dtype *dtype = (Dtype *)a->descr;
+    if (!(a->flags & 0x100 /* NPY_ARRAY_ALIGNED */) || !(dtype->order == '=' || dtype->order == '|') ||
+        !(dtype->kind == 'f' || dtype->kind == 'i' || dtype->kind == 'u')) /* other libraries' dtypes are of kind V */
+        return 0;
+    switch (dtype->type) {
+    case 'b': case 'B': return 1;
+    case 'h': case 'H': return 2;
+    case 'f': case 'i': case 'I': return 4;
+    case 'l': case 'L': return sizeof(long);
+    case 'd': case 'q': case 'Q': return 8;
+    default: return 0;
+    }
+}
+
+static inline void copy_number(void *to, const void *from, int size) {
+    switch (size) { /* known to the compiler */
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, 8);
+    }
+}
+
+/* The number at p in array a, NumPy's; NULL, perhaps without an exception, where NumPy must make it. */
+static inline PyObject *number_read(Array *a, const char *p) {
+    int size = number_size(a);
+    if (size == 0) {
+        char type = ((Dtype *)a->descr)->type;
+        return type == '?' ? Py_NewRef(truths[*p != 0]) : NULL;
+    }
+    PyTypeObject *scalar = ((Dtype *)a->descr)->scalar;
+    PyObject *x = scalar->tp_alloc(scalar, 0);
+    if (x != NULL)
+        copy_number(IN_SCALAR(x), p, size);
+    return x;
+}
+
+/* Whether v was written at p in array a: where it is of the array's dtype, or Python's number of that kind. */
+static inline int number_write(Array *a, char *p, PyObject *v) {
+    int size = number_size(a), overflow;
+    if (size == 0 || (a->flags & 0x80000400) != 0x400) /* writeable, and NumPy does not warn of that */
+        return 0;
+    Dtype *dtype = (Dtype *)a->descr;
+    if (Py_IS_TYPE(v, dtype->scalar) || (dtype->type == 'd' && PyFloat_CheckExact(v)))
+        copy_number(p, IN_SCALAR(v), size);
+    else if (dtype->scalar == lefts[INT64] && PyLong_CheckExact(v)) {
+        int64_t x = PyLong_AsLongLongAndOverflow(v, &overflow);
+        if (overflow)
+            return 0;
+        copy_number(p, &x, size);
+    } else
+        return 0;
+    return 1;
+}
+
 static PyObject *python_getitem;
 static objobjargproc python_setitem;
 
@@ -72,7 +163,10 @@ static getiterfunc python_iter;
 
 /* The i-th element along the first axis, as iteration asks for it. */
 static PyObject *item(PyObject *self, Py_ssize_t i) {
-    PyObject *a = busy() ? NULL : host_of(self);
+    PyObject *a = busy() ? NULL : host_of(self), *x;
+    if (a != NULL && ((Array *)a)->nd == 1 && 0 <= i && i < ((Array *)a)->dims[0] &&
+        ((x = number_read((Array *)a, ((Array *)a)->data + i * ((Array *)a)->strides[0])) != NULL || PyErr_Occurred()))
+        return x;
     return a != NULL ? found_in(self, Py_NewRef(a), Host->tp_as_sequence->sq_item(a, i)) : python_item(self, i);
 }
 
@@ -159,6 +253,9 @@ static int written_on_place(PyObject *self, PyObject *x, PyObject *index, PyObje
 
 static PyObject *subscript(PyObject *self, PyObject *index) {
     PyObject *a = host_of(self), *i;
+    char *p = a != NULL && !busy() ? number_at((Array *)a, index) : NULL;
+    if (p != NULL && (i = number_read((Array *)a, p)) != NULL)
+        return i;
     if (a != NULL && !busy() && (i = index_on_host(index)) != NULL) {
         Py_INCREF(a);
         PyObject *out = PyObject_GetItem(a, i);
@@ -180,6 +277,9 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
     PyObject *a = host_of(self), *v = NULL, *i;
     if (a != NULL && value != NULL && !busy() && !taped()) {
+        char *p = number_at((Array *)a, index);
+        if (p != NULL && number_write((Array *)a, p, value))
+            return 0;
         if (Py_IS_TYPE(value, Handle)) /* an array of objects keeps the handles it is given */
             v = ((Array *)a)->descr != object_dtype ? host_of(value) : NULL;
         else if (is_plain(value) || of_numbers(value, 0))

@@ -331,3 +331,56 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
     PyObject *there[] = {v, w}, *h = on_place(comparison_rows[op], there, 2, NULL, NULL);
     return h != NULL || PyErr_Occurred() ? h : python_compare(v, w, op);
 }
+
+/* ------------------------------------------------------------------ NumPy's own arrays and scalars on the left
+   `numpy_scalar * x`: NumPy's slot would look for __array_ufunc__ three times and call it with a tuple and a dict, which
+   costs more than the operation. So the slots of these classes of NumPy's ask first whether the right operand is a
+   handle, and go where `x.__rmul__` goes; everything else takes NumPy's slot. */
+enum { ARRAY, FLOAT64, FLOAT32, INT64, LEFTS };
+static PyTypeObject *lefts[LEFTS];
+static void *left_slots[LEFTS][BINARIES];
+static richcmpfunc left_compares[LEFTS];
+
+#define FROM_LEFT(T, NAME) \
+    static PyObject *T##_##NAME(PyObject *v, PyObject *w) { \
+        return Py_IS_TYPE(w, Handle) && Py_IS_TYPE(v, lefts[T]) ? do_##NAME(v, w) : ((binaryfunc)left_slots[T][NAME])(v, w); \
+    }
+#define LEFT(T) \
+    FROM_LEFT(T, ADD) FROM_LEFT(T, SUB) FROM_LEFT(T, MUL) FROM_LEFT(T, TRUEDIV) FROM_LEFT(T, FLOORDIV) FROM_LEFT(T, MOD) \
+    FROM_LEFT(T, MATMUL) FROM_LEFT(T, AND) FROM_LEFT(T, OR) FROM_LEFT(T, XOR) FROM_LEFT(T, LSHIFT) FROM_LEFT(T, RSHIFT) \
+    static PyObject *T##_POW(PyObject *v, PyObject *w, PyObject *modulus) { \
+        return Py_IS_TYPE(w, Handle) && Py_IS_TYPE(v, lefts[T]) ? do_POW(v, w, modulus) : ((ternaryfunc)left_slots[T][POW])(v, w, modulus); \
+    } \
+    static PyObject *T##_compare(PyObject *v, PyObject *w, int op) { return compare_left(v, w, op, left_compares[T]); }
+#define OF_LEFT(T) {T##_ADD, T##_SUB, T##_MUL, T##_TRUEDIV, T##_FLOORDIV, T##_MOD, T##_MATMUL, T##_AND, T##_OR, T##_XOR, \
+                    T##_LSHIFT, T##_RSHIFT, (void *)T##_POW}
+
+static PyObject *compare_left(PyObject *v, PyObject *w, int op, richcmpfunc theirs) {
+    PyObject *b;
+    if (!Py_IS_TYPE(w, Handle) || busy() || (b = operand(w, COMPARED)) == NULL)
+        return theirs(v, w, op);
+    count(comparison_entries[op]);
+    Py_INCREF(b);
+    PyObject *out = theirs(v, b, op);
+    Py_DECREF(b);
+    return result_of(out);
+}
+LEFT(ARRAY) LEFT(FLOAT64) LEFT(FLOAT32) LEFT(INT64)
+
+static const struct { void *slots[BINARIES]; richcmpfunc compare; } from_left[LEFTS] = {
+    {OF_LEFT(ARRAY), ARRAY_compare}, {OF_LEFT(FLOAT64), FLOAT64_compare}, {OF_LEFT(FLOAT32), FLOAT32_compare},
+    {OF_LEFT(INT64), INT64_compare},
+};
+
+/* Once: NumPy's slots stay what they are when this module is set up again. */
+static void install_lefts(PyObject *classes) {
+    for (int t = 0; t < LEFTS && lefts[t] == NULL; t++) {
+        lefts[t] = (PyTypeObject *)PyTuple_GET_ITEM(classes, t);
+        for (int i = 0; i < BINARIES; i++) {
+            void **slot = (void **)((char *)lefts[t]->tp_as_number + operators[i].at);
+            if ((left_slots[t][i] = *slot) != NULL)
+                *slot = from_left[t].slots[i];
+        }
+        left_compares[t] = lefts[t]->tp_richcompare, lefts[t]->tp_richcompare = from_left[t].compare;
+    }
+}

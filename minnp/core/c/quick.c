@@ -84,19 +84,21 @@ static PyObject *method_named(const char *format, const char *name) {
 }
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
-   unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles): put the slots above into the type
-   of handles, over those that call its Python methods.
+   unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles,
+   lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
+   those of the classes of NumPy's in `lefts`.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
    which Python does better. small: elements up to which a tape keeps all arrays. free: whether nothing watches calls at
    a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles))
+                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles,
+                          &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -164,6 +166,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_DECREF(array_ufunc);
     Py_DECREF(python_array_ufunc);
     python_compare = Handle->tp_richcompare, Handle->tp_richcompare = compare;
+    install_lefts(classes);
     python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
     python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
     Handle->tp_as_sequence->sq_length = length;
