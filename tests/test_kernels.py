@@ -55,7 +55,19 @@ def pooling(x: Any, g: Any) -> list:
     x = onp.round(shaped(x, 130, (-1, 2, 13, 5))[:300])
     cases = [{"kernel": 2, "stride": 2}, {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 1)}]
     cases.append({"kernel": 3, "stride": 2, "pooling_convention": "full"})
-    return [minnp.grad(lambda z: np.sum(npx.pooling(z, **case) ** 2))(x) for case in cases]  # noqa: B023
+    gradient = lambda case: minnp.grad(lambda z: np.sum(npx.pooling(z, **case) ** 2))(x)
+    return [f(case) for case in cases for f in (gradient, lambda case: npx.pooling(x, **case))]
+
+
+def channels(x: Any, g: Any) -> list:
+    """A number for each channel: its sum with [any, 2, 10] and [4, 5, any], both ways, and their sums."""
+    out = []
+    for shape in ((-1, 2, 10), (4, 5, -1)):
+        a, b = shaped(x, 20, shape), shaped(g, 20, shape)
+        v = drawn((a.shape[1], 1))[0]
+        f = lambda z: np.sum(b * (z + a) ** 2)  # noqa: B023
+        out += [minnp.grad(f)(v), minnp.grad(lambda z: np.sum((z + v) ** 2 + (v + z)))(a)]  # noqa: B023
+    return out
 
 
 def of(f: Any) -> Any:
@@ -71,6 +83,7 @@ CASES = {
     "layer_norm": lambda x, g: [*norm(x, g), npx.layer_norm(x, *drawn(x.shape[-1:], x.shape[-1:]))],
     "batch_norm": batch_norm,
     "pooling": pooling,
+    "channels": channels,
     "sum_to": lambda x, g: [minnp.grad(lambda b: np.sum(np.array(g) * (x * (x + b))))(np.zeros(x.shape[-1], "f4"))],
     "rows": lambda x, g: [
         *minnp.grad(lambda x, m: np.sum(g[..., 0] * np.sum((x - m) ** 2, -1)), (0, 1))(x, x[..., :1, :])
@@ -142,11 +155,15 @@ def test_sums_over_leading_axes_have_numpys_bits(shape, to):
     onp.testing.assert_array_equal(g, x.sum(axis=axes, keepdims=len(axes) > 1).reshape(to))
 
 
-@pytest.mark.parametrize("name", ["relu", "gelu", "softmax", "log_softmax"])
+@pytest.mark.parametrize("name", ["relu", "gelu", "softmax", "log_softmax", "pooling"])
 def test_kernels_meet_nan_and_infinity_as_numpy_does(name, monkeypatch):
     (x,) = drawn((64, 40))
     x[1, 2], x[3, 4], x[5, 6], x[7] = onp.nan, onp.inf, -onp.inf, -onp.inf
-    f = getattr(npx, name) if name != "gelu" else lambda x: npx.gelu(x, approximate=True)
+    x[10:12, 4:20] = -onp.inf
+    windows = {"kernel": 2, "stride": 2, "pad": 1}
+    given = {"gelu": {"approximate": True}, "pooling": windows}.get(name, {})
+    x = x.reshape(1, 4, 32, 20) if name == "pooling" else x
+    f = lambda x: getattr(npx, name)(x, **given)
     with onp.errstate(all="ignore"):
         y = onp.asarray(f(np.array(x)))
         monkeypatch.setattr(kernels, "team", None)

@@ -27,15 +27,12 @@ def _kind(x: Any, gamma: Any, axes: Axes) -> str:
     return "channels" if axes == (0, *range(2, n)) and gamma.size == x.shape[1] else ""
 
 
-SHORTEST = 8  # elements of a channel of one example from which the kernels for channels are fast
-
-
 def _taken(x: Any, gamma: Any, axes: Axes, *others: Any) -> str:
     """The kind, where the C part has kernels for it that take these arrays; else ''."""
     if not kernels.takes(x, gamma, *others):
         return ""
     kind = _kind(x, gamma, axes)
-    return kind if kind == "rows" or count_of(x.shape, axes[1:]) >= SHORTEST else ""
+    return kind if kind == "rows" or count_of(x.shape, axes[1:]) >= kernels.SHORTEST else ""
 
 
 def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
@@ -46,7 +43,7 @@ def _forward(x: Any, gamma: Any, beta: Any, axes: Axes, eps: float) -> tuple:
         if kind == "rows":
             kernels.call("norm", rows, gamma.size, arrays, (eps,))
         else:
-            kernels.call("channel_norm", rows, x.size // rows, arrays, (eps, count_of(x.shape, axes[1:])))
+            kernels.call("channel_norm", rows, x.size // rows, arrays, (count_of(x.shape, axes[1:]), eps))
         return y, *small
     dtype = onp.result_type(x, gamma, beta)
     center = x.mean(axis=axes, keepdims=True)
@@ -70,7 +67,7 @@ def _backward(
     if kind:
         gx, sums, rows = empty(x.shape, x.dtype), [empty(gamma.shape, x.dtype) for _ in range(2)], center.size
         if kind == "channels":
-            given, size = (gy, x, gamma, center, inverse, gx, *sums), (0, count_of(x.shape, axes[1:]))
+            given, size = (gy, x, gamma, center, inverse, gx, *sums), (count_of(x.shape, axes[1:]),)
             kernels.call("channel_norm_back", rows, x.size // rows, given, size)
         else:
             kernels.call("norm_sums", rows, gamma.size, (gy, x, center, inverse, *sums))

@@ -91,7 +91,18 @@ def _lowest(dtype: onp.dtype) -> Any:
 
 
 # ------------------------------------------------------------------ kernels
+def _images(x: Any, y: Any, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> tuple:
+    """How the C part is told of y's windows of x [N, C, H, W]: numbers of images and elements, sizes."""
+    (n, channels, height, width), (*_, rows, columns) = x.shape, y.shape
+    return n * channels, height * width, (rows * columns, columns, width, *kernel, *stride, *pad)
+
+
 def _max_pool(x: Any, **params: Any) -> onp.ndarray:
+    if len(x.shape) == 4 and kernels.takes(x):
+        y = empty((*x.shape[:2], *pooled_size(x.shape[2:], **params)), x.dtype)
+        images, n, sizes = _images(x, y, **params)
+        kernels.call("pool", images, n, (x, y), sizes)
+        return y
     windows = Windows(x.shape[2:], **params)
     y = windows.reduce(windows.embed(x, _lowest(x.dtype)), onp.maximum)
     return onp.array(y) if onp.may_share_memory(x, y) else y
@@ -143,9 +154,9 @@ def _window_put(g: Any, index: Any, size: Sizes, **params: Any) -> onp.ndarray:
 
 def _max_pool_grad(g: Any, x: Any, y: Any, **params: Any) -> onp.ndarray:
     if len(x.shape) == 4 and g.shape == y.shape and g.size and kernels.takes(x, g, y):
-        out, (*_, width), (*_, rows, columns) = empty(x.shape, x.dtype), x.shape, y.shape
-        sizes = (rows * columns, columns, width, *params["kernel"], *params["stride"], *params["pad"])
-        kernels.call("unpool", x.shape[0] * x.shape[1], x.size // (x.shape[0] * x.shape[1]), (g, x, y, out), sizes)
+        out = empty(x.shape, x.dtype)
+        images, n, sizes = _images(x, y, **params)
+        kernels.call("unpool", images, n, (g, x, y, out), sizes)
         return out
     return _window_put(g, _max_pool_index(x, y, **params), x.shape[2:], **params)
 

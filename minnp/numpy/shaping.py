@@ -65,6 +65,10 @@ def _sum_to(x: Any, shape: Sequence[int]) -> Any:
         out = kernels.sums(x, inner, math.prod(x.shape[:first]))
         if out is not None:
             return out.reshape(shape)
+    if axes == (0, *range(2, x.ndim)) and x.ndim > 2 and kernels.takes(x):
+        out = kernels.channel_sums(x)
+        if out is not None:
+            return out.reshape(shape)
     # NumPy adds a row of ten elements at a time: a product with ones does the same sums four times faster
     if narrow and x.dtype.char in "fdFD" and x.flags.c_contiguous:
         parts = x.reshape(math.prod(x.shape[:first]), -1, inner)

@@ -1,5 +1,5 @@
 /* Part of team.c. Kernels over the rows of arrays of floats in C order, which threads share: softmax, normalisations,
-   activations, sums, the way back of max pooling, Adam. core/host/kernels.py calls them; Python has the same in NumPy. */
+   activations, sums, max pooling, Adam. core/host/kernels.py calls them; Python has the same in NumPy. */
 #define SEGMENT 2048 /* elements that stay in the nearest cache over the passes of a kernel */
 typedef struct { int64_t n, rows; float *a[8]; double number[9]; } Rows;
 typedef void (*RowsKernel)(const Rows *r, int64_t first, int64_t many); /* of the rows, or of the columns */
@@ -11,6 +11,24 @@ INLINE void add_up(float *part, const float *a, const float *b, int64_t n) { /* 
             part[j] += b ? a[k + j] * b[k + j] : a[k + j];
     for (int j = 0; k < n; k++, j++)
         part[j] += b ? a[k] * b[k] : a[k];
+}
+
+INLINE void add_products(float *part, const float *a, const float *b, float less, int64_t n) { /* a (b - less) */
+    int64_t k = 0;
+    for (; k + 16 <= n; k += 16)
+        for (int j = 0; j < 16; j++)
+            part[j] += a[k + j] * (b[k + j] - less);
+    for (int j = 0; k < n; k++, j++)
+        part[j] += a[k] * (b[k] - less);
+}
+
+INLINE void add_squares(float *part, const float *a, float less, int64_t n) { /* (a - less)^2 */
+    int64_t k = 0;
+    for (; k + 16 <= n; k += 16)
+        for (int j = 0; j < 16; j++)
+            part[j] += (a[k + j] - less) * (a[k + j] - less);
+    for (int j = 0; k < n; k++, j++)
+        part[j] += (a[k] - less) * (a[k] - less);
 }
 
 INLINE float folded(const float *part) {
@@ -162,53 +180,70 @@ FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t
     }
 }
 
-/* Batch normalisation. x is [any, rows, S], with S = number[1]: a row of these kernels is a channel, of n elements.
-   x, gamma, beta -> y, mean, variance, 1 / sqrt(variance + number[0]) */
+/* Of channels: x is [any, rows, S], and a row of these kernels is a channel, of n elements. EACH_PART runs what follows for
+   `at`, where each of its `parts` begins. */
+#define EACH_PART(c) for (int64_t part = 0, at = (c) * length, step = r->rows * length; part < parts; part++, at += step)
+#define WITHIN _Pragma("GCC ivdep") for (int64_t k = at; k < at + length; k++)
+
+/* Batch normalisation: x, gamma, beta -> y, mean, variance, 1 / sqrt(variance + number[1]); number[0]: S */
 FOR_EACH_CPU static void channel_norm_rows(const Rows *r, int64_t first, int64_t many) {
-    int64_t length = (int64_t)r->number[1], step = r->rows * length, parts = r->n / length;
+    int64_t length = (int64_t)r->number[0], parts = r->n / length;
+    const float *restrict x = r->a[0];
+    float *restrict y = r->a[3];
     for (int64_t c = first; c < first + many; c++) {
-        const float *x = r->a[0] + c * length;
-        float *y = r->a[3] + c * length;
         float sum[16] = {0}, squares[16] = {0};
-        for (int64_t i = 0; i < parts; i++)
-            add_up(sum, x + i * step, NULL, length);
+        EACH_PART(c)
+            add_up(sum, x + at, NULL, length);
         float mean = folded(sum) / r->n;
-        for (int64_t i = 0; i < parts; i++) {
-            float *to = y + i * step;
-            const float *from = x + i * step;
-            for (int64_t k = 0; k < length; k++)
-                to[k] = from[k] - mean;
-            add_up(squares, to, to, length);
-        }
-        float variance = folded(squares) / r->n, inverse = 1.0f / sqrtf(variance + (float)r->number[0]);
+        EACH_PART(c)
+            add_squares(squares, x + at, mean, length);
+        float variance = folded(squares) / r->n, inverse = 1.0f / sqrtf(variance + (float)r->number[1]);
         float scale = inverse * r->a[1][c], shift = r->a[2][c];
-        for (int64_t i = 0; i < parts; i++)
-            for (int64_t k = i * step; k < i * step + length; k++)
-                y[k] = y[k] * scale + shift;
+        EACH_PART(c)
+            WITHIN y[k] = (x[k] - mean) * scale + shift;
         r->a[4][c] = mean, r->a[5][c] = variance, r->a[6][c] = inverse;
     }
 }
 
 /* g, x, gamma, mean, inverse -> the cotangents of x, gamma and beta */
 FOR_EACH_CPU static void channel_norm_back_rows(const Rows *r, int64_t first, int64_t many) {
-    int64_t length = (int64_t)r->number[1], step = r->rows * length, parts = r->n / length;
+    int64_t length = (int64_t)r->number[0], parts = r->n / length;
+    const float *restrict g = r->a[0], *restrict x = r->a[1];
+    float *restrict out = r->a[5];
     for (int64_t c = first; c < first + many; c++) {
-        const float *g = r->a[0] + c * length, *x = r->a[1] + c * length;
-        float mean = r->a[3][c], inverse = r->a[4][c], *out = r->a[5] + c * length;
-        float sum[16] = {0}, along[16] = {0};
-        for (int64_t i = 0; i < parts; i++) {
-            float *hat = out + i * step;
-            const float *from = x + i * step;
-            for (int64_t k = 0; k < length; k++)
-                hat[k] = (from[k] - mean) * inverse;
-            add_up(sum, g + i * step, NULL, length), add_up(along, g + i * step, hat, length);
+        float mean = r->a[3][c], inverse = r->a[4][c], sum[16] = {0}, along[16] = {0};
+        EACH_PART(c) {
+            add_up(sum, g + at, NULL, length);
+            add_products(along, g + at, x + at, mean, length);
         }
-        float gamma = folded(along), beta = folded(sum), scale = inverse * r->a[2][c];
-        float level = beta / r->n, slope = gamma / r->n;
+        float gamma = folded(along) * inverse, beta = folded(sum), scale = inverse * r->a[2][c];
+        float level = beta / r->n, slope = gamma / r->n * inverse;
         r->a[6][c] = gamma, r->a[7][c] = beta;
-        for (int64_t i = 0; i < parts; i++)
-            for (int64_t k = i * step; k < i * step + length; k++)
-                out[k] = (g[k] - level - out[k] * slope) * scale;
+        EACH_PART(c)
+            WITHIN out[k] = (g[k] - level - (x[k] - mean) * slope) * scale;
+    }
+}
+
+/* x -> the sum of each channel */
+FOR_EACH_CPU static void channel_sums_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t length = (int64_t)r->number[0], parts = r->n / length;
+    for (int64_t c = first; c < first + many; c++) {
+        float sum[16] = {0};
+        EACH_PART(c)
+            add_up(sum, r->a[0] + at, NULL, length);
+        r->a[1][c] = folded(sum);
+    }
+}
+
+/* x, numbers -> x with the channel's number */
+FOR_EACH_CPU static void channel_add_rows(const Rows *r, int64_t first, int64_t many) {
+    int64_t length = (int64_t)r->number[0], parts = r->n / length;
+    const float *restrict x = r->a[0];
+    float *restrict y = r->a[2];
+    for (int64_t c = first; c < first + many; c++) {
+        float number = r->a[1][c];
+        EACH_PART(c)
+            WITHIN y[k] = x[k] + number;
     }
 }
 
@@ -277,32 +312,93 @@ FOR_EACH_CPU static void subtract_rows(const Rows *r, int64_t first, int64_t man
 FOR_EACH_CPU static void multiply_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '*'); }
 FOR_EACH_CPU static void less_rows(const Rows *r, int64_t first, int64_t many) { beside(r, first, many, '<'); }
 
-/* g, x, y -> the cotangent of x, whose rows are images of which y has the largest element of each window: the first that is
-   not smaller. Numbers: y's elements, y's columns, x's columns, then of both axes the window, its stride and the padding. */
-static void unpool_rows(const Rows *r, int64_t first, int64_t many) {
-    int64_t size[9];
+/* Windows of images: x's rows are images, y's their windows. The numbers: y's elements, y's columns, x's columns, then of
+   both axes the window, its stride and the padding. */
+typedef struct { int64_t size, columns, width, height, down, right, by_row, by_column, above, before; } Windows;
+
+INLINE Windows windows_of(const Rows *r) {
+    int64_t n[9];
     for (int j = 0; j < 9; j++)
-        size[j] = (int64_t)r->number[j];
-    int64_t width = size[2], height = r->n / width;
+        n[j] = (int64_t)r->number[j];
+    return (Windows){n[0], n[1], n[2], r->n / n[2], n[3], n[4], n[5], n[6], n[7], n[8]};
+}
+
+/* Whether all of a window is in the image, for all windows. */
+INLINE int all_inside(const Windows *w) {
+    return w->above == 0 && w->before == 0 && (w->size / w->columns - 1) * w->by_row + w->down <= w->height &&
+           (w->columns - 1) * w->by_column + w->right <= w->width;
+}
+
+INLINE float largest(const float *x, int64_t width, int64_t down, int64_t right) { /* NaN is the largest */
+    float most = -INFINITY;
+    int unordered = 0;
+    for (int64_t p = 0; p < down; p++)
+        for (int64_t q = 0; q < right; q++) {
+            float v = x[p * width + q];
+            most = v > most ? v : most, unordered |= v != v;
+        }
+    return unordered ? NAN : most;
+}
+
+INLINE void give_first(float g, float y, const float *x, float *out, int64_t width, int64_t down, int64_t right) {
+    uint32_t left, given; /* by masks: where the largest lies is no branch that a processor can foresee */
+    float part;
+    memcpy(&left, &g, 4);
+    for (int64_t p = 0; p < down; p++)
+        for (int64_t q = 0; q < right; q++) {
+            uint32_t is_it = (uint32_t)(x[p * width + q] < y) - 1;
+            given = left & is_it, left &= ~is_it;
+            memcpy(&part, &given, 4);
+            out[p * width + q] += part;
+        }
+}
+
+/* Runs what follows for the k-th window, whose part in the image is down x right from `at` on. */
+#define EACH_WINDOW(w)                                                                                                      \
+    for (int64_t k = 0, row = -(w).above, i = 0; k < (w).size; row += (w).by_row, i++)                                        \
+        for (int64_t column = -(w).before; k < (i + 1) * (w).columns; column += (w).by_column, k++)
+#define PART_INSIDE(w)                                                                                                      \
+    int64_t top = row < 0 ? 0 : row, left = column < 0 ? 0 : column, at = top * (w).width + left;                             \
+    int64_t down = (row + (w).down < (w).height ? row + (w).down : (w).height) - top;                                         \
+    int64_t right = (column + (w).right < (w).width ? column + (w).right : (w).width) - left
+
+/* x -> y, the largest element of each window, or NaN */
+FOR_EACH_CPU static void pool_rows(const Rows *r, int64_t first, int64_t many) {
+    Windows w = windows_of(r);
+    int pairs = w.down == 2 && w.right == 2 && all_inside(&w);
+    for (int64_t image = first; image < first + many; image++) {
+        const float *x = r->a[0] + image * r->n;
+        float *y = r->a[1] + image * w.size;
+        EACH_WINDOW(w) {
+            if (pairs)
+                y[k] = largest(x + row * w.width + column, w.width, 2, 2);
+            else {
+                PART_INSIDE(w);
+                y[k] = largest(x + at, w.width, down, right);
+            }
+        }
+    }
+}
+
+/* g, x, y -> the cotangent of x, where y has the largest element of each window: the first that is not smaller */
+FOR_EACH_CPU static void unpool_rows(const Rows *r, int64_t first, int64_t many) {
+    Windows w = windows_of(r);
+    int pairs = w.down == 2 && w.right == 2 && all_inside(&w);
     memset(r->a[3] + first * r->n, 0, many * r->n * 4);
-    for (int64_t i = first; i < first + many; i++) {
-        const float *g = r->a[0] + i * size[0], *x = r->a[1] + i * r->n, *y = r->a[2] + i * size[0];
-        float *out = r->a[3] + i * r->n;
-        for (int64_t k = 0, row = -size[7], column = -size[8]; k < size[0]; k++) {
-            int64_t at = -1, end_row = row + size[3], end_column = column + size[4];
-            int64_t bottom = end_row < height ? end_row : height, right = end_column < width ? end_column : width;
-            int padded = row < 0 || column < 0 || bottom < end_row || right < end_column;
-            if (!padded || y[k] > -INFINITY) /* else what is padded is not smaller, and may be the first */
-                for (int64_t p = bottom - 1; p >= 0 && p >= row; p--)
-                    for (int64_t q = right - 1; q >= 0 && q >= column; q--)
-                        at = x[p * width + q] < y[k] ? at : p * width + q;
-            else if (row >= 0 && column >= 0 && !(x[row * width + column] < y[k]))
-                at = row * width + column;
-            if (at >= 0)
-                out[at] += g[k];
-            column += size[6];
-            if ((k + 1) % size[1] == 0)
-                column = -size[8], row += size[5];
+    for (int64_t image = first; image < first + many; image++) {
+        const float *g = r->a[0] + image * w.size, *x = r->a[1] + image * r->n, *y = r->a[2] + image * w.size;
+        float *out = r->a[3] + image * r->n;
+        EACH_WINDOW(w) {
+            if (pairs) {
+                int64_t at = row * w.width + column;
+                give_first(g[k], y[k], x + at, out + at, w.width, 2, 2);
+            } else {
+                PART_INSIDE(w);
+                if (y[k] > -INFINITY || (down == w.down && right == w.right))
+                    give_first(g[k], y[k], x + at, out + at, w.width, down, right);
+                else if (row >= 0 && column >= 0) /* what is padded is not smaller, and would be the first */
+                    give_first(g[k], y[k], x + at, out + at, w.width, 1, 1);
+            }
         }
     }
 }
@@ -368,6 +464,8 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"norm_sums", norm_sums_columns, "wwrrcc", 4, 'c'},
     {"channel_norm", channel_norm_rows, "wrrwrrr", 3},
     {"channel_norm_back", channel_norm_back_rows, "wwrrrwrr", 5},
+    {"channel_sums", channel_sums_rows, "wr", 1},
+    {"channel_add", channel_add_rows, "wrw", 2},
     {"sums", sums_columns, "ws", 1, 's'},
     {"totals", totals_rows, "wr", 1},
     {"scaled", scaled_rows, "wrw", 2},
@@ -375,6 +473,7 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"subtract", subtract_rows, "xgw", 2},
     {"multiply", multiply_rows, "xgw", 2},
     {"less", less_rows, "xgw", 2},
+    {"pool", pool_rows, "ws", 1},
     {"unpool", unpool_rows, "swsw", 3},
     {"gelu", gelu_rows, "ww", 1},
     {"gelu_back", gelu_back_rows, "www", 2},

@@ -52,13 +52,38 @@ def sums(x: onp.ndarray, inner: int, outer: int = 1) -> onp.ndarray | None:
     return None if call("sums", outer, x.size // outer, (x, out), (inner,)) else out
 
 
+SHORTEST = 8  # elements of a channel of one example from which the kernels for channels are fast
+
+
+def channel_sums(x: onp.ndarray) -> onp.ndarray | None:
+    """The sums [C] of x [N, C, ...], which is taken; None where they are too short, or NumPy has to warn."""
+    channels, n = x.shape[1], x.size // (x.shape[0] * x.shape[1])
+    if n < SHORTEST:
+        return None
+    out = onp.empty(channels, F4)
+    return None if call("channel_sums", channels, x.size // channels, (x, out), (n,)) else out
+
+
+def by_channel(x: Any, v: Any) -> bool:
+    """Whether v has one number for each channel of x [N, C, ...], whose shapes and dtypes are told."""
+    n = len(x.shape) - 2
+    if n < 1 or x.size < LEAST or v.size != x.shape[1] or x.size < SHORTEST * x.shape[0] * v.size:
+        return False
+    return len(v.shape) <= n + 2 and v.shape[-n - 1 :] == (v.size, *(1,) * n)
+
+
 BESIDE = {onp.add: ("add", "add"), onp.subtract: ("subtract", "less"), onp.multiply: ("multiply", "multiply")}
 
 
 def beside(uf: onp.ufunc, a: Any, b: Any, out: onp.ndarray | None = None) -> Any:
-    """uf of rows [..., m, n] and one row for all m of them ([n] or [..., 1, n]); NotImplemented for anything else."""
+    """uf of rows [..., m, n] and one row for all m of them ([n] or [..., 1, n]), or the sum of [N, C, ...] and a number
+    for each channel; NotImplemented for anything else."""
     names = BESIDE.get(uf)
-    if names is None or not takes(a, b, least=1) or a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
+    if names is None or not takes(a, b, least=1) or a.ndim == 0 or b.ndim == 0:
+        return NotImplemented
+    if uf is onp.add and by_channel(*((a, b) if a.size >= b.size else (b, a))):
+        return channel_add(*((a, b) if a.size >= b.size else (b, a)), out)
+    if a.shape[-1] != b.shape[-1]:
         return NotImplemented
     name, x, row = (names[0], a, b) if a.size >= b.size else (names[1], b, a)
     n, m = x.shape[-1], x.shape[-2] if x.ndim > 1 else 1
@@ -81,8 +106,18 @@ def beside(uf: onp.ufunc, a: Any, b: Any, out: onp.ndarray | None = None) -> Any
     return out
 
 
+def channel_add(x: onp.ndarray, v: onp.ndarray, out: onp.ndarray | None) -> Any:
+    if out is None:
+        out = empty(x.shape, F4)
+    elif out.shape != x.shape:
+        return NotImplemented
+    sizes = x.size // x.shape[0] // v.size
+    errors = call("channel_add", v.size, x.size // v.size, (x, v, out), (sizes,))
+    return out if errors is False else NotImplemented  # else NumPy warns
+
+
 class Beside:
-    """uf(a, b, out=None) of compiled code, for arrays of which one is a row for all rows of the other."""
+    """uf(a, b, out=None) of compiled code, for arrays of which one is a row for all rows of the other, or channels'."""
 
     def __init__(self, uf: onp.ufunc) -> None:
         self.uf = uf
@@ -97,7 +132,10 @@ def is_beside(uf: Any, a: Any, b: Any) -> bool:
     if team is None or uf not in BESIDE or not all(getattr(x, "dtype", None) is F4 and x.shape for x in (a, b)):
         return False
     large, row = (a, b) if a.size >= b.size else (b, a)
-    return LEAST <= large.size <= 1 << 18 and row.shape == large.shape[-1:] and large.size > row.size > 1
+    if not LEAST <= large.size <= 1 << 18:
+        return False
+    rows = row.shape == large.shape[-1:] and large.size > row.size > 1
+    return rows or (uf is onp.add and by_channel(large, row))
 
 
 def unless_taken(worth: Any) -> Any:
