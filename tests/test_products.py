@@ -49,7 +49,10 @@ def test_every_layout(blas: list, kind: str, threads: int) -> None:
                 assert (got.dtype, got.shape, got.flags.c_contiguous) == (onp.dtype(kind), (m, n), True)
                 c = draw((m, n), kind)
                 wanted = c - 0.5 * (a @ b)
-                onp.testing.assert_allclose(products.update(c, a, b, 0.5, -1.0), wanted, rtol=0, atol=1e-3)
+                got = products.update(c, a, b, scale=0.5, sign=-1.0)
+                onp.testing.assert_allclose(got, wanted, rtol=0, atol=1e-3)
+                got = products.update(None, a, b, a, b, scale=0.5)
+                onp.testing.assert_allclose(got, a @ b, rtol=0, atol=1e-3)
         stack = draw((2, 35, k), kind)
         onp.testing.assert_allclose(products.matmul(stack, rights[1]), stack @ rights[1], rtol=0, atol=1e-3)
     finally:

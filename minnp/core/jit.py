@@ -376,7 +376,7 @@ def jit(
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,
-               products of small matrices, and those added to an argument are in another order; elementary functions
+               products of small matrices, and those that are added (up) are in another order; elementary functions
                and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
                "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
                third call, which takes as long as compiling, measures one of them faster: see `measured`

@@ -254,17 +254,21 @@ def can_update() -> bool:
     return best() is not None
 
 
-def update(c: Any, a: Any, b: Any, scale: Any = 1.0, sign: float = 1.0, out: Any = None) -> Any:
-    """c + sign * scale * (a @ b) [m, n], of one float dtype: one pass of BLAS over c, or over a copy of it.
+def update(c: Any, *pairs: Any, scale: Any = 1.0, sign: float = 1.0, out: Any = None) -> Any:
+    """c + sign * scale * (a @ b + ...) [m, n] for the matrices a, b, ... of `pairs`, all of one float dtype: a pass of
+    BLAS for each over c, or over a copy of it.
 
+    c      None: zero
     out    an array in C order that takes the result: it may be c itself"""
     if out is None:
-        out = memory.empty(c.shape, c.dtype)
-    if out is not c:
+        out = memory.empty((len(pairs[0]), pairs[1].shape[1]), pairs[0].dtype)
+    if out is not c and c is not None:
         onp.copyto(out, c)
-    blas = best()
+    blas, keep = best(), 0.0 if c is None else 1.0
     assert blas is not None
-    shared(blas, out, a, b, sign * float(scale), 1.0)
+    for a, b in zip(pairs[::2], pairs[1::2]):
+        shared(blas, out, a, b, sign * float(scale), keep)
+        keep = 1.0
     return out
 
 

@@ -22,6 +22,7 @@ from ..primitive import Meta, Primitive
 from ..value import Host
 from .fusion import Cluster, gather, in_order, unbroadcast
 from .tiling import tile
+from .unrolled import gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
 
@@ -29,6 +30,7 @@ LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on a
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
     overwrite(graph)
+    gather_steps(graph)
     add_products(graph)
     kernels = []
     for group in gather(graph, space_of):
@@ -70,21 +72,14 @@ def add_products(graph: Graph) -> None:
             numbers = [x for x in term.args if type(x) in (int, float) or (isinstance(x, Node) and x.meta.get("weak"))]
             if len(numbers) == 1:
                 scale, product = numbers[0], term.args[term.args[0] is numbers[0]]
-        if c.op != "placeholder" or row_name(product) != "matmul" or product.kwargs or len(product.users) != 1:
+        alike = [n for n in (c, product) if isinstance(n, Node) and n.meta.get("value") == node.meta["value"]]
+        if c.op != "placeholder" or len(alike) < 2:
             continue
-        metas = [n.meta.get("value") if isinstance(n, Node) else None for n in (node, c, *product.args)]
-        alike = all(type(x) is Meta and len(x.shape) == 2 and x.dtype == metas[0].dtype for x in metas)
-        if not alike or metas[0].dtype.char not in "fd" or metas[0].shape != metas[1].shape:
-            continue
-        if metas[0].size * metas[2].shape[1] >= products.LEAST:
-            node.target, node.args = products.update, (c, *product.args)
+        summed = product.target is products.update and product.args[0] is None
+        if len(product.users) == 1 and (summed or (row_name(product) == "matmul" and large_product(product))):
+            node.target, node.args = products.update, (c, *product.args[summed:])
             node.kwargs = {"scale": scale, "sign": sign}
     graph.eliminate_dead_code()
-
-
-def row_name(node: Any) -> str:
-    """The name of the row that a node calls, or nothing."""
-    return node.target.name if isinstance(node, Node) and isinstance(node.target, Primitive) else ""
 
 
 def frame(graph: Graph) -> None:
