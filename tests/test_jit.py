@@ -10,8 +10,8 @@ from test_fuzz_writes import make, run
 
 import minnp.numpy as np
 from minnp import grad, jit, npx, report, reset_report, vmap
-from minnp.errors import CaptureError
 from minnp.core.primitive import TABLE
+from minnp.errors import CaptureError
 
 X = onp.random.default_rng(1).uniform(0.2, 1, 4)
 

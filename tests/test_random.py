@@ -87,6 +87,14 @@ def test_gradients_follow_the_elements_a_draw_selects(source, shape):
         assert numpy.array_equal(grad(lambda x, select=select: np.sum(weights * select(x)))(x), expected)
 
 
+def test_a_generator_set_up_anew_draws_anew():
+    ours, theirs = np.random.default_rng(0), numpy.random.default_rng(0)
+    for seed in (1, 2):
+        ours.__init__(np.random.PCG64(seed))
+        theirs.__init__(numpy.random.PCG64(seed))
+        assert numpy.array_equal(ours.permutation(9), theirs.permutation(9)) and ours.choice(99) == theirs.choice(99)
+
+
 def test_choice_of_a_traced_array_is_numpys_choice():
     x = np.arange(6.0)
     p = numpy.arange(1, 7) / 21

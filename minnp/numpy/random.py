@@ -98,11 +98,16 @@ _BY_ANOTHER: dict[str, Callable] = {
 def _host(base: type, name: str) -> Callable:
     """NumPy's method, which gives NumPy's arrays whatever methods of ours it would meet on the way."""
     host = getattr(base, name)
-    if name == "choice":  # it looks whether the numbers it asks its own generator for are NumPy's
+    if name in ("choice", "permutation") or (base is _onp.random.Generator and name == "multivariate_normal"):
+        # They call other methods of `self`. A generator of NumPy's own draws from the same bits; RandomState's normal
+        # numbers alone depend on more, on the half of a pair that is left.
         bits = "bit_generator" if base is _onp.random.Generator else "_bit_generator"
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return base(getattr(self, bits)).choice(*args, **kwargs)  # with the same state, without our methods
+            twin = self._twin
+            if twin is None:
+                twin = self._twin = base(getattr(self, bits))
+            return host(twin, *args, **kwargs)
 
     elif base is _LEGACY and name in _BY_ANOTHER:
         method = _BY_ANOTHER[name]
@@ -131,8 +136,12 @@ def _method(base: type, name: str) -> Callable:
         if not (state.busy or made.writes) and PLAIN.issuperset(map(type, args)) and (not kwargs or all_plain(kwargs)):
             made.calls += 1
             return wrap(host(self, *args, **kwargs))
-        if name == "shuffle" and args and isinstance(args[0], list):
-            return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
+        if name == "shuffle" and args:
+            x = args[0]
+            if isinstance(x, list):
+                return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
+            if type(x) is ndarray and x._host is not None and not (state.busy or state.tapes):
+                return host(self, x._host, *args[1:], **kwargs)
         return invoke(made, (self, *args), kwargs)
 
     method.__name__, method.__doc__ = name, host.__doc__
@@ -164,9 +173,11 @@ class Generator(_onp.random.Generator, metaclass=_Stream):
     """numpy.random.Generator whose draws are minnp arrays."""
 
     locals().update(_methods(_onp.random.Generator))
+    _twin = None
 
     def __init__(self, bit_generator: Any) -> None:
         super().__init__(bit_generator)
+        self._twin = None
         _told(self, Generator, bit_generator)
 
     def __reduce__(self) -> tuple:
@@ -177,9 +188,11 @@ class RandomState(_onp.random.RandomState, metaclass=_Stream):
     """numpy.random.RandomState whose draws are minnp arrays."""
 
     locals().update(_methods(_onp.random.RandomState))
+    _twin = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._twin = None
         _told(self, RandomState, *args, **kwargs)
 
     def __reduce__(self) -> tuple:

@@ -111,11 +111,13 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None):
 
 @also(LINALG, onp.linalg.solve, least=99)  # NumPy's short way would refuse what is added
 def solve(a, b):
-    ndim = ours("ndim")
-    if ndim(b) == 1 and ndim(a) > 2:  # one vector for all matrices, which NumPy 1 refuses
-        b = ours("asarray")(b).reshape((1,) * (ndim(a) - 2) + (-1, 1))
-        return ours("solve", onp.linalg, "linalg")(a, b)[..., 0]
-    return ours("solve", onp.linalg, "linalg")(a, b)
+    over, axes = (x.ndim if hasattr(x, "ndim") else ours("ndim")(x) for x in (a, b))
+    if axes == 1 and over > 2:  # one vector for all matrices, which NumPy 1 refuses
+        return _solve(a, ours("asarray")(b).reshape((1,) * (over - 2) + (-1, 1)))[..., 0]
+    return _solve(a, b)
+
+
+_solve = ours("solve", onp.linalg, "linalg")
 
 
 @also(LINALG, onp.linalg.matrix_rank)
