@@ -71,6 +71,10 @@ class Backend:
         """
         return None
 
+    def order(self, data: Any) -> Sequence[int] | None:
+        """The axes of a buffer in the order in which its memory has them, outermost first; None: C order."""
+        return None
+
     def alone(self, buffer: Any) -> bool:
         """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory, so that a
         write may go there."""

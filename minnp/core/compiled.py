@@ -130,7 +130,7 @@ def install() -> None:
         _placed(short, e)
     for name in FACTS:
         setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
-    from . import cotangents, tape, writing  # which import this module's importers
+    from . import cotangents, operators, tape, writing  # which import this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
     rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy")}
@@ -144,6 +144,7 @@ def install() -> None:
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
         *(writing.write_on_place, placed.number, public.Entry, public.before_out, public.as_handles),
+        operators.shortened,
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
     )
 

@@ -149,7 +149,10 @@ def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", orde
 
 @defines(onp.ndarray.put, onp.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    positions = onp.arange(a.size).take(onp.asarray(ind, onp.intp), mode=mode).reshape(-1)
+    places = onp.asarray(ind)
+    if places.dtype.kind != "b" and (places.size or hasattr(ind, "dtype")):  # NumPy's exception, but for []
+        places = places.astype(onp.intp, casting="safe")
+    positions = onp.arange(a.size).take(places.astype(onp.intp), mode=mode).reshape(-1)
     v = DEFINITIONS[onp.ravel](v) if isinstance(v, ndarray) else onp.ravel(v)
     if positions.size and v.size:  # values are repeated, and those left over are not used
         v = v[onp.arange(positions.size) % v.size]
@@ -179,6 +182,9 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 @defines(onp.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
     mask = onp.asarray(mask, bool)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    mask = mask.reshape(arr.shape)
     n = int(mask.sum())
     vals = DEFINITIONS[onp.ravel](vals) if isinstance(vals, ndarray) else onp.ravel(vals)
     write(arr, mask, vals[onp.arange(n) % len(vals)])

@@ -40,15 +40,22 @@ SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
 LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float32  # promotion by value: NumPy 1
 
 
+def shortened(a: Any, b: Any) -> Any:
+    """The row of one operand that NumPy takes for a ** b, b a number, or None. It decides dtypes and values: the square
+    of a boolean is an int8, its power an int64; the root of -inf is NaN, its power inf; in NumPy 1 the root of one
+    number stays a float32, and a float32's square has other bits than its power."""
+    name = SHORT.get(b) if type(b) in (int, float) and isinstance(a, ndarray) else None
+    if name is not None:
+        kind = a.dtype.kind
+        if kind in ("f", "c") or (kind == "b" and b == 2 and (LEGACY or type(b) is int)):
+            return TABLE[name]
+    return None
+
+
 def _power(a: Any, b: Any) -> Any:
-    """a ** b, with NumPy's short cuts where they decide the dtype: the square of a boolean is an int8, its power an
-    int64; in NumPy 1 the square root of one number stays a float32, and a float32's square has other bits than its
-    power."""
-    kind = a.dtype.kind if isinstance(a, ndarray) and type(b) in (int, float) else ""
-    if kind == "b" or (LEGACY and kind in ("f", "c")):
-        name = SHORT.get(b) if kind != "b" or b == 2 else None
-        return TABLE[name or "power"](*((a,) if name else (a, b)))
-    return TABLE["power"](a, b)
+    own = LEGACY or (isinstance(a, ndarray) and a.dtype.kind == "b")  # else NumPy 2's power does it itself
+    row = shortened(a, b) if own else None
+    return TABLE["power"](a, b) if row is None else row(a)
 
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:
@@ -92,7 +99,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if state.busy:
             return slow(self, other)
         if a is None or b is None:
-            return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+            return there(self, other)
         e.calls += 1
         if a.size < MEDIUM:
             out = kernel(b, a) if reflected else kernel(a, b)
@@ -104,11 +111,17 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             return h
         return wrap(out) if type(out) is tuple else out
 
+    def there(self: ndarray, other: Any) -> Any:
+        if reflected:
+            return on_values(TABLE[name], other, self)
+        row = shortened(self, other) if name == "power" and type(self._value) is Buffer else None
+        return on_values(TABLE[name], self, other) if row is None else on_value(row, self)
+
     def slow(self: ndarray, other: Any) -> Any:
         if not reflected and _gives_way(other):
             return NotImplemented
         if state.busy and (home := home_of(self, other)) is not None and placed.free(home):
-            return on_values(TABLE[name], other, self) if reflected else on_values(TABLE[name], self, other)
+            return there(self, other)
         return invoke(e, (self, other), {})
 
     method_ = call if reflected else short
@@ -195,9 +208,13 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     del a  # a write on a place goes into the buffer, if nothing else holds it
-    result = TABLE[name](
-        self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
-    )
+    row = shortened(self, other) if name == "power" else None
+    if row is not None:
+        result = row(self)
+    else:
+        result = TABLE[name](
+            self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
+        )
     public.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
     return self
 

@@ -64,7 +64,10 @@ def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:
 def laid_out(buffer: Buffer) -> onp.ndarray:
     """An array without meaningful elements, in the memory order in which NumPy would hold this buffer."""
     if buffer.view is None:
-        return onp.empty(buffer.shape, buffer.dtype)
+        order = buffer.backend.order(buffer.data)
+        if order is None:
+            return onp.empty(buffer.shape, buffer.dtype)
+        return onp.empty([buffer.shape[i] for i in order], buffer.dtype).transpose(onp.argsort(order))
     source, row, params = buffer.view
     return row.numpy(laid_out(source), **hosted(params))
 

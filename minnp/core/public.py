@@ -232,7 +232,7 @@ _OUT_PLACES: dict[str, tuple[int, tuple]] = {
 # ufuncs, it broadcasts to `out`.
 TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
 CAST_TO_OUT = TYPED_BY_OUT | {"mean", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
-BROADCAST_TO_OUT = {"clip", "round", "around"}
+BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
 
 
 def last_of(name: str) -> str:

@@ -205,7 +205,7 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     root = h if h._root is None else h._root
     params = {"path": path_of(h), "index": index, "layout": None}
     read(root)
-    if any(row.name == "broadcast_to" for row, _ in params["path"]):
+    if any(row.name in ("broadcast_to", "diagonal") for row, _ in params["path"]):
         raise ValueError("assignment destination is read-only")
     if h is not root:
         h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory

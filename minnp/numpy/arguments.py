@@ -76,6 +76,8 @@ def spelled(row: Primitive, signature: str) -> Callable:
         if len(args) > len(names):
             raise TypeError(f"{row.name}() takes at most {len(names)} positional arguments but {len(args)} were given")
         given = {**dict(zip(names, args)), **kwargs}
+        if len(given) < len(args) + len(kwargs) or not given.keys() >= set(arrays):
+            raise TypeError(f"{row.name}() got multiple values for an argument, or none for one of {arrays}")
         values = [as_array(given.pop(name)) for name in arrays]
         return row(*values, **{k: v for k, v in given.items() if v is not NOT_GIVEN})
 

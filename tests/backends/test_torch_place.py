@@ -345,3 +345,33 @@ def test_another_shape_of_what_steps_backwards_is_a_copy(there):
             for a in (host, x):
                 other(view(a))[...] = -1
             onp.testing.assert_array_equal(onp.asarray(x), host)
+
+
+def test_memory_lies_in_the_order_that_is_told(there):
+    """Results keep their arguments' order, copies and factors are in C order, and a write through a view is seen."""
+    host = onp.arange(12.0).reshape(3, 4)
+    a = placed(host, there)
+    for f in (np.exp, np.sqrt, lambda x: x + 1, lambda x: x.astype("f4"), lambda x: x.copy(), lambda x: np.copy(x)):
+        got, want = f(a.T), onp.asarray(f(np.array(host).T))
+        assert got.flags.c_contiguous == want.flags.c_contiguous and got.strides == want.strides
+        for order in "CFAK":
+            assert onp.allclose(got.ravel(order), want.ravel(order)) and (got.ravel(order) == got.flatten(order)).all()
+    square = placed(onp.eye(3) * 2 + host[:, :3] / 100, there)
+    for y in (a.T.copy(), np.linalg.inv(square), np.linalg.solve(square, square), *np.linalg.qr(square)):
+        y.ravel()[1] = 7
+        assert y.flags.c_contiguous and float(y[0, 1]) == 7
+    with pytest.raises(ValueError, match="read-only"):
+        a.diagonal()[0] = 1
+
+
+def test_a_power_is_numpys_short_cut_where_numpy_takes_one(there):
+    x = onp.array([-onp.inf, -0.0, 4.0])
+    for p in (0.5, 2, -1, 1, 0, 3):
+        with onp.errstate(all="ignore"):
+            for got, want in ((placed(x, there) ** p, x**p), (placed(x.astype("f4"), there) ** p, x.astype("f4") ** p)):
+                assert got.dtype == want.dtype and str(onp.asarray(got)) == str(want), p
+    mask = onp.array([True, False])
+    for p in (2, 1, 3):
+        assert (placed(mask, there) ** p).dtype == (mask**p).dtype
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.eigvals(placed(onp.full((3, 3), onp.inf), there))

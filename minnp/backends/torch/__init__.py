@@ -48,7 +48,7 @@ class TorchBackend(Backend):
         if version < MINIMUM:
             raise ImportError(f"the torch backend needs torch 2.4 or newer, and this is {torch.__version__}")
         self.torch, self._dtypes, self._table = torch, dtypes, kernels.KERNELS
-        self._packed, self._layout = packed.HOST, layout.layout
+        self._packed, self._layout, self._order_of = packed.HOST, layout.layout, layout.order_of
         self._verified = registry.VERIFIED
         self.shares_host = device is None
         self.where = torch.device(device or "cpu")
@@ -138,6 +138,11 @@ class TorchBackend(Backend):
             return result is source
         memory = lambda data: data.untyped_storage().data_ptr()  # torch calls what shows a copy a view, too
         return memory(result) == memory(source)
+
+    def order(self, data: Any) -> list[int] | None:
+        if data.is_contiguous():
+            return None
+        return self._order_of([[s if n != 1 else None for s, n in zip(data.stride(), data.shape, strict=True)]])
 
     def alone(self, buffer: Any) -> bool:
         if buffer.view is not None or sys.getrefcount(buffer.data) > 2:

@@ -107,6 +107,8 @@ def _whole(dtype: Any) -> bool:
 def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
     if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or not _whole(dtype):
         refuse("arange of floats")  # NumPy's rounding of each element is its own
+    if 0 in bounds[2:] or not len(range(*bounds)):
+        refuse("arange of nothing")
     return torch.arange(*bounds, device=device)
 
 

@@ -134,9 +134,8 @@ def from_host(array: onp.ndarray, device: torch.device) -> Tensor:
     dtype = to_torch(array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # a copy: the host's buffer may be written later, a value may not; ravel because torch knows no negative strides
-    flat = onp.array(array, TO_NUMPY[dtype], order="C", copy=True)
-    return torch.from_numpy(flat).to(device)
+    # a copy: the host's buffer may be written later, a value may not, and torch knows no negative strides
+    return torch.from_numpy(onp.array(array, TO_NUMPY[dtype], order="K", copy=True)).to(device)
 
 
 def to_host(x: Tensor) -> onp.ndarray:

@@ -29,12 +29,13 @@ def inexact(x: Tensor) -> Tensor:
 
 
 def matrix(run: Callable) -> Callable:
-    """The kernel of a function of square or rectangular matrices."""
+    """The kernel of a function of square or rectangular matrices; its results are in C order, not LAPACK's."""
 
     def call(x: Tensor, *args: Any, **params: Any) -> Any:
         if x.ndim < 2 or not x.numel():
             refuse("a factorisation of an empty array, or of fewer than two dimensions")
-        return run(inexact(x), *args, **params)
+        out = run(inexact(x), *args, **params)
+        return tuple([y.contiguous() for y in out]) if type(out) is tuple else out.contiguous()
 
     return call
 
@@ -76,9 +77,15 @@ def _real_if_all_real(w: Tensor, x: Tensor) -> bool:
     return not x.dtype.is_complex and not bool((w.imag != 0).any())
 
 
+def _finite(x: Tensor) -> Tensor:
+    """x, if it is finite: NumPy raises LinAlgError, and LAPACK may crash."""
+    return x if bool(torch.isfinite(x).all()) else refuse("eigenvalues of infs or NaNs")
+
+
 @kernel("linalg.eig")
 @matrix
 def eig(x: Tensor) -> tuple:
+    x = _finite(x)
     w, v = la.eig(x)
     return (w.real, v.real) if _real_if_all_real(w, x) else (w, v)
 
@@ -86,7 +93,7 @@ def eig(x: Tensor) -> tuple:
 @kernel("linalg.eigvals")
 @matrix
 def eigvals(x: Tensor) -> Tensor:
-    w = la.eigvals(x)
+    w = la.eigvals(_finite(x))
     return w.real if _real_if_all_real(w, x) else w
 
 
@@ -106,7 +113,7 @@ def solve(a: Any, b: Any) -> Tensor:
     vector = b.ndim == 1 if NUMPY_2 else b.ndim == a.ndim - 1
     if not vector and b.ndim < 2:
         refuse("a stack of systems with one vector")
-    return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b)
+    return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b).contiguous()
 
 
 @kernel("linalg.norm")

@@ -104,7 +104,10 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
 
 @kernel("copy", bits=True)
 def copy(x: Tensor, order: str = "K") -> Tensor:
-    return x
+    """x itself where its memory is in that order, for values are immutable: a write to either copies."""
+    if x.is_contiguous() or order == "C":
+        return x.contiguous() if order != "F" else _reversed(_reversed(x).contiguous())
+    return x.clone() if order != "F" else _reversed(_reversed(x).contiguous())
 
 
 @kernel("repeat", bits=True)

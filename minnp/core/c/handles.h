@@ -59,7 +59,7 @@ static PyObject *captures, *policies, *calm_home, *calm_policy; /* context varia
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
 static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, shape_at, dtype_at;
 static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
-static PyObject *number_there, *before_out, *as_handles, *word_alone; /* of placed.py, public.py */
+static PyObject *number_there, *before_out, *as_handles, *word_alone, *shortened; /* of placed.py, public.py, operators.py */
 static Py_ssize_t definition_at, copied_at;
 static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at;
 

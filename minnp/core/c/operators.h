@@ -12,13 +12,18 @@ typedef struct {
     binaryfunc direct; /* NumPy's slot, where it takes two operands */
     const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
     Py_ssize_t limit;  /* bytes of an operand from which Python does better */
+    int shortens;      /* whether NumPy takes another function where w is some number */
 } Operator;
 
 /* An operator under a tape, else its Python methods in the interpreter's order. */
 static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     PyObject *there[] = {v, w}, *back[] = {w, v}, *h = on_tape(o->row, v, w);
-    if (h == NULL && !PyErr_Occurred())
-        h = on_place(o->row, there, 2, NULL, NULL);
+    if (h == NULL && !PyErr_Occurred()) {
+        PyObject *row = o->shortens && is_python_number(w) && buffer_in(v) != NULL ? PyObject_Vectorcall(shortened, there, 2, NULL) : NULL;
+        if (!PyErr_Occurred())
+            h = row != NULL && row != Py_None ? on_place(row, there, 1, NULL, NULL) : on_place(o->row, there, 2, NULL, NULL);
+        Py_XDECREF(row);
+    }
     if (h != NULL || PyErr_Occurred())
         return h;
     if (Py_IS_TYPE(v, Handle))
@@ -191,13 +196,13 @@ static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
 
 /* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
    on, which views of v notice. */
-static PyObject *into_on_place(PyObject *v, PyObject *w, PyObject *row) {
+static PyObject *into_on_place(PyObject *v, PyObject *w, Operator *o) {
     PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
-    if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || (h = on_place(row, operands, 2, NULL, NULL)) == NULL)
+    if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || o->shortens || (h = on_place(o->row, operands, 2, NULL, NULL)) == NULL)
         return NULL;
     if (SLOT(x, computed_at) == Py_True && !has_axes(v))
         return h; /* a number, as x.sum() is in NumPy: there is another one now */
-    return becomes(v, x, h, row);
+    return becomes(v, x, h, o->row);
 }
 
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
@@ -215,7 +220,7 @@ static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) 
         Py_INCREF(v);
         return v;
     }
-    PyObject *h = into_on_place(v, w, o->row);
+    PyObject *h = into_on_place(v, w, o);
     return h != NULL || PyErr_Occurred() ? h : ((binaryfunc)o->python)(v, w);
 }
 

@@ -85,7 +85,7 @@ static PyObject *method_named(const char *format, const char *name) {
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
    unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles,
-   lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
+   shortened, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
    those of the classes of NumPy's in `lefts`.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -94,10 +94,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles,
+                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened,
                           &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
@@ -136,6 +136,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             return NULL;
         if (i < BINARIES && i != POW)
             o->direct = *(binaryfunc *)((char *)Host->tp_as_number + o->at);
+        o->shortens = i == POW || i == IPOW;
         if (i == ADD || i == SUB || i == MUL)
             o->kept = "fdFD?bBhHiIlLqQ";
         else if (i == TRUEDIV)
