@@ -94,20 +94,31 @@ _BY_ANOTHER: dict[str, Callable] = {
 }
 
 
+class _Normals(_LEGACY):
+    """NumPy's RandomState on another's bits, and on its normal numbers: of a pair one may be left."""
+
+    def standard_normal(self, size: Any = None) -> Any:
+        return _LEGACY.standard_normal(self.of, size)
+
+
+def _twin(of: Any) -> Any:
+    """A generator that draws what `of` would, with NumPy's own methods."""
+    if isinstance(of, _LEGACY):
+        of._twin = _Normals(of._bit_generator)
+        of._twin.of = of
+    else:
+        of._twin = _onp.random.Generator(of.bit_generator)
+    return of._twin
+
+
 @functools.cache
 def _host(base: type, name: str) -> Callable:
     """NumPy's method, which gives NumPy's arrays whatever methods of ours it would meet on the way."""
     host = getattr(base, name)
-    if name in ("choice", "permutation") or (base is _onp.random.Generator and name == "multivariate_normal"):
-        # They call other methods of `self`. A generator of NumPy's own draws from the same bits; RandomState's normal
-        # numbers alone depend on more, on the half of a pair that is left.
-        bits = "bit_generator" if base is _onp.random.Generator else "_bit_generator"
+    if name in ("choice", "permutation", "multivariate_normal"):  # they call other methods of `self`
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            twin = self._twin
-            if twin is None:
-                twin = self._twin = base(getattr(self, bits))
-            return host(twin, *args, **kwargs)
+            return host(self._twin or _twin(self), *args, **kwargs)
 
     elif base is _LEGACY and name in _BY_ANOTHER:
         method = _BY_ANOTHER[name]
