@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import convolutions as shared
 from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, primitive
 from ..numpy.facts import either, from_cost
@@ -159,6 +160,10 @@ def _conv(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes, groups: i
             f"convolution of data {x.shape} with kernel {kernel}, pad {pad}: the kernel is larger than the data"
         )
     y = empty((x.shape[0], w.shape[0], *out), dtype)
+    if dtype == shared.F4 and shared.takes(w.shape, groups, x):
+        done = shared.run(x.shape, w.shape, out, stride, pad, dilate, x=x, w=w, y=y)
+        if done is not None:
+            return done
     weight = w.reshape(groups, w.shape[0] // groups, -1).astype(work, copy=False)
     for batch, columns in _chunks(x.shape[0], x.shape[1], w.shape[0], size, work, kernel, stride, pad, dilate, groups):
         y[batch] = columns.convolve(x[batch], weight)
@@ -181,6 +186,10 @@ def _conv_transpose(x: Any, w: Any, *, stride: Sizes, pad: Sizes, dilate: Sizes,
         )
     dtype, work = _working(x, w)
     channels = w.shape[1] * groups
+    if dtype == shared.F4 and shared.takes(w.shape, groups, x):
+        y = empty((x.shape[0], channels, *size), dtype)
+        if shared.run(y.shape, w.shape, x.shape[2:], stride, pad, dilate, w=w, g=x, gx=y) is not None:
+            return y
     back = tuple(d * (k - 1) - p for d, k, p in zip(dilate, kernel, pad, strict=True))
     if set(stride) == {1} and min(back) >= 0 and w.shape[0] <= 2 * channels:
         # The same thing as a convolution with the kernel turned round: a gather, which is cheaper than a scatter.
@@ -198,12 +207,17 @@ def _conv_weight_grad(x: Any, g: Any, *, kernel: Sizes, stride: Sizes, pad: Size
                       groups: int = 1) -> onp.ndarray:  # fmt: skip
     x, g = onp.asarray(x), onp.asarray(g)
     dtype, work = _working(x, g)
+    weight = (g.shape[1], x.shape[1] // groups, *kernel)
+    if shared.takes(weight, groups, x, g):
+        total = shared.run(x.shape, weight, g.shape[2:], stride, pad, dilate, x=x, g=g, gw=True)
+        if total is not None:
+            return total
     total = onp.zeros((groups, g.shape[1] // groups, x.shape[1] // groups * prod(kernel)), work)
     for batch, columns in _chunks(
         x.shape[0], x.shape[1], g.shape[1], x.shape[2:], work, kernel, stride, pad, dilate, groups
     ):
         total += columns.products(g[batch]) @ columns.gather(x[batch]).swapaxes(1, 2)
-    return total.reshape(g.shape[1], x.shape[1] // groups, *kernel).astype(dtype, copy=False)
+    return total.reshape(weight).astype(dtype, copy=False)
 
 
 # ------------------------------------------------------------------ facts
@@ -259,11 +273,12 @@ def _cost(arrays: Sequence, params: dict) -> float:
     """About how many multiplications, from what is at hand before every call; 0 for what is one matrix product."""
     x, w = arrays
     fits = len(x.shape) == len(w.shape) > 2 and x.shape[1] and prod(w.shape[2:]) > 1
-    return x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
+    cost = x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
+    return shared.left(cost, w.shape, params.get("groups", 1), x)
 
 
 def _transpose_cost(arrays: Sequence, params: dict) -> float:
-    return _cost(arrays, {"stride": ()})
+    return _cost(arrays, {**params, "stride": ()})
 
 
 def _grads_cost(arrays: Sequence, params: dict) -> float:
@@ -272,10 +287,9 @@ def _grads_cost(arrays: Sequence, params: dict) -> float:
 
 def _weight_cost(arrays: Sequence, params: dict) -> float:
     x, g = arrays
-    places = prod(params["kernel"])
-    if places == 1:
-        return 0
-    return x.size * g.shape[1] * places / params.get("groups", 1) / prod(params["stride"])
+    places, groups = prod(params["kernel"]), params.get("groups", 1)
+    cost = x.size * g.shape[1] * places / groups / prod(params["stride"]) if places > 1 else 0
+    return shared.left(cost, (g.shape[1], x.shape[1], *params["kernel"]), groups, x, g)
 
 
 def _single(cost: Callable) -> Callable:
@@ -306,6 +320,12 @@ def _conv_rule(wanted: Sequence[bool], g: Any, y: Any, x: Any, w: Any, **p: Any)
 
 def _conv_grads(g: Any, x: Any, w: Any, **p: Any) -> tuple:
     """The cotangents of x and w."""
+    if w.dtype == shared.F4 and shared.takes(w.shape, p.get("groups", 1), x, g):
+        gx = empty(x.shape, x.dtype)
+        sizes = (g.shape[2:], p["stride"], p["pad"], p["dilate"])
+        gw = shared.run(x.shape, w.shape, *sizes, x=x, w=w, g=g, gx=gx, gw=True)
+        if gw is not None:
+            return gx, gw
     return (
         _conv_transpose(g, w, size=tuple(x.shape[2:]), **p),
         _conv_weight_grad(x, g, kernel=tuple(w.shape[2:]), **p),

@@ -25,10 +25,16 @@ def gradients(x, w, argnums):
     return found, {r["function"]: r["backend"] for r in minnp.report() if r["function"].startswith("npx.conv")}
 
 
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """The C part's kernels, which are as fast and come first, are away."""
+    monkeypatch.setattr(kernels, "team", None)
+
+
 @pytest.mark.parametrize(
     "batch, dtype, backend", [(32, "f4", "torch"), (1, "f4", "numpy"), (32, "f8", "numpy"), (32, "f2", "numpy")]
 )
-def test_weights_gradients_of_pictures_go_to_torch_in_single_precision(batch, dtype, backend):
+def test_weights_gradients_of_pictures_go_to_torch_in_single_precision(without_kernels, batch, dtype, backend):
     x, w = arrays(batch, 3, dtype)
     found, ran = gradients(x, w, 1)
     assert ran["npx.conv_weight_grad"] == backend
@@ -40,17 +46,13 @@ def test_weights_gradients_of_pictures_go_to_torch_in_single_precision(batch, dt
 @pytest.mark.parametrize(
     "channels, dtype, backend", [(3, "f4", "numpy"), (8, "f4", "torch"), (3, "f8", "torch"), (8, "f2", "numpy")]
 )
-def test_gradients_of_data_go_to_torch_where_channels_are_many_or_precision_is_double(channels, dtype, backend):
+def test_gradients_of_data_go_to_torch_where_channels_are_many_or_precision_is_double(
+    without_kernels, channels, dtype, backend
+):
     x, w = arrays(32, channels, dtype)
     _, ran = gradients(x, w, 0)
     # MXNet, which comes first where it is installed, takes the larger of these
     assert ran["npx.conv_transpose"] in {backend, "mxnet"} - ({"mxnet"} if dtype == "f2" else set())
-
-
-@pytest.fixture
-def without_kernels(monkeypatch):
-    """The C part's kernels, which are as fast and come first, are away."""
-    monkeypatch.setattr(kernels, "team", None)
 
 
 @pytest.mark.parametrize(

@@ -528,6 +528,8 @@ static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 
 #include "kernels.h"
 
+#include "conv.h"
+
 /* ------------------------------------------------------------------ compiled kernels */
 typedef void (*Kernel)(PyObject *const *arrays, int64_t begin, int64_t end, int64_t part);
 typedef struct { Kernel kernel; PyObject *const *arrays; int64_t step, length; } Ranges;
@@ -558,6 +560,7 @@ static PyMethodDef functions[] = {
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
     {"kernel", (PyCFunction)(void (*)(void))kernel, METH_FASTCALL, NULL},
+    {"conv", (PyCFunction)(void (*)(void))conv, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
