@@ -180,6 +180,16 @@ def test_functions_and_methods_show_what_they_are():
     assert isinstance(vars(np.ndarray)["T"].__get__(None, np.ndarray), property)
 
 
+@pytest.mark.skipif(compiled._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+def test_functions_take_attributes_and_are_shown_as_numpys():
+    np.ptp.note, np.ptp.__doc__ = "kept", "mine"
+    assert (np.ptp.note, np.ptp.__doc__, np.ptp.__name__) == ("kept", "mine", "ptp")
+    assert repr(np.add) == repr(onp.add) and repr(np.sum) == repr(onp.sum)
+    assert isinstance(np.sum, types.MethodType) and copy.deepcopy(np.sum) is np.sum
+    owner = type("Owner", (), {"f": np.sum})
+    assert owner().f([1, 2]) == owner.f([1, 2]) == 3
+
+
 def test_a_method_set_later_is_the_one_that_is_called(monkeypatch):
     x = np.ones(2)
     monkeypatch.setattr(np.ndarray, "__neg__", lambda self: "mine")

@@ -12,12 +12,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, reduce, wraps
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as onp
 
 from ..core import array, hooks  # unfinished, where the other library was imported before us
+from ..core.counting import FUNCTION
 from .helping import telling
 
 POLYNOMIALS = "polynomial chebyshev legendre laguerre hermite hermite_e"
@@ -74,7 +75,7 @@ FACTORING = dict.fromkeys(
 @cache
 def _exchanged() -> frozenset:
     """The types of the arguments that `_theirs` does not give back as they are."""
-    return frozenset((array.ndarray, dict, tuple, list, ModuleType, MethodType))
+    return frozenset((array.ndarray, dict, tuple, list, ModuleType, FUNCTION))
 
 
 def _theirs(x: Any) -> Any:
@@ -88,7 +89,7 @@ def _theirs(x: Any) -> Any:
         return x if _exchanged().isdisjoint(map(type, x)) else t(map(_theirs, x))
     if t is ModuleType and x.__name__.startswith("minnp.numpy"):
         return sys.modules[x.__name__.removeprefix("minnp.")]
-    return hooks.theirs(x) if t is MethodType else x
+    return hooks.theirs(x) if t is FUNCTION else x
 
 
 def _taking(function: Callable) -> Callable:

@@ -40,6 +40,7 @@ def built(name: str) -> types.ModuleType | None:
 
 
 quick, team = built("_quick"), built("_team")
+FUNCTION = types.MethodType if quick is None else quick.Function  # what public functions are
 
 
 class PythonCounter:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as onp
 
 from . import compiled, context, placed
 from .array import ATOMS, ndarray, new, wrap
+from .counting import FUNCTION
 from .host import LARGE
 from .primitive import TABLE
 from .public import (
@@ -231,7 +231,7 @@ def finish(call: Callable, name: str, host: Any, home: Any = None) -> Callable:
             parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
         call.__signature__ = signature.replace(parameters=parameters)
     short = compiled.function(call, ENTRIES.get(host))
-    PUBLIC[host] = public = types.MethodType(short, Home(call, host) if home is None else home)
+    PUBLIC[host] = public = FUNCTION(short, Home(call, host) if home is None else home)
     return public
 
 

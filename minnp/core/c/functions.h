@@ -452,3 +452,52 @@ static PyObject *at_places(PyObject *Py_UNUSED(module), PyObject *args) {
     s->there = Py_NewRef(row), s->words = Py_NewRef(words), s->form = form;
     Py_RETURN_NONE;
 }
+
+/* ------------------------------------------------------------------ public functions
+   A bound method, of a short way and its home, that takes attributes (`np.max.__name__ = ...`) and is shown as NumPy's. */
+static void function_dealloc(PyObject *f) {
+    PyObject_GC_UnTrack(f);
+    if (((PyMethodObject *)f)->im_weakreflist != NULL)
+        PyObject_ClearWeakRefs(f);
+    Py_DECREF(PyMethod_GET_FUNCTION(f));
+    Py_DECREF(PyMethod_GET_SELF(f));
+    PyObject_GC_Del(f);
+}
+
+static int function_setattr(PyObject *f, PyObject *name, PyObject *value) {
+    return PyObject_SetAttr(PyMethod_GET_FUNCTION(f), name, value);
+}
+
+static PyTypeObject Function_Type;
+
+static PyObject *function_repr(PyObject *f) {
+    PyObject *home = PyMethod_GET_SELF(f);
+    return Py_IS_TYPE(home, &Function_Type) ? PyMethod_Type.tp_repr(f) : PyObject_Repr(home); /* a ufunc's method */
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *f = PyMethod_Type.tp_new(&PyMethod_Type, args, keywords);
+    if (f != NULL)
+        Py_SET_TYPE(f, type);
+    return f;
+}
+
+static PyObject *function_doc(PyObject *f, void *Py_UNUSED(closure)) {
+    return PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__doc__");
+}
+
+static PyGetSetDef function_facts[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+
+static PyTypeObject Function_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Function",
+    .tp_basicsize = sizeof(PyMethodObject),
+    .tp_base = &PyMethod_Type,
+    .tp_new = function_new,
+    .tp_dealloc = function_dealloc,
+    .tp_repr = function_repr,
+    .tp_getset = function_facts,
+    .tp_setattro = function_setattr,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, /* and what collects garbage, inherited */
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(PyMethodObject, vectorcall),
+};

@@ -208,10 +208,12 @@ PyMODINIT_FUNC PyInit__quick(void) {
     PyErr_SetString(PyExc_ImportError, "minnp.core._quick relies on the interpreter lock");
     return NULL;
 #else
-    if (PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0)
+    if (PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0 ||
+        PyType_Ready(&Function_Type) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made != NULL && (PyModule_AddObjectRef(made, "Short", (PyObject *)&Short_Type) < 0 ||
+                         PyModule_AddObjectRef(made, "Function", (PyObject *)&Function_Type) < 0 ||
                          PyModule_AddObjectRef(made, "Counter", (PyObject *)&Counter_Type) < 0 ||
                          PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0))
         Py_CLEAR(made);
