@@ -169,13 +169,15 @@ class GradTrace(Trace):
         # Views that were written, values of another trace or on a place, a capture, rows that are not this simple:
         if (
             state.busy
-            or not row.elementwise
+            or not row.direct
             or not self.alive
             or (type(x) is not Host and type(x) not in NUMBERS)
             or (type(y) is not Host and type(y) not in NUMBERS)
         ):
             return super().binary(row, a, b)
-        if (type(x) is Host and x.size >= MEDIUM) or (type(y) is Host and y.size >= MEDIUM):
+        if not row.elementwise:  # a matrix product
+            z = row.fast(x, y)
+        elif (type(x) is Host and x.size >= MEDIUM) or (type(y) is Host and y.size >= MEDIUM):
             z = combine(row.numpy, x, y)
         else:
             z = row.numpy(x, y)

@@ -280,9 +280,11 @@ def _soft(name: str, kernel: Callable, rule: Callable, tangent: Callable) -> Pri
         saves="out",
         shape=_floating,
         flops=per_element(5),
-        worth=either(
-            from_cost(lambda arrays, params: arrays[0].size, mxnet=2e5),
-            kernels.unless_taken(once_imported(from_cost(_in_rows, torch=2e4))),
+        worth=kernels.unless_taken(
+            either(
+                from_cost(lambda arrays, params: arrays[0].size, mxnet=2e5),
+                once_imported(from_cost(_in_rows, torch=2e4)),
+            )
         ),
         samples=lambda: [((spread(3, 4),), {}), ((spread(2, 3, 4),), {"axis": (0, 2)}), ((spread(2, 3),), {"axis": 0})],
     )

@@ -53,6 +53,10 @@ def _sum_to(x: Any, shape: Sequence[int]) -> Any:
     """x summed down to `shape`, which broadcasts to x's shape."""
     x = onp.asarray(x)
     extra = x.ndim - len(shape)
+    if extra and x.size <= MOST_SUM and x.shape[extra:] == shape and kernels.takes(x):
+        out = kernels.sums(x, math.prod(shape))
+        if out is not None:
+            return out.reshape(shape)
     axes = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1))
     if not axes:
         return x
