@@ -68,7 +68,7 @@ def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.nd
     if type(value) is Tracer:
         whole = dtype is not None and onp.dtype(dtype).kind in "biu"  # np.int64(x): no gradient is lost
         value = concretize(value, Constant if whole else onp.ndarray)
-    a = value.host() if type(value) is Buffer else value
+    a = value.host() if type(value) is Buffer else onp.asarray(value)  # a trace may hold NumPy's scalar
     if copy is False and (type(value) is Buffer or (dtype is not None and a.dtype != dtype)):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     if dtype is not None and a.dtype != dtype:

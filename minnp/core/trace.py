@@ -75,8 +75,8 @@ class Trace:
             inner = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
             raise errors.TracedValueError(
                 f"a traced array ({inner}) was about to leave minnp: {LEAVING[kind]}, where the gradient would be "
-                "lost. Use minnp.numpy functions on it (np.exp for math.exp), np.stop_gradient(x) to cut the gradient "
-                "on purpose, or minnp.custom_vjp to give this step a rule"
+                "lost. Use minnp.numpy functions on it (np.exp for math.exp, x.astype(np.float32) for np.float32(x)), "
+                "np.stop_gradient(x) to cut the gradient on purpose, or minnp.custom_vjp to give this step a rule"
             )
         return value.value
 
