@@ -11,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, num_threads, policy, set_num_threads
-from minnp.core.host import products
+from minnp.core.host import contraction, products
 
 RNG = onp.random.default_rng(0)
 
@@ -139,3 +139,39 @@ def test_traced_and_compiled_code_uses_it_and_plain_code_does_not(blas: list) ->
     blas.clear()
     np.testing.assert_allclose(run(a, b), f(a, b), rtol=1e-4)
     assert blas
+
+
+# ------------------------------------------------------------------ einsum
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_einsum_in_matrix_products(kind: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(contraction, "LEAST", 0)
+    monkeypatch.setattr(contraction, "NARROW", 2)
+    contraction.planned.cache_clear()
+    rng, planned = onp.random.default_rng(0), 0
+    for _ in range(150):
+        terms = ["".join(rng.permutation(list("abcde"))[: rng.integers(1, 5)]) for _ in range(rng.integers(2, 4))]
+        found = sorted(set("".join(terms)))
+        lone = [c for c in found if sum(c in t for t in terms) == 1]
+        out = "".join(dict.fromkeys([*lone, *rng.permutation(found)[: rng.integers(0, len(found) + 1)]]))
+        shapes = [tuple("abcde".index(c) + 3 for c in t) for t in terms]
+        arrays = [rng.standard_normal(s[::-1]).astype(kind).T for s in shapes]
+        subscripts = f"{','.join(terms)}->{out}"
+        planned += contraction.planned(subscripts, tuple(shapes)) is not None
+        got, want = contraction.einsum(*arrays, subscripts=subscripts), onp.einsum(subscripts, *arrays)
+        assert got.dtype == want.dtype and got.shape == want.shape
+        onp.testing.assert_allclose(got, want, rtol=0, atol=(2e-4 if kind == "f4" else 1e-10), err_msg=subscripts)
+    contraction.planned.cache_clear()
+    assert planned > 30
+
+
+def test_einsum_under_a_trace_agrees_with_numpy() -> None:
+    q, k = draw((4, 30, 3, 16), "f4"), draw((4, 20, 3, 16), "f4")
+    f = lambda q, k: np.sum(np.einsum("blhd,bmhd->bhlm", q, k) ** 2)
+    score = onp.einsum("blhd,bmhd->bhlm", q, k)
+    assert contraction.planned("...ij,...jk", ((5, 40, 30), (5, 30, 20))) is not None
+    for gradient in (grad(f, (0, 1)), jit(grad(f, (0, 1)))):
+        dq, dk = gradient(np.array(q), np.array(k))
+        onp.testing.assert_allclose(dq, 2 * onp.einsum("bhlm,bmhd->blhd", score, k), rtol=1e-3, atol=1e-3)
+        onp.testing.assert_allclose(dk, 2 * onp.einsum("bhlm,blhd->bmhd", score, q), rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="more dimensions than subscripts"):
+        grad(lambda a: np.einsum("ij,jk->ik", a, onp.ones((200, 3))).sum())(np.ones((100, 200, 2)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as onp
 
 from ..core.array import ndarray, read, wrap
 from ..core.dispatch import defines
+from ..core.host import contraction
 from ..core.host import products as host_products
+from ..core.host.contraction import LETTERS, explicit
 from ..core.primitive import Meta, primitive
 from ..core.state import state
 from ..core.value import Host
@@ -89,24 +90,6 @@ matmul = primitive(
 
 
 # ------------------------------------------------------------------ einsum
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@lru_cache(maxsize=1024)
-def explicit(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The terms of the operands and of the result, one letter per axis: no ellipsis, no implied result."""
-    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
-    terms = inputs.split(",")
-    free = [c for c in LETTERS if c not in subscripts]
-    hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ndims)]
-    dots = "".join(free[: max(hidden)])  # the broadcast axes, aligned at their right end
-    if not arrow:
-        letters = inputs.replace("...", "").replace(",", "")
-        output = "..." * ("..." in inputs) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    terms = [t.replace("...", dots[len(dots) - n :]) for t, n in zip(terms, hidden)]
-    return tuple(terms), output.replace("...", dots)
-
-
 def _einsum_part(i: int, g: Any, y: Any, *operands: Any, subscripts: str, **params: Any) -> Any:
     """The cotangent of operand i: the einsum of g and the other operands, with i's term as the result."""
     x = operands[i]
@@ -128,7 +111,9 @@ def _einsum_part(i: int, g: Any, y: Any, *operands: Any, subscripts: str, **para
     present = [c in sizes and (n != 1 or sizes[c] == 1) for c, n in zip(term, x.shape)]
     target = "".join(c for c, p in zip(term, present) if p)
     result = [sizes[c] if p else 1 for c, p in zip(term, present)]
-    back = einsum(g, *others, subscripts=f"{','.join(inputs)}->{target}", **params)
+    values = (g, *others)
+    contract = contraction.einsum if all(type(x) is Host for x in values) and not state.busy else einsum
+    back = contract(*values, subscripts=f"{','.join(inputs)}->{target}", **params)
     return broadcast_to(reshape(back, shape=result), shape=x.shape)
 
 
@@ -154,6 +139,7 @@ def _einsum_case(subscripts: str, *shapes: tuple) -> tuple:
 einsum = primitive(
     "einsum",
     numpy=lambda *operands, subscripts, **params: onp.einsum(subscripts, *operands, **params),
+    fast=contraction.einsum,
     vjp=_einsum_part,
     jvp="multilinear",
     saves="in",
