@@ -37,6 +37,7 @@ def _equality(name: str) -> Callable:
 
 
 SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
+CUBES = 1 << 12  # elements from which traced code multiplies: NumPy's power takes 70 ns for a negative float32
 LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float32  # promotion by value: NumPy 1
 
 
@@ -114,7 +115,12 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def there(self: ndarray, other: Any) -> Any:
         if reflected:
             return on_values(TABLE[name], other, self)
-        row = shortened(self, other) if name == "power" and type(self._value) is Buffer else None
+        value, row = self._value, None
+        traced = type(value) is Tracer
+        if name == "power" and not (traced and not value.trace.differentiable):  # a capture keeps what the user wrote
+            if traced and type(other) is int and other == 3 and self.size >= CUBES and self.dtype.kind == "f":
+                return on_value(TABLE["square"], self) * self
+            row = shortened(self, other)
         return on_values(TABLE[name], self, other) if row is None else on_value(row, self)
 
     def slow(self: ndarray, other: Any) -> Any:

@@ -144,7 +144,7 @@ def _power_base(row: Primitive) -> Callable:
                 return g * (2 * x)
             if p == 1:
                 return g
-            return g * 0 if p == 0 else g * (p * row(x, p - 1))
+            return g * 0 if p == 0 else g * (p * (square(x) if p == 3 else row(x, p - 1)))
         return g * (p * row(x, where(equal(p, 0), 1, p - 1)))
 
     return rule

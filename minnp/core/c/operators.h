@@ -17,13 +17,17 @@ typedef struct {
 
 /* An operator under a tape, else its Python methods in the interpreter's order. */
 static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
-    PyObject *there[] = {v, w}, *back[] = {w, v}, *h = on_tape(o->row, v, w);
-    if (h == NULL && !PyErr_Occurred()) {
-        PyObject *row = o->shortens && is_python_number(w) && buffer_in(v) != NULL ? PyObject_Vectorcall(shortened, there, 2, NULL) : NULL;
-        if (!PyErr_Occurred())
-            h = row != NULL && row != Py_None ? on_place(row, there, 1, NULL, NULL) : on_place(o->row, there, 2, NULL, NULL);
-        Py_XDECREF(row);
-    }
+    PyObject *there[] = {v, w}, *back[] = {w, v}, *row = NULL, *h;
+    if (o->shortens && is_python_number(w) && (buffer_in(v) != NULL || tracer_of(v) != NULL) &&
+        (row = PyObject_Vectorcall(shortened, there, 2, NULL)) == NULL)
+        return NULL;
+    int short_one = row != NULL && row != Py_None;
+    if (!short_one)
+        Py_XSETREF(row, Py_NewRef(o->row));
+    h = on_tape(row, v, short_one ? NULL : w);
+    if (h == NULL && !PyErr_Occurred())
+        h = on_place(row, there, short_one ? 1 : 2, NULL, NULL);
+    Py_DECREF(row);
     if (h != NULL || PyErr_Occurred())
         return h;
     if (Py_IS_TYPE(v, Handle))
