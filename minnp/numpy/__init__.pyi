@@ -19,6 +19,7 @@ _Index: TypeAlias = slice | list[Any] | _np.ndarray[Any, Any] | None
 _S = TypeVar("_S", bound=tuple[int, ...], covariant=True)
 _D = TypeVar("_D", bound=_np.dtype[Any], covariant=True)
 _T = TypeVar("_T", bound=_np.generic)
+_A = TypeVar("_A", bound=_np.ndarray[Any, Any])
 _Typed: TypeAlias = type[_T] | _np.dtype[_T]
 Array: TypeAlias = ndarray[Any, _np.dtype[Any]]
 ArrayOf: TypeAlias = ndarray[Any, _np.dtype[_T]]
@@ -140,6 +141,12 @@ class ndarray(_np.ndarray[_S, _D]):
     @property
     def device(self) -> Any: ...
     def to_device(self, device: Any, /, *, stream: Any = None) -> ndarray[_S, _D]: ...
+    @overload
+    def view(self, dtype: type[_A], type: None = ...) -> _A: ...
+    @overload
+    def view(self, dtype: Any = ..., *, type: type[_A]) -> _A: ...
+    @overload
+    def view(self, dtype: DTypeLike | None = ..., type: None = ...) -> Array: ...
     @property
     def T(self) -> ndarray[Any, _D]: ...
     @property
@@ -204,7 +211,6 @@ class ndarray(_np.ndarray[_S, _D]):
     def flatten(self, order: _Order = ...) -> Array: ...
     def squeeze(self, axis: _Axis | None = ...) -> Array: ...
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex, /) -> Array: ...
-    def view(self, *args: ArrayLike, **kwargs: Any) -> Array: ...
     def conj(self) -> Array: ...
     def conjugate(self) -> Array: ...
     def cumsum(self, axis: _Axis | None = ..., dtype: DTypeLike | None = ..., out: _Out | None = ...) -> Array: ...
@@ -363,7 +369,7 @@ def argwhere(a: ArrayLike) -> Array: ...
 def around(a: ArrayLike, decimals: SupportsIndex = ..., out: _Out | None = ...) -> Any: ...
 @overload
 def array(
-    object: ArrayLike,
+    object: Any,
     dtype: _Typed[_T],
     *,
     copy: _bool = ...,
@@ -375,7 +381,7 @@ def array(
 ) -> ArrayOf[_T]: ...
 @overload
 def array(
-    object: ArrayLike,
+    object: Any,
     dtype: DTypeLike | None = ...,
     *,
     copy: _bool = ...,
@@ -408,7 +414,7 @@ def array_split(ary: ArrayLike, indices_or_sections: ArrayLike, axis: _Axis = ..
 def array_str(a: ArrayLike, max_line_width: Any = ..., precision: Any = ..., suppress_small: Any = ...) -> str: ...
 @overload
 def asanyarray(
-    a: ArrayLike,
+    a: Any,
     dtype: _Typed[_T],
     order: _Order | None = ...,
     *,
@@ -418,7 +424,7 @@ def asanyarray(
 ) -> ArrayOf[_T]: ...
 @overload
 def asanyarray(
-    a: ArrayLike,
+    a: Any,
     dtype: DTypeLike | None = ...,
     order: _Order | None = ...,
     *,
@@ -428,7 +434,7 @@ def asanyarray(
 ) -> Array: ...
 @overload
 def asarray(
-    a: ArrayLike,
+    a: Any,
     dtype: _Typed[_T],
     order: _Order | None = ...,
     *,
@@ -438,7 +444,7 @@ def asarray(
 ) -> ArrayOf[_T]: ...
 @overload
 def asarray(
-    a: ArrayLike,
+    a: Any,
     dtype: DTypeLike | None = ...,
     order: _Order | None = ...,
     *,
@@ -810,7 +816,7 @@ gcd: _Binary
 
 def genfromtxt(
     fname: Any,
-    dtype: DTypeLike = ...,
+    dtype: DTypeLike | None = ...,
     comments: Any = ...,
     delimiter: Any = ...,
     skip_header: Any = ...,

@@ -42,6 +42,7 @@ _Index: TypeAlias = slice | list[Any] | _np.ndarray[Any, Any] | None
 _S = TypeVar("_S", bound=tuple[int, ...], covariant=True)
 _D = TypeVar("_D", bound=_np.dtype[Any], covariant=True)
 _T = TypeVar("_T", bound=_np.generic)
+_A = TypeVar("_A", bound=_np.ndarray[Any, Any])
 _Typed: TypeAlias = type[_T] | _np.dtype[_T]
 Array: TypeAlias = ndarray[Any, _np.dtype[Any]]
 ArrayOf: TypeAlias = ndarray[Any, _np.dtype[_T]]
@@ -86,6 +87,9 @@ OTHERWISE = {
     ("printoptions", "args"): "Any",
     ("savez", "args"): "ArrayLike",
     ("ravel_multi_index", "order"): "Literal['C', 'F']",
+    ("genfromtxt", "dtype"): "DTypeLike | None",
+    **dict.fromkeys([("gamma", "shape"), ("standard_gamma", "shape")], "ArrayLike"),
+    **dict.fromkeys([("array", "object"), ("asarray", "a"), ("asanyarray", "a")], "Any"),  # whatever it is, as NumPy
 }
 RESULTS = {
     "_bool": """
@@ -129,7 +133,7 @@ TYPED = """
     ascontiguousarray asfortranarray require frombuffer fromiter astype tri
 """
 METHODS = """
-    reshape transpose astype copy ravel flatten squeeze swapaxes view conj conjugate cumsum cumprod repeat
+    reshape transpose astype copy ravel flatten squeeze swapaxes conj conjugate cumsum cumprod repeat
     diagonal argsort compress byteswap
 """
 BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
@@ -144,6 +148,12 @@ class ndarray(_np.ndarray[_S, _D]):
     @property
     def device(self) -> Any: ...
     def to_device(self, device: Any, /, *, stream: Any = None) -> ndarray[_S, _D]: ...
+    @overload
+    def view(self, dtype: type[_A], type: None = ...) -> _A: ...
+    @overload
+    def view(self, dtype: Any = ..., *, type: type[_A]) -> _A: ...
+    @overload
+    def view(self, dtype: DTypeLike | None = ..., type: None = ...) -> Array: ...
     @property
     def T(self) -> ndarray[Any, _D]: ...
     @property
