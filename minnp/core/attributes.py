@@ -172,7 +172,7 @@ def _host_fact(name: str) -> property:
         if type(a) is Host:
             setattr(a, name, value)
         elif name == "shape":
-            _set_shape(self, a, value)
+            _set_shape(self, a, value if type(value) is int else tuple(map(operator.index, value)))
         else:
             raise AttributeError(f"the {name} of a traced or device array cannot be set; use x.astype or x.view")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -87,6 +88,18 @@ def gpu(device_id: int = 0) -> Context:
     return Context("gpu", device_id)
 
 
+def beside(args: tuple) -> contextlib.AbstractContextManager:
+    """Where new arrays live beside these: at the place of the first array among them, unless it is said already."""
+    if home() is None:
+        for a in args:
+            if type(a) in (list, tuple) and a:
+                a = a[0]
+            if type(a) is ndarray and a._host is None and type(value := concrete(a._value)) is Buffer:
+                return Context(*value.backend.device)
+    return _NOWHERE_ELSE
+
+
+_NOWHERE_ELSE = contextlib.nullcontext()
 # (context, its home, what was in force around it)
 _context: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
 _global: tuple = (cpu(), None)

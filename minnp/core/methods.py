@@ -181,6 +181,9 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 @defines(onp.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
+    vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
+    if _masked_at_once(arr, mask, vals):
+        return
     mask = onp.asarray(mask, bool)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
@@ -190,8 +193,21 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
     write(arr, mask, vals[onp.arange(n) % len(vals)])
 
 
+def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
+    """a[mask] = value where both live on a place, of one number: how many there are need not be known."""
+    if type(mask) is not ndarray or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
+        return False
+    if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:
+        return False
+    write(a, mask, value.reshape(()))
+    return True
+
+
 @defines(onp.putmask)
 def _putmask(a: Any, mask: Any, values: Any) -> None:
+    values = values if isinstance(values, ndarray) else onp.asarray(values)
+    if _masked_at_once(a, mask, values):
+        return
     mask = onp.asarray(mask, bool)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
     onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), onp.zeros(1, values.dtype))  # or NumPy's exception

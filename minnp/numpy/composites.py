@@ -25,14 +25,14 @@ from .ufuncs import equal, isnan, maximum, where
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
-    dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d histogram_bin_edges
-    histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf isreal kron linspace
-    logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod nancumsum
-    nanpercentile nanprod nanquantile nansum outer percentile piecewise poly
-    polyadd polyder polydiv polyfit polyint polysub polyval product quantile real_if_close require resize
-    rollaxis roots rot90 round_ row_stack select setdiff1d setxor1d sometrue sort_complex split tile trapezoid
-    trapz trim_zeros union1d unique_all unique_counts unique_inverse unique_values unstack unwrap vander vsplit
-    vstack
+    diag_indices_from dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
+    histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf
+    isreal ix_ kron linspace logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod
+    nancumsum nanpercentile nanprod nanquantile nansum outer percentile piecewise poly polyadd polyder polydiv
+    polyfit polyint polysub polyval product quantile real_if_close require resize rollaxis roots rot90 round_
+    row_stack select setdiff1d setxor1d sometrue sort_complex split tile trapezoid trapz tril_indices_from
+    trim_zeros triu_indices_from union1d unique_all unique_counts unique_inverse unique_values unstack unwrap
+    vander vsplit vstack
 """
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2

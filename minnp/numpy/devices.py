@@ -30,7 +30,7 @@ from .products import convolve
 from .reductions import any_, max_, min_, sum_
 from .scans import cumsum, diff
 from .selection import argsort, nonzero, searchsorted, sort
-from .shaping import astype, broadcast_to, concatenate, flip, reshape, stack, swapaxes, transpose
+from .shaping import astype, broadcast_to, concatenate, flip, reshape, roll, stack, swapaxes, transpose
 from .ufuncs import floor, isnan, maximum, minimum, where
 
 
@@ -93,6 +93,51 @@ def kron(a: Any, b: Any) -> Any:
     outer, inner = ((1,) * (ndim - x.ndim) + x.shape for x in (a, b))
     spread = reshape(a, shape=[k for n in outer for k in (n, 1)]) * reshape(b, shape=[k for n in inner for k in (1, n)])
     return reshape(spread, shape=[n * m for n, m in zip(outer, inner)])
+
+
+@on_devices(onp.outer)
+def outer(a: Any, b: Any) -> Any:
+    return reshape(as_array(a), shape=(-1, 1)) * reshape(as_array(b), shape=(1, -1))
+
+
+@on_devices(onp.cross)
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """Of vectors in space along the last axis: each component from the two after it, as NumPy's."""
+    a, b = as_array(a), as_array(b)
+    if (axisa, axisb, axisc, axis) != (-1, -1, -1, None) or a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
+        return NotImplemented
+    turned = lambda x, n: roll(x, shift=-n, axis=-1)
+    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+
+
+@on_devices(onp.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Any:
+    parts, dims = common(multi_index), tuple(onp.asarray(dims).reshape(-1).tolist())
+    if mode != "raise" or order != "C" or len(parts) != len(dims) or not dims or not all(map(known, parts)):
+        return NotImplemented
+    beyond = [any_((p < 0) | (p >= n), axis=None) for p, n in zip(parts, dims)]
+    if parts[0].dtype.kind != "i" or any_(stack(*beyond, axis=0), axis=None):
+        return NotImplemented  # NumPy raises
+    flat = parts[0].astype(onp.intp)
+    for p, n in zip(parts[1:], dims[1:]):
+        flat = flat * n + p
+    return flat
+
+
+@on_devices(onp.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    shape = (shape,) if type(shape) is int else shape
+    flat, size = as_array(indices), math.prod(shape) if type(shape) is tuple else 0
+    if order != "C" or not known(flat) or flat.dtype.kind != "i" or not shape:
+        return NotImplemented
+    if any_((flat < 0) | (flat >= size), axis=None):
+        return NotImplemented  # NumPy raises
+    found: list = []
+    flat = flat.astype(onp.intp)
+    for n in reversed(shape):
+        found.insert(0, flat % n)
+        flat = flat // n
+    return tuple(found)
 
 
 @on_devices(onp.empty_like)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core import context
 from ..core.array import ndarray
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.namespace import wrapped
@@ -35,7 +36,8 @@ def rebound(function: Callable) -> Callable:
     def definition(*args: Any, **kwargs: Any) -> Any:
         if not made:
             made.append(_rebind(inspect.unwrap(function)))
-        return made[0](*args, **kwargs)
+        with context.beside(args):  # what it makes to write results into
+            return made[0](*args, **kwargs)
 
     definition.__name__ = function.__name__
     definition.__doc__ = function.__doc__

@@ -375,3 +375,26 @@ def test_a_power_is_numpys_short_cut_where_numpy_takes_one(there):
         assert (placed(mask, there) ** p).dtype == (mask**p).dtype
     with pytest.raises(np.linalg.LinAlgError):
         np.linalg.eigvals(placed(onp.full((3, 3), onp.inf), there))
+
+
+def test_what_numpy_writes_in_python_makes_its_arrays_where_its_arguments_live(there):
+    v, m = onp.linspace(-1, 2, 6), onp.arange(12.0).reshape(4, 3) % 5
+    for f in (
+        lambda n, v, m: n.pad(m, 1, mode="edge"),
+        lambda n, v, m: n.insert(v, 1, 5.0),
+        lambda n, v, m: n.delete(v, [1, 2]),
+        lambda n, v, m: n.vander(v, 3),
+        lambda n, v, m: n.ediff1d(v, to_begin=0.0),
+        lambda n, v, m: n.cross(m[0], m + 1),
+        lambda n, v, m: n.gradient(v**2, v),
+        lambda n, v, m: n.apply_along_axis(n.sort, 0, m),
+        lambda n, v, m: n.histogram2d(v, v**2)[0],
+        lambda n, v, m: n.ravel_multi_index((m.astype(int), m[0].astype(int)), (5, 6)),
+        lambda n, v, m: n.stack(n.unravel_index(m.astype(int), (2, 3))),
+        lambda n, v, m: n.stack(n.tril_indices_from(m, 1)),
+    ):
+        got, want = f(np, placed(v, there), placed(m, there)), f(onp, v, m)
+        assert on_place(got) and got.dtype == want.dtype
+        onp.testing.assert_allclose(onp.asarray(got), want, rtol=1e-12)
+    with pytest.raises(ValueError, match="invalid"):
+        np.ravel_multi_index((placed(onp.arange(4), there),) * 2, (3, 2))

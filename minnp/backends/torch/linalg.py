@@ -133,7 +133,7 @@ def pinv(x: Tensor, rcond: Any = None, hermitian: bool = False, **cutoff: Any) -
 
 @kernel("linalg.matrix_rank")
 def matrix_rank(x: Tensor, **params: Any) -> Tensor:
-    if x.ndim < 2 or not x.numel() or params:
+    if x.ndim < 2 or not x.numel() or any(v is not None and v is not False for v in params.values()):
         refuse("matrix_rank with these arguments")
     return la.matrix_rank(inexact(x))
 
