@@ -19,6 +19,7 @@ from .memory import empty
 
 Sizes = Sequence[int]
 LEAST, MOST = 1 << 16, 6e7  # multiplications from which a call pays, and from which oneDNN is faster
+SHARED = 1 << 19  # multiplications from which threads share them
 CACHED, ROOM = 1 << 17, 1 << 22  # elements of the windows that are multiplied at a time; at most, of one image
 F4 = kernels.F4
 
@@ -45,7 +46,7 @@ def run(shape: Sizes, weight: Sizes, out: Sizes, stride: Sizes, pad: Sizes, dila
     (n, channels, height, width), (filters, _, down, across) = shape, weight
     length, pixels = down * across * channels, out[0] * out[1]
     whole = (height + 2 * pad[0]) * (width + 2 * pad[1]) * channels
-    pieces = max(min(n, 4 if n * pixels * length * filters >= 1 << 21 else 1), 1)
+    pieces = min(n, 4) if n * pixels * length * filters >= SHARED else 1
     block = max(min(CACHED // (pixels * length), -(-n // pieces)), 1)
     room = block * (whole + pixels * (length + filters))
     if w is not None:
