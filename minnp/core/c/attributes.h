@@ -3,6 +3,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *python, *name; /* the property this is the short way of; the attribute of NumPy's array */
+    PyGetSetDef *theirs;     /* of NumPy's class, or NULL */
     int transposes, told;    /* it is x.T; a buffer tells it too */
 } Fact;
 
@@ -14,7 +15,7 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
         return f->python;
     }
     if (Py_IS_TYPE(instance, Handle) && (a = host_of(instance)) != NULL && !busy()) {
-        PyObject *out = PyObject_GetAttr(a, f->name);
+        PyObject *out = f->theirs != NULL ? f->theirs->get(a, f->theirs->closure) : PyObject_GetAttr(a, f->name);
         if (out == NULL || !Py_IS_TYPE(out, Host))
             return out;
         PyObject *h = seen_from(instance, out);
@@ -66,6 +67,8 @@ static PyObject *make_fact(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     Py_INCREF(python);
     Py_INCREF(name);
+    PyObject *theirs = PyDict_GetItem(Host->tp_dict, name);
+    f->theirs = theirs != NULL && Py_IS_TYPE(theirs, &PyGetSetDescr_Type) ? ((PyGetSetDescrObject *)theirs)->d_getset : NULL;
     f->python = python, f->name = name, f->told = told;
     f->transposes = PyUnicode_CompareWithASCIIString(name, "T") == 0;
     return (PyObject *)f;
