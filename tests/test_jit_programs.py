@@ -534,3 +534,33 @@ def test_arguments_may_be_named_as_jit_names_things() -> None:
         given = [np.full((64, 64), v) for v in (sign, 0.1, 0.2, 0.3, 0.4, 0.5)]
         onp.testing.assert_allclose(onp.asarray(compiled(*given)), onp.asarray(f(*given)))
     assert compiled.cache_info()["captures"] == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.array([0.0, 2.0, 3.0]),
+        lambda: np.asarray([0.0, 2.0, 3.0]),
+        lambda: np.array(onp.arange(3.0)),
+        lambda: np.arange(3.0),
+        lambda: np.arange(0.1, 1, 0.4),
+        lambda: np.meshgrid(np.arange(3.0), np.arange(2.0))[0][0],
+    ],
+)
+def test_arrays_made_of_numbers_are_new_at_every_call(make: Any) -> None:
+    def f(x: Any) -> Any:
+        kept, a, i = make(), make(), np.array([0, -1])
+        view = a[1:]
+        a[0] = x[1]
+        view += x[:2]
+        i[i < 0] += 3
+        return kept, a, view, x[i]
+
+    x = np.array([1.0, 5.0, 7.0])
+    want, g = f(x), jit(f)
+    for _ in range(3):
+        for a, b in zip(got := g(x), want, strict=True):
+            onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
+            assert a.dtype == b.dtype
+        for a in got:
+            a[...] = 99  # it is the caller's

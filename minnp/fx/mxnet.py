@@ -13,6 +13,7 @@ def from_mxnet(symbol: Any, training: bool = False) -> Graph:
     return importlib.import_module("minnp.backends.mxnet.importing").to_graph(symbol, training)
 
 
-def to_mxnet(graph: Graph) -> Any:
-    """minnp.backends.mxnet.symbols.to_symbol: a captured graph as an `mx.sym`, and the arrays of its constants."""
-    return importlib.import_module("minnp.backends.mxnet.symbols").to_symbol(graph)
+def to_mxnet(graph: Any) -> Any:
+    """minnp.backends.mxnet.symbols.to_symbol: a captured graph (or what has one: a module, `jit(f).lower(...)`) as an
+    `mx.sym`, and the arrays of its constants."""
+    return importlib.import_module("minnp.backends.mxnet.symbols").to_symbol(getattr(graph, "graph", graph))

@@ -10,7 +10,8 @@ import numpy as onp
 from ..core.array import OURS, ndarray, read, wrap
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
-from ..core.value import concrete, is_scalar
+from ..core.state import capture
+from ..core.value import Tracer, concrete, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -62,19 +63,28 @@ def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
 @defines(onp.arange)
 def _arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, **_: Any) -> Any:
     """The values move with start and step; how many there are is a constant."""
-    n = onp.arange(*map(plain, (start, stop, step)), dtype).size
+    values = onp.arange(*map(plain, (start, stop, step)), dtype)
+    if not any(type(read(a)) is Tracer for a in (start, step) if type(a) is ndarray):
+        return made_here(as_array(values))
     start, step = (0 if stop is None else start), (1 if step is None else step)
-    out = as_array(start) + as_array(step) * onp.arange(n)
-    return out if dtype is None else astype(out, dtype=onp.dtype(dtype))
+    out = as_array(start) + as_array(step) * onp.arange(values.size)
+    return out if out.dtype == values.dtype else astype(out, dtype=values.dtype)
 
 
 # ------------------------------------------------------------------ arrays from array-likes
+def made_here(a: ndarray) -> ndarray:
+    """a, an array that no argument shows; captured code makes one at every call, which may be written and returned."""
+    return a if capture.get() is None or a._host is None else copy_(a)
+
+
 def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     a = as_array(x)
     if dtype is not None and a.dtype != dtype:
         a = astype(a, dtype=onp.dtype(dtype))
-    elif a is x and (copy or is_scalar(read(a))):  # of a scalar NumPy makes a new array
+    elif (a is x or isinstance(x, onp.ndarray)) and (copy or is_scalar(read(a))):  # a scalar becomes a new array
         a = copy_(a)
+    elif a is not x and isinstance(x, (list, tuple, int, float, complex)):
+        a = made_here(a)
     return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
 
 

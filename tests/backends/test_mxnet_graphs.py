@@ -10,7 +10,7 @@ import pytest
 from test_mxnet_import_graph import evaluate
 
 import minnp.numpy as np
-from minnp import Function, backends, errors, grad, jit, nn, npx
+from minnp import Function, backends, errors, fx, grad, jit, nn, npx
 
 if "mxnet" not in backends.installed():
     pytest.skip("mxnet is not installed", allow_module_level=True)
@@ -257,3 +257,12 @@ def test_a_row_without_an_operator_is_named_with_its_line() -> None:
     graph = jit(lambda x: np.sort(x)).lower(draw(3)).graph
     with pytest.raises(errors.SymbolError, match=r"sort \(.*test_mxnet_graphs.py:\d+\) has no MXNet operator"):
         to_symbol(graph)
+
+
+def test_what_has_a_graph_is_lowered_and_one_without_shapes_says_what_to_do() -> None:
+    f = lambda x: np.tanh(x) * 2
+    x = np.ones((2, 3))
+    for source in (fx.capture(f, x), fx.capture(f, x).graph, jit(f).lower(x)):
+        assert fx.to_mxnet(source).symbol.list_arguments() == ["x"]
+    with pytest.raises(errors.SymbolError, match=r"the shape of x is not known: .* minnp\.fx\.capture"):
+        fx.to_mxnet(fx.symbolic_trace(f))

@@ -59,7 +59,12 @@ def to_symbol(graph: Graph) -> Symbol:
     for node in graph.nodes:
         made = is_constant(node)
         if made or node.op in ("placeholder", "get_attr"):
-            meta = node.meta["value"]
+            meta = node.meta.get("value")
+            if meta is None:
+                raise SymbolError(
+                    f"the shape of {node.name} is not known: capture the program on real arrays, with "
+                    "minnp.fx.capture(f, *inputs) or minnp.jit(f).lower(*inputs)"
+                )
             symbol = mx.sym.Variable(node.name, shape=meta.shape or (1,), dtype=meta.dtype.name)
             parts[node] = Part(symbol, meta.shape, meta.dtype.name)
             if node.op != "placeholder":
