@@ -192,3 +192,25 @@ def test_what_the_compiler_folded_is_a_constant_of_the_graph():
         with minnp.policy("prefer_torch" if x._host is not None else "auto"):
             for _ in range(3):
                 assert same(f(x), [12, 24])
+
+
+@pytest.mark.parametrize(
+    ("f", "shows"),
+    [
+        (lambda x: x.copy(), False),
+        (lambda x: x.copy()[1:], False),
+        (lambda x: np.round(np.array([1.0, 2.0, 3.0])), False),
+        (lambda x: np.array([1.0, 2.0, 3.0]), False),
+        (lambda x: x[1:], True),
+        (lambda x: x.reshape(1, 3), True),
+    ],
+)
+def test_results_are_the_callers_own_where_numpys_are(f, shows):
+    compiled, want = jit(f), f(np.arange(3.0)).tolist()
+    with minnp.policy("prefer_torch"):
+        for _ in range(4):
+            x = np.arange(3.0)
+            y = compiled(x)
+            assert y.tolist() == want
+            y[...] = 99
+            assert (99 in x) is shows

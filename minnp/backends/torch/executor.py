@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from ...core.effects import Diverged, guard, pick
 from ...core.graph import Graph
 from ...core.interpreter import located
 from ...core.node import Node, map_nodes
+from ...core.passes.memory import shows
 from ...core.primitive import Primitive
 from ...core.value import Buffer, Host
 from ...errors import BackendUnsupportedError
@@ -41,6 +42,7 @@ class TorchExecutor:
     home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
     run     the generated function of tensors, once there is one; `source` is its Python
     others  ways to run it that may be faster: see candidates.py
+    new     for each output, whether it is memory of its own
     pure    whether it calls nothing but torch: no dispatcher, no guard
     rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
     """
@@ -54,6 +56,7 @@ class TorchExecutor:
         self.rows: dict[str, int] = {}
         self.calls = 0
         report.COMPILED.add(self)
+        self.new = [is_new(n) for n in graph.output_node().args[0]]
         self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
         folded = {n.target: n.meta["constant"] for n in graph.nodes if n.op == "get_attr" and n.target not in constants}
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
@@ -63,13 +66,13 @@ class TorchExecutor:
         if self.run is None:
             out = self._compile(data)
             self.calls += 1
-            return tuple([self.value(v) for v in out])
-        try:
-            out = self.run(*data)
-            self.calls += 1
-        except REFUSALS:
-            out = self._walk(data, self.dispatched)
-        return tuple([self.value(v) for v in out])
+        else:
+            try:
+                out = self.run(*data)
+                self.calls += 1
+            except REFUSALS:
+                out = self._walk(data, self.dispatched)
+        return tuple([self.value(v, data if new else ()) for v, new in zip(out, self.new, strict=True)])
 
     # -------------------------------------------------------------- values and tensors
     def tensor(self, v: Any) -> Any:
@@ -86,10 +89,10 @@ class TorchExecutor:
         report.copied("copy to device", self.home.name, v.nbytes)
         return self.home.from_host(v)
 
-    def value(self, v: Any) -> Any:
+    def value(self, v: Any, arguments: Sequence[Any] = ()) -> Any:
         if type(v) is not Tensor:
             return v
-        return returned(v) if self.home.shares_host else Buffer(v, self.home, computed=True)
+        return returned(v, arguments) if self.home.shares_host else Buffer(v, self.home, computed=True)
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, at home once and for all where home can hold it."""
@@ -241,6 +244,13 @@ def _operand(a: Any, o: Any, names: dict) -> str:
         names[like] = o.dtype, o.device
         return f"scalar({a.name}, *{like})"
     return show(a if isinstance(a, Node) else o, names)
+
+
+def is_new(node: Any) -> bool:
+    """Whether an output is its own memory in NumPy; a kernel may return an argument (values are immutable to it)."""
+    while isinstance(node, Node) and (source := shows(node)) is not None:
+        node = source
+    return isinstance(node, Node) and node.op == "call_function"
 
 
 def each(x: Any, f: Callable[[Any], Any]) -> Any:
