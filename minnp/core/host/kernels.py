@@ -81,10 +81,10 @@ def beside(uf: onp.ufunc, a: Any, b: Any, out: onp.ndarray | None = None) -> Any
     names = BESIDE.get(uf)
     if names is None or not takes(a, b, least=1) or a.ndim == 0 or b.ndim == 0:
         return NotImplemented
-    if uf is onp.add and by_channel(*((a, b) if a.size >= b.size else (b, a))):
-        return channel_add(*((a, b) if a.size >= b.size else (b, a)), out)
     if a.shape[-1] != b.shape[-1]:
-        return NotImplemented
+        large, numbers = (a, b) if a.size >= b.size else (b, a)
+        fits = uf is onp.add and by_channel(large, numbers)
+        return channel_add(large, numbers, out) if fits else NotImplemented
     name, x, row = (names[0], a, b) if a.size >= b.size else (names[1], b, a)
     n, m = x.shape[-1], x.shape[-2] if x.ndim > 1 else 1
     if m == 1 or (row.ndim > 1 and row.shape[-2] > 1):
@@ -135,7 +135,7 @@ def is_beside(uf: Any, a: Any, b: Any) -> bool:
     if not LEAST <= large.size <= 1 << 18:
         return False
     rows = row.shape == large.shape[-1:] and large.size > row.size > 1
-    return rows or (uf is onp.add and by_channel(large, row))
+    return rows or (uf is onp.add and large.shape[-1] != row.shape[-1] and by_channel(large, row))
 
 
 def unless_taken(worth: Any) -> Any:
