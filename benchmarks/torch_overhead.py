@@ -23,6 +23,7 @@ import minnp
 import minnp.numpy as np
 from minnp import npx
 
+TWO = slice(1, 3)
 CASES: dict[str, tuple[Callable, Callable]] = {
     "x + y": (lambda d: d.x + d.y, lambda t: t.x + t.y),
     "x * 0.5": (lambda d: d.x * 0.5, lambda t: t.x * 0.5),
@@ -48,6 +49,24 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "m.transpose(1, 0)": (lambda d: d.m.transpose(1, 0), lambda t: t.m.permute(1, 0)),
     "x += y": (lambda d: operator.iadd(d.x, d.y), lambda t: operator.iadd(t.x, t.y)),
     "concatenate([x, y])": (lambda d: np.concatenate([d.x, d.y]), lambda t: torch.cat([t.x, t.y])),
+    "clip(x, -1, 1)": (lambda d: np.clip(d.x, -1.0, 1.0), lambda t: torch.clip(t.x, -1.0, 1.0)),
+    "x[k]": (lambda d: d.x[d.k], lambda t: t.x[t.k]),
+    "x[i]": (lambda d: d.x[d.i], lambda t: t.x[t.i]),
+    "x[0] = 2.5": (lambda d: operator.setitem(d.w, 0, 2.5), lambda t: operator.setitem(t.w, 0, 2.5)),
+    "x[1:3] = 2.5": (lambda d: operator.setitem(d.w, TWO, 2.5), lambda t: operator.setitem(t.w, TWO, 2.5)),
+    "x[k] = 0.0": (lambda d: operator.setitem(d.w, d.k, 0.0), lambda t: operator.setitem(t.w, t.k, 0.0)),
+    "x[i] = 0.0": (lambda d: operator.setitem(d.w, d.i, 0.0), lambda t: operator.setitem(t.w, t.i, 0.0)),
+    "float(x[0])": (lambda d: float(d.x[0]), lambda t: float(t.x[0])),
+    "exp(x, out=w)": (lambda d: np.exp(d.x, out=d.w), lambda t: torch.exp(t.x, out=t.w)),
+    "take(x, i)": (lambda d: np.take(d.x, d.i), lambda t: torch.take(t.x, t.i)),
+    "x.ravel()": (lambda d: d.m.ravel(), lambda t: t.m.ravel()),
+    "cumsum(m, 1)": (lambda d: np.cumsum(d.m, 1), lambda t: torch.cumsum(t.m, 1)),
+    "dot(x, y)": (lambda d: np.dot(d.x, d.y), lambda t: torch.dot(t.x, t.y)),
+    "x.copy()": (lambda d: d.x.copy(), lambda t: t.x.clone()),
+    "zeros_like(x)": (lambda d: np.zeros_like(d.x), lambda t: torch.zeros_like(t.x)),
+    "x.astype(f8)": (lambda d: d.x.astype(np.float64), lambda t: t.x.to(torch.float64)),
+    "outer(x, y)": (lambda d: np.outer(d.x, d.y), lambda t: torch.outer(t.x, t.y)),
+    "sort(x)": (lambda d: np.sort(d.x), lambda t: torch.sort(t.x)[0]),
 }
 
 
@@ -80,12 +99,13 @@ LARGE: dict[str, tuple[list[tuple], Callable, Callable]] = {
 
 
 class Data:
-    """The arguments of the cases: 10 float32, a 4 x 4 matrix, a mask."""
+    """The arguments of the cases: 10 float32, a 4 x 4 matrix, a mask, an array to write to, an index."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         rng = numpy.random.default_rng(0)
         self.x, self.y = (make(rng.standard_normal(10).astype("f4")) for _ in range(2))
         self.m, self.k = make(rng.standard_normal((4, 4)).astype("f4")), make(numpy.arange(10) > 4)
+        self.w, self.i = make(numpy.zeros(10, "f4")), make(numpy.array([1, 3, 5]))
 
 
 def microseconds(f: Callable[[], Any], loops: int = 1000) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -73,8 +74,8 @@ def seconds(run: Callable, data: Sequence[Any]) -> float:
 
 def wait(data: Sequence[Any]) -> None:
     """Until the devices of these tensors have computed all they were given."""
-    for kind in {t.device.type for t in data if type(t) is Tensor} - {"cpu"}:
-        getattr(torch, kind).synchronize()
+    for device in {t.device for t in data if type(t) is Tensor and t.device.type != "cpu"}:
+        getattr(torch, device.type).synchronize(*(() if device.type == "mps" else (device,)))
 
 
 def disagreement(got: Any, want: Any) -> str:
@@ -121,7 +122,7 @@ def replayed(run: Callable, data: Sequence[Any], record: Callable | None = None)
     """
     only_tensors(data)
     inputs = [t.clone() for t in data]
-    replay, outputs = (record or cuda_graph)(lambda: run(*inputs))
+    replay, outputs = (record or partial(cuda_graph, device=inputs[0].device))(lambda: run(*inputs))
 
     def call(*given: Tensor) -> tuple:
         for to, t in zip(inputs, given, strict=True):
@@ -132,8 +133,14 @@ def replayed(run: Callable, data: Sequence[Any], record: Callable | None = None)
     return call
 
 
-def cuda_graph(run: Callable) -> tuple[Callable, tuple]:
-    """(what replays the kernels that `run` launches, the tensors it returned), after runs that let libraries settle."""
+def cuda_graph(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
+    """(what replays the kernels that `run` launches, the tensors it returned), after runs that let libraries settle.
+    On that device: streams, and so what a capture sees, are of the current one."""
+    with torch.cuda.device(device):
+        return _recorded(run, device)
+
+
+def _recorded(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
     beside = torch.cuda.Stream()
     beside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(beside):
@@ -143,7 +150,12 @@ def cuda_graph(run: Callable) -> tuple[Callable, tuple]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         outputs = run()
-    return graph.replay, outputs
+
+    def replay() -> None:
+        with torch.cuda.device(device):
+            graph.replay()
+
+    return replay, outputs
 
 
 def candidates(where: torch.device, asked: bool) -> dict[str, Callable]:

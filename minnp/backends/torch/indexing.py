@@ -205,6 +205,8 @@ def _valid(indices: Tensor, n: int, mode: str) -> Tensor:
 
 @kernel("take", bits=True)
 def take(x: Tensor, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
+    if axis is None and mode == "raise" and type(indices) is Tensor and indices.dtype is torch.int64 and indices.ndim:
+        return x.reshape(-1)[indices]
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis = one_dim(axis, x.ndim)
