@@ -50,7 +50,7 @@ def bincount(x: Any, weights: Any, minlength: int = 0) -> Tensor:
     device = device_of((x, weights))
     if type(x) is not Tensor or x.dtype.is_floating_point or x.dtype.is_complex or bool((x < 0).any()):
         refuse("bincount of these values")
-    return torch.bincount(x.long(), cast(weights, torch.float64, device), minlength)
+    return torch.bincount(x.long(), cast(weights, torch.float64, device), operator.index(minlength))
 
 
 @kernel("interp", dtypes_of=lambda x, xp, fp, *rest: (promote(x, xp, fp),))
