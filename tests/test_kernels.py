@@ -9,7 +9,7 @@ import minnp
 import minnp.numpy as np
 from minnp import npx
 from minnp.core import counting
-from minnp.core.host import kernels
+from minnp.core.host import kernels, selection
 
 pytestmark = pytest.mark.skipif(counting.team is None, reason="minnp was installed without a C compiler")
 SHAPES = [(300, 7), (4, 5000, 9), (64, 48), (3, 5000), (2, 33, 130), (400, 300)]
@@ -208,3 +208,29 @@ def test_compiled_code_adds_a_row_with_numpys_bits_and_warnings():
         for _ in range(2):
             y = double(np.full((90, 40), 3e38, "f4"), np.full(40, 3e38, "f4"))
     assert onp.isinf(onp.asarray(y)).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_rows_are_added_at_an_index_in_numpys_order(kind: str, threads: int) -> None:
+    rng = onp.random.default_rng(0)
+    to, added = rng.standard_normal((50, 4, 24)).astype(kind), rng.standard_normal((90, 40, 4, 24)).astype(kind)
+    index = rng.integers(-50, 50, (90, 40))
+    want, ours = to.copy(), np.array(to)
+    onp.add.at(want, index, added)
+    before = minnp.set_num_threads(threads)
+    try:
+        assert selection.add_at(onp.asarray(ours), index, added) is None
+    finally:
+        minnp.set_num_threads(before)
+    assert onp.asarray(ours).tobytes() == want.tobytes()
+    np.add.at(ours, np.array(index), ours[np.array(index)])
+    onp.add.at(want, index, want[index])
+    assert onp.asarray(ours).tobytes() == want.tobytes()
+    with pytest.raises(IndexError, match="is out of bounds for axis 0 with size 50"):
+        np.add.at(ours, np.array(index) + 50, np.array(added))
+    assert onp.asarray(ours).tobytes() == want.tobytes()  # nothing is half-written
+    with pytest.warns(RuntimeWarning, match="overflow encountered in at"):
+        np.add.at(
+            np.full((500, 300), onp.finfo(kind).max), np.zeros(500, int), np.full((500, 300), onp.finfo(kind).max)
+        )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import kernels
 from ..core.host.products import matmul
 from ..core.writing import ascends
 
@@ -55,6 +56,8 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool) -> 
         return False
     rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
     added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
+    if kernels.add_at(cells, rows, onp.ascontiguousarray(added)):
+        return True
     few = len(cells) <= FEW and added.size >= SEVERAL and added.dtype is cells.dtype and added.dtype.char in "fd"
     if freely and few and onp.isfinite(added).all():  # 0 times infinity would be NaN in every row
         which = onp.zeros((rows.size, len(cells)), added.dtype)

@@ -555,7 +555,71 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
+/* ------------------------------------------------------------------ adding at an index */
+typedef struct { char *to, *rows; const int64_t *index; int64_t cells, many, width, size; int pieces; atomic_int errors; } Added;
+
+#define ADD_ROWS(number)                                                                                               \
+    for (int64_t i = 0; i < d->many; i++) {                                                                            \
+        int64_t cell = d->index[i] < 0 ? d->index[i] + d->cells : d->index[i];                                         \
+        number *restrict to = (number *)d->to + cell * d->width + first;                                               \
+        const number *restrict from = (const number *)d->rows + i * d->width + first;                                  \
+        for (int64_t k = 0; k < n; k++)                                                                                \
+            to[k] += from[k];                                                                                          \
+    }
+
+static void added_piece(void *what, int i) { /* some columns of all rows: each number is added to in NumPy's order */
+    Added *d = what;
+    int64_t first = i * d->width / d->pieces, n = (i + 1) * d->width / d->pieces - first;
+    feclearexcept(ERRORS);
+    if (d->size == 4) {
+        ADD_ROWS(float)
+    } else {
+        ADD_ROWS(double)
+    }
+    int errors = fetestexcept(ERRORS);
+    if (errors)
+        atomic_fetch_or(&d->errors, (errors & FE_OVERFLOW ? 1 : 0) | (errors & FE_INVALID ? 2 : 0));
+}
+
+/* add_at(to, index, rows, threads): to[index[i]] += rows[i], in this order, of floats to [cells, width], int64 index [n]
+   and rows [n, width] in C order; 1 if a sum overflowed, plus 2 if one was invalid. None, and nothing done, for an
+   index out of bounds or memory that is shared. */
+static PyObject *add_at(PyObject *self, PyObject *args) {
+    PyObject *x[3];
+    int threads, held = 0;
+    if (!PyArg_ParseTuple(args, "OOOi", x, x + 1, x + 2, &threads))
+        return NULL;
+    Py_buffer at[3];
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(x[held], at + held, PyBUF_C_CONTIGUOUS | (held ? 0 : PyBUF_WRITABLE)) < 0)
+            break;
+    int good = held == 3 && at[0].ndim == 2 && at[1].ndim == 1 && at[2].ndim == 2 && at[1].itemsize == 8 &&
+               at[2].shape[0] == at[1].shape[0] && at[2].shape[1] == at[0].shape[1] && at[0].itemsize == at[2].itemsize &&
+               (at[0].itemsize == 4 || at[0].itemsize == 8);
+    Added d = {.pieces = 1};
+    int done = good;
+    if (good) {
+        d = (Added){at[0].buf, at[2].buf, at[1].buf, at[0].shape[0], at[1].shape[0], at[0].shape[1], at[0].itemsize, 1};
+        for (int k = 1; k < 3; k++)
+            done = done && ((char *)at[k].buf + at[k].len <= d.to || d.to + at[0].len <= (char *)at[k].buf);
+        for (int64_t i = 0; done && i < d.many; i++)
+            done = -d.cells <= d.index[i] && d.index[i] < d.cells;
+        int64_t most = d.many * d.width >= 1 << 16 ? d.width / 16 : 1;
+        d.pieces = most < 1 ? 1 : most < 8 ? (int)most : 8;
+    } else if (held == 3)
+        PyErr_SetString(PyExc_ValueError, "add_at: arrays that do not fit");
+    if (done) {
+        Py_BEGIN_ALLOW_THREADS
+        share(added_piece, &d, d.pieces, threads);
+        Py_END_ALLOW_THREADS
+    }
+    while (held-- > 0)
+        PyBuffer_Release(at + held);
+    return !good ? NULL : done ? PyLong_FromLong(atomic_load(&d.errors)) : Py_NewRef(Py_None);
+}
+
 static PyMethodDef functions[] = {
+    {"add_at", add_at, METH_VARARGS, NULL},
     {"gemm", (PyCFunction)(void (*)(void))gemm, METH_FASTCALL, NULL},
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},

@@ -141,3 +141,17 @@ def is_beside(uf: Any, a: Any, b: Any) -> bool:
 def unless_taken(worth: Any) -> Any:
     """worth fact: `worth`, for arrays that no kernel here takes."""
     return lambda backend, arrays, params: not takes(*arrays) and worth(backend, arrays, params)
+
+
+def add_at(to: onp.ndarray, index: onp.ndarray, rows: onp.ndarray) -> bool:
+    """to[index[i]] += rows[i] in this order, as np.add.at adds, of floats to [cells, width], int64 index [n] and rows
+    [n, width] in C order. False, and nothing done, without the C part or where an index is out of bounds."""
+    if team is None or to.dtype.char not in "fd" or rows.dtype is not to.dtype or index.dtype.char not in "lq":
+        return False
+    if not (to.flags.carray and all(x.flags.c_contiguous and x.flags.aligned for x in (index, rows))):
+        return False
+    errors = team.add_at(to, index, rows, threads.team.size)
+    for bit, x in ((1, onp.finfo(to.dtype).max), (2, to.dtype.type("inf"))):
+        if errors and errors & bit:  # NumPy's warning, or its exception
+            onp.add.at(onp.array([x]), [0], x if bit == 1 else -x)
+    return errors is not None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as onp
 
-from minnp.core.host import memory, threads
+from minnp.core.host import kernels, memory, threads
 from minnp.core.host.elementwise import SCALARS, flat
 from minnp.core.host.reductions import shares
 
@@ -268,7 +268,19 @@ def sort_in_place(a: onp.ndarray, *other: Any, **others: Any) -> Any:
     return None
 
 
+def add_at(a: Any, index: Any, *added: Any) -> Any:
+    """onp.add.at(a, index, b) of rows: NumPy takes 15 ns for a number where a has more axes than one."""
+    if len(added) != 1 or not (type(a) is type(index) is type(added[0]) is onp.ndarray) or a.ndim < 2:
+        return NotImplemented
+    b, wide = added[0], a.size // max(1, len(a))
+    if b.shape != index.shape + a.shape[1:] or not (a.flags.carray and b.flags.c_contiguous) or not b.size:
+        return NotImplemented
+    done = kernels.add_at(a.reshape(len(a), wide), index.reshape(-1), b.reshape(index.size, wide))
+    return None if done else NotImplemented
+
+
 FUNCTIONS = {
+    onp.add.at: add_at,
     onp.where: where,
     onp.take: take,
     onp.ndarray.take: take,
