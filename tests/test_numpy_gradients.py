@@ -3,6 +3,8 @@
 Each case is a program `f(np, *arrays)` as a user would write it. It runs on real NumPy for the wanted values.
 """
 
+from functools import partial
+
 import numpy as onp
 import pytest
 from derivatives import leaves, paired, random_like, slope
@@ -609,3 +611,18 @@ def test_sums_of_many_squares(shape, square):
         found = grad(total)(x)
         onp.testing.assert_allclose(found, 2 * x * weights, rtol=1e-12)
     onp.testing.assert_allclose(grad(lambda x: 0.5 * mnp.sum(square(x)))(x), x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_logaddexp_and_cubes_of_large_arrays_are_numpys_under_a_trace(kind):
+    special = onp.array([0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1.0, onp.finfo(kind).max, -1e30, 1e-30], kind)
+    a, b = (onp.tile(x.ravel(), 60) for x in onp.meshgrid(special, special))
+    x, y = draw(5000, low=-30, high=30).astype(kind), draw(5000, seed=2).astype(kind)
+    close = {"rtol": 1e-6, "atol": 1e-6} if kind == "f4" else {"rtol": 1e-14, "atol": 1e-14}
+    for f in (lambda np, x, y: np.logaddexp(x, y), lambda np, x, y: np.logaddexp(0, x), lambda np, x, y: x**3):
+        for arguments in ((a, b), (x, y)):
+            with onp.errstate(all="ignore"):
+                got, _ = vjp(partial(f, mnp), *map(mnp.array, arguments))
+                onp.testing.assert_allclose(got, f(onp, *arguments), **close)
+    slopes = jit(grad(lambda x: mnp.sum(mnp.logaddexp(0, x) + x**3)))(mnp.array(x))
+    onp.testing.assert_allclose(slopes, 1 / (1 + onp.exp(-x)) + 3 * x**2, rtol=1e-5)

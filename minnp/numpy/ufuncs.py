@@ -16,6 +16,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.cotangents import negated, twice_product
+from ..core.host import elementwise as host_elementwise
 from ..core.primitive import CONSTANT, Meta, Primitive, per_element, primitive
 from . import slopes
 from .facts import elementwise, same, sampled, spread
@@ -217,15 +218,13 @@ def _floored(y: Any) -> Any:
     return maximum(y, 0.5 * float(onp.finfo(y.dtype).min))
 
 
-logaddexp = ufunc(
-    "logaddexp", lambda g, y, a, b: g * exp(a - _floored(y)), lambda g, y, a, b: g * exp(b - _floored(y)), saves="both"
-)
-logaddexp2 = ufunc(
-    "logaddexp2",
-    lambda g, y, a, b: g * exp2(a - _floored(y)),
-    lambda g, y, a, b: g * exp2(b - _floored(y)),
-    saves="both",
-)
+def _shares(exp: Primitive) -> tuple[Callable, Callable]:
+    """What each of two summands has in the logarithm's slope."""
+    return lambda g, y, a, b: g * exp(a - _floored(y)), lambda g, y, a, b: g * exp(b - _floored(y))
+
+
+logaddexp = ufunc("logaddexp", *_shares(exp), saves="both", fast=host_elementwise.logaddexp)
+logaddexp2 = ufunc("logaddexp2", *_shares(exp2), saves="both")
 
 # ------------------------------------------------------------------ trigonometric and hyperbolic functions
 sin = ufunc("sin", lambda g, y, x: g * cos(x))

@@ -21,6 +21,7 @@ PIECE = (
     1 << 13
 )  # NumPy's buffer, and every vector loop, starts anew at its multiples: pieces end there, as in one long run
 LARGEST = 1 << 19
+SEVERAL = 1 << 12  # elements from which several NumPy calls in the place of a slow one pay
 SCALARS = (bool, int, float, complex, onp.generic)
 size_of = attrgetter("size")
 
@@ -354,3 +355,15 @@ FUNCTIONS = {
     onp.ndarray.copy: copy_method,
     onp.ndarray.clip: clip,
 }
+
+
+# ------------------------------------------------------------------ for traced code, with other last bits
+def logaddexp(a: Any, b: Any) -> Any:
+    """np.logaddexp by NumPy's vectorised exp and log1p: max(a, b) + log1p(exp(-|a - b|)). Its own loop calls the C
+    library's for every element, which takes ten times as long; the last bits differ."""
+    large = max((x for x in (a, b) if type(x) is onp.ndarray), key=lambda x: x.size, default=onp.float64(0))
+    if large.size < SEVERAL or onp.result_type(a, b).char not in "fd":
+        return onp.logaddexp(a, b)
+    with onp.errstate(all="ignore"):
+        apart = onp.fmax(onp.abs(onp.subtract(a, b)), 0)  # inf - inf is NaN, where they are equal
+        return onp.maximum(a, b) + onp.log1p(onp.exp(-apart))

@@ -132,7 +132,8 @@ def kernel_of(node: Node) -> Any:
     if len(node.args) == 2 and is_beside(kernel, *(a.meta["value"] if isinstance(a, Node) else a for a in node.args)):
         return None
     if isinstance(kernel, onp.ufunc):
-        return kernel if kernel.nout == 1 and kernel.signature is None and not node.kwargs else None
+        fits = kernel.nout == 1 and kernel.signature is None and not node.kwargs
+        return kernel if fits and target.fast is kernel else None
     if target.name == "where" and len(node.args) == 3:
         return select
     if target.name == "astype" and list(node.kwargs) == ["dtype"]:
