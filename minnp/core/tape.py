@@ -169,7 +169,7 @@ class GradTrace(Trace):
         # Views that were written, values of another trace or on a place, a capture, rows that are not this simple:
         if (
             state.busy
-            or not row.direct
+            or not (row.elementwise or row.name == "matmul")
             or not self.alive
             or (type(x) is not Host and type(x) not in NUMBERS)
             or (type(y) is not Host and type(y) not in NUMBERS)
