@@ -328,8 +328,8 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
     }
     if (s->nin > 0 && n == s->nin + 1 && k == 0 && given[n - 1] == Py_None)
         n -= 1; /* out=None, as NumPy's own functions pass on what they were given */
-    if (k == 1 && PyTuple_GET_ITEM(kwnames, 0) == word_out && given[n] == Py_None && s->nin > 0)
-        k = 0, kwnames = NULL;
+    if (k == 1 && PyTuple_GET_ITEM(kwnames, 0) == word_out && given[n] == Py_None && s->nin > 0 && s->row != Py_None)
+        k = 0, kwnames = NULL; /* of several results NumPy wants a tuple */
     if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && buffer_in(given[0]) != NULL &&
         calm(SLOT(buffer_in(given[0]), backend_at)) && has_axes(given[0]))
         return Py_NewRef(given[0]);
@@ -465,7 +465,12 @@ static void function_dealloc(PyObject *f) {
 }
 
 static int function_setattr(PyObject *f, PyObject *name, PyObject *value) {
-    return PyObject_SetAttr(PyMethod_GET_FUNCTION(f), name, value);
+    if (PyUnicode_CompareWithASCIIString(name, "__doc__") != 0)
+        return PyObject_SetAttr(PyMethod_GET_FUNCTION(f), name, value);
+    PyObject *facts = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__dict__"); /* a text of the user's, over ours */
+    int failed = facts == NULL || (value != NULL ? PyObject_SetItem(facts, name, value) : PyObject_DelItem(facts, name)) < 0;
+    Py_XDECREF(facts);
+    return -failed;
 }
 
 static PyTypeObject Function_Type;
@@ -483,7 +488,11 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 }
 
 static PyObject *function_doc(PyObject *f, void *Py_UNUSED(closure)) {
-    return PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__doc__");
+    PyObject *facts = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__dict__");
+    PyObject *text = facts != NULL && PyDict_Check(facts) ? PyDict_GetItemString(facts, "__doc__") : NULL;
+    Py_XINCREF(text);
+    Py_XDECREF(facts);
+    return text != NULL ? text : PyErr_Occurred() ? NULL : PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__doc__");
 }
 
 static PyGetSetDef function_facts[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
