@@ -230,7 +230,7 @@ def test_rows_are_added_at_an_index_in_numpys_order(kind: str, threads: int) -> 
     with pytest.raises(IndexError, match="is out of bounds for axis 0 with size 50"):
         np.add.at(ours, np.array(index) + 50, np.array(added))
     assert onp.asarray(ours).tobytes() == want.tobytes()  # nothing is half-written
-    with pytest.warns(RuntimeWarning, match="overflow encountered in at"):
+    with pytest.warns(RuntimeWarning, match="overflow encountered in a"):
         np.add.at(
             np.full((500, 300), onp.finfo(kind).max), np.zeros(500, int), np.full((500, 300), onp.finfo(kind).max)
         )
