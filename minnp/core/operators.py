@@ -20,7 +20,7 @@ from .primitive import TABLE
 from .public import PLAIN, Entry, invoke
 from .short import on_value, on_values, on_view
 from .state import state, watched
-from .value import BINARY, COMPARISON, NUMBERS, PYTHON, UNARY, Buffer, Host, Tracer, is_scalar
+from .value import BINARY, COMPARISON, NUMBERS, PYTHON, UNARY, Buffer, Host, Tracer, concrete, is_scalar
 from .writing import release, write
 
 
@@ -117,7 +117,8 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             return on_values(TABLE[name], other, self)
         value, row = self._value, None
         traced = type(value) is Tracer
-        if name == "power" and not (traced and not value.trace.differentiable):  # a capture keeps what the user wrote
+        # a capture keeps what the user wrote, and so does a place under a trace
+        if name == "power" and not (traced and (not value.trace.differentiable or type(concrete(value)) is Buffer)):
             if traced and type(other) is int and other == 3 and self.size >= CUBES and self.dtype.kind == "f":
                 return on_value(TABLE["square"], self) * self
             row = shortened(self, other)

@@ -21,13 +21,11 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     if (o->shortens && is_python_number(w) && (buffer_in(v) != NULL || tracer_of(v) != NULL) &&
         (row = PyObject_Vectorcall(shortened, there, 2, NULL)) == NULL)
         return NULL;
-    int short_one = row != NULL && row != Py_None;
-    if (!short_one)
-        Py_XSETREF(row, Py_NewRef(o->row));
-    h = on_tape(row, v, short_one ? NULL : w);
+    int short_one = row != NULL && row != Py_None, here = short_one && buffer_in(v) != NULL;
+    h = short_one && !here ? on_tape(row, v, NULL) : on_tape(o->row, v, w);
     if (h == NULL && !PyErr_Occurred())
-        h = on_place(row, there, short_one ? 1 : 2, NULL, NULL);
-    Py_DECREF(row);
+        h = on_place(here ? row : o->row, there, here ? 1 : 2, NULL, NULL);
+    Py_XDECREF(row);
     if (h != NULL || PyErr_Occurred())
         return h;
     if (Py_IS_TYPE(v, Handle))
