@@ -177,8 +177,7 @@ class TorchBackend(Backend):
         return ["cpu", *(f"{kind}:{i}" for i in range(count(self.torch, kind) if kind else 0))]
 
     def synchronize(self) -> None:
-        if self.where.type != "cpu":  # of one device of several, where there can be several
-            getattr(self.torch, self.where.type).synchronize(*(() if self.where.type == "mps" else (self.where,)))
+        self._dtypes.wait_for(self.where)
 
     # -------------------------------------------------------------- new arrays
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from .dtypes import wait_for
+
 Tensor = torch.Tensor
 ROUNDS = 5  # each way is timed so often, and counts with its shortest time
 ENOUGH = 1.0  # seconds of timing after which no further round begins
@@ -74,8 +76,8 @@ def seconds(run: Callable, data: Sequence[Any]) -> float:
 
 def wait(data: Sequence[Any]) -> None:
     """Until the devices of these tensors have computed all they were given."""
-    for device in {t.device for t in data if type(t) is Tensor and t.device.type != "cpu"}:
-        getattr(torch, device.type).synchronize(*(() if device.type == "mps" else (device,)))
+    for device in {t.device for t in data if type(t) is Tensor}:
+        wait_for(device)
 
 
 def disagreement(got: Any, want: Any) -> str:

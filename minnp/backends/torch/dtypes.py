@@ -118,6 +118,12 @@ def cast(v: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     return scalar(v, dtype, device)
 
 
+def wait_for(device: torch.device) -> None:
+    """Return when the device has done what it was given; the processor has by now."""
+    if device.type != "cpu":  # of one device of several, where there can be several
+        getattr(torch, device.type).synchronize(*(() if device.type == "mps" else (device,)))
+
+
 def device_of(values: Any) -> torch.device:
     for v in values:
         if type(v) is Tensor:
