@@ -31,6 +31,7 @@ def test_links_point_to_files():
 
 
 @pytest.mark.slow
+@pytest.mark.host("the pages are text")
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_parser")

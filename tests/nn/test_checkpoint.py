@@ -113,6 +113,7 @@ def test_killed_20_times_the_training_ends_bit_for_bit_as_if_never_stopped(tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.host("what is killed is the writing of files")
 @pytest.mark.skipif(os.name != "posix", reason="kills with POSIX signals and file size limits")
 def test_killed_200_times(tmp_path):
     report = crash(tmp_path, 200)
