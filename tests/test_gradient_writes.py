@@ -202,15 +202,41 @@ def test_the_callers_argument_is_not_written(name: str) -> None:
     onp.testing.assert_allclose(onp.asarray(pullback(g)[0]), onp.asarray(inner(g)[0]), rtol=1e-12, atol=1e-12)
 
 
-def test_nditer_says_that_it_hands_out_memory() -> None:
+def adds_up(np: Any, x: Any, w: Any) -> Any:
+    """What NumPy says of nditer: elements read and written, a result allocated, where it is, outer products."""
+    with np.nditer([x, w, None], flags=["multi_index"]) as it:
+        for a, b, y in it:
+            y[...] = a * b + sum(it.multi_index)
+        out = it.operands[2]
+    with np.nditer(out, op_flags=["readwrite"], order="F") as it:
+        for e in it:
+            e[...] = 2 * e
+    it = np.nditer([w, w, None], op_axes=[[0, -1], [-1, 0], None])
+    while not it.finished:
+        it[2] = it[0] * it[1]
+        it.iternext()
+    return (out * out).sum() + it.operands[2].sum()
+
+
+def test_nditer_reads_and_writes_elements_of_traced_arrays() -> None:
     y = np.ones(3)
     with np.nditer(y, op_flags=["readwrite"]) as elements:
         for e in elements:
             e[...] = 2
     assert y.tolist() == [2, 2, 2] and isinstance(elements, np.nditer)
-    for options in ({}, {"op_flags": ["readwrite"]}):
-        with pytest.raises(TracedValueError, match=r"np\.nditer.*x\.flat"):
-            grad(lambda x: sum(e * e for e in np.nditer(x, **options)))(np.ones(3))  # noqa: B023
+    x, w = onp.arange(6.0).reshape(2, 3).T, onp.array([0.5, 2.0])
+    expected, grads = adds_up(onp, x, w), grad(lambda x, w: adds_up(np, x, w), (0, 1))
+    assert float(jit(lambda x, w: adds_up(np, x, w))(x, w)) == expected
+    for found in (grads(x, w), jit(grads)(x, w)):
+        for g, k in zip(found, (0, 1)):
+            for i in onp.ndindex(g.shape):
+                step = onp.zeros(g.shape)
+                step[i] = 1e-3
+                moved = [adds_up(onp, *[a + s * step if j == k else a for j, a in enumerate((x, w))]) for s in (1, -1)]
+                onp.testing.assert_allclose(float(g[i]), (moved[0] - moved[1]) / 2e-3, rtol=1e-6)
+    for flag in ("external_loop", "buffered"):
+        with pytest.raises(TracedValueError, match=r"external_loop.*buffered"):
+            grad(lambda x: sum(e.sum() for e in np.nditer(x, flags=[flag])))(np.ones(3))  # noqa: B023
 
     def behind_the_tape(x: Any) -> Any:
         z = x * y

@@ -222,6 +222,18 @@ def writes_bytes(x: Any) -> Any:
 LAYOUTS = [lambda: (a(2, 3),), lambda: (a(3, 2).T,), lambda: (a(2, 6)[:, ::2],), lambda: (a(2, 3)[::-1],)] * 2
 MATRICES = [lambda: (np.eye(2),), lambda: (np.zeros((2, 2)),), lambda: (np.eye(2) * 2,)]
 ONE, TWO = [lambda: (a(4),)] * 2, [lambda: (a(3), 2), lambda: (a(3), 3)]
+
+
+def writes_records(x: Any) -> Any:
+    x[0]["f1"] = 7.5
+    for record in x[1:]:
+        record["f1"] *= record["f0"]
+    last = x[2]
+    last["f0"] += 1
+    x[1] = last
+    return x["f1"].sum(), x
+
+
 PROGRAMS: dict[str, tuple[Callable, list]] = {
     "namedtuple": (lambda x: Pair(x, x * 2), ONE),
     "containers": (lambda x: {"a": [x, (x * 2, None)], "b": State(x + 1, "s")}, ONE),
@@ -283,6 +295,10 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "records": (
         lambda x: (x == x[::-1], x != x[0], x["f1"] * 2),
         [lambda: (np.array([(1, 2.5), (3, 4.0)], "i4,f8"),)] * 2,
+    ),
+    "records written": (
+        writes_records,
+        [lambda: (np.array([(1, 2.5), (3, 4.0), (5, 6.0)], "i4,f8"),)] * 2,
     ),
     "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
 }

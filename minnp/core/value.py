@@ -216,7 +216,9 @@ def is_scalar(value: Any) -> bool:
 
 
 def overlapping(a: Any, b: Any) -> bool:
-    """Whether two host arrays show the same owner's memory, or buffer a was made as a view of buffer b."""
+    """Whether two host arrays show the same owner's memory, or buffer a was made as a view of buffer b.
+
+    A record of NumPy's shows the array it was taken from."""
     if type(a) is Buffer:
         return a.view is not None and a.view[0] is b
-    return isinstance(a, Host) and isinstance(b, Host) and owner(a) is owner(b)
+    return isinstance(a, (Host, onp.void)) and isinstance(b, (Host, onp.void)) and owner(a) is owner(b)

@@ -9,7 +9,8 @@ import numpy as onp
 
 from .. import errors
 from ..core.array import OURS, ndarray, read, wrap
-from ..core.value import Host, Tracer
+from ..core.public import PUBLIC
+from ..core.value import Buffer, Host, Tracer, concrete
 from ..core.writing import release
 from .arguments import as_array
 from .rebound import rebound_class, substitute
@@ -33,24 +34,89 @@ class ndenumerate(onp.ndenumerate):
 
 class _Nditer(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, onp.nditer)
+        return isinstance(x, (onp.nditer, Elements))
 
 
 class nditer(metaclass=_Nditer):
     __doc__ = onp.nditer.__doc__
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """NumPy's iterator, which reads and writes memory: of that a tape knows nothing."""
+        """NumPy's iterator, which reads and writes memory; where a trace looks on, one over elements."""
         for a in op if isinstance(op, (tuple, list)) else (op,):
             value = read(a) if type(a) is ndarray else None
             if type(value) is Tracer:
-                raise errors.TracedValueError(
-                    "np.nditer hands out the memory of a traced array, where the gradient would be lost; loop over "
-                    "x.flat or np.ndindex(x.shape), or use np.stop_gradient(x)"
-                )
+                return Elements(op, *args, **kwargs)
             if type(value) is Host:
                 release(value)
         return onp.nditer(op, *args, **kwargs)
+
+
+class Elements:
+    """np.nditer over arrays of which some are traced: NumPy's own says where it is, and what may be written is a view.
+
+    Raises TracedValueError for the flags `external_loop` and `buffered`, which hand out memory.
+    """
+
+    def __init__(
+        self, op: Any, flags: Any = None, op_flags: Any = None, *args: Any, op_axes: Any = None, **kwargs: Any
+    ) -> None:
+        asked = {*(flags or ())}
+        if asked & {"external_loop", "buffered"}:
+            raise errors.TracedValueError(
+                "np.nditer with 'external_loop' or 'buffered' hands out the memory of a traced array, where the "
+                "gradient would be lost; loop over its elements without these flags, or compute with the whole array"
+            )
+        given = [None if a is None else as_array(a) for a in (op if isinstance(op, (tuple, list)) else (op,))]
+        held = [None if a is None else concrete(read(a)) for a in given]
+        held = [a.host() if type(a) is Buffer else a for a in held]
+        self.at = onp.nditer(held, [*asked | {"multi_index"}], op_flags, *args, op_axes=op_axes, **kwargs)
+        self.told, several = "multi_index" in asked, op_flags and not isinstance(op_flags[0], str)
+        flags = op_flags if several else [op_flags or ["readonly"]] * len(given)
+        self.writes = [a is None or "readonly" not in f for a, f in zip(given, flags)]
+        made = lambda a: PUBLIC[onp.zeros](a.shape, a.dtype, order="C" if a.flags.c_contiguous else "F")
+        self.operands = tuple([made(there) if a is None else a for a, there in zip(given, self.at.operands)])
+        n = self.at.ndim
+        self.axes = op_axes or [[*[-1] * (n - a.ndim), *range(a.ndim)] for a in self.operands]
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return tuple([self[k] for k in range(*i.indices(len(self.operands)))])
+        a, where = self.operands[i], dict(zip(self.axes[i] or range(self.at.ndim), self.at.multi_index))
+        index = tuple([where.get(axis, 0) if a.shape[axis] != 1 else 0 for axis in range(a.ndim)])
+        return a[(*index, ...)] if self.writes[i] else a[index]
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self[i][...] = value
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        next(self.at)
+        return self.value
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    @property
+    def value(self) -> Any:
+        return self[0] if len(self.operands) == 1 else self[:]
+
+    @property
+    def multi_index(self) -> tuple[int, ...]:
+        if not self.told:
+            raise ValueError("Iterator is not tracking a multi-index")
+        return self.at.multi_index
+
+    def __getattr__(self, name: str) -> Any:
+        """finished, iternext, index, reset, close, shape, ... of NumPy's own."""
+        return getattr(self.at, name)
 
 
 def bmat(obj: Any, ldict: dict | None = None, gdict: dict | None = None) -> onp.matrix:
