@@ -184,6 +184,9 @@ def test_functions_and_methods_show_what_they_are():
 def test_functions_take_attributes_and_are_shown_as_numpys():
     np.ptp.note, np.ptp.__doc__ = "kept", "mine"
     assert (np.ptp.note, np.ptp.__doc__, np.ptp.__name__) == ("kept", "mine", "ptp")
+    del np.ptp.__doc__
+    with pytest.raises(AttributeError, match="__doc__"):  # NumPy's, below it, is no attribute of the function
+        del np.ptp.__doc__
     assert repr(np.add) == repr(onp.add) and repr(np.sum) == repr(onp.sum)
     assert isinstance(np.sum, types.MethodType) and copy.deepcopy(np.sum) is np.sum
     owner = type("Owner", (), {"f": np.sum})

@@ -5,6 +5,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import errors, grad
+from minnp.core.counting import quick
 
 
 def same(program, *arrays):
@@ -74,3 +75,58 @@ def test_polars():
         return frame["a"].to_numpy(), frame["c"].to_numpy(), polars.from_numpy(np.ones((2, 2))).to_numpy(), [len(frame)]
 
     same(program, onp.arange(3.0))
+
+
+needs_c = pytest.mark.skipif(quick is None, reason="classes in C are told of ours by the C part")
+
+
+@needs_c
+def test_pyarrow():
+    pyarrow = pytest.importorskip("pyarrow")
+    compute = pytest.importorskip("pyarrow.compute")
+
+    def program(np, a):
+        column, sparse = pyarrow.array(a[0], mask=a[0] > 1), pyarrow.SparseCSRMatrix.from_dense_numpy(a)
+        columns = [
+            *(compute.add(column, a[0]), compute.sum(a[0]), pyarrow.array([a[0], a[1]]).flatten()),
+            *(column.take(np.array([2, 0])), column.filter(np.array([True, False, True]))),
+        ]
+        tensors = [pyarrow.Tensor.from_numpy(a).to_numpy(), sparse.to_tensor().to_numpy()]
+        return [*tensors, [str(column) for column in columns]]
+
+    same(program, onp.arange(6.0).reshape(2, 3))
+    x = np.arange(6.0)
+    x[0] = 7
+    assert pyarrow.Tensor.from_numpy(x).to_numpy()[0] == 7
+    with pytest.raises(errors.TracedValueError, match="about to leave"):
+        grad(lambda x: compute.sum(x).as_py())(x)
+
+
+@needs_c
+def test_netcdf4(tmp_path):
+    netcdf = pytest.importorskip("netCDF4")
+
+    def program(np, a):
+        with netcdf.Dataset(tmp_path / f"{np.__name__}.nc", "w") as file:
+            file.createDimension("x", 3)
+            file.createDimension("t", None)
+            wind = file.createVariable("wind", "f8", ("t", "x"))
+            wind[:] = a
+            wind[1, np.array([0, 2])] = -a[0, :2]
+            wind[np.array([True, False]), :] = 2 * a[:1]
+            file.steps = np.arange(3)
+            return wind[:].filled(), wind[np.array([0, 1]), np.array([True, False, True])].filled(), file.steps
+
+    same(program, onp.arange(6.0).reshape(2, 3))
+
+
+@needs_c
+def test_numexpr():
+    numexpr = pytest.importorskip("numexpr")
+
+    def program(np, a):
+        out = np.zeros((2, 3))
+        numexpr.evaluate("2 * a + 1", out=out)
+        return out, numexpr.evaluate("where(a > out, a, sin(out))"), numexpr.re_evaluate()
+
+    same(program, onp.arange(6.0).reshape(2, 3))

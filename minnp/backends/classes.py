@@ -18,9 +18,10 @@ from typing import Any
 import numpy as onp
 
 from ..core import array, hooks  # unfinished, where the other library was imported before us
-from ..core.counting import FUNCTION
+from ..core.counting import FUNCTION, quick
 from .helping import telling
 
+SPARSE = "COOTensor CSRMatrix CSCMatrix CSFTensor"
 POLYNOMIALS = "polynomial chebyshev legendre laguerre hermite hermite_e"
 BRANCHING = {
     *("scipy.sparse.linalg._interface", "matplotlib.cbook", "sklearn.model_selection._search"),
@@ -52,6 +53,11 @@ TAKING = {
     "cv2": "*",  # all that is in C
     "h5py._hl.dataset": "Dataset.read_direct Dataset.write_direct",
     "tables.flavor": "flavor_of array_as_internal",
+    "netCDF4._netCDF4": "Variable.__setitem__ Variable.__getitem__",
+    "numexpr.interpreter": "NumExpr.__call__ NumExpr.run",
+    "pyarrow.lib": "array Array.from_pandas Tensor.from_numpy "
+    + " ".join(f"Sparse{x}.from_numpy Sparse{x}.from_dense_numpy" for x in SPARSE.split()),
+    "pyarrow._compute": "Function.call",
     "polars.series.series": "Series.__init__",
     "polars.dataframe.frame": "DataFrame.__init__",
     "polars.convert.general": "from_numpy",
@@ -170,8 +176,12 @@ def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
             found = vars(home).get(last) or getattr(home, last, None)
             if found is None:  # another version's
                 continue
-            made = classmethod(wrapped(found.__func__)) if isinstance(found, classmethod) else wrapped(found)
-            setattr(home, last, made)
+            kind = type(found) if isinstance(found, (classmethod, staticmethod)) else None
+            made = wrapped(found) if kind is None else kind(wrapped(found.__func__))
+            if type(home) is ModuleType or home.__flags__ & HEAP:
+                setattr(home, last, made)
+            elif quick is not None:
+                quick.tell(home, last, made)
 
     return tell
 

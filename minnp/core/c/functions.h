@@ -469,6 +469,8 @@ static int function_setattr(PyObject *f, PyObject *name, PyObject *value) {
         return PyObject_SetAttr(PyMethod_GET_FUNCTION(f), name, value);
     PyObject *facts = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__dict__"); /* a text of the user's, over ours */
     int failed = facts == NULL || (value != NULL ? PyObject_SetItem(facts, name, value) : PyObject_DelItem(facts, name)) < 0;
+    if (failed && PyErr_ExceptionMatches(PyExc_KeyError)) /* NumPy's text, which is not the user's to delete */
+        PyErr_SetString(PyExc_AttributeError, "attribute '__doc__' is not set");
     Py_XDECREF(facts);
     return -failed;
 }
