@@ -2,11 +2,12 @@
 
     python benchmarks/large_arrays.py [--sizes 10000 100000 ...] [--dtypes float32 float64] [--repeat 15]
 
-Every case runs its NumPy form, its minnp form and its NumPy form again in turn, on the same memory; a ratio above 1
-means that minnp is faster. Printed are the shortest times in milliseconds, their ratio, with its quartiles over the
-rounds, and the same of NumPy against NumPy (A/A): what lies within that spread is noise, and where it is far from 1
-other programs had the cores. A window begins with a call that is not timed, for the results of the two lie in
-different memory, which the other one's window took out of the cache.
+Every case runs its NumPy form, its minnp form and its NumPy form again in a random order, on the same memory, in many
+short windows; a ratio above 1 means that minnp is faster. Printed are the shortest times in milliseconds, their ratio,
+with its quartiles over the rounds, and the same of NumPy against NumPy (A/A): what lies within that spread is noise,
+and where it is far from 1 other programs had the cores. A window begins with a call that is not timed, for the results
+of the two lie in different memory, which the other one's window took out of the cache; the first row begins when the
+processor has been busy for a second.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gc
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -43,6 +45,9 @@ CASES: dict[str, Callable] = {
 }
 
 
+WINDOW = 1e-3  # seconds: short ones among many fall between what else the machine does
+
+
 def data(n: int, dtype: str) -> SimpleNamespace:
     """The arguments of the cases: NumPy's arrays."""
     rng = numpy.random.default_rng(0)
@@ -60,21 +65,28 @@ def seconds(f: Callable[[], Any], loops: int) -> float:
 
 
 def compare(case: Callable, theirs: SimpleNamespace, repeat: int) -> list[tuple[float, float, float]]:
-    """Seconds per call of minnp, of NumPy and of NumPy again, for each round; the order turns from round to round."""
+    """Seconds per call of minnp, of NumPy and of NumPy again, for each round."""
     ours = SimpleNamespace(**{name: minnp.numpy.asarray(value) for name, value in vars(theirs).items()})
     base = lambda: case(numpy, theirs)
     runs = [lambda: case(minnp.numpy, ours), base, base]
     for run in runs:
         run()
-    once = seconds(base, 1)
-    loops = max(int(4e-3 / once), 1)
-    repeat = max(min(repeat, int(6 / (once * loops))), 3)
-    rounds = []
-    for turn in range(repeat):
-        order = range(3) if turn % 2 else range(2, -1, -1)
-        taken = {i: seconds(runs[i], loops) for i in order}
-        rounds.append((taken[0], taken[1], taken[2]))
-    return rounds
+    once = min(seconds(base, 1) for _ in range(3))
+    loops = max(int(WINDOW / once), 1)
+    rounds = max(min(max(repeat, int(0.1 / (once * loops))), int(6 / (once * loops))), 3)
+    order, shuffled, taken = [0, 1, 2], random.Random(0), []
+    for _ in range(rounds):
+        shuffled.shuffle(order)
+        times = {i: seconds(runs[i], loops) for i in order}
+        taken.append((times[0], times[1], times[2]))
+    return taken
+
+
+def warm_up() -> None:
+    """A second of work: the processor finds its clock, and what imports left to do is done."""
+    a, end = numpy.ones(10**4), time.perf_counter() + 1
+    while time.perf_counter() < end:
+        numpy.exp(a)
 
 
 def spread(ratios: list[float]) -> str:
@@ -90,6 +102,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     options = parser.parse_args()
     print(f"NumPy {numpy.__version__}, {minnp.num_threads()} threads; shortest times in ms, ratio = NumPy / minnp")
+    warm_up()
     for n in options.sizes:
         ratios = []
         for dtype in options.dtypes:
