@@ -70,6 +70,19 @@ def channels(x: Any, g: Any) -> list:
     return out
 
 
+def cell(x: Any, g: Any) -> list:
+    """A step of an LSTM on a chain and on a tree: its results, and gradients through both and through either."""
+    out = []
+    for cells in (1, 2):
+        a = shaped(x, (cells + 3) * 7, (-1, (cells + 3) * 7))
+        c = [onp.resize(b, (len(a), 7)) for b in (g, x[::-1])[:cells]]
+        for parts in ((0, 1), (0,), (1,)):
+            f = lambda *z: sum(np.sum(c[-1] * npx.lstm_cell(*z)[k]) for k in parts)  # noqa: B023
+            out += minnp.grad(f, tuple(range(cells + 1)))(a, *c)
+        out += npx.lstm_cell(a, *c)
+    return out
+
+
 def of(f: Any) -> Any:
     """The value and gradient of f(x), with the cotangent g."""
     return lambda x, g: [f(np.array(x)), minnp.grad(lambda x: np.sum(g * f(x)))(x)]
@@ -88,6 +101,7 @@ CASES = {
     "rows": lambda x, g: [
         *minnp.grad(lambda x, m: np.sum(g[..., 0] * np.sum((x - m) ** 2, -1)), (0, 1))(x, x[..., :1, :])
     ],
+    "lstm_cell": cell,
     "adam": adam,
 }
 

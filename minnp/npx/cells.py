@@ -13,6 +13,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.counting import team
+from ..core.host import kernels
 from ..core.host.memory import empty
 from ..core.host.products import update
 from ..core.primitive import Meta
@@ -191,10 +192,17 @@ def _lstm_definition(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b: Any) -> tupl
 
 
 # ------------------------------------------------------------------ one step of an LSTM, on a chain or on a tree
+COMPILED = {1: ("cell", "cell_back"), 2: ("tree", "tree_back")}  # kernels in C, by how many cells there are
+
+
 def _cell(a: Any, *cells: Any) -> tuple:
     n, size = cells[0].shape
     edge = a.shape[1] - size  # where the sigmoids end
     gates = empty(a.shape, onp.result_type(a, *cells))
+    if len(cells) in COMPILED and kernels.takes(a, *cells):
+        h, c, tanh_c = (onp.empty((n, size), gates.dtype) for _ in range(3))
+        if not kernels.call(COMPILED[len(cells)][0], n, size, (a, *cells, h, c, gates, tanh_c), (a.shape[1],)):
+            return h, c, gates, tanh_c
     sigmoids, g = gates[:, :edge], gates[:, edge:]
     onp.multiply(a[:, :edge], 0.5, out=sigmoids)  # a sigmoid as a tanh, which has no overflow and a fast kernel
     g[...] = a[:, edge:]
@@ -215,6 +223,12 @@ def _cell_back(wanted: Sequence[bool], g: tuple, y: tuple, a: Any, *cells: Any) 
     edge = gates.shape[1] - size
     i, *forget, o, cell_gate = split(gates, len(cells) + 3)
     d = empty(gates.shape, gates.dtype)
+    if len(cells) in COMPILED and kernels.takes(gates, tanh_c, *cells):
+        given = [onp.zeros_like(tanh_c) if x is None else dense(x) for x in (gh, gc)]
+        dcells = [onp.empty_like(cell) for cell in cells]
+        name, sizes = COMPILED[len(cells)][1], (*tanh_c.shape, (*given, gates, tanh_c, *cells, d, *dcells))
+        if kernels.takes(*given) and not kernels.call(name, *sizes, (gates.shape[1],)):
+            return d, *(dcell if w else None for dcell, w in zip(dcells, wanted[1:], strict=True))
     slope_of_sigmoid(gates[:, :edge], d[:, :edge])
     di, *dforget, do, dcell = split(d, len(cells) + 3)
     slope_of_tanh(cell_gate, dcell)

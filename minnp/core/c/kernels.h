@@ -1,7 +1,7 @@
 /* Part of team.c. Kernels over the rows of arrays of floats in C order, which threads share: softmax, normalisations,
    activations, sums, max pooling, Adam. core/host/kernels.py calls them; Python has the same in NumPy. */
 #define SEGMENT 2048 /* elements that stay in the nearest cache over the passes of a kernel */
-typedef struct { int64_t n, rows; float *a[8]; double number[9]; } Rows;
+typedef struct { int64_t n, rows; float *a[9]; double number[9]; } Rows;
 typedef void (*RowsKernel)(const Rows *r, int64_t first, int64_t many); /* of the rows, or of the columns */
 
 INLINE void add_up(float *part, const float *a, const float *b, int64_t n) { /* a, or a b, in 16 sums */
@@ -439,6 +439,56 @@ FOR_EACH_CPU static void relu_back_rows(const Rows *r, int64_t first, int64_t ma
     FLAT out[k] = g[k] * (y[k] > 0 ? 1.0f : 0.0f);
 }
 
+/* One step of an LSTM with one cell, or more (npx/cells.py). Of each row: the sums [i, f of each cell, o, g] and the
+   cells -> h, c, the gates, tanh(c). */
+INLINE void cells_of(const Rows *r, int64_t first, int64_t many, int cells) {
+    int64_t n = r->n, width = (cells + 3) * n;
+    for (int64_t row = first; row < first + many; row++) {
+        const float *a = r->a[0] + row * width, *old[2] = {r->a[1] + row * n, r->a[cells] + row * n};
+        float *h = r->a[cells + 1] + row * n, *c = r->a[cells + 2] + row * n;
+        float *gate = r->a[cells + 3] + row * width, *tanh_c = r->a[cells + 4] + row * n;
+#pragma GCC ivdep
+        for (int64_t k = 0; k < n; k++) {
+            const float *at = a + k;
+            float *to = gate + k;
+            float i = sigmoid_of(at[0]), o = sigmoid_of(at[(cells + 1) * n]), g = tanh_of(at[(cells + 2) * n]), sum = i * g;
+            for (int j = 0; j < cells; j++) {
+                float f = sigmoid_of(at[(1 + j) * n]);
+                to[(1 + j) * n] = f, sum += f * old[j][k];
+            }
+            to[0] = i, to[(cells + 1) * n] = o, to[(cells + 2) * n] = g;
+            c[k] = sum, tanh_c[k] = tanh_of(sum), h[k] = o * tanh_c[k];
+        }
+    }
+}
+
+/* gh, gc, the gates, tanh(c) and the cells -> the cotangents of the sums and of each cell */
+INLINE void cells_back(const Rows *r, int64_t first, int64_t many, int cells) {
+    int64_t n = r->n, width = (cells + 3) * n;
+    for (int64_t row = first; row < first + many; row++) {
+        const float *gh = r->a[0] + row * n, *gc = r->a[1] + row * n, *gate = r->a[2] + row * width;
+        const float *tanh_c = r->a[3] + row * n, *old[2] = {r->a[4] + row * n, r->a[cells + 3] + row * n};
+        float *d = r->a[cells + 4] + row * width, *dc[2] = {r->a[cells + 5] + row * n, r->a[2 * cells + 4] + row * n};
+#pragma GCC ivdep
+        for (int64_t k = 0; k < n; k++) {
+            const float *at = gate + k;
+            float *to = d + k, i = at[0], o = at[(cells + 1) * n], g = at[(cells + 2) * n], t = tanh_c[k];
+            float u = gc[k] + gh[k] * o * (1.0f - t * t);
+            for (int j = 0; j < cells; j++) {
+                float f = at[(1 + j) * n];
+                to[(1 + j) * n] = u * old[j][k] * f * (1.0f - f), dc[j][k] = u * f;
+            }
+            to[0] = u * g * i * (1.0f - i), to[(cells + 1) * n] = gh[k] * t * o * (1.0f - o);
+            to[(cells + 2) * n] = u * i * (1.0f - g * g);
+        }
+    }
+}
+
+FOR_EACH_CPU static void cell_rows(const Rows *r, int64_t first, int64_t many) { cells_of(r, first, many, 1); }
+FOR_EACH_CPU static void tree_rows(const Rows *r, int64_t first, int64_t many) { cells_of(r, first, many, 2); }
+FOR_EACH_CPU static void cell_back_rows(const Rows *r, int64_t first, int64_t many) { cells_back(r, first, many, 1); }
+FOR_EACH_CPU static void tree_back_rows(const Rows *r, int64_t first, int64_t many) { cells_back(r, first, many, 2); }
+
 /* g -> w, m, v: Adam's step, with the numbers (beta1, beta2, rate, epsilon) */
 FOR_EACH_CPU static void adam_rows(const Rows *r, int64_t first, int64_t many) {
     const float *g = r->a[0];
@@ -479,6 +529,10 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"gelu_back", gelu_back_rows, "www", 2},
     {"relu", relu_rows, "ww", 1},
     {"relu_back", relu_back_rows, "www", 2},
+    {"cell", cell_rows, "swwwsw", 2},
+    {"tree", tree_rows, "swwwwsw", 3},
+    {"cell_back", cell_back_rows, "wwswwsw", 5},
+    {"tree_back", tree_back_rows, "wwswwwsww", 6},
     {"adam", adam_rows, "wwww", 1},
 };
 
@@ -521,8 +575,8 @@ static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) 
     long threads = PyLong_AsLong(args[4]);
     if (PyErr_Occurred())
         return NULL;
-    int64_t whole = d.rows.rows * d.rows.n, sizes[8];
-    Py_buffer buffers[8] = {{0}};
+    int64_t whole = d.rows.rows * d.rows.n, sizes[9];
+    Py_buffer buffers[9] = {{0}};
     for (int i = 0; i < many - 5; i++)
         sizes[i] = size_of(KERNELS[k].arrays[i], &d.rows);
     int good = floats(args + 5, (int)many - 5, KERNELS[k].written, sizes, buffers, d.rows.a);
@@ -543,7 +597,7 @@ static PyObject *kernel(PyObject *self, PyObject *const *args, Py_ssize_t many) 
         share(rows_piece, &d, d.pieces, (int)threads);
         Py_END_ALLOW_THREADS
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         if (buffers[i].obj)
             PyBuffer_Release(buffers + i);
     if (!good && !PyErr_Occurred())

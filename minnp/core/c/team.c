@@ -21,6 +21,7 @@
                            one of these calls to the next, when its own memory left the cache meanwhile */
 #define PATIENCE 1000000 /* nanoseconds of waiting for a helper that mean that others need its core */
 #define MOST 63         /* helpers */
+#define NARROW 192       /* columns of a transposed b below which MKL takes thrice the time */
 #define OPEN (1 << 30)  /* in `gate`: helpers may still join */
 
 /* ------------------------------------------------------------------ the team */
@@ -218,7 +219,8 @@ typedef struct { Blas blas; Matrix a, b, c; double scale, keep; int pieces; atom
 
 static void product_piece(void *what, int i) {
     Product *p = what;
-    int along_rows = p->c.rows >= p->c.columns, size = p->blas.size;
+    int slow = p->blas.local && p->b.flag == 'T' && p->c.columns < NARROW * p->pieces && p->c.rows >= 8 * p->pieces;
+    int along_rows = p->c.rows >= p->c.columns || slow, size = p->blas.size;
     int64_t length = along_rows ? p->c.rows : p->c.columns;
     int64_t start = i * length / p->pieces, many = (i + 1) * length / p->pieces - start;
     int before = enter(p->blas);
@@ -231,9 +233,8 @@ static void product_piece(void *what, int i) {
     leave(p->blas, before, &p->errors);
 }
 
-/* gemm(routine, local, a, b, c, scale, keep, pieces, threads): c = scale * (a @ b) + keep * c, cut along its longer
-   axis into so many pieces; whether there were floating point errors. None, and nothing done, where BLAS does not take a
-   or b as it lies. */
+/* gemm(routine, local, a, b, c, scale, keep, pieces, threads): c = scale * (a @ b) + keep * c, cut into so many pieces;
+   whether there were floating point errors. None, and nothing done, where BLAS does not take a or b as it lies. */
 static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t many) {
     if (many != 9)
         return PyErr_SetString(PyExc_TypeError, "gemm takes 9 arguments"), NULL;

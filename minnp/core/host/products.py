@@ -32,6 +32,7 @@ from . import memory, threads
 LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
 # from which it is cut in 2, 4, 8 and 16
 PIECES = (1 << 22 if team is None else 1 << 21, 1 << 27, 1 << 30, 1 << 32)
+NARROW = 192  # columns of a transposed b below which MKL takes thrice the time
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 
@@ -58,8 +59,8 @@ class Blas:
         return nullcontext() if self.local else self.alone()
 
     def gemm(self, a: Any, b: Any, c: Any, scale: float, keep: float, pieces: int = 1) -> bool:
-        """c = scale * (a @ b) + keep * c, whose longer axis is cut into so many pieces, which threads share; whether
-        there were floating point errors.
+        """c = scale * (a @ b) + keep * c, cut into so many pieces (along its longer axis, or its rows where MKL does
+        better so), which threads share; whether there were floating point errors.
 
         The rows of c [m, n] are dense; a [m, k] and b [k, n] are copied unless their rows or columns are."""
         if team is not None:
@@ -70,11 +71,14 @@ class Blas:
                 with self.alone():
                     errors = team.gemm(self.places[c.dtype.char], 0, a, b, c, *numbers)
             return self.gemm(operand(a), operand(b), c, scale, keep, pieces) if errors is None else errors
-        (m, n), length, failed, a, b = c.shape, max(c.shape), [], operand(a), operand(b)
+        (m, n), failed, a, b = c.shape, [], operand(a), operand(b)
+        slow = self.local and b.strides[1] != b.itemsize and n < NARROW * pieces and m >= 8 * pieces
+        by_rows = m >= n or slow
+        length = m if by_rows else n
 
         def work(i: int) -> None:
             cut = slice(i * length // pieces, (i + 1) * length // pieces)
-            parts = (a[cut], b, c[cut]) if m >= n else (a, b[:, cut], c[:, cut])
+            parts = (a[cut], b, c[cut]) if by_rows else (a, b[:, cut], c[:, cut])
             with self.alone():
                 if self.one(*parts, scale, keep):
                     failed.append(i)
