@@ -10,6 +10,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import jit
+from minnp.core.counting import team
 from minnp.core.native import tiles
 from minnp.core.native.engine import available
 
@@ -54,6 +55,22 @@ def lopsided(u: Any, p: Any) -> Any:
     return u
 
 
+def edges_of_several_kinds(u: Any, p: Any) -> Any:
+    for step in range(8):
+        new = (0.5 * u[1:-4, 2:-1] - 0.3 * u[3:-2, :-3]) * p[2:-3, :-3]
+        if step in (1, 2, 4):
+            u = np.pad(new, ((2, 3), (0, 3)))
+        else:
+            u[2:-3, :-3] = new
+    return u
+
+
+def growing(u: Any, p: Any) -> Any:
+    for dtype in ["f4"] * 4 + ["f8"] * 4:
+        u = np.pad((0.5 * (u[2:, 1:-1] + u[:-2, 1:-1])).astype(dtype), 1)
+    return u
+
+
 def unequal_edges(u: Any, p: Any) -> Any:
     for _ in range(4):
         u = np.pad(0.5 * (u[3:, 1:-1] + u[:-3, 1:-1]), ((1, 2), (1, 1)))
@@ -75,12 +92,14 @@ def read_in_between(u: Any, p: Any) -> Any:
 
 
 PROGRAMS = [padded, in_place, wide, one_axis, three_axes, lopsided, unequal_edges, one_for_all, read_in_between]
+PROGRAMS += [edges_of_several_kinds, growing]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_tiles_have_the_bits_of_whole_steps(f: Callable, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "CACHE", 1 << 17)  # several tiles, and several chains
+def test_steps_together_have_the_bits_of_whole_steps(f: Callable, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, n in (("CACHE", 1 << 15), ("BLOCK", 1 << 12), ("RATIO", 1)):  # several chains, of several chunks
+        monkeypatch.setattr(tiles, name, n)
     made: list = []
     make = tiles.Chain.__init__
     monkeypatch.setattr(tiles.Chain, "__init__", lambda self, *a: (made.append(self), make(self, *a))[1])
@@ -95,4 +114,4 @@ def test_tiles_have_the_bits_of_whole_steps(f: Callable, dtype: str, monkeypatch
         for a, b in zip(want, got) if type(want) is tuple else [(want, got)]:
             onp.testing.assert_array_equal(onp.asarray(b), onp.asarray(a))
         onp.testing.assert_array_equal(onp.asarray(ours), onp.asarray(mine))
-    assert sum(len(chain.tiles) for chain in made) > 2
+    assert sum(len(chain.chunks(2)[0]) for chain in made) > 2 or team is None

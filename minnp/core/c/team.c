@@ -1,4 +1,4 @@
-/* Threads that share work in C, without the interpreter: matrix products in pieces, and an LSTM through all its steps.
+/* Threads that share work in C, without the interpreter: matrix products in pieces, an LSTM through all its steps, stencils.
 
    Optional, as quick.c: without it core/host/products.py and npx/cells.py do the same in Python, where each piece
    waits for the interpreter. A piece is what its index says, whichever thread takes it. The caller works too, and waits
@@ -556,6 +556,8 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
+#include "stencil.h"
+
 /* ------------------------------------------------------------------ adding at an index */
 typedef struct { char *to, *rows; const int64_t *index; int64_t cells, many, width, size; int pieces; atomic_int errors; } Added;
 
@@ -627,6 +629,7 @@ static PyMethodDef functions[] = {
     {"kernel", (PyCFunction)(void (*)(void))kernel, METH_FASTCALL, NULL},
     {"conv", (PyCFunction)(void (*)(void))conv, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
+    {"stencil", (PyCFunction)(void (*)(void))stencil, METH_FASTCALL, NULL},
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

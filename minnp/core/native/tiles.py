@@ -1,25 +1,27 @@
-"""Kernels that follow one another on ever the same rows (the steps of a stencil), tile by tile.
+"""Kernels that follow one another on ever the same rows (the steps of a stencil), together.
 
-Each step alone would pass over the whole memory. A tile is a band of rows of the last step's result, small enough that
-what all the steps need for it stays in the cache: each step computes the band and as many rows around it as the steps
-after it read (overlapped tiling, Krishnamoorthy et al. 2007). Rows on borders are computed twice, with the same bits.
-All cores share each step of a tile: tiles in threads of their own would wait for the interpreter in between.
+Each step alone would pass over the whole memory. Here a thread takes a chunk of the last step's rows, and with it what
+all the steps need for it: each step follows the one before at a few rows' distance, while its rows are in the cache
+(time skewing: Wonnacott 2000; c/stencil.h does it). Rows around a chunk are computed twice, with the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from functools import cache
 from typing import Any
 
 import numpy as onp
 
+from ..counting import team
 from ..host import memory, threads
 from .kernels import Frame, Large
 
-CACHE = 1536 << 10  # bytes that a tile may work on: most of the second levels of two cores
-PIECES = 4  # in which threads share the rows of a stage
-RATIO = 4  # rows of a tile for each row of overlap on one side
+CACHE = 768 << 10  # bytes that a thread may work on: most of a core's second level
+BLOCK = 1 << 15  # bytes of a result that a stage computes at a time, about
+CHUNKS = 2  # for each thread: the last one is waited for
+RATIO = 8  # rows of a chunk for each that is computed twice
+MOST = 63  # stages, and arrays of one of them, that c/stencil.h takes
 
 
 class Stage:
@@ -27,79 +29,55 @@ class Stage:
 
     sources   for each input the number of an argument of the chain, or the index at which it shows the result of the
               stage before
-    old       what surrounds the result: None for the frame's number, else the number of an argument; -1 for the result
-              of the stage before
+    old       what surrounds the result: None for zeros, else the number of an argument; -1 for the result of the stage
+              before
     """
 
     def __init__(self, kernel: Large, sources: Sequence[Any], old: int | None) -> None:
         self.kernel, self.sources, self.old = kernel, sources, old
         self.frame: Frame = kernel.frames[0]
         self.dtype = kernel.results[0].dtype
+        self.strides = onp.empty(self.frame.shape, self.dtype).strides
         self.top, self.rows = self.frame.index[0].start, kernel.space[0]
-        # what lies left and right of the result, in its rows
-        self.beside = [
-            (slice(None), *self.frame.index[1:axis], part)
-            for axis in range(1, len(self.frame.shape))
-            for part in (slice(0, self.frame.index[axis].start), slice(self.frame.index[axis].stop, None))
-            if len(range(*part.indices(self.frame.shape[axis])))
-        ]
 
     def by_rows(self, i: int) -> bool:
         """Whether input i has a row for each of the result's."""
         shape = self.kernel.inputs[i].shape
         return len(shape) == len(self.kernel.space) and shape[0] == self.rows
 
-    def needs(self, low: int, high: int) -> tuple[int, int, int, int]:
-        """For the frame's rows from low to high: the kernel's rows, and those of the frame before."""
+    def needs(self, low: int, high: int) -> tuple[int, int]:
+        """The rows of the frame before that are read for this one's from low to high."""
         a, b = (min(max(n - self.top, 0), self.rows) for n in (low, high))
         reads = [s[0].start for s in self.sources if isinstance(s, tuple)]
         first, last = min(reads, default=low - a) + a, max(reads, default=high - b) + b
-        if self.old == -1:
-            first, last = min(first, low), max(last, high)
-        return a, b, first, last
-
-    def outside(self, low: int, high: int) -> list[tuple]:
-        """The parts of the frame's rows from low to high that the kernel does not compute."""
-        above, below = max(self.top - low, 0), max(high - self.top - self.rows, 0)
-        found = [*self.beside, (slice(0, min(above, high - low)),), (slice(max(high - low - below, 0), high - low),)]
-        return found[: len(self.beside)] + [part for part in found[-2:] if part[0].stop > part[0].start]
+        return (min(first, low), max(last, high)) if self.old == -1 else (first, last)
 
     def reach(self) -> int:
         """How many rows more than its own it reads of the stage before, above or below."""
         reads = [s[0].start - self.top for s in self.sources if isinstance(s, tuple)]
         return max((abs(n) for n in reads), default=0)
 
+    def start(self, index: Sequence[slice]) -> int:
+        """Bytes from the beginning of a frame to its part at an index."""
+        return sum(part.start * n for part, n in zip(index, self.strides))
 
-class Step:
-    """What one stage does for one tile, with every index made in advance.
-
-    rows      of the frame's; `result` if they are those of the chain's result itself
-    around    (part of the rows that the kernel does not compute, the same of what surrounds it)
-    inputs    for each (the number of an argument, or None for the stage before; its part, or None for all of it)
-    inner     where in the rows the kernel writes, and how many rows it computes
-    """
-
-    __slots__ = ("around", "count", "fill", "inner", "inputs", "old", "rows", "run")
-
-    def __init__(self, stage: Stage, low: int, high: int, before: int) -> None:
-        a, b, *_ = stage.needs(low, high)
-        shift = low if stage.old != -1 else low - before
-        self.rows, self.count, self.fill, self.old = slice(low, high), b - a, stage.frame.fill, stage.old
-        self.around = [(part, self.moved(part, shift, high - low)) for part in stage.outside(low, high)]
-        self.inputs: list[tuple] = []
-        for i, s in enumerate(stage.sources):
+    def described(self, before: Stage | None) -> list[int]:
+        """The stage as c/stencil.h reads it."""
+        kernel, index = self.kernel, self.frame.index
+        inputs: list[int] = []
+        for i, s in enumerate(self.sources):
             if type(s) is int:
-                self.inputs.append((s, slice(a, b) if stage.by_rows(i) else ...))
+                inputs += [s, 0, kernel.usual[i][0] if self.by_rows(i) else 0]
             else:
-                first = s[0].start - before
-                self.inputs.append((None, (slice(first + a, first + b), *s[1:])))
-        self.inner = (slice(stage.top + a - low, stage.top + b - low), *stage.frame.index[1:])
-        self.run = stage.kernel.first.function.run
-
-    @staticmethod
-    def moved(part: tuple, by: int, rows: int) -> tuple:
-        start, stop, _ = part[0].indices(rows)
-        return slice(start + by, stop + by), *part[1:]
+                assert before is not None
+                inputs += [-1, before.start(s), before.strides[0]]
+        row = onp.ones(self.frame.shape[1:], bool)
+        row[index[1:]] = False
+        edges = onp.flatnonzero(onp.diff(row.ravel(), prepend=False, append=False)).tolist()
+        parts = [n * self.dtype.itemsize for a, b in zip(edges[::2], edges[1::2]) for n in (a, b - a)]
+        inner, old = self.start((slice(0, 0), *index[1:])), -2 if self.old is None else self.old
+        lies = [kernel.first.function.address, self.top, self.rows, inner, self.strides[0], old]
+        return [*lies, len(self.sources), len(parts) // 2, *inputs, *parts]
 
 
 class Chain:
@@ -107,33 +85,34 @@ class Chain:
 
     makes_new = True
 
-    def __init__(self, stages: Sequence[Stage], tile: int) -> None:
+    def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages, self.names = list(stages), [name for s in stages for name in s.kernel.names]
         last = self.stages[-1]
         self.shape, self.dtype = last.frame.shape, last.dtype
-        self.tiles: list[list[Step]] = []
-        for start in range(0, self.shape[0], tile):
-            steps, (low, high) = [], (start, min(start + tile, self.shape[0]))
-            for stage in reversed(self.stages):
-                *_, first, end = stage.needs(low, high)
-                steps.append(Step(stage, low, high, first))
-                low, high = first, end
-            self.tiles.append(steps[::-1])
-        self.heights = [max(t[i].rows.stop - t[i].rows.start for t in self.tiles) for i in range(len(stages) - 1)]
+        self.lag = max(stage.reach() for stage in stages)
+        self.block = max(BLOCK // last.strides[0], 1)
+        plan = [n for s, before in zip(self.stages, [None, *self.stages]) for n in s.described(before)]
+        self.plan = onp.array(plan, onp.int64)
         self.usual = {
             (s, stage.kernel.usual[i]) for stage in stages for i, s in enumerate(stage.sources) if type(s) is int
-        }
-        self.spare: list[list] = []
+        } | {(stage.old, stage.strides) for stage in stages if stage.old not in (None, -1)}
+        self.chunks = cache(self.chunks)
 
     def __repr__(self) -> str:
-        return f"<compiled in tiles {', '.join(self.names)}>"
+        return f"<compiled together {', '.join(self.names)}>"
 
     def __call__(self, *given: Any) -> tuple:
         if not all(given[i].strides == strides for i, strides in self.usual):
             return self.one_by_one(given)
-        out = memory.empty(self.shape, self.dtype)
-        for steps in self.tiles:
-            self.compute(steps, given, out)
+        out, count = memory.empty(self.shape, self.dtype), threads.num_threads()
+        rows, half, spare = self.chunks(count)
+        try:
+            room = spare.pop()
+        except IndexError:
+            room = memory.empty((len(rows), 2, half), onp.dtype("u1"))
+        team.stencil(self.plan, rows, self.lag, self.block, count, out, room, *map(onp.asarray, given))
+        if room.nbytes < memory.LEAST and not spare:  # larger ones lie on recycled blocks anyway
+            spare.append(room)
         return (out,)
 
     def one_by_one(self, given: Sequence[Any]) -> tuple:
@@ -145,47 +124,26 @@ class Chain:
             (before,) = stage.kernel.run(*args)
         return (before,)
 
-    def compute(self, steps: Sequence[Step], given: Sequence[Any], out: Any) -> None:
-        """One tile of the result."""
-        try:
-            bands = self.spare.pop()
-        except IndexError:
-            bands = self.room()
-        before = None
-        for step, band in zip(steps, [*bands, out]):
-            rows = step.rows
-            band = out[rows] if band is out else band[: rows.stop - rows.start]
-            if step.old is None:
-                for part, _ in step.around:
-                    band[part] = step.fill
-            else:
-                old = before if step.old == -1 else given[step.old]
-                for part, there in step.around:
-                    band[part] = old[there]
-            if step.count:
-                inputs = [before[part] if i is None else given[i][part] for i, part in step.inputs]
-                step.run(-(-step.count // PIECES), step.count, threads.num_threads(), *inputs, band[step.inner])
-            before = band
-        self.spare.append(bands)
-
-    def room(self) -> list:
-        """Memory for the results of all stages but the last, of which two exist at a time."""
-        shapes = [((n, *s.frame.shape[1:]), s.dtype) for n, s in zip(self.heights, self.stages)]
-        size = max(prod(shape) * dtype.itemsize for shape, dtype in shapes)
-        halves = [onp.empty(size + 64, "u1") for _ in range(2)]
-        starts = [-half.ctypes.data % 64 for half in halves]
-        return [onp.ndarray(shape, dtype, halves[k % 2], starts[k % 2]) for k, (shape, dtype) in enumerate(shapes)]
+    def chunks(self, count: int) -> tuple[onp.ndarray, int, list]:
+        """For so many threads: [chunks, stages, (first row, end)] of what each chunk needs; bytes for so many rows of
+        a result; memory for two of these a chunk, which a call left."""
+        total, overlap = self.shape[0], 2 * self.lag * len(self.stages)
+        many = min(max(total // max(RATIO * overlap, 1), count), CHUNKS * count) if count > 1 else 1
+        rows = onp.empty((many, len(self.stages), 2), onp.int64)
+        for i in range(many):
+            low, high = i * total // many, (i + 1) * total // many
+            for k in reversed(range(len(self.stages))):
+                rows[i, k] = low, high
+                low, high = self.stages[k].needs(low, high)
+        size = max(stage.strides[0] for stage in self.stages)
+        return rows, int((rows[..., 1].max(1) - rows[..., 0].min(1)).max()) * size, []
 
 
-def depth(stages: Sequence[Stage], arrays: int) -> tuple[int, int]:
-    """(how many stages to put in one chain, the rows of its tiles); `arrays` are read or written by each stage."""
-    widest = max(prod(s.frame.shape[1:]) * s.dtype.itemsize for s in stages)
-    rows, reach = CACHE // (widest * arrays), max(max(s.reach() for s in stages), 1)
-    most = rows // ((RATIO + 2) * reach)
-    if most < 2:
-        return 1, rows
-    count = -(-len(stages) // -(-len(stages) // most))
-    total, overlap = stages[-1].frame.shape[0], count * reach
-    tiles = -(-total // (rows - 2 * overlap))
-    tiles += tiles % 2 if total >= (tiles + 1) * RATIO * overlap else 0  # two threads should have as many each
-    return count, -(-total // tiles)
+def depth(stages: Sequence[Stage], arrays: int) -> int:
+    """How many of the stages to run together; `arrays` are read or written by each."""
+    given = {s for stage in stages for s in stage.sources if type(s) is int}
+    if team is None or max(len(given), *[len(s.sources) for s in stages]) > MOST:
+        return 1
+    row, reach = max(s.strides[0] for s in stages), max(max(s.reach() for s in stages), 1)
+    most = min((CACHE // arrays - BLOCK) // (row * reach), MOST)
+    return -(-len(stages) // -(-len(stages) // most)) if most > 1 else 1

@@ -1,4 +1,4 @@
-"""Tiling: large kernels of which each alone reads the one before, in views, run tile by tile together."""
+"""Tiling: large kernels of which each alone reads the one before, in views, run together, row by row."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def tile(graph: Graph) -> Graph:
             given: dict[Node, int] = {}
             stages = [stage(n, chain[i - 1] if i else None, given) for i, n in enumerate(chain)]
             roots = {n.args[0] if is_view(n) else n for n in given}
-            count, rows = depth(stages, 2 + max(len(roots) - 1, 1))
+            count = depth(stages, 2 + max(len(roots) - 1, 1))
             if count < 2:
                 break
-            join(graph, chain[:count], rows)
+            join(graph, chain[:count])
             chain = chain[count:]
     return graph
 
@@ -41,6 +41,7 @@ def is_stage(node: Node) -> bool:
         and len(kernel.results) == 1
         and 0 in kernel.frames
         and kernel.first.length == kernel.space[0]
+        and kernel.frames[0].fill in (0, None)
         and len(node.users) == 1
     )
 
@@ -79,6 +80,8 @@ def next_stage(node: Node) -> Node | None:
     if following is None or not is_stage(following):
         return None
     kernel, before = following.target, result(node)
+    if kernel.results[0].dtype != node.target.results[0].dtype:
+        return None
     # as it is, the result is only what surrounds the next one
     whole = [i for i, n in enumerate(following.args) if n is before]
     fits = whole in ([], [len(kernel.inputs)]) and kernel.frames[0].shape == shape
@@ -102,13 +105,13 @@ def stage(node: Node, before: Node | None, given: dict[Node, int]) -> Stage:
     return Stage(kernel, sources, old)
 
 
-def join(graph: Graph, chain: list[Node], rows: int) -> None:
+def join(graph: Graph, chain: list[Node]) -> None:
     """Put one call in the place of the stages."""
     given: dict[Node, int] = {}
     stages = [stage(n, chain[i - 1] if i else None, given) for i, n in enumerate(chain)]
     final = result(chain[-1])
     with graph.inserting_before(chain[-1]):
-        call = graph.create_node("call_function", Chain(stages, rows), tuple(given), name="compiled")
+        call = graph.create_node("call_function", Chain(stages), tuple(given), name="compiled")
     call.meta["value"] = chain[-1].meta["value"]
     final.args = (call, 0)
     assert final.target is pick
