@@ -35,35 +35,41 @@ def _repeats(index: Any) -> bool:
 
 def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool = False) -> None:
     """buffer[index] += g; elements named twice receive both: in NumPy's order, or freely in any."""
-    if not _repeats(index) or ascends(index):
+    once = not _repeats(index)
+    rows = None if once else _rows(buffer, g, index)
+    if rows is not None and kernels.add_at(*rows):
+        return
+    if once or ascends(index):
         buffer[index] += g
-    elif not _add_rows(buffer, g, index, freely):
+    elif rows is not None:
+        _add_rows(*rows, freely)
+    else:
         onp.add.at(buffer, index, g)
 
 
-def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool) -> bool:
-    """add_at for integers that choose whole rows, element by element; False for other indices.
-
-    NumPy's add.at is fast where everything is one-dimensional, and slow for rows.
-    """
+def _rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> tuple[onp.ndarray, onp.ndarray, onp.ndarray] | None:
+    """(cells [N, width], rows [n], added [n, width]) where buffer[index] += g is cells[rows] += added: of integers that
+    choose whole rows, element by element; None for other indices."""
     parts = index if isinstance(index, tuple) else (index,)
     if not all(isinstance(p, (int, onp.integer, onp.ndarray, list)) for p in parts):
-        return False
+        return None
     arrays = [onp.asarray(p) for p in parts]
     lead, rest = buffer.shape[: len(arrays)], buffer.shape[len(arrays) :]
     simple = rest and buffer.size and g.size and buffer.flags.c_contiguous
     if not simple or any(a.dtype.kind not in "iu" for a in arrays):
-        return False
-    rows = onp.ravel_multi_index(onp.broadcast_arrays(*arrays), lead, mode="wrap").ravel()
-    added, cells = g.reshape(rows.size, -1), buffer.reshape(math.prod(lead), -1)
-    if kernels.add_at(cells, rows, onp.ascontiguousarray(added)):
-        return True
+        return None
+    rows = onp.ravel_multi_index(arrays, lead, mode="wrap").ravel()
+    return buffer.reshape(math.prod(lead), -1), rows, onp.ascontiguousarray(g.reshape(rows.size, -1))
+
+
+def _add_rows(cells: onp.ndarray, rows: onp.ndarray, added: onp.ndarray, freely: bool) -> None:
+    """cells[rows] += added, each cell in its order; NumPy's add.at is fast in one dimension, and slow for rows."""
     few = len(cells) <= FEW and added.size >= SEVERAL and added.dtype is cells.dtype and added.dtype.char in "fd"
     if freely and few and onp.isfinite(added).all():  # 0 times infinity would be NaN in every row
         which = onp.zeros((rows.size, len(cells)), added.dtype)
         which[onp.arange(rows.size), rows] = 1
         cells += matmul(which.T, added)
-        return True
+        return
     order = rows.argsort(kind="stable")
     ordered = rows[order]
     starts = onp.flatnonzero(onp.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -78,10 +84,9 @@ def _add_rows(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool) -> 
             chosen = order[stop : stop + some]
             cells[rows[chosen]] += added[chosen]
             stop += some
-        return True
-    flat, width = buffer.reshape(-1), cells.shape[1]
+        return
+    flat, width = cells.reshape(-1), cells.shape[1]
     some = max(1, CHUNK // width)
     for start in range(0, rows.size, some):
         index = rows[start : start + some, None] * width + onp.arange(width)
         onp.add.at(flat, index.ravel(), added[start : start + some].ravel())
-    return True
