@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import operator
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -67,7 +68,92 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "x.astype(f8)": (lambda d: d.x.astype(np.float64), lambda t: t.x.to(torch.float64)),
     "outer(x, y)": (lambda d: np.outer(d.x, d.y), lambda t: torch.outer(t.x, t.y)),
     "sort(x)": (lambda d: np.sort(d.x), lambda t: torch.sort(t.x)[0]),
+    "x - y": (lambda d: d.x - d.y, lambda t: t.x - t.y),
+    "x @ y": (lambda d: d.x @ d.y, lambda t: t.x @ t.y),
+    "1 - x": (lambda d: 1 - d.x, lambda t: 1 - t.x),
+    "x ** 2": (lambda d: d.x**2, lambda t: t.x**2),
+    "abs(x)": (lambda d: abs(d.x), lambda t: abs(t.x)),
+    "x == y": (lambda d: d.x == d.y, lambda t: t.x == t.y),
+    "~k": (lambda d: ~d.k, lambda t: ~t.k),
+    "k & k": (lambda d: d.k & d.k, lambda t: t.k & t.k),
+    "x *= 1.0": (lambda d: operator.imul(d.x, 1.0), lambda t: operator.imul(t.x, 1.0)),
+    "x -= y": (lambda d: operator.isub(d.x, d.y), lambda t: operator.isub(t.x, t.y)),
+    "tanh(x)": (lambda d: np.tanh(d.x), lambda t: torch.tanh(t.x)),
+    "log(y, out=w)": (lambda d: np.log(d.p, out=d.w), lambda t: torch.log(t.p, out=t.w)),
+    "sqrt(y, out=w)": (lambda d: np.sqrt(d.p, d.w), lambda t: torch.sqrt(t.p, out=t.w)),
+    "add(x, y, out=w)": (lambda d: np.add(d.x, d.y, out=d.w), lambda t: torch.add(t.x, t.y, out=t.w)),
+    "minimum(x, 0)": (lambda d: np.minimum(d.x, 0.0), lambda t: torch.clamp(t.x, max=0.0)),
+    "isnan(x)": (lambda d: np.isnan(d.x), lambda t: torch.isnan(t.x)),
+    "sum(m, axis=0)": (lambda d: np.sum(d.m, axis=0), lambda t: torch.sum(t.m, dim=0)),
+    "m.sum(1, keepdims)": (
+        lambda d: d.m.sum(axis=1, keepdims=True),
+        lambda t: t.m.sum(dim=1, keepdim=True),
+    ),
+    "m.mean(axis=0)": (lambda d: d.m.mean(axis=0), lambda t: t.m.mean(dim=0)),
+    "x.mean()": (lambda d: d.x.mean(), lambda t: t.x.mean()),
+    "m.max(axis=1)": (lambda d: d.m.max(axis=1), lambda t: t.m.amax(dim=1)),
+    "m.argmax(axis=1)": (lambda d: d.m.argmax(axis=1), lambda t: t.m.argmax(dim=1)),
+    "k.any()": (lambda d: d.k.any(), lambda t: t.k.any()),
+    "all(k)": (lambda d: np.all(d.k), lambda t: torch.all(t.k)),
+    "argsort(x)": (lambda d: np.argsort(d.x), lambda t: torch.argsort(t.x, stable=True)),
+    "norm(x)": (lambda d: np.linalg.norm(d.x), lambda t: torch.linalg.norm(t.x)),
+    "x[-1]": (lambda d: d.x[-1], lambda t: t.x[-1]),
+    "x[1:3]": (lambda d: d.x[1:3], lambda t: t.x[1:3]),
+    "m[0]": (lambda d: d.m[0], lambda t: t.m[0]),
+    "m[:, None]": (lambda d: d.m[:, None], lambda t: t.m[:, None]),
+    "m[i, j]": (lambda d: d.m[d.r, d.r], lambda t: t.m[t.r, t.r]),
+    "m[0] = y": (lambda d: operator.setitem(d.n, 0, d.v), lambda t: operator.setitem(t.n, 0, t.v)),
+    "x[1:3] += 1": (lambda d: add_to(d.w), lambda t: add_to(t.w)),
+    "x.shape": (lambda d: d.x.shape, lambda t: t.x.shape),
+    "x.dtype": (lambda d: d.x.dtype, lambda t: t.x.dtype),
+    "len(x)": (lambda d: len(d.x), lambda t: len(t.x)),
+    "for row in m": (lambda d: list(d.m), lambda t: list(t.m)),
+    "x.item()": (lambda d: d.s.item(), lambda t: t.s.item()),
+    "float(sum(x))": (lambda d: float(d.s), lambda t: float(t.s)),
+    "bool(k.any())": (lambda d: bool(d.a), lambda t: bool(t.a)),
+    "zeros(10)": (lambda d: np.zeros(10, "f4"), lambda t: torch.zeros(10, dtype=torch.float32)),
+    "ones((4, 4))": (lambda d: np.ones((4, 4)), lambda t: torch.ones((4, 4), dtype=torch.float64)),
+    "empty(10)": (lambda d: np.empty(10), lambda t: torch.empty(10, dtype=torch.float64)),
+    "full(10, 2.5)": (lambda d: np.full(10, 2.5), lambda t: torch.full((10,), 2.5, dtype=torch.float64)),
+    "arange(10)": (lambda d: np.arange(10), lambda t: torch.arange(10)),
+    "eye(4)": (lambda d: np.eye(4), lambda t: torch.eye(4, dtype=torch.float64)),
+    "ones_like(x)": (lambda d: np.ones_like(d.x), lambda t: torch.ones_like(t.x)),
+    "array([1.0, 2.0])": (lambda d: np.array([1.0, 2.0]), lambda t: torch.tensor([1.0, 2.0], dtype=torch.float64)),
+    "squeeze(m)": (lambda d: np.squeeze(d.m), lambda t: torch.squeeze(t.m)),
+    "m.flatten()": (lambda d: d.m.flatten(), lambda t: t.m.flatten().clone()),
+    "broadcast_to(x, ...)": (
+        lambda d: np.broadcast_to(d.x, (3, 10)),
+        lambda t: torch.broadcast_to(t.x, (3, 10)),
+    ),
+    "repeat(x, 2)": (lambda d: np.repeat(d.x, 2), lambda t: torch.repeat_interleave(t.x, 2)),
+    "tile(x, 2)": (lambda d: np.tile(d.x, 2), lambda t: torch.tile(t.x, (2,))),
+    "roll(x, 1)": (lambda d: np.roll(d.x, 1), lambda t: torch.roll(t.x, 1)),
+    "flip(x)": (lambda d: np.flip(d.x), lambda t: torch.flip(t.x, (0,))),
+    "vstack([x, y])": (lambda d: np.vstack([d.x, d.y]), lambda t: torch.vstack([t.x, t.y])),
+    "hstack([x, y])": (lambda d: np.hstack([d.x, d.y]), lambda t: torch.hstack([t.x, t.y])),
+    "split(x, 2)": (lambda d: np.split(d.x, 2), lambda t: torch.tensor_split(t.x, 2)),
+    "einsum(ij,jk)": (lambda d: np.einsum("ij,jk->ik", d.m, d.m), lambda t: torch.einsum("ij,jk->ik", t.m, t.m)),
+    "tensordot(m, m, 1)": (lambda d: np.tensordot(d.m, d.m, 1), lambda t: torch.tensordot(t.m, t.m, 1)),
+    "triu(m)": (lambda d: np.triu(d.m), lambda t: torch.triu(t.m)),
+    "diag(x)": (lambda d: np.diag(d.x), lambda t: torch.diag(t.x)),
+    "solve(m, v)": (lambda d: np.linalg.solve(d.m, d.v), lambda t: torch.linalg.solve(t.m, t.v)),
+    "inv(m)": (lambda d: np.linalg.inv(d.m), lambda t: torch.linalg.inv(t.m)),
+    "fft(x)": (lambda d: np.fft.fft(d.x), lambda t: torch.fft.fft(t.x)),
+    "round(x)": (lambda d: np.round(d.x), lambda t: torch.round(t.x)),
+    "x.clip(0, 1)": (lambda d: d.x.clip(0.0, 1.0), lambda t: t.x.clip(0.0, 1.0)),
+    "allclose(x, y)": (lambda d: np.allclose(d.x, d.y), lambda t: torch.allclose(t.x, t.y)),
+    "array_equal(x, x)": (lambda d: np.array_equal(d.x, d.y), lambda t: torch.equal(t.x, t.y)),
+    "diff(x)": (lambda d: np.diff(d.x), lambda t: torch.diff(t.x)),
+    "square(x)": (lambda d: np.square(d.x), lambda t: torch.square(t.x)),
+    "nonzero(k)": (lambda d: np.nonzero(d.k), lambda t: torch.nonzero(t.k, as_tuple=True)),
+    "relu(x)": (lambda d: npx.relu(d.x), lambda t: torch.relu(t.x)),
+    "softmax(m)": (lambda d: npx.softmax(d.m), lambda t: torch.softmax(t.m, -1)),
+    "sigmoid(x)": (lambda d: npx.sigmoid(d.x), lambda t: torch.sigmoid(t.x)),
 }
+
+
+def add_to(w: Any) -> None:
+    w[1:3] += 1.0
 
 
 F = torch.nn.functional
@@ -106,6 +192,8 @@ class Data:
         self.x, self.y = (make(rng.standard_normal(10).astype("f4")) for _ in range(2))
         self.m, self.k = make(rng.standard_normal((4, 4)).astype("f4")), make(numpy.arange(10) > 4)
         self.w, self.i = make(numpy.zeros(10, "f4")), make(numpy.array([1, 3, 5]))
+        self.p, self.v, self.r = abs(self.x), make(rng.standard_normal(4).astype("f4")), make(numpy.array([0, 3]))
+        self.n, self.s, self.a = make(numpy.zeros((4, 4), "f4")), self.x.sum(), self.k.any()
 
 
 def microseconds(f: Callable[[], Any], loops: int = 1000) -> float:
@@ -155,6 +243,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", default="", help="a regular expression that a row's name must contain")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     context = minnp.Context("cpu" if options.device == "cpu" else "gpu", 0, "torch")
@@ -166,9 +255,13 @@ def main() -> None:
     print(f"torch {torch.__version__}, device {options.device}, one thread; microseconds a call")
     print(f"{'':22}{'minnp':>8}{'torch':>8}{'added':>8}   quartiles")
     for name, (our_call, their_call) in CASES.items():
+        if not re.search(options.only, name):
+            continue
         pairs = []
         for _ in range(options.repeat):
-            pairs.append((microseconds(lambda: our_call(ours)), microseconds(lambda: their_call(theirs))))  # noqa: B023
+            with context:
+                mine = microseconds(lambda: our_call(ours))  # noqa: B023
+            pairs.append((mine, microseconds(lambda: their_call(theirs))))  # noqa: B023
         mine, its = (statistics.median(p[i] for p in pairs) for i in (0, 1))
         low, middle, high = statistics.quantiles([a - b for a, b in pairs], n=4)
         print(f"{name:22}{mine:8.2f}{its:8.2f}{middle:8.2f}   {low:.2f} .. {high:.2f}")

@@ -75,10 +75,12 @@ class Backend:
         """The axes of a buffer in the order in which its memory has them, outermost first; None: C order."""
         return None
 
-    def alone(self, buffer: Any) -> bool:
-        """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory, so that a
-        write may go there."""
-        return False
+    def holders(self, data: Any) -> int:
+        """How many buffers' data, this one's own included, lie in its memory: where it is alone, a write may go there.
+        0: nobody knows. `views_refer`: whether data that lies in other data's memory counts as a reference to that."""
+        return 0
+
+    views_refer = False
 
     def creates(self) -> list[str]:
         """The names of the functions that `create` makes arrays for."""

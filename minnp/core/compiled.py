@@ -31,7 +31,8 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES = range(100, 107)
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS = range(100, 111)
+UNTRACED = 200  # and the number of arrays
 _early: list | None = []  # short ways made before there were rows
 
 
@@ -100,9 +101,18 @@ def _there(e: public.Entry) -> tuple | None:
         return TABLE["matmul"], (), MATRICES
     if name in ("ravel", "flatten"):
         return TABLE["reshape"], (), RAVELS if name == "ravel" else FLATTENS
-    row = TABLE.get(name)
+    if e.host in (onp.hstack, onp.vstack):
+        stacks = (TABLE["concatenate"], TABLE["stack"])
+        return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
+    row = TABLE.get("round" if name == "around" else name)
     if row is None:
         return None
+    if e.name == "ndarray.astype":
+        return row, ("dtype",), CASTS
+    if e.name in placed.ONES and not row.view:
+        return row, (placed.ONES[e.name],), ONES
+    if e.name in placed.PLAIN:
+        return row, (), UNTRACED + placed.PLAIN[e.name]
     if isinstance(e.host, onp.ufunc):
         return (row, frozenset(), e.nin) if e.host.nout == 1 and not row.view else None
     if name in placed.REDUCTIONS:
@@ -133,7 +143,7 @@ def install() -> None:
     from . import cotangents, operators, tape, writing  # which import this module's importers
 
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
-    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy")}
+    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy", "reshape")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
     limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
     limits["__pow__"] = bound(onp.power)
@@ -144,7 +154,7 @@ def install() -> None:
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
         *(writing.write_on_place, placed.number, public.Entry, public.before_out, public.as_handles),
-        operators.shortened,
+        *(operators.shortened, placed.slot_of),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
     )
 

@@ -115,7 +115,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def there(self: ndarray, other: Any) -> Any:
         if reflected:
             return on_values(TABLE[name], other, self)
-        value, row = self._value, None
+        value, row = self._value if self._host is None else None, None
         traced = type(value) is Tracer
         # a capture keeps what the user wrote, and so does a place under a trace
         if name == "power" and not (traced and (not value.trace.differentiable or type(concrete(value)) is Buffer)):

@@ -74,8 +74,8 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 
 def slot_of(home: Any, row: Primitive) -> list:
     """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
-    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, whether
-    its results are numbers where they have no axes]."""
+    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, into,
+    whether its results are numbers where they have no axes]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
     kernel = home.kernel(row)
@@ -84,7 +84,7 @@ def slot_of(home: Any, row: Primitive) -> list:
     )
 
 
-OFFERED = ("prepared", "short", "exact", "basic", "shows")
+OFFERED = ("prepared", "short", "exact", "basic", "shows", "into")
 
 
 def arrived(v: Any, home: Any) -> Any:
@@ -138,9 +138,16 @@ REDUCTIONS = {
 DIRECT = {"where": 3, "clip": 3}
 LISTS = {"concatenate", "stack"}
 
+# in C alone, untraced: functions of an array and perhaps a number or a tuple of some, and of just so many arrays
+ONES = {"sort": "axis", "argsort": "axis", "roll": "shift", "triu": "k", "tril": "k", "round": "decimals"}
+ONES |= {"around": "decimals", "diff": "n", "repeat": "repeats"}
+PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "searchsorted", "convolve"), 2)
+PLAIN |= dict.fromkeys(("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv"), 1)
+PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
+
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter
-SPREAD = {"reshape": ("shape",), "transpose": ("axes",)}
-VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "swapaxes": ("axis1", "axis2")}
+SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}
+VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "flip": ("axis",), "swapaxes": ("axis1", "axis2")}
 
 
 def params_of(name: str, args: tuple, kwargs: dict) -> dict | None:

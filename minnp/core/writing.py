@@ -213,13 +213,19 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
         root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
         return
-    if sys.getrefcount(root._value) <= 2 and not hasattr(root._value, "_host") and home.alone(root._value):
+    if sys.getrefcount(root._value) <= 2 and _alone(root._value):
         try:
             root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
             return
         except errors.BackendUnsupportedError:  # raised before anything is written
             pass
     root._value = bind(WRITE_VIEW, (root._value, value), params)
+
+
+def _alone(x: Buffer) -> bool:
+    """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory."""
+    own = x.view is None and not hasattr(x, "_host") and sys.getrefcount(x.data) <= 2
+    return own and x.backend.holders(x.data) == 1
 
 
 def _alike(a: Buffer, b: Buffer) -> bool:

@@ -281,6 +281,35 @@ def test_joining_and_choosing():
         agree(lambda: np.where(*args), lambda: python_of(np.where)(*args), args)  # noqa: B023
 
 
+def same(compiled_way, python_way, what):
+    """As `agree`, but for the counts: the definition may say in several rows what C calls one kernel for."""
+    for _ in range(2):
+        assert outcome(compiled_way)[0] == outcome(python_way)[0], what
+
+
+def test_functions_of_an_array_and_perhaps_a_number():
+    with THERE:
+        square = np.array([[2.0, 1.0], [0.5, 3.0]])
+    ones = (np.sort, np.argsort, np.roll, np.triu, np.tril, np.round, np.diff, np.repeat, np.flip)
+    plain = (np.zeros_like, np.ones_like, np.ptp, np.nan_to_num, np.linalg.inv, np.linalg.norm, np.fft.fft, np.fft.ifft)
+    ways = [((1,), {}), ((-1,), {}), (((0, 1),), {}), ((), {"axis": 0}), ((None,), {})]
+    for x in (*(ARRAYS[d] for d in ("?", "i4", "u2", "f4", "c16")), SCALAR, ROW, EMPTY, ARRAYS["f8"][:, 1], square):
+        for f in ones + plain:
+            for args, kwargs in [((), {}), *(ways if f in ones else ())]:
+                same(lambda: f(x, *args, **kwargs), lambda: python_of(f)(x, *args, **kwargs), (f, x, args, kwargs))  # noqa: B023
+        for f in (np.take, np.isclose, np.array_equal, np.searchsorted, np.linalg.solve):
+            for y in (CHOSEN, ROW, SCALAR, MASK, 1, x):
+                same(lambda: f(x, y), lambda: python_of(f)(x, y), (f, x, y))  # noqa: B023
+        for dtype in ("f4", onp.float64, onp.dtype("u2"), bool, int, "c8", "nonsense", None, x):
+            same(lambda: x.astype(dtype), lambda: python_of(x.astype)(dtype), (x, dtype))  # noqa: B023
+        same(lambda: x.astype(dtype="f8"), lambda: python_of(x.astype)(dtype="f8"), x)  # noqa: B023
+        for f in (np.vstack, np.hstack):
+            for given in ([x, x], [x], (x, ROW), [], [x, 2.0]):
+                same(lambda: f(given), lambda: python_of(f)(given), (f, given))  # noqa: B023
+        for shape in ((3, 4), (2, 3, 4), 4, ()):
+            same(lambda: np.broadcast_to(x, shape), lambda: python_of(np.broadcast_to)(x, shape), (x, shape))  # noqa: B023
+
+
 def test_flat_copies_products_and_bounds():
     """x.ravel() where x lies in C order, x.flatten(), np.dot of vectors and matrices, np.clip."""
     for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"].T, ARRAYS["f4"][:, 1], ARRAYS["u2"][::2]):
@@ -317,6 +346,53 @@ def test_writes():
                     )
 
                 agree(lambda: run(operator.setitem), lambda: run(write), (x, i, v))
+
+
+def test_what_is_alone_is_written_in_its_memory():
+    """x += y of an array, and of a part of it, that nothing else shows; what else there is keeps what it was."""
+    with THERE:
+        x, y = np.zeros((3, 4)), np.ones(4)
+    memory = x._value.data.data_ptr()
+    for _ in range(2):  # the first finds the kernels
+        x += y
+        x *= 2.0
+        x[1] -= y
+        x[:, 1:3] += 0.5
+        x[0, 1:] /= 2
+    assert x._value.data.data_ptr() == memory
+    want = onp.zeros((3, 4))
+    for _ in range(2):
+        want += 1
+        want *= 2.0
+        want[1] -= 1
+        want[:, 1:3] += 0.5
+        want[0, 1:] /= 2
+    assert onp.array_equal(onp.asarray(x), want)
+    for shown in (lambda x: x[1:], lambda x: x.T, lambda x: x[:, ::-1], lambda x: x.reshape(-1)):
+        with THERE:
+            x = np.array(want)
+        part, other, before = shown(x), x[:2], x + 0
+        kept = x._value
+        for _ in range(2):
+            x += y
+            x[0] += y
+            other *= 2.0
+            other[1:] += other[:-1]
+        again = want.copy()
+        parts = again[:2]
+        for _ in range(2):
+            again += 1
+            again[0] += 1
+            parts *= 2.0
+            parts[1:] += parts[:-1]
+        assert onp.array_equal(onp.asarray(x), again) and onp.array_equal(onp.asarray(part), shown(again))
+        assert onp.array_equal(onp.asarray(other), parts) and onp.array_equal(onp.asarray(before), want)
+        assert onp.array_equal(kept.data.numpy(), want)
+    with pytest.raises(ValueError):
+        x += np.ones(5)
+    with pytest.raises(ValueError, match="read-only"):
+        wide = np.broadcast_to(x, (3, 4))
+        wide += 1
 
 
 def test_writes_are_seen_through_views_taken_before():

@@ -57,6 +57,9 @@ class TorchBackend(Backend):
         self._places: dict[Any, TorchBackend] = {}
         self._generator: Any = None
         self._uses = torch._C._storage_Use_Count
+        whole = torch.empty(2)
+        part = whole[:1]
+        self.views_refer = sys.getrefcount(whole) > sys.getrefcount(part)
         self._makers = {**creation.CREATORS, **{n: self._drawing(draw) for n, draw in draws.DRAWS.items()}}
 
     def __repr__(self) -> str:
@@ -144,10 +147,8 @@ class TorchBackend(Backend):
             return None
         return self._order_of([[s if n != 1 else None for s, n in zip(data.stride(), data.shape, strict=True)]])
 
-    def alone(self, buffer: Any) -> bool:
-        if buffer.view is not None or sys.getrefcount(buffer.data) > 2:
-            return False
-        return self._uses(buffer.data.untyped_storage()._cdata) <= 2  # the tensor's, and the one just made
+    def holders(self, data: Any) -> int:
+        return self._uses(data.untyped_storage()._cdata) - 1  # which was just made to ask it
 
     def program(self, symbol: Any) -> Any:
         from .block import Program

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
 
-from .dtypes import LEGACY, SIGNED, cast, device_of, promote, refuse, to_torch, weak_in_numpy_1
+from .dtypes import LEGACY, SIGNED, TO_TORCH, cast, device_of, promote, refuse, to_torch, weak_in_numpy_1
 from .elementwise import INTEGERS, UNSIGNED
-from .registry import kernel
+from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
 
@@ -44,16 +45,33 @@ def where(c: Any, a: Any, b: Any) -> Tensor:
     return torch.where(condition, a, b)
 
 
+# of a zero of either sign between zeros, torch keeps the sign; old NumPys take the bound's
+ZEROS_STAY = bool(onp.signbit(onp.clip(onp.array([-0.0]), 0.0, 1.0))[0])
+
+
 @kernel("clip", dtypes_of=lambda x, low=None, high=None: (promote(*[v for v in (x, low, high) if v is not None]),))
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
-    if type(low) is type(high) is float and low and high and type(x) is Tensor and _takes(x, low) and _takes(x, high):
-        return torch.clamp(x, low, high)  # of zeros, which NumPy takes from the bounds, it keeps x's
+    known = type(low) is type(high) is float and ((low and high) or ZEROS_STAY)
+    if known and type(x) is Tensor and _takes(x, low) and _takes(x, high):
+        return torch.clamp(x, low, high)
     device = device_of((x, low, high))
     dtype = promote(*[v for v in (x, low, high) if v is not None])
     y = cast(x, dtype, device)
     if low is not None:
         y = torch.maximum(y, cast(low, dtype, device))
     return y if high is None else torch.minimum(y, cast(high, dtype, device))
+
+
+def _clamped(x: Tensor, low: float, high: float) -> Tensor:
+    return torch.clamp(x, low, high) if low and high else clip(x, low, high)
+
+
+def _plan(x: Any, *bounds: Any, plan: Callable = KERNELS["clip"].plan) -> Callable:
+    run, simple = plan(x, *bounds), type(x) is Tensor and all(type(b) is float and _takes(x, b) for b in bounds)
+    return run if not simple or len(bounds) < 2 else torch.clamp if ZEROS_STAY else _clamped
+
+
+KERNELS["clip"].short = _plan
 
 
 @kernel("nan_to_num")
@@ -119,7 +137,7 @@ def i0(x: Tensor) -> Tensor:
 
 @kernel("astype")
 def astype(x: Tensor, dtype: Any) -> Tensor:
-    target = to_torch(dtype)
+    target = TO_TORCH.get(dtype) or to_torch(dtype)
     if x.dtype.is_complex and not target.is_complex:
         return refuse("a complex number to a real one: NumPy warns")
     return x.to(target)

@@ -11,6 +11,7 @@ import torch
 
 from .dtypes import cast, device_of, promote, refuse, to_torch
 from .indexing import flat_positions, getitem
+from .reductions import on_floats
 from .registry import kernel
 
 Tensor = torch.Tensor
@@ -24,8 +25,8 @@ def _like(make: Callable) -> Callable:
     return run
 
 
-kernel("zeros_like", "empty_like")(_like(torch.zeros))
-kernel("ones_like")(_like(torch.ones))
+kernel("zeros_like", "empty_like", direct=on_floats(torch.zeros_like))(_like(torch.zeros))
+kernel("ones_like", direct=on_floats(torch.ones_like))(_like(torch.ones))
 kernel("stop_gradient")(lambda x: x)
 
 

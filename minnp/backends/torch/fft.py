@@ -52,8 +52,16 @@ def _many(run: Callable, real: bool, default: Any) -> Callable:
     return call
 
 
+def _whole(run: Callable, call: Callable) -> dict:
+    """`run` along the last axis of floats: see `direct` in registry.kernel."""
+    direct = lambda x: run(x) if x.ndim and x.numel() else call(x)
+    return {torch.float64: direct, torch.float32: direct if SINGLE else lambda x: direct(x.double())}
+
+
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    kernel(f"fft.{_name}")(_one(getattr(torch.fft, _name), _name in ("rfft", "ihfft")))
+    _call = _one(getattr(torch.fft, _name), _name in ("rfft", "ihfft"))
+    _lazy = _name in ("ifft", "hfft", "ihfft")  # conjugates may be left to whoever reads the result
+    kernel(f"fft.{_name}", direct={} if _lazy else _whole(getattr(torch.fft, _name), _call))(_call)
 for _name in ("fft", "ifft", "rfft", "irfft"):
     _run, _real = getattr(torch.fft, f"{_name}n"), _name == "rfft"
     kernel(f"fft.{_name}2")(_many(_run, _real, (-2, -1)))

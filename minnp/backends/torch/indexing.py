@@ -13,7 +13,7 @@ import numpy as onp
 import torch
 
 from .dtypes import TO_NUMPY, from_host, refuse, scalar
-from .reductions import one_dim
+from .reductions import on_floats, one_dim
 from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
@@ -43,7 +43,8 @@ def positions(index: Any, device: torch.device) -> Tensor:
 def is_plain(index: Any) -> bool:
     """Whether torch reads the index as it is."""
     if type(index) is tuple:
-        return all(type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index)
+        plain = all(type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index)
+        return plain and sum(p is Ellipsis for p in index) < 2  # torch takes several
     if type(index) is slice:
         step = index.step
         return (step is None or (type(step) is int and step > 0)) and _whole(index.start) and _whole(index.stop)
@@ -107,6 +108,8 @@ def _forward(x: Tensor, parts: list) -> Tensor:
 def getitem(x: Tensor, index: Any) -> Tensor:
     if is_plain(index):
         return x[index]
+    if not x.numel():
+        refuse("an index array into an empty array")  # torch does not look at it
     x, index = normal(x, index)
     return x[index]
 
@@ -203,7 +206,11 @@ def _valid(indices: Tensor, n: int, mode: str) -> Tensor:
     return indices.clamp(0, n - 1) if mode == "clip" else torch.remainder(indices, n)
 
 
-@kernel("take", bits=True)
+def _take_flat(x: Tensor, indices: Any) -> Tensor:
+    return torch.take(x, indices) if indices.dtype is torch.int64 and indices.ndim else take(x, indices)
+
+
+@kernel("take", bits=True, direct=on_floats(_take_flat))
 def take(x: Tensor, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     if axis is None and mode == "raise" and type(indices) is Tensor and indices.dtype is torch.int64 and indices.ndim:
         return x.reshape(-1)[indices]

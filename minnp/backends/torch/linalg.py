@@ -18,6 +18,7 @@ from .registry import kernel
 
 Tensor = torch.Tensor
 la = torch.linalg
+SOLVED = (torch.float32, torch.float64)
 NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
 
 
@@ -40,7 +41,12 @@ def matrix(run: Callable) -> Callable:
     return call
 
 
-kernel("linalg.inv")(matrix(la.inv))
+def _inv(x: Tensor) -> Tensor:
+    return la.inv(x).contiguous() if x.ndim == 2 and x.numel() else inv(x)
+
+
+inv = matrix(la.inv)
+kernel("linalg.inv", direct=dict.fromkeys(SOLVED, _inv))(inv)
 kernel("linalg.det")(matrix(la.det))
 kernel("linalg.slogdet")(matrix(lambda x: tuple(la.slogdet(x))))
 kernel("linalg.cholesky")(matrix(lambda x, upper=False: la.cholesky(x, upper=bool(upper))))
@@ -105,7 +111,11 @@ def _alike(*values: Any) -> list[Tensor]:
     return [x.to(dtype) for x in found]
 
 
-@kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),))
+def _solve(a: Tensor, b: Tensor) -> Tensor:
+    return la.solve(a, b) if a.ndim == 2 and b.ndim == 1 and b.numel() and a.dtype in SOLVED else solve(a, b)
+
+
+@kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),), alike=lambda a, b: _solve)
 def solve(a: Any, b: Any) -> Tensor:
     a, b = _alike(a, b)
     if a.ndim < 2 or not a.numel() or not b.numel():
@@ -116,7 +126,7 @@ def solve(a: Any, b: Any) -> Tensor:
     return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b).contiguous()
 
 
-@kernel("linalg.norm")
+@kernel("linalg.norm", direct=dict.fromkeys(SOLVED, la.vector_norm))
 def norm(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The root of the sum of squares (2-norm of vectors, Frobenius norm of matrices)."""
     return la.vector_norm(inexact(x), dim=dims(axis, x.ndim), keepdim=keepdims)

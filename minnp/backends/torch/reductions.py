@@ -108,7 +108,7 @@ def _spread(reduce: Callable) -> tuple[Callable, dict]:
         return reduce(x, over, correction=ddof, keepdim=keepdims)
 
     def direct(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-        if not x.numel() or not x.ndim:
+        if not x.numel():
             refuse("no degrees of freedom left")
         return reduce(x, axis, correction=0, keepdim=keepdims)
 
@@ -215,7 +215,11 @@ for _name, _run in (("cumsum", torch.cumsum), ("cumprod", torch.cumprod)):
     kernel(_name, direct=_direct)(_run)
 
 
-@kernel("diff", bits=True)
+def _diff(x: Tensor, n: int = 1) -> Tensor:
+    return torch.diff(x, n) if x.ndim and n > 0 else diff(x, n)
+
+
+@kernel("diff", bits=True, direct=on_floats(_diff))
 def diff(x: Tensor, n: int = 1, axis: int = -1) -> Tensor:
     if not x.ndim or n < 0:
         refuse("diff of a 0-d array, or of negative order")

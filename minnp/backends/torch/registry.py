@@ -45,6 +45,10 @@ OLDER = {name: {"c8", "c16"} for name in ("divide", "true_divide", "exp", "exp2"
 OLDER |= {"power": {"f8"}, "float_power": {"f8"}, "log1p": {"f4", "f8"}}
 if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 13):
     VERIFIED |= {name: VERIFIED[name] - loops for name, loops in OLDER.items()}
+# what ufuncs run where their operands' dtypes are the result's: the same, written into the first operand
+INTO: dict[Callable, Callable] = {
+    torch.add: Tensor.add_, torch.sub: Tensor.sub_, torch.mul: Tensor.mul_, torch.div: Tensor.div_,
+}  # fmt: skip
 _forget: list[Callable] = []  # empties the prepared calls of each kernel
 _trusting = False
 QUICK = {*TO_NUMPY, *PYTHON}  # kinds that are their own key under NEP 50
@@ -142,6 +146,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
 
     kernel.loop = lambda *values: loop(kinds_of(*values))
     offer(kernel, lambda *values: plans.get(k := kinds_of(*values)) or remember(k), exact=not LEGACY)
+    kernel.into = INTO
     KERNELS[name] = kernel
 
 
@@ -160,7 +165,10 @@ def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Call
         if kinds[0] is first and kinds[1] in PYTHON:
             if kinds[1] is int and hasattr(op, "by_number"):
                 return lambda x, y: op.by_number(x, y) if 0 < y < 128 else op(x, scalar(y, second, x.device))
-            return lambda x, y: op(x, scalar(y, second, x.device))
+            by_number = lambda x, y: op(x, scalar(y, second, x.device))
+            if (into := INTO.get(op)) is not None:
+                INTO[by_number] = lambda x, y: into(x, scalar(y, second, x.device))
+            return by_number
         if kinds[1] is second and kinds[0] in PYTHON:
             return lambda x, y: op(scalar(x, first, y.device), y)
 

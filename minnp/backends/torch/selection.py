@@ -10,7 +10,7 @@ import torch
 
 from .dtypes import SIGNED, cast, device_of, from_host, promote, refuse
 from .elementwise import UNSIGNED
-from .reductions import nonzero_mask, one_dim
+from .reductions import nonzero_mask, on_floats, one_dim
 from .registry import kernel
 
 Tensor = torch.Tensor
@@ -47,8 +47,16 @@ def _sorted(part: int) -> Callable:
     return run
 
 
-kernel("sort", "partition")(_sorted(0))
-kernel("argsort", "argpartition")(_sorted(1))
+def _sort(x: Tensor, axis: int = -1) -> Tensor:
+    return torch.sort(x, axis)[0] if x.ndim else refuse("a sort of a 0-d array")
+
+
+def _argsort(x: Tensor, axis: int = -1) -> Tensor:
+    return torch.argsort(x, dim=axis, stable=True) if x.ndim else refuse("a sort of a 0-d array")
+
+
+kernel("sort", "partition", direct=on_floats(_sort))(_sorted(0))
+kernel("argsort", "argpartition", direct=on_floats(_argsort))(_sorted(1))
 
 
 # ------------------------------------------------------------------ searching

@@ -11,7 +11,7 @@ import torch
 
 from .dtypes import SIGNED, cast, device_of, promote, refuse
 from .elementwise import UNSIGNED
-from .reductions import dims, one_dim
+from .reductions import dims, on_floats, one_dim
 from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
@@ -78,6 +78,7 @@ for _name, _basic in {
     "swapaxes": torch.transpose,
     "expand_dims": torch.unsqueeze,
     "squeeze": _squeeze_one,
+    "broadcast_to": Tensor.expand,
 }.items():
     KERNELS[_name].basic, KERNELS[_name].shows = _basic, True
 KERNELS["reshape"].shows = Tensor._is_view
@@ -85,10 +86,16 @@ KERNELS["reshape"].shows = Tensor._is_view
 
 @kernel("flip", bits=True)
 def flip(x: Tensor, axis: Any = None) -> Tensor:
+    if axis is None and x.ndim == 1:
+        return torch.flip(x, (0,))
     return torch.flip(x, dims(axis, x.ndim))
 
 
-@kernel("roll", bits=True)
+def _roll(x: Tensor, shift: Any) -> Tensor:
+    return torch.roll(x, shift) if type(shift) is int else roll(x, shift)
+
+
+@kernel("roll", bits=True, direct=on_floats(_roll))
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
     if not all(isinstance(s, (int, onp.integer)) for s in shifts):
@@ -110,7 +117,11 @@ def copy(x: Tensor, order: str = "K") -> Tensor:
     return x.clone() if order != "F" else _reversed(_reversed(x).contiguous())
 
 
-@kernel("repeat", bits=True)
+def _repeat(x: Tensor, repeats: Any) -> Tensor:
+    return torch.repeat_interleave(x, repeats) if type(repeats) is int else repeat(x, repeats)
+
+
+@kernel("repeat", bits=True, direct=on_floats(_repeat))
 def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     if axis is None:
         x, axis = x.reshape(-1), 0

@@ -12,9 +12,9 @@ static Py_ssize_t length(PyObject *self) {
 /* The number that the array of a handle at a place holds, of these kinds of dtype, with the copy counted: placed.number.
    NULL where Python must do it. */
 static PyObject *number_on_place(PyObject *self, const char *kinds) {
-    PyObject *x = buffer_in(self);
-    if (x == NULL || !calm(SLOT(x, backend_at)) || know(x) < 0 || PyTuple_GET_SIZE(SLOT(x, shape_at)) > 0 ||
-        strchr(kinds, ((Dtype *)SLOT(x, dtype_at))->kind) == NULL)
+    PyObject *x = buffer_in(self), *dtype;
+    if (x == NULL || !calm(SLOT(x, backend_at)) || has_axes(self) || (dtype = dtype_of(x)) == NULL ||
+        strchr(kinds, ((Dtype *)dtype)->kind) == NULL)
         return PyErr_Clear(), NULL;
     Py_INCREF(x);
     PyObject *number = PyObject_CallOneArg(number_there, x);

@@ -18,8 +18,10 @@ typedef struct {
 enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
-   axis, a view or a copy; two vectors or matrices. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES };
+   axis, a view or a copy; two vectors or matrices; an array and perhaps a number or some, untraced; a dtype after the array;
+   lists of arrays, untraced, with as many axes each; and, from there on, so many arrays, untraced. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS,
+       UNTRACED = 200 };
 
 /* How many axes what a handle holds at a place has, or -1. */
 static Py_ssize_t axes_of(PyObject *h) {
@@ -40,12 +42,21 @@ static PyObject *flat_at_place(PyObject *row, PyObject *h, int copies) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
         size *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
     PyObject *one = dense == Py_True ? Py_BuildValue("(n)", size) : NULL;
-    if (one != NULL && (flat = view_on_place(row, h, shape_name, &one, 1, &PyTuple_GET_ITEM(one, 0), 1)) != NULL && copies)
+    if (one != NULL && (flat = view_if(row, h, shape_name, &one, 1, &PyTuple_GET_ITEM(one, 0), 1, 1)) != NULL && copies)
         Py_SETREF(flat, on_place(copy_row, &flat, 1, NULL, NULL));
     Py_XDECREF(dense), Py_XDECREF(one);
     if (flat == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return flat;
+}
+
+/* numpy.dtype(x) for what programs say a dtype by; NULL, without an exception, for the rest. */
+static PyObject *dtype_said(PyObject *x) {
+    if (!(PyType_Check(x) || PyUnicode_CheckExact(x) || PyObject_TypeCheck(x, Py_TYPE(object_dtype)->tp_base)))
+        return NULL;
+    PyObject *dtype = PyObject_CallOneArg((PyObject *)Py_TYPE(object_dtype)->tp_base, x);
+    PyErr_Clear();
+    return dtype;
 }
 
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
@@ -54,6 +65,33 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
     PyObject *first = given[0], *zero_axis = zero;
     if (s->form < REDUCES)
         return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    if (s->form >= UNTRACED || s->form == ONES || s->form == CASTS) { /* what is traced takes the function's definition, which says every parameter */
+        Py_ssize_t arrays = s->form >= UNTRACED ? s->form - UNTRACED : 1;
+        for (Py_ssize_t i = 0; i < n && i < arrays; i++)
+            if (value_in(given[i]) != NULL && buffer_in(given[i]) == NULL)
+                return NULL;
+        if (n < arrays || (n == arrays && k == 0))
+            return n == arrays && buffer_in(first) != NULL ? on_place(s->there, given, n, NULL, NULL) : NULL;
+        if (n + k != 2 || arrays != 1 || buffer_in(first) == NULL || (k == 1 && PyTuple_GET_ITEM(s->words, 0) != PyTuple_GET_ITEM(names, 0)))
+            return NULL;
+        if (s->form == CASTS) {
+            PyObject *dtype = dtype_said(given[1]), *h = dtype != NULL ? on_place_with(s->there, given, 1, &dtype, s->words, 1) : NULL;
+            Py_XDECREF(dtype);
+            return h;
+        }
+        return plain_axis(given[1]) && given[1] != Py_None ? on_place_with(s->there, given, 1, given + 1, s->words, 1) : NULL;
+    }
+    static PyObject *one;
+    if (one == NULL && (one = PyLong_FromLong(1)) == NULL)
+        return NULL;
+    if (s->form == HSTACKS || s->form == VSTACKS) { /* of arrays with as many axes each: joined along one they have */
+        if (!(PyList_CheckExact(first) || PyTuple_CheckExact(first)) || n != 1 || k != 0 || PySequence_Fast_GET_SIZE(first) == 0)
+            return NULL;
+        Py_ssize_t axes = buffer_in(PySequence_Fast_GET_ITEM(first, 0)) != NULL ? axes_of(PySequence_Fast_GET_ITEM(first, 0)) : 0;
+        PyObject *stacks = PyTuple_GET_ITEM(s->words, s->form == VSTACKS && axes == 1);
+        return axes < 1 ? NULL : list_on_place(stacks, PySequence_Fast_ITEMS(first), PySequence_Fast_GET_SIZE(first),
+                                               s->form == HSTACKS && axes > 1 ? one : zero, 0);
+    }
     if (s->form == LISTS) {
         if (!(PyList_CheckExact(first) || PyTuple_CheckExact(first)) || n > 2 || k > 1 || (n == 2 && k == 1) ||
             (k == 1 && !PySet_Contains(s->words, PyTuple_GET_ITEM(names, 0))))
@@ -82,7 +120,7 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         return n == 1 && k == 0 ? flat_at_place(s->there, first, s->form == FLATTENS) : NULL;
     if (s->form == SPREADS) { /* numbers, or a tuple of them */
         PyObject *parts = n > 1 ? given[1] : NULL, *view = NULL;
-        if (k != 0 || (n == 2 && !PyTuple_CheckExact(parts) && !(PyLong_CheckExact(parts) && s->there != transpose_row)))
+        if (k != 0 || (n == 2 && !PyTuple_CheckExact(parts) && !(PyLong_CheckExact(parts) && s->there == reshape_row)))
             return NULL;
         if (n == 1)
             return s->there == transpose_row ? view_on_place(s->there, first, NULL, NULL, 0, NULL, 0) : NULL;
@@ -113,11 +151,11 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
     if (n + k > 1 && !has_axes(first))
         return NULL;
     if (n == 1)
-        return on_place(s->there, given, 1, given + 1, names);
+        return on_place_with(s->there, given, 1, given + 1, names, k == 1 && PyTuple_GET_ITEM(names, 0) == PyTuple_GET_ITEM(axis_name, 0));
     if (n != 2 || !plain_axis(given[1]))
         return NULL;
     if (k == 0)
-        return on_place(s->there, given, 1, given + 1, axis_name);
+        return on_place_with(s->there, given, 1, given + 1, axis_name, 1);
     PyObject *all = PySequence_Contains(names, PyTuple_GET_ITEM(axis_name, 0)) ? NULL : PySequence_Concat(axis_name, names);
     PyObject *h = all != NULL ? on_place(s->there, given, 1, given + 1, all) : NULL;
     Py_XDECREF(all);
@@ -334,12 +372,12 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         calm(SLOT(buffer_in(given[0]), backend_at)) && has_axes(given[0]))
         return Py_NewRef(given[0]);
     if (s->there != NULL && n > 0) {
-        int out = k == 1 && n == s->form && PyTuple_GET_ITEM(kwnames, 0) == word_out && s->nin == n;
-        PyObject *h = out ? out_on_place(s, given, n) : short_on_place(s, given, n, kwnames);
+        int out = s->nin > 0 && s->nin == s->form && ((k == 1 && n == s->nin && PyTuple_GET_ITEM(kwnames, 0) == word_out) || (k == 0 && n == s->nin + 1));
+        PyObject *h = out ? out_on_place(s, given, s->nin) : short_on_place(s, given, n, kwnames);
         if (h != NULL || PyErr_Occurred())
             return h;
     }
-    if (n > 0 && (s->there == NULL || s->form < REDUCES)) { /* Python has short ways of those, too */
+    if (n > 0 && (s->there == NULL || s->form < REDUCES || s->form >= ONES)) { /* Python has short ways of those, too */
         PyObject *h = defined_on_place(s, given, n, kwnames);
         if (h != NULL || PyErr_Occurred())
             return h;

@@ -51,15 +51,15 @@ static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nod
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType, *MetaType, *RowType;
 static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
-static PyObject *free_place, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
+static PyObject *free_place, *slot_of_row, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
     *word_fields;
-static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row, *copy_row, *shape_name;
+static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row, *copy_row, *reshape_row, *shape_name;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
 static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, shape_at, dtype_at;
 static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
-static PyObject *number_there, *before_out, *as_handles, *word_alone, *shortened; /* of placed.py, public.py, operators.py */
+static PyObject *number_there, *before_out, *as_handles, *word_holders, *word_views_refer, *shortened; /* of placed.py, public.py, operators.py */
 static Py_ssize_t definition_at, copied_at;
 static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at;
 

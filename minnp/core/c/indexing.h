@@ -187,25 +187,64 @@ static PyObject *chooser(PyObject *index) {
     return NULL;
 }
 
-/* x[index] of an index array, both at one place: a copy. NULL where Python must do it. */
+/* An index at home as its library takes it, a new reference: an array of `chooser`'s, a tuple of integers' ones, or one
+   among whole slices. `data`: with what the arrays hold there, else with their buffers. NULL where Python must look at it. */
+static PyObject *choice(PyObject *index, PyObject *home, int data) {
+    PyObject *i, *parts;
+    if (!PyTuple_CheckExact(index)) {
+        if ((i = chooser(index)) == NULL || SLOT(i, backend_at) != home)
+            return NULL;
+        return Py_NewRef(data ? SLOT(i, data_at) : i);
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(index), arrays = 0;
+    if ((parts = PyTuple_New(n)) == NULL)
+        return PyErr_Clear(), NULL;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *part = PyTuple_GET_ITEM(index, k);
+        if ((i = chooser(part)) != NULL && SLOT(i, backend_at) == home && ((Dtype *)SLOT(i, dtype_at))->type != '?')
+            part = data ? SLOT(i, data_at) : i, arrays++;
+        else if (!PySlice_Check(part) || !plain_index(part)) {
+            arrays = 0;
+            break;
+        }
+        PyTuple_SET_ITEM(parts, k, Py_NewRef(part));
+    }
+    if (arrays != 1 && arrays != n)
+        Py_CLEAR(parts);
+    return parts;
+}
+
+/* Whether a buffer has elements: torch looks for none of those that an index names where there are none. */
+static int has_elements(PyObject *b) {
+    int some = know(b) == 0;
+    for (Py_ssize_t k = 0; some && k < PyTuple_GET_SIZE(SLOT(b, shape_at)); k++)
+        some = PyObject_IsTrue(PyTuple_GET_ITEM(SLOT(b, shape_at), k));
+    PyErr_Clear();
+    return some;
+}
+
+/* x[index] of index arrays, all at one place: a copy. NULL where Python must do it. */
 static PyObject *chosen_on_place(PyObject *self, PyObject *index) {
-    PyObject *x = buffer_in(self), *i = chooser(index), *home, *kept, *run, *h = NULL;
-    if (i == NULL)
+    PyObject *v = value_in(self), *x = buffer_in(self), *b = buffer_under(v), *home, *kept, *run, *i, *h = NULL;
+    if (b == NULL || !has_elements(b) || (i = choice(index, home = SLOT(b, backend_at), x != NULL)) == NULL)
         return NULL;
-    if (x == NULL)
-        return traced_at_place(getitem_row, &self, 1, &i, index_name);
-    home = SLOT(x, backend_at);
-    if (home != SLOT(i, backend_at) || !calm(home) || (kept = kept_for(home, getitem_row)) == NULL ||
-        PyList_GET_ITEM(kept, BASIC) == Py_None)
+    if (x == NULL) {
+        h = traced_at_place(getitem_row, &self, 1, &i, index_name);
+        Py_DECREF(i);
+        return h;
+    }
+    if (!calm(home) || (kept = kept_for(home, getitem_row)) == NULL || PyList_GET_ITEM(kept, BASIC) == Py_None) {
+        Py_DECREF(i);
         return NULL;
-    PyObject *given[] = {Py_NewRef(SLOT(x, data_at)), Py_NewRef(SLOT(i, data_at))}, *out = NULL;
+    }
+    PyObject *given[] = {Py_NewRef(SLOT(x, data_at)), i}, *out = NULL;
     Py_INCREF(home);
     if ((run = prepared_for(kept, given, 1)) != NULL) {
         Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
         out = computed(kept, run, given, 2, NULL);
     }
     if (out != NULL)
-        h = handle_at(home, out, NULL);
+        h = handle_at(home, out, Py_True, NULL);
     else if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     Py_DECREF(given[0]), Py_DECREF(given[1]), Py_DECREF(home);
@@ -227,17 +266,22 @@ static int fits(PyObject *v, PyObject *dtype) {
 static int written_on_place(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
     PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, write_row), *v = buffer_in(value), *run;
     PyObject *i = Py_IS_TYPE(index, Handle) ? chooser(index) : NULL;
-    if (Py_REFCNT(x) != 1 || Py_REFCNT(SLOT(x, data_at)) != 1 || SLOT(x, copied_at) != NULL || kept == NULL || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || know(x) < 0 ||
-        (v != NULL ? know(v) < 0 || SLOT(v, dtype_at) != SLOT(x, dtype_at) : !fits(value, SLOT(x, dtype_at))) ||
+    if (kept == NULL || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || know(x) < 0 ||
+        (v != NULL ? dtype_of(v) != SLOT(x, dtype_at) : !fits(value, SLOT(x, dtype_at))) ||
         (i != NULL && SLOT(i, backend_at) != home) || index == Py_Ellipsis)
         return PyErr_Clear(), 0;
-    PyObject *asked[] = {home, x}, *alone = PyObject_VectorcallMethod(word_alone, asked, 2, NULL);
-    int done = alone == Py_True;
-    Py_XDECREF(alone);
+    int done = is_alone(x, 0, 0);
     PyObject *data = Py_NewRef(SLOT(x, data_at)), *what = Py_NewRef(v != NULL ? SLOT(v, data_at) : value);
     PyObject *at = Py_NewRef(i != NULL ? SLOT(i, data_at) : index);
-    if (done && (done = (run = prepared_for(kept, &data, 1)) != NULL)) {
-        Py_DECREF(run);
+    static PyObject *written_home, *written_dtype; /* which was verified last */
+    if (done && (written_home != home || written_dtype != SLOT(x, dtype_at))) {
+        if ((done = (run = prepared_for(kept, &data, 1)) != NULL)) {
+            Py_XSETREF(written_home, Py_NewRef(home));
+            Py_XSETREF(written_dtype, Py_NewRef(SLOT(x, dtype_at)));
+        }
+        Py_XDECREF(run);
+    }
+    if (done) {
         Py_INCREF(kept);
         done = PyObject_SetItem(data, at, what) == 0;
         PyObject *more = done ? PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
@@ -263,8 +307,11 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         return found_in(self, a, out);
     }
     if (a == NULL && !PyErr_Occurred()) {
-        PyObject *h = Py_IS_TYPE(index, Handle) ? chosen_on_place(self, index)
-                                                : view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
+        int chooses = Py_IS_TYPE(index, Handle);
+        for (Py_ssize_t k = 0; !chooses && PyTuple_CheckExact(index) && k < PyTuple_GET_SIZE(index); k++)
+            chooses = Py_IS_TYPE(PyTuple_GET_ITEM(index, k), Handle);
+        PyObject *h = chooses ? chosen_on_place(self, index)
+                              : view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
         if (h != NULL)
             return h;
     }
@@ -272,6 +319,16 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         return NULL;
     PyObject *both[] = {self, index};
     return PyObject_Vectorcall(python_getitem, both, 2, NULL);
+}
+
+/* Whether h is the view self[index], for this very index, of an array at a place that is still what it was. */
+static int is_view_at(PyObject *h, PyObject *self, PyObject *index) {
+    PyObject *path = buffer_in(h) != NULL && SLOT(h, root_at) == self ? SLOT(h, path_at) : NULL;
+    if (path == NULL || PyTuple_GET_SIZE(path) != 1)
+        return 0;
+    PyObject *step = PyTuple_GET_ITEM(path, 0), *params = PyTuple_GET_ITEM(step, 1);
+    return PyTuple_GET_ITEM(step, 0) == getitem_row && PyDict_CheckExact(params) &&
+           PyDict_GetItem(params, PyTuple_GET_ITEM(index_name, 0)) == index;
 }
 
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
@@ -296,6 +353,8 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
         if (PyErr_Occurred())
             return -1;
     }
+    if (a == NULL && value != NULL && is_view_at(value, self, index))
+        return 0; /* the end of x[index] += y, where x[index] is a view */
     PyObject *x = a == NULL && value != NULL && SLOT(self, root_at) == Py_None ? buffer_in(self) : NULL;
     if (x != NULL && (plain_index(index) || Py_IS_TYPE(index, Handle)) && calm(SLOT(x, backend_at)) &&
         (is_python_number(value) || ((v = buffer_in(value)) != NULL && SLOT(v, backend_at) == SLOT(x, backend_at)))) {

@@ -176,13 +176,23 @@ static int has_axes(PyObject *h) {
     return some;
 }
 
+/* Whether a buffer has this shape, which it then knows. */
+static int has_shape(PyObject *b, PyObject *shape) {
+    PyObject *theirs = SLOT(b, shape_at) != NULL ? Py_NewRef(SLOT(b, shape_at)) : PyObject_GetAttr(SLOT(b, data_at), word_shape);
+    int same = theirs != NULL && PyObject_RichCompareBool(theirs, shape, Py_EQ) == 1;
+    if (same)
+        Py_XSETREF(SLOT(b, shape_at), Py_NewRef(shape));
+    PyErr_Clear();
+    Py_XDECREF(theirs);
+    return same;
+}
+
 /* v, a root that holds the buffer x, with what h (whose reference it takes) holds, the result of a row, from now on; NULL
    where they are not alike: Python runs it again, and counts it. */
 static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
     PyObject *y = SLOT(h, value_at);
     int alike = Py_IS_TYPE(y, BufferType) && SLOT(v, value_at) == x && SLOT(y, backend_at) == SLOT(x, backend_at) &&
-                know(x) == 0 && know(y) == 0 && SLOT(x, dtype_at) == SLOT(y, dtype_at) &&
-                PyObject_RichCompareBool(SLOT(x, shape_at), SLOT(y, shape_at), Py_EQ) == 1;
+                know(x) == 0 && SLOT(x, dtype_at) == dtype_of(y) && has_shape(y, SLOT(x, shape_at));
     if (alike) {
         Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
         Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
@@ -196,10 +206,36 @@ static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
     return alike ? Py_NewRef(v) : NULL;
 }
 
+/* Whether v op= w was done in the memory of what v holds, the buffer x, which nothing else holds or shows: v is a root, or
+   the only view of one, by an index. */
+static int into_memory(PyObject *v, PyObject *w, PyObject *x, PyObject *row) {
+    PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, row), *root = SLOT(v, root_at), *y = buffer_in(w), *whole = x;
+    if (kept == NULL || !PyDict_CheckExact(PyList_GET_ITEM(kept, INTO)) || !calm(home) || !has_axes(v) ||
+        (y != NULL ? SLOT(y, backend_at) != home || y == x : !(PyFloat_CheckExact(w) || PyLong_CheckExact(w))))
+        return 0;
+    if (root != Py_None) { /* the root, v itself and the view's own buffer refer to the root's */
+        PyObject *shown = SLOT(x, shown_at);
+        whole = SLOT(root, value_at);
+        if (shown == Py_None || PyTuple_GET_ITEM(shown, 0) != whole || PyTuple_GET_ITEM(shown, 1) != getitem_row || Py_REFCNT(x) != 1 || Py_REFCNT(SLOT(x, data_at)) != 1 ||
+            !is_alone(whole, 2, 1))
+            return 0;
+    } else if (!is_alone(x, 0, 0))
+        return 0;
+    PyObject *given[] = {Py_NewRef(SLOT(x, data_at)), Py_NewRef(y != NULL ? SLOT(y, data_at) : w)};
+    PyObject *run = prepared_for(kept, given, 2), *into = run != NULL ? PyDict_GetItemWithError(PyList_GET_ITEM(kept, INTO), run) : NULL;
+    PyObject *out = into != NULL ? computed(kept, Py_NewRef(into), given, 2, NULL) : NULL;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    Py_XDECREF(run), Py_XDECREF(out), Py_DECREF(given[0]), Py_DECREF(given[1]);
+    return out != NULL;
+}
+
 /* v op= w at a place where v is a root and the result is like it: values are immutable, so v holds the result's from now
    on, which views of v notice. */
 static PyObject *into_on_place(PyObject *v, PyObject *w, Operator *o) {
     PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
+    if (x != NULL && (into_memory(v, w, x, o->row) || PyErr_Occurred()))
+        return PyErr_Occurred() ? NULL : Py_NewRef(v);
     if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || o->shortens || (h = on_place(o->row, operands, 2, NULL, NULL)) == NULL)
         return NULL;
     if (SLOT(x, computed_at) == Py_True && !has_axes(v))

@@ -1,7 +1,7 @@
 /* Operators, views and lists of arrays at a place: a row's kernel there and what it gives back. */
 
 /* What a place keeps for a row, a list: see placed.slot_of. */
-enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, NUMBERS, SLOT_SIZE };
+enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, INTO, NUMBERS, SLOT_SIZE };
 
 /* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
 static inline PyObject *value_in(PyObject *h) {
@@ -60,6 +60,17 @@ static int calm(PyObject *home) {
 
 static PyObject *run_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
+/* The dtype of a buffer whose library's dtype was met before (borrowed), put into its slot; NULL: `know` must ask. */
+static PyObject *dtype_of(PyObject *b) {
+    if (SLOT(b, dtype_at) != NULL)
+        return SLOT(b, dtype_at);
+    PyObject *theirs = PyObject_GetAttr(SLOT(b, data_at), word_dtype);
+    PyObject *dtype = theirs != NULL ? PyDict_GetItemWithError(dtypes, theirs) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(theirs);
+    return dtype != NULL ? SLOT(b, dtype_at) = Py_NewRef(dtype) : NULL;
+}
+
 /* Shape and dtype of a buffer into their slots, as Buffer.__getattr__ does; -1 with an exception where that fails. */
 static int know(PyObject *b) {
     if (SLOT(b, shape_at) != NULL && SLOT(b, dtype_at) != NULL)
@@ -69,7 +80,7 @@ static int know(PyObject *b) {
     PyErr_Clear();
     Py_XINCREF(dtype);
     if (dtype != NULL && (shape = PyObject_GetAttr(data, word_shape)) != NULL)
-        Py_SETREF(shape, PySequence_Tuple(shape));
+        Py_SETREF(shape, PyTuple_Check(shape) ? PyTuple_GetSlice(shape, 0, PyTuple_GET_SIZE(shape)) : PySequence_Tuple(shape));
     else {
         PyErr_Clear();
         PyObject *asked[] = {SLOT(b, backend_at), data}, *both = PyObject_VectorcallMethod(word_meta, asked, 2, NULL);
@@ -102,7 +113,7 @@ static PyObject *buffer_getattr(PyObject *b, PyObject *name) {
     return turned != NULL || PyErr_Occurred() ? turned : python_buffer_getattr(b, name);
 }
 
-/* What home keeps for a row (borrowed); NULL where it has no kernel, or was never asked. */
+/* What home keeps for a row (borrowed); NULL where it has no kernel. */
 static PyObject *kept_for(PyObject *home, PyObject *row) {
     if (home != last_home) {
         PyObject *slots = PyObject_GetAttr(home, word_slots);
@@ -116,22 +127,22 @@ static PyObject *kept_for(PyObject *home, PyObject *row) {
         Py_XSETREF(last_slots, slots);
     }
     PyObject *kept = PyDict_GetItemWithError(last_slots, row);
+    if (kept == NULL && !PyErr_Occurred()) { /* it is asked for the first time */
+        PyObject *asked[] = {home, row};
+        Py_XDECREF(PyObject_Vectorcall(slot_of_row, asked, 2, NULL));
+        kept = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(last_slots, row);
+    }
     if (kept == NULL)
         PyErr_Clear();
     return kept != NULL && PyList_CheckExact(kept) && PyList_GET_SIZE(kept) == SLOT_SIZE &&
            PyList_GET_ITEM(kept, KERNEL) != Py_None ? kept : NULL;
 }
 
-/* Whether NumPy 1 promotes an array with axes and this number by their types: weak_in_numpy_1 in torch/dtypes.py. */
-static int is_weak(PyObject *x, PyObject *array) {
+/* Whether NumPy 1 promotes arrays with axes and this number by their types: weak_in_numpy_1 in torch/dtypes.py. */
+static int is_weak(PyObject *x) {
     int beyond = 0;
     long n = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &beyond) : -1;
-    if (PyFloat_CheckExact(x) ? 6e4 <= fabs(PyFloat_AS_DOUBLE(x)) && isfinite(PyFloat_AS_DOUBLE(x)) : n < 0 || n > 127)
-        return 0;
-    PyObject *ndim = PyObject_GetAttr(array, word_ndim);
-    int axes = ndim != NULL && PyObject_IsTrue(ndim) == 1;
-    Py_XDECREF(ndim);
-    return axes;
+    return PyFloat_CheckExact(x) ? !(6e4 <= fabs(PyFloat_AS_DOUBLE(x)) && isfinite(PyFloat_AS_DOUBLE(x))) : 0 <= n && n <= 127;
 }
 
 static int fits_int(PyObject *n) {
@@ -146,9 +157,10 @@ static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t 
     PyObject *prepared = PyList_GET_ITEM(kept, PREPARED), *kernel = PyList_GET_ITEM(kept, KERNEL), *run = NULL;
     int exact = PyList_GET_ITEM(kept, EXACT) == Py_True, axes = 0, none = 0;
     for (Py_ssize_t i = 0; !exact && i < n; i++) { /* NumPy 1 promotes by types where all have axes, or none has */
-        PyObject *ndim = is_python_number(data[i]) ? NULL : PyObject_GetAttr(data[i], word_ndim);
+        int number = is_python_number(data[i]);
+        PyObject *ndim = number ? NULL : PyObject_GetAttr(data[i], word_ndim);
         int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
-        axes += some, none += !some && (ndim != NULL || !PyLong_Check(data[i]) || fits_int(data[i]));
+        axes += some || (number && is_weak(data[i])), none += !some && (ndim != NULL || !PyLong_Check(data[i]) || fits_int(data[i]));
         Py_XDECREF(ndim);
     }
     PyObject *kinds = PyDict_CheckExact(prepared) ? PyTuple_New(n + (none == n)) : NULL;
@@ -162,9 +174,7 @@ static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t 
             Py_INCREF(kind);
         } else
             kind = PyBool_Check(x) ? NULL : PyObject_GetAttr(x, word_dtype);
-        direct = kind != NULL &&
-                 (i == 0 || by_type || kind == PyTuple_GET_ITEM(kinds, 0) ||
-                  (n == 2 && (is_weak(x, data[0]) || is_weak(data[0], x))));
+        direct = kind != NULL && (i == 0 || by_type || kind == PyTuple_GET_ITEM(kinds, 0));
         if (kind != NULL)
             PyTuple_SET_ITEM(kinds, i, kind);
     }
@@ -228,8 +238,8 @@ static PyObject *handle_of(PyObject *value) {
 }
 
 /* A root handle on data (whose reference it takes) at home, with its buffer; `*made`: the buffer (borrowed). */
-static PyObject *handle_at(PyObject *home, PyObject *data, PyObject **made) {
-    PyObject *buffer = buffer_at(home, data, Py_True), *h = buffer != NULL ? handle_of(buffer) : NULL;
+static PyObject *handle_at(PyObject *home, PyObject *data, PyObject *number, PyObject **made) {
+    PyObject *buffer = buffer_at(home, data, number), *h = buffer != NULL ? handle_of(buffer) : NULL;
     if (h != NULL && made != NULL)
         *made = buffer;
     return h;
@@ -256,9 +266,10 @@ static PyObject *gathered(PyObject *const *operands, Py_ssize_t n, PyObject **da
 static PyObject *traced_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *const *, PyObject *);
 
 /* A row of handles at one place, and numbers, as NumPy's function takes them, with k keywords whose values follow them.
-   NULL where Python must do it. */
-static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
-                          PyObject *names) {
+   NULL where Python must do it. A name that is `given` is that of the kernel's first parameter after the arrays, which it
+   takes in its place: torch's functions know some by another name. */
+static PyObject *on_place_with(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values,
+                               PyObject *names, int given) {
     PyObject *data[MOST];
     Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
     if (n + k > MOST)
@@ -275,12 +286,17 @@ static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n
     Py_INCREF(home);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(data[i]); /* the handles may come to hold something else while the kernel runs */
-    PyObject *out = computed(kept, prepared_for(kept, data, n), data, n, names);
+    PyObject *number = Py_NewRef(PyList_GET_ITEM(kept, NUMBERS));
+    PyObject *out = computed(kept, prepared_for(kept, data, n), data, given ? n + 1 : n, given ? NULL : names);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(data[i]);
-    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
-    Py_DECREF(home);
+    PyObject *h = out != NULL ? handle_at(home, out, number, NULL) : NULL;
+    Py_DECREF(home), Py_DECREF(number);
     return h;
+}
+
+static PyObject *on_place(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *const *values, PyObject *names) {
+    return on_place_with(row, operands, n, values, names, 0);
 }
 
 /* The same for a list of arrays and an axis, where the kernel offers a function (data, axis) for arrays that are alike. */
@@ -293,27 +309,51 @@ static PyObject *list_on_place(PyObject *row, PyObject *const *operands, Py_ssiz
         PyTuple_SET_ITEM(list, i, Py_NewRef(data[i]));
     Py_INCREF(home);
     run = prepared_for(kept, data, n);
-    int alike = run == PyList_GET_ITEM(kept, BASIC);
+    int alike = run == PyList_GET_ITEM(kept, BASIC), beyond = 0;
+    long at = PyLong_AsLongAndOverflow(axis, &beyond);
     for (Py_ssize_t i = 0; alike && i < n; i++) { /* torch joins an empty vector to anything */
         PyObject *d = PyObject_GetAttr(data[i], word_ndim);
-        alike = d != NULL && PyObject_IsTrue(d) == 1 && (ndim == NULL || ndim == d);
+        alike = d != NULL && PyObject_IsTrue(d) == 1 && (ndim == NULL || ndim == d) && !beyond && labs(at) < PyLong_AsLong(d);
         Py_XSETREF(ndim, d);
     }
     PyObject *given[] = {list, axis};
     if (alike)
         out = computed(kept, Py_NewRef(run), given, at_zero ? 1 : 2, NULL);
-    PyObject *h = out != NULL ? handle_at(home, out, NULL) : NULL;
+    PyObject *h = out != NULL ? handle_at(home, out, Py_True, NULL) : NULL;
     Py_XDECREF(run), Py_XDECREF(ndim), Py_DECREF(list), Py_DECREF(home);
     if (h == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return h;
 }
 
+/* Whether nothing but `others` views of it, `held` references from them, holds or shows the buffer x: writing.py. */
+static int is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t others) {
+    Py_ssize_t refer = 0;
+    if (Py_REFCNT(x) != 1 + held || SLOT(x, copied_at) != NULL || SLOT(x, shown_at) != Py_None)
+        return 0;
+    if (others > 0) { /* a view's data may refer to what it is of */
+        PyObject *does = PyObject_GetAttr(SLOT(x, backend_at), word_views_refer);
+        refer = does == Py_True ? others : 0;
+        Py_XDECREF(does);
+    }
+    if (Py_REFCNT(SLOT(x, data_at)) != 1 + refer)
+        return PyErr_Clear(), 0;
+    PyObject *holders = PyObject_GetAttr(SLOT(x, backend_at), word_holders), *n = NULL;
+    if (holders != NULL)
+        n = PyObject_CallOneArg(holders, SLOT(x, data_at));
+    int alone = n != NULL && PyLong_CheckExact(n) && PyLong_AsSsize_t(n) == 1 + others;
+    PyErr_Clear();
+    Py_XDECREF(holders), Py_XDECREF(n);
+    return alone;
+}
+
 /* Whether indices are such that every array library reads them alike: integers, whole slices, None and ... alone. */
 static int plain_index(PyObject *i) {
     if (PyTuple_CheckExact(i)) {
+        int whole = 0;
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(i); k++)
-            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !plain_index(PyTuple_GET_ITEM(i, k)))
+            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !plain_index(PyTuple_GET_ITEM(i, k)) ||
+                (PyTuple_GET_ITEM(i, k) == Py_Ellipsis && whole++ > 0))
                 return 0;
         return 1;
     }
@@ -352,7 +392,7 @@ static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *param
 /* The handle of `out` (whose reference it takes), which row(params) made of what h holds, the buffer x: a view of h where
    it shows x's memory. */
 static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject *params, PyObject *out, int shows) {
-    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, &b);
+    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, Py_True, &b);
     if (view == NULL || !shows)
         return view;
     PyObject *origin = PyTuple_Pack(3, x, row, params);
@@ -393,9 +433,9 @@ static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *pa
 }
 
 /* short.on_view: a row that looks at its argument's memory, with k parameters, on a handle at a place. The kernel's basic
-   function, if it offers one, gets `n` values for them instead. */
-static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
-                               PyObject *const *items, Py_ssize_t n) {
+   function, if it offers one, gets `n` values for them instead. surely: its result is known to show x's memory. */
+static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
+                         PyObject *const *items, Py_ssize_t n, int surely) {
     PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *run, *out, *view = NULL, *params = NULL;
     if (n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
         return NULL;
@@ -418,7 +458,7 @@ static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyOb
     for (Py_ssize_t i = 0; params != NULL && i < k; i++)
         if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, i), values[i]) < 0)
             Py_CLEAR(params);
-    int is = params != NULL ? shows_memory(kept, x, row, params, out) : -1;
+    int is = params == NULL ? -1 : surely ? 1 : shows_memory(kept, x, row, params, out);
     if (is >= 0)
         view = view_at_place(h, x, row, params, out, is);
     else
@@ -428,3 +468,9 @@ static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyOb
         PyErr_Clear();
     return view;
 }
+
+static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
+                               PyObject *const *items, Py_ssize_t n) {
+    return view_if(row, h, names, values, k, items, n, 0);
+}
+

@@ -58,7 +58,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
     word_meta = PyUnicode_InternFromString("meta"), word_recorded = PyUnicode_InternFromString("recorded");
     keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
-    word_alone = PyUnicode_InternFromString("alone");
+    word_holders = PyUnicode_InternFromString("holders"), word_views_refer = PyUnicode_InternFromString("views_refer");
     word_is_contiguous = PyUnicode_InternFromString("is_contiguous");
     word_fields = PyUnicode_InternFromString("_fields");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
@@ -85,7 +85,7 @@ static PyObject *method_named(const char *format, const char *name) {
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
    unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles,
-   shortened, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
+   shortened, slot_of, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
    those of the classes of NumPy's in `lefts`.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -94,10 +94,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened,
+                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row,
                           &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
@@ -152,7 +152,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
             return NULL;
     if ((getitem_row = entry_named(rows, "%s", "getitem")) == NULL ||
         (transpose_row = entry_named(rows, "%s", "transpose")) == NULL ||
-        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (copy_row = entry_named(rows, "%s", "copy")) == NULL || (dtypes = PyDict_New()) == NULL)
+        (write_row = entry_named(rows, "%s", "write_view")) == NULL || (copy_row = entry_named(rows, "%s", "copy")) == NULL ||
+        (reshape_row = entry_named(rows, "%s", "reshape")) == NULL || (dtypes = PyDict_New()) == NULL)
         return NULL;
     multiply_row = operators[MUL].row;
     PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
