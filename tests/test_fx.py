@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import copy
+import json
 import operator
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
+import minnp.scipy.special
 from minnp import fx, grad, jit, nn, npx, vmap
+from minnp.core.primitive import TABLE
 from minnp.errors import CaptureError
 
 X = onp.random.default_rng(5).normal(size=(3, 3))
@@ -629,3 +635,65 @@ def test_layers_are_deleted_by_name() -> None:
         gm.add_submodule(name, nn.ReLU())
     assert gm.delete_submodule("a.b") and not gm.delete_submodule("a.b") and not gm.delete_submodule("x.y")
     assert gm.delete_submodule("c") and "c" not in vars(gm)
+
+
+# ------------------------------------------------------------------ printed graphs, wherever they are pasted
+def test_every_row_prints_as_code_that_gives_its_results() -> None:
+    for name, row in TABLE.items():
+        for arrays, params in row.samples() if row.samples else ():
+            given = [np.array(a) for a in arrays]
+            gm = fx.capture(lambda *a: row(*a, **params), *given)  # noqa: B023
+            names: dict[str, Any] = {}
+            exec("import minnp.numpy as np\n" + gm.graph.code, names)
+            got = names["forward"](*([gm] if "(self" in gm.graph.code else []), *given)
+            for a, b in zip(nn_leaves(got), nn_leaves(gm(*given)), strict=True):
+                a, b = onp.asarray(a), onp.asarray(b)
+                assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{name} {params}"
+                tolerance = 1e-5 if a.dtype in ("f4", "c8") else 1e-12 if a.dtype.kind in "fc" else 0
+                if name == "empty_like":
+                    continue
+                numbers = (a, b) if a.dtype.kind in "biufc" else (a == b, True)
+                onp.testing.assert_allclose(*numbers, rtol=tolerance, atol=tolerance, err_msg=f"{name} {params}")
+
+
+def test_a_printed_graph_runs_in_a_process_that_has_imported_nothing_else() -> None:
+    def f(x: Any) -> Any:
+        total = np.array(x.sum())
+        total[...] += 1
+        return npx.softmax(x) * total, np.einsum("ij->ji", x), np.sort(x, axis=None), minnp.scipy.special.erf(x)
+
+    code = jit(f).lower(X).code
+    program = f"import minnp.numpy as np\n{code}\nfor y in forward(np.array({X.tolist()!r})): print(y.tolist())"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    for line, want in zip(printed.splitlines(), f(np.array(X)), strict=True):
+        onp.testing.assert_allclose(onp.array(json.loads(line)), onp.asarray(want), rtol=1e-12)
+
+
+def test_layers_are_traced_through_where_a_tracer_says_so() -> None:
+    class Through(fx.Tracer):
+        def is_leaf_module(self, module: Any, name: str) -> bool:
+            return False
+
+    model = nn.Sequential(
+        nn.Linear(3, 4), nn.BatchNorm(4), nn.LayerNorm(4), nn.GELU(), nn.Residual(nn.Linear(4, 4))
+    ).init(0)
+    graph = Through().trace(model, concrete_args={"mode": "test"})
+    assert not graph.find_nodes(op="call_module")
+    x = X.astype("f4")
+    onp.testing.assert_array_equal(
+        onp.asarray(fx.GraphModule(model, graph)(x)), onp.asarray(model(np.array(x), mode="test"))
+    )
+
+
+def test_what_jit_made_is_traced_as_the_function_it_compiles() -> None:
+    class Scaled:
+        def __init__(self) -> None:
+            self.scale = np.array(X[0])
+
+        @jit
+        def run(self, x: Any, *more: Any, power: float = 2) -> Any:
+            return x * self.scale**power + sum(more)
+
+    same(jit(lambda x, y, k=2.0: x * k + y), X, X)
+    same(Scaled().run, X)
+    assert fx.symbolic_trace(lambda x: jit(np.sin)(x) + 1).code.count("np.sin") == 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as onp
 
 from .array import ndarray
+from .context import Context
 from .effects import IN_PLACE, assign, guard, in_place, into, pick
 from .graph import Graph
 from .node import Node, target_name
@@ -32,7 +33,7 @@ OPERATORS = {PYTHON[op]: (symbol, 2) for op, symbol in SYMBOLS.items() if op != 
 SAME = {
     *("sum", "prod", "max", "min", "mean", "var", "std", "cumsum", "cumprod", "any", "all", "argmax", "argmin"),
     *("sort", "argsort", "transpose", "swapaxes", "expand_dims", "squeeze", "flip", "roll", "repeat", "diff", "trace"),
-    *("where", "clip", "einsum", "take_along_axis", "tril", "triu", "zeros_like", "ones_like", "nan_to_num"),
+    *("where", "clip", "take_along_axis", "tril", "triu", "zeros_like", "ones_like", "nan_to_num"),
 }
 INLINE = 256  # elements up to which a constant is written into the code; larger ones are attributes of `self`
 
@@ -115,6 +116,9 @@ class Code:
             return f"complex({self.show(x.real)}, {self.show(x.imag)})"
         if isinstance(x, (int, str, bytes, type(None), range)):
             return repr(x)
+        if isinstance(x, Context):
+            self.imports["import minnp"] = None
+            return f"minnp.{x!r}"
         return self.reference(x)
 
     def index(self, index: Any) -> str:
@@ -208,7 +212,10 @@ class Code:
             return text
         ufunc = getattr(onp, name, None)
         if name in SAME or (isinstance(ufunc, onp.ufunc) and not kwargs):
-            return self.call(f"np.{name}", args, {k: v for k, v in kwargs.items() if v is not None and v is not False})
+            left_out = (
+                (None, False) if name not in ("sort", "argsort", "take_along_axis") else (False,)
+            )  # not axis=None
+            return self.call(f"np.{name}", args, {k: v for k, v in kwargs.items() if not any(v is d for d in left_out)})
         return self.call(self.reference(target), args, kwargs)
 
     def function(self, target: Any, args: tuple, kwargs: dict) -> str:
@@ -265,7 +272,8 @@ class Code:
         place = node.name
         for row, params in path:
             place = self.expression(row, (Written(place),), params)
-        copied = f"{self.operand(old)}.copy()"
+        value = node.meta.get("value")  # what has no axes may be a number, which takes no writes
+        copied = f"np.array({self.show(old)})" if getattr(value, "shape", None) == () else f"{self.operand(old)}.copy()"
         return [f"{node.name} = {copied}", f"{place}[{self.index(index)}] = {self.show(new)}"]
 
     def in_place(self, name: str, function: Any, target: Any, *args: Any, **kwargs: Any) -> list[str]:
@@ -317,6 +325,7 @@ _FORMS: dict[str, Callable[[Code, tuple, dict], str | None]] = {
     "broadcast_to": lambda c, a, k: f"np.broadcast_to({c.show(a[0])}, {c.show(k['shape'])})",
     "concatenate": lambda c, a, k: c.call("np.concatenate", (a,), k),
     "stack": lambda c, a, k: c.call("np.stack", (a,), k),
+    "einsum": lambda c, a, k: c.call("np.einsum", (k["subscripts"], *a), {}) if set(k) == {"subscripts"} else None,
     "stop_gradient": lambda c, a, k: c.call("np.stop_gradient", a, k),
 }
 

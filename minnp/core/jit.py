@@ -370,9 +370,10 @@ def jit(
     share memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked
     arrays). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call
     still, is not compiled but runs as it is. All else that f does besides computing (it prints, it appends numbers
-    to a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes,
-    items) are read anew at every call; with another number, or function in a variable of an enclosing one or an
-    attribute, it is captured anew. Numbers that libraries hold, and global functions, are taken as they were.
+    to a list, it makes texts of arrays) happens when a path is captured. Arrays and numbers read from outside
+    (closures, globals, attributes, items) are read anew at every call; with another number, or function in a
+    variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
+    functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,

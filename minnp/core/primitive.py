@@ -11,10 +11,24 @@ the same rule, given tracers, is itself differentiated or captured.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-TABLE: dict[str, Primitive] = {}
+
+class Table(dict):
+    """Rows by name. Printed graphs find those of npx too, which are not loaded with NumPy's names."""
+
+    def __missing__(self, name: str) -> Primitive:
+        family = f"minnp.{name.rpartition('.')[0]}"
+        if family in ("minnp.npx", "minnp.scipy.special") and family not in sys.modules:
+            importlib.import_module(family)
+            return self[name]
+        raise KeyError(name)
+
+
+TABLE: dict[str, Primitive] = Table()
 NO_PARAMS: dict = {}  # of the many calls without parameters; nobody writes to it
 
 

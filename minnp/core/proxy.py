@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dis
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as onp
 
-from .capture import user_frame
+from .capture import PACKAGE
 from .effects import guard
 from .node import Node
 from .primitive import TABLE
@@ -254,11 +255,17 @@ def holds_proxies(x: Any) -> bool:
 
 
 def unpack_count() -> int | None:
-    """How many values the user's code unpacks what it iterates over into (`a, b = x`); None if it does not."""
-    frame = user_frame()
-    for instruction in dis.get_instructions(frame.f_code):
-        if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-            return instruction.argval
+    """How many values the code that iterates unpacks them into (`a, b = x`); None if it does not.
+
+    That is the user's, or a layer of ours that is traced through."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        for instruction in dis.get_instructions(frame.f_code):
+            if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
+                return instruction.argval
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame = frame.f_back
     return None
 
 

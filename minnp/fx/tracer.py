@@ -17,6 +17,7 @@ from typing import Any
 from minnp.core.array import ndarray
 from minnp.core.effects import assign
 from minnp.core.graph import Graph
+from minnp.core.jit import Jitted
 from minnp.core.node import map_nodes
 from minnp.core.passes.rows import is_pure
 from minnp.core.proxy import Proxy
@@ -210,6 +211,8 @@ def owner_and_forward(root: Any) -> tuple[Any, Callable]:
     if isinstance(root, functools.partial):
         owner, forward = owner_and_forward(root.func)
         return owner, functools.partial(forward, *root.args, **root.keywords)
+    if isinstance(root, Jitted):
+        return owner_and_forward(root.function)
     if isinstance(root, GraphModule):
         return root, types.MethodType(root._run, root)
     return getattr(root, "__self__", root), root.forward if isinstance(root, Layer) else root
