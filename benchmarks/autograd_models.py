@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import autograd.numpy as np
+import numpy as onp
 from autograd.scipy.signal import convolve
 
 Tree = dict[str, Any]
@@ -53,17 +54,21 @@ def convnet(p: Tree, x: Any, y: Any) -> Any:
 def lstm(p: Tree, x: Any, y: Any) -> Any:
     """char_lstm.CharLSTM"""
     size = p["lstm.Wh"].shape[0]
-    inputs = np.dot(p["embedding.w"][x], p["lstm.Wx"]) + p["lstm.b"]
-    h = c = np.zeros((len(x), size), inputs.dtype)
-    hs = []
+    hs = lstm_states(p, p["embedding.w"][x], np.zeros((len(x), size), p["lstm.Wh"].dtype))
+    scores = linear(p, "score", np.stack(hs, axis=1).reshape(-1, size))
+    return softmax_loss(scores, y.reshape(-1))
+
+
+def lstm_states(p: Tree, x: Any, h: Any) -> list:
+    size, c, hs = p["lstm.Wh"].shape[0], np.zeros(h.shape, x.dtype), []
+    inputs = np.dot(x, p["lstm.Wx"]) + p["lstm.b"]
     for t in range(x.shape[1]):
         a = inputs[:, t] + np.dot(h, p["lstm.Wh"])
         gates = sigmoid(a[:, : 3 * size])
         c = gates[:, size : 2 * size] * c + gates[:, :size] * np.tanh(a[:, 3 * size :])
         h = gates[:, 2 * size :] * np.tanh(c)
         hs.append(h)
-    scores = linear(p, "score", np.stack(hs, axis=1).reshape(-1, size))
-    return softmax_loss(scores, y.reshape(-1))
+    return hs
 
 
 def layer_norm(p: Tree, name: str, x: Any) -> Any:
@@ -132,8 +137,108 @@ def spinn(p: Tree, words: Any, moves: Any, labels: Any) -> Any:
         for move, stack, buffer in zip(step, stacks, buffers):
             stack[len(stack) if move == 0 else -2 :] = [buffer.pop() if move == 0 else next(made)]
     sentences = np.stack([stack[-1][0] for stack in stacks])
+    guesses = linear(p, "move", np.stack(trackers, axis=1).reshape(-1, tracker.shape[1]))
+    return entailment_loss(p, sentences, labels) + 0.1 * softmax_loss(guesses, moves.reshape(-1))
+
+
+def linear_classifier(p: Tree, x: Any, y: Any) -> Any:
+    """Sequential(Linear)"""
+    return softmax_loss(linear(p, "0", x), y)
+
+
+def svm(p: Tree, x: Any, y: Any) -> Any:
+    """training.Hinge"""
+    s = linear(p, "0", x)
+    return np.sum(np.maximum(s - s[np.arange(len(y)), y][:, None] + 1, 0)) / len(y) - 1
+
+
+def batch_norm(p: Tree, x: Any, y: Any) -> Any:
+    """Five times Linear, BatchNorm, ReLU; Linear"""
+    for first in range(0, 15, 3):
+        x = np.maximum(normalised(p, f"{first + 1}", linear(p, f"{first}", x)), 0)
+    return softmax_loss(linear(p, "15", x), y)
+
+
+def normalised(p: Tree, name: str, x: Any) -> Any:
+    mean = np.mean(x, axis=0)
+    var = np.mean((x - mean) ** 2, axis=0)
+    return p[f"{name}.gamma"] * (x - mean) / np.sqrt(var + 1e-5) + p[f"{name}.beta"]
+
+
+def dropout(p: Tree, x: Any, y: Any) -> Any:
+    """Sequential(Linear, ReLU, Dropout(0.5), Linear)"""
+    h = np.maximum(linear(p, "0", x), 0)
+    kept = (onp.random.random(h.shape) < 0.5) / 0.5
+    return softmax_loss(linear(p, "3", h * kept.astype(h.dtype)), y)
+
+
+def caption_loss(p: Tree, hs: list, y: Any) -> Any:
+    scores = linear(p, "score", np.stack(hs, axis=1))
+    s = scores - np.max(scores, axis=2, keepdims=True)
+    log_p = s - np.log(np.sum(np.exp(s), axis=2, keepdims=True))
+    n, t = y.shape
+    return -np.sum(log_p[np.arange(n)[:, None], np.arange(t), y] * (y != 0)) / n
+
+
+def rnn_captions(p: Tree, x: Any, y: Any) -> Any:
+    """training.Captioner(lstm=False)"""
+    pictures, words = x
+    h, vectors, hs = linear(p, "picture", pictures), p["embedding.w"][words], []
+    for t in range(words.shape[1]):
+        h = np.tanh(np.dot(vectors[:, t], p["lstm.Wx"]) + np.dot(h, p["lstm.Wh"]) + p["lstm.b"])
+        hs.append(h)
+    return caption_loss(p, hs, y)
+
+
+def lstm_captions(p: Tree, x: Any, y: Any) -> Any:
+    """training.Captioner(lstm=True)"""
+    pictures, words = x
+    h, vectors = linear(p, "picture", pictures), p["embedding.w"][words]
+    return caption_loss(p, lstm_states(p, vectors, h), y)
+
+
+def vae(p: Tree, x: Any, y: Any) -> Any:
+    """vae.negative_bound"""
+    images, noise = x
+    hidden = linear(p, "0.2", np.tanh(linear(p, "0.0", images)))
+    mean, log_variance = hidden[:, :8], hidden[:, 8:]
+    z = mean + np.exp(0.5 * log_variance) * noise
+    scores = linear(p, "1.2", np.tanh(linear(p, "1.0", z)))
+    kl = 0.5 * np.sum(mean * mean + np.exp(log_variance) - log_variance - 1, axis=1)
+    return np.mean(kl - np.sum(images * scores - np.logaddexp(0, scores), axis=1))
+
+
+def policy(p: Tree, x: Any, y: Any) -> Any:
+    """training.Policy"""
+    actions, advantages = y
+    s = linear(p, "2", np.tanh(linear(p, "0", x)))
+    s = s - np.max(s, axis=1, keepdims=True)
+    log_p = s - np.log(np.sum(np.exp(s), axis=1, keepdims=True))
+    return -np.mean(log_p[np.arange(len(actions)), actions] * advantages)
+
+
+def bag(p: Tree, words: Any, moves: Any, labels: Any) -> Any:
+    """spinn.BagOfWords"""
+    sums = np.sum(p["embedding.w"][words] * (words != 0)[:, :, None], axis=1)
+    return entailment_loss(p, sums, labels)
+
+
+def entailment_loss(p: Tree, sentences: Any, labels: Any) -> Any:
     a, b = sentences[: len(labels)], sentences[len(labels) :]
     features = np.concatenate([a, b, np.abs(a - b), a * b], axis=1)
-    scores = linear(p, "classify.2", np.maximum(linear(p, "classify.0", features), 0))
-    guesses = linear(p, "move", np.stack(trackers, axis=1).reshape(-1, tracker.shape[1]))
-    return softmax_loss(scores, labels) + 0.1 * softmax_loss(guesses, moves.reshape(-1))
+    return softmax_loss(linear(p, "classify.2", np.maximum(linear(p, "classify.0", features), 0)), labels)
+
+
+def generator(p: Tree, noise: Any) -> Any:
+    return np.tanh(linear(p, "3", np.maximum(normalised(p, "1", linear(p, "0", noise)), 0)))
+
+
+def discriminator(p: Tree, x: Any) -> Any:
+    for layer in ("0", "2"):
+        x = linear(p, layer, x)
+        x = np.where(x > 0, x, 0.01 * x)
+    return linear(p, "4", x)[:, 0]
+
+
+LOSSES = {f.__name__: f for f in (svm, mlp, batch_norm, dropout, convnet, rnn_captions, lstm_captions, lstm)}
+LOSSES |= {f.__name__: f for f in (transformer, vae, policy, bag, spinn)} | {"linear": linear_classifier}

@@ -3,9 +3,9 @@
     python benchmarks/training.py [--models mlp convnet ...] [--repeat 15] [--threads 1]
 
 A step is loss, gradients and Adam's update, in float32, on one batch that stays the same. Every model is written three
-times, with the same operations (benchmarks/autograd_models.py has autograd's). Printed are medians in milliseconds
-(with --cpu, minima of processor time) and torch's and autograd's divided by minnp's (jit's, where it is there): above 1
-means that minnp is faster.
+times, with the same operations (autograd_models.py and torch_models.py have the others'). Printed are medians in
+milliseconds (with --cpu, minima of processor time) and torch's and autograd's divided by minnp's (jit's, where it is
+there): above 1 means that minnp is faster.
 SPINN has a graph of its own for every batch, so minnp and torch are measured eagerly.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import functools
 import statistics
 import sys
 import time
@@ -23,28 +22,35 @@ from typing import Any
 
 import numpy as onp
 import torch
-import torch.nn.functional as F
 
 import minnp
 import minnp.numpy as np
 from minnp import nn
+from minnp.nn import layers
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tutorials" / "dynamic"))
+sys.path.extend(
+    str(Path(__file__).parents[1] / "tutorials" / folder) for folder in ("assignments", "autodiff", "dynamic")
+)
 import addition
+import captions
 import char_lstm
 import entailment
 import spinn
+import vae
 from turns import take_turns
+
+from benchmarks import adversarial, torch_models
 
 RNG = onp.random.default_rng(0)
 Step = Callable[[], Any]
+WINDOW = 0.01  # seconds of steps in a row that are timed together
 
 
 def solver_of(model: nn.ModelBase, data: Any, labels: Any, jit: bool = False) -> nn.Solver:
     """A Solver whose one batch is all of the data."""
-    batches = nn.io.NDArrayIter(data, labels, len(labels))
+    batches = nn.io.NDArrayIter(data, labels, len(labels[0] if type(labels) is list else labels))
     return nn.Solver(model, batches, update_rule="adam", jit=jit, verbose=False, seed=0)
 
 
@@ -90,9 +96,22 @@ def torch_step(module: torch.nn.Module, loss: Callable) -> Step:
 
 
 # ------------------------------------------------------------------ data, and models of minnp's
-def mlp_net() -> tuple[nn.ModelBase, Any, Any]:
-    x, y = RNG.standard_normal((50, 64)).astype("f"), RNG.integers(0, 10, 50)
-    return nn.Sequential(nn.Linear(64, 200), nn.ReLU(), nn.Linear(200, 10)), x, y
+def digits(n: int = 50) -> tuple[Any, Any]:
+    return RNG.standard_normal((n, 64)).astype("f"), RNG.integers(0, 10, n)
+
+
+class Hinge(nn.Sequential):
+    """The linear classifier of assignment 1.2, with layers."""
+
+    def loss_batch(self, batch: Any, predict: Any) -> Any:
+        return layers.svm_loss(predict, batch.label[0])
+
+
+def batch_norm_net() -> tuple[nn.ModelBase, Any, Any]:
+    steps = []
+    for size in (64, 60, 60, 60, 60):
+        steps += [nn.Linear(size, 60), nn.BatchNorm(60), nn.ReLU()]
+    return nn.Sequential(*steps, nn.Linear(60, 10)), *digits()
 
 
 def convnet_net() -> tuple[nn.ModelBase, Any, Any]:
@@ -111,6 +130,66 @@ def lstm_net() -> tuple[nn.ModelBase, Any, Any]:
 def transformer_net() -> tuple[nn.ModelBase, Any, Any]:
     text = onp.asarray(addition.texts(np.arange(128) % 100, np.arange(128) * 7 % 100))
     return addition.Adder(), text[:, :-1], text[:, 1:]
+
+
+class Captioner(nn.ModelBase):
+    """Assignments 3.1 and 3.2: a plain recurrent net, step by step, or an LSTM."""
+
+    def __init__(self, lstm: bool, hidden: int = 96, vector: int = 16) -> None:
+        super().__init__()
+        words = len(captions.WORDS)
+        self.picture, self.embedding = nn.Linear(128, hidden), nn.Embedding(words, vector)
+        self.lstm, self.score = (nn.LSTM if lstm else nn.RNN)(vector, hidden), nn.Linear(hidden, words)
+
+    def forward_batch(self, batch: Any, mode: str) -> Any:
+        pictures, words = batch.data
+        h, x = self.picture(pictures), self.embedding(words)
+        if isinstance(self.lstm, nn.LSTM):
+            return self.score(self.lstm(x, h0=h))
+        p, hs = self.lstm.params, []
+        for t in range(x.shape[1]):
+            h = np.tanh(x[:, t] @ p["Wx"] + h @ p["Wh"] + p["b"])
+            hs.append(h)
+        return self.score(np.stack(hs, axis=1))
+
+    def loss_batch(self, batch: Any, predict: Any) -> Any:
+        return layers.temporal_softmax_loss(predict, batch.label[0], batch.label[0] != 0)
+
+
+def captions_net(lstm: bool) -> tuple[nn.ModelBase, Any, Any]:
+    words = onp.array([captions.encode(captions.sentence(*RNG.integers(0, 10, 2))) for _ in range(50)])
+    return Captioner(lstm), [RNG.random((50, 128)).astype("f"), words[:, :-1]], words[:, 1:]
+
+
+class Vae(nn.Sequential):
+    def forward_batch(self, batch: Any, mode: str) -> Any:
+        return vae.negative_bound(self, *batch.data)
+
+    def loss_batch(self, batch: Any, predict: Any) -> Any:
+        return predict
+
+
+def vae_net() -> tuple[nn.ModelBase, Any, Any]:
+    images, noise = RNG.random((64, 64)).astype("f"), RNG.standard_normal((64, 8)).astype("f")
+    return Vae(*vae.network(128, 8).steps), [images, noise], onp.zeros(64)
+
+
+class Policy(nn.Sequential):
+    """policy_gradient.py's loss."""
+
+    def loss_batch(self, batch: Any, predict: Any) -> Any:
+        actions, advantages = batch.label
+        return -np.mean(layers.log_softmax(predict)[np.arange(len(actions)), actions] * advantages)
+
+
+def policy_net() -> tuple[nn.ModelBase, Any, Any]:
+    """Ten games of 40 steps."""
+    observations, advantages = RNG.standard_normal((400, 4)).astype("f"), RNG.standard_normal(400).astype("f")
+    return Policy(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2)), observations, [RNG.integers(0, 2, 400), advantages]
+
+
+def bag_net() -> tuple[nn.ModelBase, Any, Any]:
+    return spinn.BagOfWords(), [*sentences(32, 20), *sentences(32, 20)], RNG.integers(0, 3, 32)
 
 
 def spinn_net() -> tuple[nn.ModelBase, Any, Any]:
@@ -132,191 +211,67 @@ def sentences(count: int, length: int) -> tuple[Any, Any]:
 
 def for_autograd(name: str) -> tuple[nn.ModelBase, Any, Any, Callable]:
     """(minnp's model, data, labels, the loss of its tree in autograd's NumPy)."""
-    from benchmarks import autograd_models
+    from benchmarks import autograd_models  # where autograd is installed
 
     model, x, y = NETS[name]()
-    return model, x, y, autograd_loss(getattr(autograd_models, name), x, y)
+    return model, x, y, autograd_loss(autograd_models.LOSSES[name], x, y)
 
 
 def autograd_loss(loss: Callable, x: Any, y: Any) -> Callable:
-    if isinstance(x, list):
+    if isinstance(x, list) and len(x) == 4:
         words, moves = onp.concatenate(x[::2]), onp.concatenate(x[1::2])
         return lambda tree: loss(tree, words, moves, y)
     return lambda tree: loss(tree, x, y)
 
 
-# ------------------------------------------------------------------ the same for torch: data -> loss
-TorchLoss = tuple[torch.nn.Module, Callable[[], torch.Tensor]]
+NETS: dict[str, Callable[[], tuple[nn.ModelBase, Any, Any]]] = {
+    "linear": lambda: (nn.Sequential(nn.Linear(64, 10)), *digits()),
+    "svm": lambda: (Hinge(nn.Linear(64, 10)), *digits()),
+    "mlp": lambda: (nn.Sequential(nn.Linear(64, 200), nn.ReLU(), nn.Linear(200, 10)), *digits()),
+    "batch_norm": batch_norm_net,
+    "dropout": lambda: (
+        nn.Sequential(nn.Linear(64, 300), nn.ReLU(), nn.Dropout(0.5), nn.Linear(300, 10)),
+        *digits(25),
+    ),
+    "convnet": convnet_net,
+    "rnn_captions": lambda: captions_net(False),
+    "lstm_captions": lambda: captions_net(True),
+    "lstm": lstm_net,
+    "transformer": transformer_net,
+    "vae": vae_net,
+    "policy": policy_net,
+    "bag": bag_net,
+    "spinn": spinn_net,
+}
 
 
-def torch_mlp(x: Any, y: Any) -> TorchLoss:
-    net = torch.nn.Sequential(torch.nn.Linear(64, 200), torch.nn.ReLU(), torch.nn.Linear(200, 10))
-    tx, ty = torch.tensor(x), torch.tensor(y)
-    return net, lambda: F.cross_entropy(net(tx), ty)
-
-
-def torch_convnet(x: Any, y: Any) -> TorchLoss:
-    layers: list[torch.nn.Module] = []
-    for inputs, filters in ((1, 32), (32, 64)):
-        layers += [torch.nn.Conv2d(inputs, filters, 3, padding=1), torch.nn.BatchNorm2d(filters), torch.nn.ReLU(),
-                   torch.nn.MaxPool2d(2)]  # fmt: skip
-    net = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(256, 10))
-    tx, ty = torch.tensor(x), torch.tensor(y)
-    return net, lambda: F.cross_entropy(net(tx), ty)
-
-
-def torch_lstm(x: Any, y: Any) -> TorchLoss:
-    embedding, score = torch.nn.Embedding(80, 24), torch.nn.Linear(128, 80)
-    cell = torch.nn.LSTM(24, 128, batch_first=True)
-    tx, ty = torch.tensor(x), torch.tensor(y).reshape(-1)
-    net = torch.nn.ModuleList([embedding, cell, score])
-    return net, lambda: F.cross_entropy(score(cell(embedding(tx))[0]).reshape(-1, 80), ty)
-
-
-class TorchAdder(torch.nn.Module):
-    def __init__(self, size: int = 48, heads: int = 4) -> None:
-        super().__init__()
-        self.embedding = torch.nn.Embedding(12, size)
-        self.position = torch.nn.Parameter(0.1 * torch.randn(8, size))
-        layer = torch.nn.TransformerEncoderLayer
-        gelu = lambda x: F.gelu(x, approximate="tanh")
-        self.blocks = torch.nn.ModuleList(
-            layer(size, heads, 4 * size, 0.0, gelu, batch_first=True, norm_first=True) for _ in range(2)
-        )
-        self.norm, self.score = torch.nn.LayerNorm(size), torch.nn.Linear(size, 12)
-        self.mask = torch.nn.Transformer.generate_square_subsequent_mask(8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.embedding(x) + self.position
-        for block in self.blocks:
-            y = block(y, self.mask)
-        return self.score(self.norm(y))
-
-
-def torch_transformer(x: Any, y: Any) -> TorchLoss:
-    net = TorchAdder()
-    tx, ty = torch.tensor(x), torch.tensor(y)
-    return net, lambda: F.cross_entropy(net(tx)[:, 5:].reshape(-1, 12), ty[:, 5:].reshape(-1))
-
-
-def torch_cell(a: torch.Tensor, *cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """npx.lstm_cell."""
-    n = cells[0].shape[1]
-    i, *forget, o = torch.sigmoid(a[:, :-n]).split(n, 1)
-    c = i * torch.tanh(a[:, -n:])
-    for f, cell in zip(forget, cells, strict=True):
-        c = torch.addcmul(c, f, cell)
-    return o * torch.tanh(c), c
-
-
-class TorchSpinn(torch.nn.Module):
-    """spinn.Spinn, line by line."""
-
-    def __init__(self, hidden: int, tracking: int = 32, vector: int = 32) -> None:
-        super().__init__()
-        linear = torch.nn.Linear
-        self.hidden, self.tracking = hidden, tracking
-        self.embedding = torch.nn.Embedding(len(entailment.WORDS), vector)
-        self.leaf, self.cell = linear(vector, hidden), linear(vector, hidden)
-        self.front = linear(hidden, 4 * tracking)
-        self.track = linear(2 * hidden + tracking, 4 * tracking, bias=False)
-        self.compose = linear(2 * hidden + tracking, 5 * hidden)
-        self.move = linear(tracking, 2)
-        self.classify = torch.nn.Sequential(linear(4 * hidden, hidden), torch.nn.ReLU(), linear(hidden, 3))
-
-    def encode(self, words: torch.Tensor, moves: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        n, k = len(words), self.tracking
-        fronts, belows, reducing, last = (
-            [torch.from_numpy(onp.array(r)) for r in part] if type(part) is list else torch.from_numpy(onp.array(part))
-            for part in spinn.plan(words.numpy(), moves.numpy())
-        )
-        rows = torch.arange(n)
-        vectors = self.embedding(words)
-        leaves = self.leaf(vectors)
-        front = self.front(leaves)[rows, fronts]
-        empty = torch.zeros(1, n, self.hidden)
-        h = torch.cat([leaves[rows, fronts], empty])
-        c = torch.cat([self.cell(vectors)[rows, fronts], empty])
-        tracker, cell, trackers = torch.zeros(n, k), torch.zeros(n, k), []
-        for t, (below, which) in enumerate(zip(belows, reducing)):
-            seen = torch.cat([h[below, rows], h[t - 1], tracker], 1)
-            tracker, cell = torch_cell(front[t] + self.track(seen), cell)
-            trackers.append(tracker)
-            if len(which):
-                below = below[which]
-                pair = torch.cat([h[below, which], h[t - 1, which], tracker[which]], 1)
-                made = torch_cell(self.compose(pair), c[below, which], c[t - 1, which])
-                h[t, which], c[t, which] = made
-        return h[last, rows], self.move(torch.stack(trackers, 1))
-
-    def loss(self, data: list[torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
-        words, moves = torch.cat([data[0], data[2]]), torch.cat([data[1], data[3]])
-        sentences, guesses = self.encode(words, moves)
-        p, q = sentences[: len(labels)], sentences[len(labels) :]
-        scores = self.classify(torch.cat([p, q, (p - q).abs(), p * q], 1))
-        told = moves[:, : guesses.shape[1]].reshape(-1)
-        return F.cross_entropy(scores, labels) + 0.1 * F.cross_entropy(guesses.reshape(-1, 2), told)
-
-
-class TorchSpinnLists(TorchSpinn):
-    """The same net in torch's usual way: a Python list of rows for each stack, as in PyTorch's own SNLI example."""
-
-    def encode(self, words: torch.Tensor, moves: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        h, k = self.hidden, self.tracking
-        vectors = self.embedding(words)
-        buffers = [
-            list(reversed(leaves.unbind(0))) for leaves in torch.cat([self.leaf(vectors), self.cell(vectors)], 2)
-        ]
-        empty = torch.zeros(2 * h)
-        stacks = [[empty, empty] for _ in buffers]
-        tracker, cell, trackers = torch.zeros(len(words), k), torch.zeros(len(words), k), []
-        for step in moves.T:
-            right, left = (torch.stack([stack[-i] for stack in stacks]) for i in (1, 2))
-            word = torch.stack([buffer[-1] if buffer else empty for buffer in buffers])
-            seen = torch.cat([left[:, :h], right[:, :h], tracker], 1)
-            tracker, cell = torch_cell(self.front(word[:, :h]) + self.track(seen), cell)
-            trackers.append(tracker)
-            which = (step == entailment.REDUCE).nonzero()[:, 0].tolist()
-            if which:
-                pair = torch.cat([left[which, :h], right[which, :h], tracker[which]], 1)
-                made = torch_cell(self.compose(pair), left[which, h:], right[which, h:])
-                made = iter(torch.cat(made, 1).unbind(0))
-            for move, stack, buffer in zip(step.tolist(), stacks, buffers):
-                if move == entailment.SHIFT:
-                    stack.append(buffer.pop())
-                else:
-                    stack[-2:] = [next(made)]
-        return torch.stack([stack[2] for stack in stacks])[:, :h], self.move(torch.stack(trackers, 1))
-
-
-def torch_spinn(x: Any, y: Any, kind: type = TorchSpinn) -> TorchLoss:
-    net, tensors, answer = kind(128), [torch.tensor(d) for d in x], torch.tensor(y)
-    return net, functools.partial(net.loss, tensors, answer)
-
-
-NETS = {"mlp": mlp_net, "convnet": convnet_net, "lstm": lstm_net, "transformer": transformer_net, "spinn": spinn_net}
-IN_TORCH = {"mlp": torch_mlp, "convnet": torch_convnet, "lstm": torch_lstm, "transformer": torch_transformer,
-            "spinn": torch_spinn}  # fmt: skip
-MODELS = tuple(NETS)
+MODELS = (*NETS, "gan")
 
 
 def steps_of(name: str) -> dict[str, Step]:
     """The steps to compare, by the library's name."""
+    if name == "gan":
+        return adversarial.steps()
     model, x, y, loss = for_autograd(name)
     steps = {"minnp": minnp_step(model, x, y)}
     if name != "spinn":
         steps["jit"] = minnp_step(copy.deepcopy(model), x, y, jit=True)
-    steps |= {"torch": torch_step(*IN_TORCH[name](x, y)), "autograd": autograd_step(model, loss)}
-    return steps | ({"torch, lists": torch_step(*torch_spinn(x, y, TorchSpinnLists))} if name == "spinn" else {})
+    steps |= {"torch": torch_step(*torch_models.LOSSES[name](x, y)), "autograd": autograd_step(model, loss)}
+    if name == "spinn":
+        steps["torch, lists"] = torch_step(*torch_models.spinn_of(x, y, torch_models.TorchSpinnLists))
+    return steps
 
 
 def compare(steps: dict[str, Step], repeat: int, cpu: bool) -> dict[str, float]:
     """Milliseconds of each, taken in turns: the median, or the least processor time."""
     clock, summary = (time.process_time, min) if cpu else (time.perf_counter, statistics.median)
-    for step in steps.values():
+    inner = {}
+    for name, step in steps.items():
         for _ in range(3):
+            start = time.perf_counter()
             step()
-    return {name: 1e3 * summary(times) for name, times in take_turns(steps, repeat, clock=clock).items()}
+        inner[name] = max(1, int(WINDOW / (time.perf_counter() - start)))
+    return {name: 1e3 * summary(times) for name, times in take_turns(steps, repeat, inner, clock).items()}
 
 
 def main() -> None:
@@ -329,14 +284,14 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     minnp.set_num_threads(options.threads)
     columns = ("minnp", "jit", "torch", "autograd", "torch, lists")
-    print(f"{'model':12}" + "".join(f"{c:>14}" for c in columns) + f"{'torch / ours':>14}{'autograd / ours':>17}   ms")
+    print(f"{'model':14}" + "".join(f"{c:>14}" for c in columns) + f"{'torch / ours':>14}{'autograd / ours':>17}   ms")
     for name in options.models:
         ms = compare(steps_of(name), options.repeat, options.cpu)
         ours = ms.get("jit", ms["minnp"])
         line = "".join(f"{ms[c]:>14.2f}" if c in ms else " " * 14 for c in columns)
-        print(f"{name:12}{line}{ms['torch'] / ours:>14.2f}{ms['autograd'] / ours:>17.2f}", flush=True)
+        print(f"{name:14}{line}{ms['torch'] / ours:>14.2f}{ms['autograd'] / ours:>17.2f}", flush=True)
         if "torch, lists" in ms:
-            print(f"{'':12}{'torch, lists / ours':>{14 * (len(columns) + 1)}}{ms['torch, lists'] / ours:>17.2f}")
+            print(f"{'':14}{'torch, lists / ours':>{14 * (len(columns) + 1)}}{ms['torch, lists'] / ours:>17.2f}")
 
 
 if __name__ == "__main__":
