@@ -328,3 +328,18 @@ def test_what_a_tape_saved_survives_a_compiled_write(compiler: str) -> None:
         onp.testing.assert_allclose(
             grad(f)(np.array(x), np.array(w)), grad(plain)(np.array(x), np.array(w)), rtol=1e-9, atol=1e-9
         )
+
+
+@compiled
+def test_small_arrays_beside_large_products_are_left_to_numpy() -> None:
+    def scores(np: Any, x: Any, w: Any) -> Any:
+        y = x
+        for _ in range(4):
+            y = y @ w
+        top = y[:20, :10] - y[:20, :10].max(1, keepdims=True)
+        return np.exp(top) / np.exp(top).sum(1, keepdims=True)
+
+    for n in (40, 500):
+        x = RNG.standard_normal((n, n)) / n**0.5
+        found = jit(lambda *a: scores(np, *a), compiler="llvm").lower(x, x)
+        assert ("compiled" in found.source) == (n == 40)

@@ -20,20 +20,27 @@ from ..native.lowering import lower, placeholder
 from ..native.program import Input, Map, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
+from .cost import cost
 from .fusion import Cluster, gather, in_order, unbroadcast
 from .tiling import tile
 from .unrolled import gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+# Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
+CALL, ELEMENT = 2e-6, 1e-9  # this many seconds in NumPy, of a call and of each element,
+SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a second.
 
 
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
+    operations = sum(cost(n).flops for n in graph.nodes if isinstance(n.target, Primitive))
     overwrite(graph)
     gather_steps(graph)
     add_products(graph)
     kernels = []
     for group in gather(graph, space_of):
+        if group.shape is None and seconds(group.nodes) < SHARE * operations / SPEED:
+            continue
         kernel = replace(graph, group)
         if kernel is not None:
             kernels.append(kernel)
@@ -146,6 +153,11 @@ def space_of(node: Node) -> tuple[Any, bool] | None:
     if isinstance(last, Map):
         return (last.shape, False) if last.shape and last.reads else None
     return last.reads[0].shape, True
+
+
+def seconds(nodes: list[Node]) -> float:
+    """What NumPy takes for small arrays, about."""
+    return sum(CALL + ELEMENT * n.meta["value"].size for n in nodes if n.op == "call_function")
 
 
 # ------------------------------------------------------------------ replacing them
