@@ -115,6 +115,9 @@ def seen(self, value):
         nodes.append(self.nodes)
     return start(self, value)
 
+def named(params):  # whether one that is the default is named may differ, too
+    return params if type(params) is not dict else {k: v for k, v in params.items() if v is not None and v is not False}
+
 GradTrace.start = seen
 big, wide = np.linspace(0.1, 1, 300), np.linspace(0.1, 1, 40).reshape(40, 1)
 env |= dict(big=big, wide=wide, t=np.arange(3.0, dtype="f4"), kept=np.ones(6))
@@ -125,7 +128,21 @@ programs += ["-v", "abs(v)", "+v", "np.tanh(v) * v.T", "np.sum(v)", "v.sum() * v
              "np.max(v) * np.prod(v)", "np.maximum(v, 2)", "np.cumsum(v)", "np.add(v, v, dtype='f8')", "np.exp(v, v)",
              "np.modf(v)[0]", "np.isnan(v) * v", "np.argmax(v) * v", "np.floor(v) * v", "kept.__imul__(v) * kept",
              "v + 'a'", "v @ 2", "minnp.grad(lambda w: (w * v * w).sum())(v) * v", "minnp.stop_gradient(v) * v",
-             "minnp.vmap(lambda r: r * r[0])(np.stack([v, v])).sum(0)"]
+             "minnp.vmap(lambda r: r * r[0])(np.stack([v, v])).sum(0)", "np.stack([v, v]).mean(0)",
+             "v.sum(axis=0) * np.max(v, axis=-1, keepdims=True)", "v.ravel()[::-1] * v.reshape(-1, 1).T[0]",
+             "np.concatenate([v, v], axis=0) * v[:1]", "np.expand_dims(v, 0).squeeze() * v.shape[0]",
+             "filled(v)", "np.dot(v.ravel(), v.ravel()) * v.T"]
+
+def filled(v):
+    u, k = np.zeros(v.size + 1, v.dtype), v.ravel()[0]
+    w, old = u[1:], u[:2]
+    u[1:] = v.ravel()
+    u[0] = 2
+    x = w * u[:-1] * k
+    old += x[0]
+    return x[:1] * u[2:] + w[0]
+
+env["filled"] = filled
 for program in programs:
     for name in ["x", "c", "z", "t", "big", "wide", "f"]:
         nodes.clear()
@@ -137,7 +154,7 @@ for program in programs:
         except Exception as error:
             print(program, name, "->", type(error).__name__, error)
         for tape in nodes:
-            print([(str(n[0]), n[1], list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
+            print([(str(n[0]), named(n[1]), list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
 print("compiled", compiled._quick is not None, file=sys.stderr)
 """
 

@@ -19,7 +19,7 @@ from .host import INDEX, bound, memory, temporaries
 from .host.elementwise import IN_PLACE, KERNELS, LEAST
 from .primitive import NO_PARAMS, TABLE, Meta, Primitive
 from .state import capture, state
-from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer
+from .value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer, owner
 
 
 def _wrapped(out: Any, args: tuple) -> Any:
@@ -149,12 +149,12 @@ def install() -> None:
     limits["__pow__"] = bound(onp.power)
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
-    tape.sweep = _quick.sweep
+    tape.sweep, tape.index_kept = _quick.sweep, _quick.index_kept
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
-        *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, cotangents.accumulate),
-        *(writing.write_on_place, placed.number, public.Entry, public.before_out, public.as_handles),
-        *(operators.shortened, placed.slot_of),
+        *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),
+        *(onp.zeros, onp.array, owner, writing.write_on_place, placed.number, public.Entry, public.before_out),
+        *(public.as_handles, operators.shortened, placed.slot_of),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
     )
 

@@ -51,7 +51,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
                 top = trace
         elif t is Buffer:
             home = v.backend
-    if state.busy:
+    if state.busy != state.written:
         watching = capture.get()
         if watching is not None and (top is None or top.level < watching.level):
             top = watching

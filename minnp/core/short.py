@@ -108,7 +108,7 @@ def on_place(name: str, args: Any, params: dict) -> ndarray | None:
 def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
     """A row that may look at its argument's memory (getitem, reshape) on a traced or placed handle: the short path."""
     x = h._value if h._root is None else read(h)
-    if type(x) is Tracer and not state.busy and x.trace.alive:
+    if type(x) is Tracer and state.busy == state.written and x.trace.alive:
         return wrap(x.trace.process(TABLE[name], (x,), params), (h,))
     if type(x) is not Buffer or (state.busy and not placed.free(x.backend)):
         return None

@@ -8,13 +8,14 @@ from typing import Any
 
 class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
-    default, an array written under a live trace). `tapes`: the live tapes, which a write must ask first. `policy`: the
-    policy of threads without one of their own."""
+    default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
+    look at them, and which do not matter to a value or to any other array. `tapes`: the live tapes, which a write must
+    ask first. `policy`: the policy of threads without one of their own."""
 
-    __slots__ = ("busy", "policy", "tapes")
+    __slots__ = ("busy", "policy", "tapes", "written")
 
     def __init__(self) -> None:
-        self.busy = 0
+        self.busy = self.written = 0
         self.tapes: dict[int, Any] = {}
 
 

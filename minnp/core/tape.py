@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from .array import ndarray, wrap
+from .array import ndarray, read, wrap
 from .cotangents import (
     INEXACT,
     accumulate,
@@ -65,7 +65,7 @@ class GradTrace(Trace):
         return t
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        raw, parents, plain = [], [], not state.busy and row.worth is None
+        raw, parents, plain = [], [], state.busy == state.written and row.worth is None
         for v in values:
             if type(v) is Tracer:
                 if v.trace is self:
@@ -126,11 +126,11 @@ class GradTrace(Trace):
         return t
 
     def unary(self, row: Primitive, h: ndarray) -> Any:
-        t = h._value
-        if h._root is not None or type(t) is not Tracer or t.trace is not self or not self.alive:
+        t = h._value if h._root is None else read(h)
+        if type(t) is not Tracer or t.trace is not self or not self.alive:
             return super().unary(row, h)
         a = t.value
-        if type(a) is Tracer or type(a) is Buffer or state.busy or not row.direct:
+        if type(a) is Tracer or type(a) is Buffer or state.busy != state.written or not row.direct:
             return wrap(bind(row, (t,), NO_PARAMS))
         y = row.numpy(a) if a.size < LARGE else combine(row.numpy, a)
         row.calls += 1
@@ -155,20 +155,20 @@ class GradTrace(Trace):
             return self.unary(TABLE["square"], a)  # its cotangent is one product, not two and a sum
         p = q = -1
         if type(a) is ndarray:
-            x = a._host
-            if x is None and a._root is None and type(x := a._value) is Tracer and x.trace is self:
+            x = read(a)
+            if type(x) is Tracer and x.trace is self:
                 x, p = x.value, x.node
         else:
             x = a
         if type(b) is ndarray:
-            y = b._host
-            if y is None and b._root is None and type(y := b._value) is Tracer and y.trace is self:
+            y = read(b)
+            if type(y) is Tracer and y.trace is self:
                 y, q = y.value, y.node
         else:
             y = b
-        # Views that were written, values of another trace or on a place, a capture, rows that are not this simple:
+        # Values of another trace or on a place, a capture, rows that are not this simple:
         if (
-            state.busy
+            state.busy != state.written
             or not (row.elementwise or row.name == "matmul")
             or not self.alive
             or (type(x) is not Host and type(x) not in NUMBERS)
@@ -238,12 +238,7 @@ class GradTrace(Trace):
         nodes, saved = self.nodes, self.saved
         if saved is None:
             saved = self.saved = {}
-        for n in range(self.indexed, len(nodes)):
-            _, _, _, arrays, y, _, _ = nodes[n]
-            for v in (*(arrays or ()), *(y if type(y) in (tuple, list) else (y,))):
-                base = concrete(v)
-                if isinstance(base, Host):
-                    saved.setdefault(id(owner(base)), []).append(n)
+        index_kept(nodes, self.indexed, saved)
         self.indexed = len(nodes)
         copies: dict[int, tuple] = {}
         for n in saved.pop(id(memory), ()):
@@ -352,7 +347,18 @@ class GradTrace(Trace):
         return grads[:inputs]
 
 
-sweep: Any = None  # (nodes, grads, owned, n, least) -> n, in C: does the simple nodes from n down; see compiled.py
+def index_kept(nodes: list, start: int, by_owner: dict[int, list[int]]) -> None:
+    """Add to a dict, id of an owner -> list, the numbers of the nodes from `start` on that keep some of its memory."""
+    for n in range(start, len(nodes)):
+        _, _, _, arrays, y, _, _ = nodes[n]
+        for v in (*(arrays or ()), *(y if type(y) in (tuple, list) else (y,))):
+            base = concrete(v)
+            if isinstance(base, Host):
+                by_owner.setdefault(id(owner(base)), []).append(n)
+
+
+# (nodes, grads, owned, n, least) -> n, in C: does the nodes from n down that have one result; see compiled.py
+sweep: Any = None
 
 
 def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any:

@@ -56,13 +56,15 @@ class Trace:
         """A host array was written under this trace: until it ends, views must look at their root."""
         if not self.busy and self.alive:
             self.busy = True
-            state.busy += 1
+            state.busy += 1  # first, and last below: another thread never finds `written` to be all of it too early
+            state.written += 1
 
     def finish(self) -> None:
         """End the transformed function: tracers decay to the values they wrap."""
         self.alive = False
         if self.busy:
             self.busy = False
+            state.written -= 1
             state.busy -= 1
 
     def concretize(self, value: Tracer, kind: Any) -> Any:

@@ -23,12 +23,14 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
             return h;
         Py_DECREF(out);
     }
-    PyObject *b = f->transposes || f->told ? buffer_under(value_in(instance)) : NULL;
+    PyObject *b = f->transposes || f->told ? under(value_in(instance)) : NULL;
+    if (b != NULL && Py_IS_TYPE(b, Host) && f->told && !busy())
+        return PyObject_GetAttr(b, f->name);
     if (b != NULL && f->transposes) {
         PyObject *h = view_on_place(transpose_row, instance, NULL, NULL, 0, NULL, 0);
         if (h != NULL || PyErr_Occurred())
             return h;
-    } else if (b != NULL && calm(SLOT(b, backend_at)))
+    } else if (b != NULL && Py_IS_TYPE(b, BufferType) && calm(SLOT(b, backend_at)))
         return PyObject_GetAttr(b, f->name);
     return Py_TYPE(f->python)->tp_descr_get(f->python, instance, type);
 }

@@ -23,9 +23,11 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS,
        UNTRACED = 200 };
 
-/* How many axes what a handle holds at a place has, or -1. */
+/* How many axes what a handle holds at a place, or traced, has, or -1. */
 static Py_ssize_t axes_of(PyObject *h) {
-    PyObject *b = buffer_under(value_in(h));
+    PyObject *b = buffer_under(value_in(h)), *a = host_under(value_in(h));
+    if (a != NULL || (a = Py_IS_TYPE(h, Handle) ? host_of(h) : NULL) != NULL)
+        return ((Array *)a)->nd;
     if (b != NULL && know(b) == 0)
         return PyTuple_GET_SIZE(SLOT(b, shape_at));
     PyErr_Clear();
@@ -99,7 +101,7 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
         PyObject *const *axis = n + k == 2 ? given + 1 : &zero_axis;
         Py_ssize_t members = PySequence_Fast_GET_SIZE(first);
         for (Py_ssize_t i = 0; i < members; i++)
-            if (value_in(PySequence_Fast_ITEMS(first)[i]) == NULL)
+            if (axes_of(PySequence_Fast_ITEMS(first)[i]) < 0)
                 return NULL;
         if (members == 0 || !PyLong_CheckExact(*axis))
             return NULL;

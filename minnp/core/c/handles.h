@@ -37,14 +37,15 @@ typedef struct { /* PyArrayObject_fields */
 #define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
 #define MIDDLE (1 << 20)   /* bytes from which ufuncs of NumPy's may be shared by threads: host/elementwise.py */
 #define COMPARED (1 << 22) /* bytes up to which NumPy compares as well as several threads */
+#define COMBINED (1 << 15) /* elements from which a trace hands elementwise operations to threads: host.MEDIUM */
 #define RUNS (1 << 21)     /* elements of a mask in long runs up to which NumPy selects as well: host/selection.py */
 
 static PyTypeObject *Handle, *Host;
-static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call;
+static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call, *word_reshape;
 static PyObject *pool, *mark, *learn, *written, *truths[2]; /* of host/memory.py and host/temporaries.py */
 static PyTypeObject *LeaseType;
 static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at;
-static Py_ssize_t host_at, root_at, busy_at, tapes_at, large;
+static Py_ssize_t host_at, root_at, busy_at, written_at, tapes_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
 static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nodes_at, small;
@@ -61,21 +62,34 @@ static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, 
 static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
 static PyObject *number_there, *before_out, *as_handles, *word_holders, *word_views_refer, *shortened; /* of placed.py, public.py, operators.py */
 static Py_ssize_t definition_at, copied_at;
-static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at;
+static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at, row_accumulate_at;
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
-static inline int busy(void) { return SLOT(state, busy_at) != zero; }
+/* Whether something watches or redirects calls. */
+static inline int busy(void) { return SLOT(state, busy_at) != SLOT(state, written_at); }
 
 static inline int taped(void) {
     PyObject *tapes = SLOT(state, tapes_at);
     return tapes == NULL || !PyDict_CheckExact(tapes) || PyDict_GET_SIZE(tapes) != 0;
 }
 
-/* The NumPy array a handle holds (borrowed), or NULL. */
+/* The NumPy array a handle holds (borrowed), or NULL; also for a view of an array that was written under a trace. */
 static inline PyObject *host_of(PyObject *h) {
-    PyObject *a = SLOT(h, host_at);
-    return a != NULL && Py_IS_TYPE(a, Host) ? a : NULL;
+    PyObject *a = SLOT(h, host_at), *root = SLOT(h, root_at);
+    if (a == NULL || !Py_IS_TYPE(a, Host))
+        return NULL;
+    return root == NULL || root == Py_None || SLOT(root, host_at) != Py_None ? a : NULL;
+}
+
+/* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
+static inline PyObject *value_in(PyObject *h) {
+    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
+        return NULL;
+    PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
+    if (v == NULL || root == NULL || !(Py_IS_TYPE(v, BufferType) || Py_IS_TYPE(v, TracerType)))
+        return NULL;
+    return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
 }
 
 static inline Py_ssize_t elements(PyObject *a) {

@@ -23,7 +23,9 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
         return NULL;
     int short_one = row != NULL && row != Py_None, here = short_one && buffer_in(v) != NULL;
     h = short_one && !here ? on_tape(row, v, NULL) : on_tape(o->row, v, w);
-    if (h == NULL && !PyErr_Occurred())
+    if (h == NULL && !PyErr_Occurred() && host_under(value_in(v)) != NULL)
+        h = short_one ? on_place(row, there, 1, NULL, NULL) : o->shortens ? NULL : on_place(o->row, there, 2, NULL, NULL);
+    else if (h == NULL && !PyErr_Occurred())
         h = on_place(here ? row : o->row, there, here ? 1 : 2, NULL, NULL);
     Py_XDECREF(row);
     if (h != NULL || PyErr_Occurred())
@@ -166,8 +168,11 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
     return h != NULL || PyErr_Occurred() ? h : ((unaryfunc)o->python)(v);
 }
 
-/* Whether an array at a place has axes: torch takes some of one that has none. */
+/* Whether an array at a place, or a traced one, has axes: torch takes some of one that has none. */
 static int has_axes(PyObject *h) {
+    PyObject *a = host_under(SLOT(h, value_at));
+    if (a != NULL)
+        return ((Array *)a)->nd > 0;
     PyObject *b = buffer_under(SLOT(h, value_at)), *ndim = b != NULL ? PyObject_GetAttr(SLOT(b, data_at), word_ndim) : NULL;
     int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
     if (ndim == NULL)

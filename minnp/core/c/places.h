@@ -3,29 +3,23 @@
 /* What a place keeps for a row, a list: see placed.slot_of. */
 enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, INTO, NUMBERS, SLOT_SIZE };
 
-/* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
-static inline PyObject *value_in(PyObject *h) {
-    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
-        return NULL;
-    PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
-    if (v == NULL || root == NULL || !(Py_IS_TYPE(v, BufferType) || Py_IS_TYPE(v, TracerType)))
-        return NULL;
-    return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
-}
-
 static inline PyObject *buffer_in(PyObject *h) {
     PyObject *v = value_in(h);
     return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
 }
 
-/* The buffer under a value's tracers, all of them live tapes' (borrowed), or NULL. */
-static inline PyObject *buffer_under(PyObject *v) {
+/* What lies under a value's tracers, all of them live tapes' (borrowed), or NULL. */
+static inline PyObject *under(PyObject *v) {
     while (v != NULL && Py_IS_TYPE(v, TracerType)) {
         PyObject *tape = SLOT(v, trace_at);
         v = tape != NULL && Py_IS_TYPE(tape, TapeType) && SLOT(tape, alive_at) == Py_True ? SLOT(v, traced_at) : NULL;
     }
-    return v != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL;
+    return v;
 }
+
+/* The same where it is a buffer, or an array of NumPy's. */
+static inline PyObject *buffer_under(PyObject *v) { return (v = under(v)) != NULL && Py_IS_TYPE(v, BufferType) ? v : NULL; }
+static inline PyObject *host_under(PyObject *v) { return (v = under(v)) != NULL && Py_IS_TYPE(v, Host) ? v : NULL; }
 
 static inline int is_python_number(PyObject *x) {
     return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyComplex_CheckExact(x) || PyBool_Check(x);

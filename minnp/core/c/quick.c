@@ -42,7 +42,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
                           &large, &pool, &PyType_Type, &lease, &mark, &learn, &written, &memory_of))
         return NULL;
     host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root");
-    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
+    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), written_at = slot_of((PyObject *)Py_TYPE(state), "written"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
     PyObject *of_mark = (PyObject *)Py_TYPE(mark);
     known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
     notes_at = slot_of(of_mark, "notes"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
@@ -53,6 +53,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
         Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
     zero = PyLong_FromLong(0);
     word_out = PyUnicode_InternFromString("out"), word_device = PyUnicode_InternFromString("device");
+    word_reshape = PyUnicode_InternFromString("reshape");
     word_call = PyUnicode_InternFromString("__call__"), word_slots = PyUnicode_InternFromString("slots");
     word_dtype = PyUnicode_InternFromString("dtype"), word_ndim = PyUnicode_InternFromString("ndim");
     word_shape = PyUnicode_InternFromString("shape"), word_is_view = PyUnicode_InternFromString("is_view");
@@ -84,7 +85,7 @@ static PyObject *method_named(const char *format, const char *name) {
 }
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
-   unbroadcast, restore, accumulate, write_on_place, number, entry, before_out, as_handles,
+   unbroadcast, restore, sum_axes, zeros, array, owner, write_on_place, number, entry, before_out, as_handles,
    shortened, slot_of, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
    those of the classes of NumPy's in `lefts`.
 
@@ -94,10 +95,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOO!OOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &accumulate, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row,
+                          &sum_axes, &zeros, &new_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row,
                           &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
@@ -110,7 +111,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     row_direct_at = slot_of(primitive, "direct"), row_elementwise_at = slot_of(primitive, "elementwise");
     row_view_at = slot_of(primitive, "view"), row_vjp_at = slot_of(primitive, "vjp");
     row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
-    row_worth_at = slot_of(primitive, "worth"), policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
+    row_worth_at = slot_of(primitive, "worth"), row_accumulate_at = slot_of(primitive, "accumulate");
+    policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
     shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
     copied_at = slot_of(buffer_type, "_host");
     definition_at = slot_of(entry_type, "definition");
@@ -211,6 +213,7 @@ static PyMethodDef functions[] = {
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
+    {"index_kept", index_kept, METH_VARARGS, NULL},
     {"values", short_values, METH_O, NULL},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},

@@ -93,9 +93,28 @@ static PyObject *meta_with(PyObject *shape, PyObject *dtype) {
     return meta;
 }
 
-/* A Meta of a buffer: what a tape keeps of an array that no rule reads. */
-static PyObject *meta_of(PyObject *b) {
-    return know(b) == 0 ? meta_with(SLOT(b, shape_at), SLOT(b, dtype_at)) : NULL;
+/* Shape and dtype of an array or a buffer, new references; -1 with an exception. */
+static int described(PyObject *x, PyObject **shape, PyObject **dtype) {
+    *shape = *dtype = NULL;
+    if (Py_IS_TYPE(x, BufferType)) {
+        if (know(x) == 0)
+            *shape = Py_NewRef(SLOT(x, shape_at)), *dtype = Py_NewRef(SLOT(x, dtype_at));
+    } else if ((*shape = shape_of(x)) != NULL) {
+        *dtype = Py_IS_TYPE(x, Host) ? Py_NewRef(((Array *)x)->descr) : PyObject_GetAttr(x, word_dtype);
+        if (*dtype == NULL)
+            Py_CLEAR(*shape);
+    }
+    return *shape == NULL ? -1 : 0;
+}
+
+/* What a tape keeps of an array that no rule reads. */
+static PyObject *meta_of(PyObject *x) {
+    PyObject *shape, *dtype, *meta;
+    if (described(x, &shape, &dtype) < 0)
+        return NULL;
+    meta = meta_with(shape, dtype);
+    Py_DECREF(shape), Py_DECREF(dtype);
+    return meta;
 }
 
 /* What a node of a tape keeps of a row's arguments: themselves, else GradTrace._metas. */
@@ -105,7 +124,7 @@ static PyObject *kept_of(PyObject *const *raw, PyObject *parents, Py_ssize_t n, 
     PyObject *arrays = PyTuple_New(n);
     for (Py_ssize_t i = 0; arrays != NULL && i < n; i++) {
         PyObject *x = raw[i];
-        if (!whole && Py_IS_TYPE(x, BufferType)) {
+        if (!whole && (Py_IS_TYPE(x, BufferType) || Py_IS_TYPE(x, Host))) {
             int traced = PyLong_AsLong(PyTuple_GET_ITEM(parents, i)) >= 0;
             x = traced ? Py_NewRef(Py_None) : meta_of(x);
         } else
@@ -118,25 +137,57 @@ static PyObject *kept_of(PyObject *const *raw, PyObject *parents, Py_ssize_t n, 
     return arrays;
 }
 
-/* GradTrace.process where what the tape watches lies at a place: a row of tracers and buffers, handles on such, and
-   numbers; a tracer, or what the tape does not watch. NULL where Python must do it. */
+/* A row's kernel on NumPy's arrays and numbers, as GradTrace runs it. NULL, without an exception, where Python must do it:
+   for large arrays, which threads share. */
+static PyObject *run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObject *params) {
+    int alone = SLOT(row, row_elementwise_at) == Py_True && PyDict_GET_SIZE(params) == 0;
+    PyObject *kernel = SLOT(row, alone ? row_numpy_at : row_fast_at);
+    if (kernel == NULL || SLOT(row, row_worth_at) != Py_None)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n && alone; i++)
+        if (Py_IS_TYPE(raw[i], Host) && elements(raw[i]) >= COMBINED)
+            return NULL;
+    count_row(row);
+    return PyObject_VectorcallDict(kernel, raw, n, PyDict_GET_SIZE(params) == 0 ? NULL : params);
+}
+
+/* Whether z, which a row made of the array x, shows x's memory: 1, 0, or -1 where Python must find out whose it is. */
+static int shows_host(PyObject *z, PyObject *x) {
+    PyObject *base = Py_IS_TYPE(z, Host) ? ((Array *)z)->base : NULL, *other = Py_IS_TYPE(x, Host) ? ((Array *)x)->base : NULL;
+    if (z == x || (base != NULL && (base == x || base == other)))
+        return 1;
+    return base == NULL || !Py_IS_TYPE(x, Host) ? 0 : -1;
+}
+
+/* GradTrace.process where what the tape watches are NumPy's arrays, or lies at a place: a row of tracers, of arrays or
+   buffers, handles on such, and numbers; a tracer, or what the tape does not watch. NULL where Python must do it. */
 static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
     PyObject *values[MOST], *raw[MOST], *tape = NULL;
-    int all_traced = 1;
+    int all_traced = 1, hosts = 0, placed = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *v = values[i] = Py_IS_TYPE(operands[i], Handle) ? value_in(operands[i]) : operands[i];
-        if (v == NULL)
+        PyObject *v = operands[i];
+        if (Py_IS_TYPE(v, Handle) && (v = value_in(v)) == NULL)
+            v = host_of(operands[i]);
+        if ((values[i] = v) == NULL)
             return NULL;
         if (Py_IS_TYPE(v, TracerType)) {
             if (tape != NULL && SLOT(v, trace_at) != tape)
                 return NULL;
             tape = SLOT(v, trace_at), raw[i] = SLOT(v, traced_at);
-            if (tape == NULL || raw[i] == NULL || !Py_IS_TYPE(raw[i], BufferType))
+            if (tape == NULL || raw[i] == NULL)
                 return NULL;
         } else
             raw[i] = v, all_traced = 0;
+        if (Py_IS_TYPE(raw[i], Host))
+            hosts = 1;
+        else if (Py_IS_TYPE(raw[i], BufferType))
+            placed = 1;
+        else if (!is_number(raw[i]))
+            return NULL;
+        else if (!is_python_number(raw[i]))
+            hosts = 1; /* NumPy's */
     }
-    if (tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True || row == write_row)
+    if ((hosts && (placed || busy())) || tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True || row == write_row)
         return NULL;
     PyObject *parents = PyTuple_New(n), *vjp = SLOT(row, row_vjp_at), *saves = SLOT(row, row_saves_at);
     PyObject *arrays = NULL, *node = NULL, *tracer = NULL, *origin = NULL;
@@ -152,14 +203,17 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
     Py_INCREF(tape); /* a kernel that is Python may do anything */
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(values[i]), Py_INCREF(raw[i]);
-    PyObject *z = run_at_place(row, raw, n, params), *nodes = SLOT(tape, nodes_at);
+    PyObject *shape = NULL, *dtype = NULL, *nodes = SLOT(tape, nodes_at);
+    PyObject *z = placed ? run_at_place(row, raw, n, params) : run_on_host(row, raw, n, params);
     if (z == NULL)
         goto done;
     if (PyUnicode_CheckExact(vjp)) { /* CONSTANT */
         tracer = Py_NewRef(z);
         goto done;
     }
-    if (!Py_IS_TYPE(z, BufferType) || know(z) < 0 || strchr("fc", ((Dtype *)SLOT(z, dtype_at))->kind) == NULL ||
+    int shows = !placed && SLOT(row, row_view_at) == Py_True && Py_IS_TYPE(values[0], TracerType) ? shows_host(z, raw[0]) : 0;
+    int single = placed ? Py_IS_TYPE(z, BufferType) : Py_IS_TYPE(z, Host) || (is_number(z) && !is_python_number(z));
+    if (!single || shows < 0 || described(z, &shape, &dtype) < 0 || strchr("fc", ((Dtype *)dtype)->kind) == NULL ||
         !PyList_CheckExact(nodes)) { /* several results, integers */
         PyObject *given[] = {tape, row, PyTuple_New(n), params, parents, PyTuple_New(n), z};
         for (Py_ssize_t i = 0; given[2] != NULL && given[5] != NULL && i < n; i++) {
@@ -175,10 +229,12 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
     int both = !in && !out && PyUnicode_CompareWithASCIIString(saves, "both") == 0;
     arrays = kept_of(raw, parents, n, in || both, all_traced);
     if (arrays == NULL ||
-        (node = PyTuple_Pack(7, row, params, parents, arrays, out || both ? z : Py_None, SLOT(z, shape_at), SLOT(z, dtype_at))) == NULL)
+        (node = PyTuple_Pack(7, row, params, parents, arrays, out || both ? z : Py_None, shape, dtype)) == NULL)
         goto done;
     origin = Py_NewRef(Py_None);
-    if (SLOT(z, shown_at) != Py_None && Py_IS_TYPE(values[0], TracerType) && PyTuple_GET_ITEM(SLOT(z, shown_at), 0) == raw[0])
+    if (placed && SLOT(z, shown_at) != Py_None && Py_IS_TYPE(values[0], TracerType))
+        shows = PyTuple_GET_ITEM(SLOT(z, shown_at), 0) == raw[0];
+    if (shows)
         Py_SETREF(origin, PyTuple_Pack(3, values[0], row, params));
     if (origin == NULL || (tracer = TracerType->tp_alloc(TracerType, 0)) == NULL)
         goto done;
@@ -189,7 +245,7 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
 done:
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(values[i]), Py_DECREF(raw[i]);
-    Py_XDECREF(z), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape);
+    Py_XDECREF(z), Py_XDECREF(shape), Py_XDECREF(dtype), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape);
     return tracer;
 }
 
@@ -208,8 +264,13 @@ static PyObject *wrapped_of(PyObject *value, PyObject *first) {
         Py_DECREF(value);
         return all;
     }
-    if (!Py_IS_TYPE(value, BufferType) && !Py_IS_TYPE(value, TracerType))
-        return value;
+    if (Py_IS_TYPE(value, Host) || is_number(value))
+        return result_of(value);
+    if (!Py_IS_TYPE(value, BufferType) && !Py_IS_TYPE(value, TracerType)) {
+        PyObject *args = PyTuple_Pack(1, first), *made = args != NULL ? PyObject_CallFunctionObjArgs(wrapped, value, args, NULL) : NULL;
+        Py_XDECREF(args), Py_DECREF(value);
+        return made;
+    }
     PyObject *origin = SLOT(value, Py_IS_TYPE(value, BufferType) ? shown_at : view_at), *h = handle_of(value);
     if (h != NULL && origin != NULL && origin != Py_None && value_in(first) == PyTuple_GET_ITEM(origin, 0) &&
         link_view(h, first, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2)) < 0)
@@ -223,7 +284,8 @@ static PyObject *traced_at_place(PyObject *row, PyObject *const *operands, Py_ss
     if (RowType->tp_call == python_row_call || (n == 2 && operands[0] == operands[1] && row == multiply_row))
         return NULL; /* given back to Python; x * x has a row of its own */
     for (Py_ssize_t i = 0; i < n; i++)
-        if (value_in(operands[i]) == NULL && !is_python_number(operands[i]))
+        if (value_in(operands[i]) == NULL && !is_python_number(operands[i]) &&
+            !(Py_IS_TYPE(operands[i], Handle) && host_of(operands[i]) != NULL))
             return NULL;
     PyObject *params = names == NULL ? Py_NewRef(no_params) : PyDict_New(), *made = NULL;
     for (Py_ssize_t i = 0; params != NULL && names != NULL && i < PyTuple_GET_SIZE(names); i++)
@@ -244,7 +306,7 @@ static PyObject *row_call(PyObject *row, PyObject *args, PyObject *params) {
         PyObject *x = PyTuple_GET_ITEM(args, i);
         if (Py_IS_TYPE(x, Handle)) {
             handles = 1;
-            if ((x = value_in(x)) == NULL)
+            if ((x = value_in(x)) == NULL && (x = host_of(PyTuple_GET_ITEM(args, i))) == NULL)
                 goto python;
         }
         if (Py_IS_TYPE(x, TracerType))
@@ -257,14 +319,14 @@ static PyObject *row_call(PyObject *row, PyObject *args, PyObject *params) {
             hosts = 1;
         }
     }
-    if (n == 0 || n > MOST || (hosts && (traced || placed)))
+    if (n == 0 || n > MOST || (hosts && placed))
         goto python;
     if (traced || placed) {
         PyObject *given = params != NULL ? params : no_params, *const *operands = &PyTuple_GET_ITEM(args, 0);
         PyObject *made = traced ? run_on_tape(row, operands, n, given) : run_at_place(row, operands, n, given);
         if (made != NULL || PyErr_Occurred())
             return made != NULL && handles ? wrapped_of(made, operands[0]) : made;
-    } else if (!busy() && SLOT(row, row_worth_at) == Py_None) {
+    } else if (!handles && !busy() && SLOT(row, row_worth_at) == Py_None) {
         count_row(row);
         return PyObject_Call(SLOT(row, row_fast_at), args, params);
     }

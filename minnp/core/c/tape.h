@@ -1,10 +1,8 @@
 /* Operators under a gradient's tape on the host: a row's result and its node. */
 
-/* The tracer of a root handle (borrowed), or NULL. */
+/* The tracer a handle holds (borrowed), or NULL. */
 static inline PyObject *tracer_of(PyObject *h) {
-    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None || SLOT(h, root_at) != Py_None)
-        return NULL;
-    PyObject *t = SLOT(h, value_at);
+    PyObject *t = value_in(h);
     return t != NULL && Py_IS_TYPE(t, TracerType) ? t : NULL;
 }
 
@@ -61,7 +59,10 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
         return NULL;
     PyObject *absent = PyLong_FromLong(-1), *p = t != NULL ? SLOT(t, node_at) : absent;
     PyObject *parents = w == NULL ? PyTuple_Pack(1, p) : PyTuple_Pack(2, p, u != NULL ? SLOT(u, node_at) : absent);
-    PyObject *arrays = w == NULL ? PyTuple_Pack(1, x) : PyTuple_Pack(2, x, y);
+    int whole = PyUnicode_GET_LENGTH(SLOT(row, row_saves_at)) > 0, other = t == NULL || (w != NULL && u == NULL);
+    PyObject *arrays = !whole && !other ? Py_NewRef(Py_None)
+                       : w == NULL      ? PyTuple_Pack(1, x)
+                                        : PyTuple_Pack(2, whole || t == NULL ? x : Py_None, whole || u == NULL ? y : Py_None);
     PyObject *z = NULL, *dtype = NULL, *shape = NULL, *node = NULL, *tracer = NULL, *h = NULL;
     Py_INCREF(tape), Py_INCREF(nodes); /* a kernel may warn, and a warning may do anything */
     if (absent == NULL || parents == NULL || arrays == NULL ||
@@ -75,7 +76,7 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
     } else
         dtype = PyObject_GetAttrString(z, "dtype");
     if (dtype == NULL || (shape = shape_of(z)) == NULL ||
-        (node = PyTuple_Pack(7, row, no_params, parents, arrays, z, shape, dtype)) == NULL ||
+        (node = PyTuple_Pack(7, row, no_params, parents, arrays, whole ? z : Py_None, shape, dtype)) == NULL ||
         (tracer = TracerType->tp_alloc(TracerType, 0)) == NULL)
         goto done;
     Py_INCREF(tape), Py_INCREF(z), Py_INCREF(Py_None);
@@ -92,4 +93,55 @@ done:
     Py_XDECREF(absent), Py_XDECREF(parents), Py_XDECREF(arrays), Py_XDECREF(z), Py_XDECREF(dtype), Py_XDECREF(shape);
     Py_XDECREF(node), Py_XDECREF(tracer);
     return h;
+}
+
+/* What a tape's node keeps: the arrays and the results, in turn; NULL after the last. */
+static PyObject *kept_by(PyObject *node, Py_ssize_t i) {
+    PyObject *arrays = PyTuple_GET_ITEM(node, 3), *y = PyTuple_GET_ITEM(node, 4);
+    Py_ssize_t n = arrays == Py_None ? 0 : PySequence_Fast_GET_SIZE(arrays), several = PyTuple_Check(y) || PyList_Check(y);
+    if (i < n)
+        return PySequence_Fast_GET_ITEM(arrays, i);
+    i -= n;
+    return i >= (several ? PySequence_Fast_GET_SIZE(y) : 1) ? NULL : several ? PySequence_Fast_GET_ITEM(y, i) : y;
+}
+
+static PyObject *python_owner; /* of value.py */
+
+/* value.owner: the object whose memory an array shows (a new reference). */
+static PyObject *owner_of(PyObject *a) {
+    PyObject *base;
+    while ((base = ((Array *)a)->base) != NULL && Py_IS_TYPE(base, Host))
+        a = base;
+    return base == NULL ? Py_NewRef(a) : PyObject_CallOneArg(python_owner, a);
+}
+
+/* index_kept(nodes, n, by_owner): add to a dict, id of an owner -> list, the numbers of the nodes from n on that keep an
+   array of its memory. */
+static PyObject *index_kept(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *nodes, *by_owner;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "O!nO!", &PyList_Type, &nodes, &n, &PyDict_Type, &by_owner))
+        return NULL;
+    for (; n < PyList_GET_SIZE(nodes); n++) {
+        PyObject *v, *node = PyList_GET_ITEM(nodes, n);
+        for (Py_ssize_t i = 0; (v = kept_by(node, i)) != NULL; i++) {
+            while (Py_IS_TYPE(v, TracerType))
+                v = SLOT(v, traced_at);
+            if (!PyObject_TypeCheck(v, Host))
+                continue;
+            PyObject *owner = owner_of(v), *key = owner != NULL ? PyLong_FromVoidPtr(owner) : NULL, *where = PyLong_FromSsize_t(n), *list;
+            int failed = key == NULL || where == NULL;
+            if (!failed && (list = PyDict_GetItemWithError(by_owner, key)) != NULL)
+                failed = PyList_Append(list, where) < 0;
+            else if (!failed) {
+                list = PyList_New(0);
+                failed = list == NULL || PyList_Append(list, where) < 0 || PyDict_SetItem(by_owner, key, list) < 0;
+                Py_XDECREF(list);
+            }
+            Py_XDECREF(owner), Py_XDECREF(key), Py_XDECREF(where);
+            if (failed)
+                return NULL;
+        }
+    }
+    Py_RETURN_NONE;
 }
