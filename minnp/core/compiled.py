@@ -60,7 +60,8 @@ def wider(call: Callable, e: public.Entry, least: int) -> Callable:
     return _short(call, public.kernel(e.host), e, _returned(e), least=least)
 
 
-METHODS = (onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core)._methods
+_CORE = onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core
+METHODS = _CORE._methods
 FORWARDED = {f"ndarray.{name}": f"_{name}" for name in ("sum", "prod", "any", "all", "mean", "std", "var")}
 FORWARDED |= {"ndarray.max": "_amax", "ndarray.min": "_amin"}  # what these methods of NumPy's hand their arguments to
 
@@ -150,6 +151,7 @@ def install() -> None:
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
     tape.sweep, tape.index_kept = _quick.sweep, _quick.index_kept
+    _quick.little(_CORE._multiarray_umath._ARRAY_API, tuple(map(onp.dtype, ("f8", "f4", "i8", "?"))))
     _quick.install(
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),

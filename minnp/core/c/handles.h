@@ -99,6 +99,9 @@ static inline Py_ssize_t elements(PyObject *a) {
     return n;
 }
 
+/* Whether an array is writeable, and NumPy does not warn of that. */
+static inline int may_write(Array *a) { return (a->flags & 0x80000400) == 0x400; }
+
 /* Bytes of an array of numbers (of others, for none of which it matters, a guess). */
 static inline Py_ssize_t bytes(PyObject *a) {
     switch (((Dtype *)((Array *)a)->descr)->type) {

@@ -126,7 +126,7 @@ static inline PyObject *number_read(Array *a, const char *p) {
 /* Whether v was written at p in array a: where it is of the array's dtype, or Python's number of that kind. */
 static inline int number_write(Array *a, char *p, PyObject *v) {
     int size = number_size(a), overflow;
-    if (size == 0 || (a->flags & 0x80000400) != 0x400) /* writeable, and NumPy does not warn of that */
+    if (size == 0 || !may_write(a))
         return 0;
     Dtype *dtype = (Dtype *)a->descr;
     if (Py_IS_TYPE(v, dtype->scalar) || (dtype->type == 'd' && PyFloat_CheckExact(v)))

@@ -12,6 +12,7 @@ typedef struct {
     binaryfunc direct; /* NumPy's slot, where it takes two operands */
     const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
     Py_ssize_t limit;  /* bytes of an operand from which Python does better */
+    int little;        /* 1 to 4 for + - * /: of little arrays, little.h */
     int shortens;      /* whether NumPy takes another function where w is some number */
 } Operator;
 
@@ -136,9 +137,11 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
                 return otherwise(v, w, o);
         }
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+        PyObject *out = o->little && m + n <= 2 * LITTLE ? little(a, b, o->little - 1, little_arithmetic, NULL) : NULL;
+        if (out != NULL)
+            return handle_on(out, Py_None);
         Py_INCREF(a);
         Py_INCREF(b);
-        PyObject *out = NULL;
         if (o->direct != NULL && Py_IS_TYPE(a, Host)) { /* whose slot is the first that kernel would ask */
             if ((out = o->direct(a, b)) == Py_NotImplemented) {
                 Py_DECREF(out);
@@ -252,6 +255,8 @@ static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) 
     PyObject *a, *b;
     if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, o->limit)) != NULL &&
         (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
+        if (o->little && may_write((Array *)a) && little(a, b, o->little - 1, little_arithmetic, a) != NULL)
+            return Py_NewRef(v);
         Py_INCREF(a);
         Py_INCREF(b);
         PyObject *out = kernel(a, b);
@@ -369,9 +374,12 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
     PyObject *a, *b;
     if (!busy() && (a = operand(v, COMPARED)) != NULL && (b = operand(w, COMPARED)) != NULL) {
         count(comparison_entries[op]);
+        PyObject *out = little(a, b, op, little_comparison, NULL);
+        if (out != NULL)
+            return handle_on(out, Py_None);
         Py_INCREF(a);
         Py_INCREF(b);
-        PyObject *out = PyObject_RichCompare(a, b, op);
+        out = PyObject_RichCompare(a, b, op);
         Py_DECREF(a);
         Py_DECREF(b);
         return result_of(out);

@@ -11,6 +11,7 @@
    One unit of compilation, a header for each part: the short functions of one are inlined in another. */
 
 #include "handles.h"
+#include "little.h"
 #include "tape.h"
 #include "places.h"
 #include "rows.h"
@@ -139,6 +140,8 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         if (i < BINARIES && i != POW)
             o->direct = *(binaryfunc *)((char *)Host->tp_as_number + o->at);
         o->shortens = i == POW || i == IPOW;
+        if (i == ADD || i == SUB || i == MUL || i == TRUEDIV)
+            o->little = operators[i - ADD + IADD].little = i - ADD + 1;
         if (i == ADD || i == SUB || i == MUL)
             o->kept = "fdFD?bBhHiIlLqQ";
         else if (i == TRUEDIV)
@@ -210,6 +213,7 @@ static PyObject *tell(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"tell", tell, METH_VARARGS, NULL},
+    {"little", little_setup, METH_VARARGS, NULL},
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
