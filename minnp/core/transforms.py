@@ -89,8 +89,11 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
 
 
 def hessian(f: Callable, argnum: int | str = 0) -> Callable:
-    """A function that returns the Hessian of a scalar f with respect to one array argument: shape [*in, *in]."""
-    return jacobian(grad(f, argnum), argnum, mode="forward")
+    """A function that returns the Hessian of a scalar f with respect to one array argument: shape [*in, *in].
+
+    The gradient is recorded once and walked back once for each of its elements.
+    """
+    return jacobian(grad(f, argnum), argnum)
 
 
 def hvp(f: Callable, argnum: int = 0) -> Callable:
