@@ -15,7 +15,7 @@ typedef struct { /* an operand: its elements lie `step` bytes apart, those of a 
     Number number;
 } Side;
 
-static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
+static PyObject *(*array_from)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
 static PyObject *little_dtypes[4]; /* NumPy's float64, float32, int64 and bool */
 static PyTypeObject *little_scalars[3];
 
@@ -125,7 +125,7 @@ static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, P
     PyObject *made = into;
     if (into == NULL) {
         PyObject *dtype = little_dtypes[run == little_comparison ? 3 : t];
-        if ((made = new_array(Host, Py_NewRef(dtype), of->nd, of->dims, NULL, NULL, 0, NULL)) == NULL)
+        if ((made = array_from(Host, Py_NewRef(dtype), of->nd, of->dims, NULL, NULL, 0, NULL)) == NULL)
             return PyErr_Clear(), NULL;
         memcpy(((Array *)made)->data, out, n * size);
         return made;
@@ -149,6 +149,6 @@ static PyObject *little_setup(PyObject *Py_UNUSED(module), PyObject *args) {
         if (i < 3)
             little_scalars[i] = ((Dtype *)d[i])->scalar;
     }
-    new_array = functions[94]; /* PyArray_NewFromDescr, in every NumPy */
+    array_from = functions[94]; /* PyArray_NewFromDescr, in every NumPy */
     Py_RETURN_NONE;
 }
