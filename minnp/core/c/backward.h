@@ -1,7 +1,7 @@
 /* The way back through a tape, node by node: tape.sweep. */
 
 static PyObject *unbroadcast, *restore; /* of cotangents.py */
-static PyObject *sum_axes, *zeros, *new_array; /* NumPy's add.reduce, zeros and array */
+static PyObject *sum_axes, *zeros, *numpy_array; /* NumPy's add.reduce, zeros and array */
 static PyObject *write_there;                        /* of writing.py */
 
 static inline PyObject *meta_of_node(PyObject *node) { return meta_with(PyTuple_GET_ITEM(node, 5), PyTuple_GET_ITEM(node, 6)); }
@@ -126,7 +126,7 @@ static int added_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObj
     PyObject *old = PyList_GET_ITEM(grads, at), *both[] = {PyTuple_GET_ITEM(source, 5), PyTuple_GET_ITEM(source, 6)};
     int ours = PySet_Contains(owned, p);
     if (ours == 0 && !beyond_host(old)) {
-        PyObject *made = old == Py_None ? PyObject_Vectorcall(zeros, both, 2, NULL) : PyObject_CallOneArg(new_array, old);
+        PyObject *made = old == Py_None ? PyObject_Vectorcall(zeros, both, 2, NULL) : PyObject_CallOneArg(numpy_array, old);
         if (made == NULL || PyList_SetItem(grads, at, made) < 0 || PySet_Add(owned, p) < 0)
             return -1;
         ours = 1, old = made;

@@ -99,7 +99,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &sum_axes, &zeros, &new_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row,
+                          &sum_axes, &zeros, &numpy_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row,
                           &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
