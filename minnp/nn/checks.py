@@ -49,10 +49,10 @@ def one_of(kind: str, name: str, known: dict[str, Callable], signature: str) -> 
 
 
 def options(name: str, given: Iterable[str], takers: Iterable[Callable], hints: dict[str, str]) -> None:
-    """TypeError for a keyword that none of the functions takes, with the nearest one or the hint for it."""
+    """TypeError for a keyword that has a hint or that none of the functions takes, with the hint or the nearest one."""
     known = [key for taker in takers for key in inspect.signature(taker).parameters]
     for key in given:
-        if key not in known:
+        if key in hints or key not in known:
             near = difflib.get_close_matches(key, known, 1)
             meant = hints.get(key) or (f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}")
             raise TypeError(f"{name} has no option {key!r}; {meant}")

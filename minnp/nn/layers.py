@@ -207,8 +207,7 @@ def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -
     Scaling in training keeps the mean of y equal to x, so testing changes nothing. The mask comes from np.random;
     `seed` seeds it first, for a gradient check.
     """
-    if not 0.0 <= prob < 1.0:
-        raise ValueError(f"dropout drops each element with probability prob in [0, 1), got prob={prob}")
+    check_prob(prob)
     if check_mode(mode, "dropout") == "test" or prob == 0.0:
         return x
     if seed is not None:
@@ -217,6 +216,12 @@ def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -
     mask = (np.random.random(x.shape) < keep) / keep
     # Of integers the scaled mask would be cut to integers too.
     return x * (mask.astype(x.dtype) if x.dtype.kind in "fc" else mask)
+
+
+def check_prob(prob: float) -> float:
+    if not 0.0 <= prob < 1.0:
+        raise ValueError(f"dropout drops each element with probability prob in [0, 1), got prob={prob}")
+    return prob
 
 
 def check_mode(mode: str | None, who: str) -> str:

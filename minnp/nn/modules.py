@@ -168,7 +168,7 @@ class Dropout(Layer):
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__()
-        self.prob = prob
+        self.prob = layers.check_prob(prob)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.dropout(x, self.prob, mode)

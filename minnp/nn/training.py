@@ -10,6 +10,14 @@ import minnp.numpy as np
 from . import checks, metrics
 from .io import Batches, DataBatch, NDArrayIter, each_batch
 
+HINTS = {  # of fit, for what is a setting of the model or has another name in Solver
+    "loss": "it is the model's: Sequential(..., loss='l2_loss')",
+    "update_rule": "do you mean 'optimizer'?",
+    "num_epochs": "do you mean 'epochs'?",
+    "train_dataiter": "the iterator is its first argument",
+    "test_dataiter": "do you mean 'validation_data'?",
+}
+
 
 def fit(
     model: Any,
@@ -33,7 +41,7 @@ def fit(
     """Train `model`; see ModelBase.fit."""
     from .solver import Solver
 
-    checks.options("fit", options, (fit, Solver), {"loss": "it is the model's: Sequential(..., loss='l2_loss')"})
+    checks.options("fit", options, (fit, Solver), HINTS)
     if validation_split:
         if y is None or validation_data is not None:
             raise ValueError("validation_split splits arrays x, y: not an iterator, and not with validation_data")

@@ -150,6 +150,8 @@ def test_dropout():
     assert onp.array_equal(numbers(gradient), numbers(layers.dropout(x, 0.5, seed=3)))
     with pytest.raises(ValueError, match=r"prob in \[0, 1\), got prob=1.5"):
         layers.dropout(x, 1.5)
+    with pytest.raises(ValueError, match=r"prob in \[0, 1\), got prob=1.5"):
+        minnp.nn.Dropout(1.5)
     with pytest.raises(ValueError, match="mode must be 'train' or 'test', got 'eval'"):
         layers.dropout(x, 0.5, "eval")
 

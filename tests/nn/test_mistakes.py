@@ -228,6 +228,9 @@ def test_sequences_without_steps_and_sets_without_examples():
         ("epoch", "do you mean 'epochs'?"),
         ("loss", "it is the model's: Sequential"),
         ("zzz", "known: model, x, y, epochs"),
+        ("update_rule", "do you mean 'optimizer'?"),
+        ("num_epochs", "do you mean 'epochs'?"),
+        ("test_dataiter", "do you mean 'validation_data'?"),
     ],
 )
 def test_an_unknown_option_of_fit_is_named_with_the_nearest(option: str, said: str) -> None:
