@@ -190,8 +190,8 @@ class Meta:
 
 # ------------------------------------------------------------------ common facts of rows
 def per_element(cost: int) -> Callable:
-    """flops fact: `cost` operations for every element of the result."""
-    return lambda metas, params, out: cost * out.size
+    """flops fact: `cost` operations for every element of the result, the first of several."""
+    return lambda metas, params, out: cost * (out[0] if isinstance(out, tuple) else out).size
 
 
 def per_input(cost: int) -> Callable:
