@@ -127,7 +127,7 @@ def _there(e: public.Entry) -> tuple | None:
     return (row, placed.VIEWS[name], VIEWS) if name in placed.VIEWS else None
 
 
-FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize")
+FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize", "strides", "real", "imag")
 TOLD = ("shape", "dtype", "size", "ndim")  # what a buffer tells too
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as onp
@@ -26,10 +28,13 @@ class ndenumerate(onp.ndenumerate):
 
     def __init__(self, arr: Any) -> None:
         a = as_array(arr)
-        self.iter = zip(onp.ndindex(a.shape), a.reshape(-1))
+        self.iter = zip(itertools.product(*map(range, a.shape)), a.reshape(-1))
 
     def __next__(self) -> tuple:
         return next(self.iter)
+
+    def __iter__(self) -> Iterator[tuple]:  # what a loop asks for, without a call of ours for each element
+        return self.iter
 
 
 class _Nditer(type):

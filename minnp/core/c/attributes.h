@@ -1,4 +1,4 @@
-/* Attributes that NumPy's array tells: shape, dtype, T. */
+/* Attributes that NumPy's array tells: shape, dtype, T, real. */
 
 typedef struct {
     PyObject_HEAD
@@ -21,6 +21,8 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
         PyObject *h = seen_from(instance, out);
         if (h != NULL || PyErr_Occurred())
             return h;
+        if (Py_REFCNT(out) == 1 && ((Array *)out)->base == NULL) /* the zeros of x.imag */
+            return handle_on(out, Py_None);
         Py_DECREF(out);
     }
     PyObject *b = f->transposes || f->told ? under(value_in(instance)) : NULL;

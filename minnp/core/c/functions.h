@@ -8,7 +8,7 @@ typedef struct {
     Py_ssize_t least; /* positional arguments from which this is NumPy's call; keywords are Python's if it is not 0 */
     int nin;          /* the operands of a ufunc, which then must be all the positional arguments; else -1 */
     PyObject *row;    /* of one or two operands, what this is when called on nothing else; else None */
-    Py_ssize_t limit; /* of an array from which Python may do better: bytes for a ufunc, else elements */
+    Py_ssize_t limit; /* of an array from which Python may do better: bytes, or, negative, elements */
     PyObject *there, *words; /* the row it is at a place, or NULL; the keywords that row takes */
     int form;         /* how that row takes NumPy's arguments: below, or the number of arrays it takes */
 } Short;
@@ -203,10 +203,10 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
 }
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
-static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int depth) {
+static PyObject *argument(PyObject *x, Py_ssize_t limit, int depth) {
     if (Py_IS_TYPE(x, Handle)) {
         x = host_of(x);
-        if (x == NULL || (elementwise ? bytes(x) : elements(x)) >= limit)
+        if (x == NULL || (limit > 0 ? bytes(x) >= limit : elements(x) >= -limit))
             return NULL;
     } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
         int list = PyList_CheckExact(x);
@@ -218,7 +218,7 @@ static PyObject *argument(PyObject *x, int elementwise, Py_ssize_t limit, int de
             PyObject *e = list ? PyList_GET_ITEM(x, i) : PyTuple_GET_ITEM(x, i);
             if (PyFloat_CheckExact(e) || PyLong_CheckExact(e))
                 continue;
-            PyObject *inner = argument(e, elementwise, limit, depth + 1);
+            PyObject *inner = argument(e, limit, depth + 1);
             if (inner == NULL) {
                 Py_XDECREF(copy);
                 return NULL;
@@ -346,9 +346,9 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
             Py_INCREF(given[0]);
         }
         PyObject *mask = s->kind & MASKED && n > 0 && Py_IS_TYPE(given[0], Handle) ? host_of(given[0]) : NULL;
-        Py_ssize_t limit = mask != NULL && elements(mask) >= s->limit && in_runs(mask) ? RUNS : s->limit;
+        Py_ssize_t limit = mask != NULL && elements(mask) >= -s->limit && in_runs(mask) ? -RUNS : s->limit;
         for (; i < n + k; i++)
-            if ((values[i] = argument(given[i], s->nin >= 0, limit, 0)) == NULL)
+            if ((values[i] = argument(given[i], limit, 0)) == NULL)
                 break;
         PyObject *out = NULL;
         int done = i == n + k && !PyErr_Occurred();

@@ -39,17 +39,17 @@ def call(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
 
 
 def bound(function: Any) -> int:
-    """From where `call(function, ...)` may do better than NumPy: bytes of an array for a ufunc, elements for others."""
+    """From where `call(function, ...)` may do better than NumPy: bytes of an array, or, negative, elements."""
     if isinstance(function, onp.ufunc):
         return elementwise.bound(function)
     return next((n for table, n in BOUNDS if function in table), sys.maxsize)
 
 
 BOUNDS = (
-    (reductions.FUNCTIONS, reductions.LEAST // 16),
-    ({onp.sort, onp.ndarray.sort}, selection.SORT),
-    (selection.FUNCTIONS, selection.LEAST),
-    (elementwise.FUNCTIONS, elementwise.PLAIN // 16),
+    (reductions.FUNCTIONS, reductions.LEAST),
+    ({onp.sort, onp.ndarray.sort}, -selection.SORT),
+    (selection.FUNCTIONS, -selection.LEAST),
+    (elementwise.FUNCTIONS, elementwise.PLAIN),
 )
 
 
