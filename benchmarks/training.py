@@ -1,6 +1,6 @@
 """Training steps of the tutorials' models: minnp against torch and autograd, alternating in one process.
 
-    python benchmarks/training.py [--models mlp convnet ...] [--repeat 15] [--threads 1]
+    python benchmarks/training.py [--models mlp convnet ...] [--peers torch ...] [--repeat 15] [--threads 1]
 
 A step is loss, gradients and Adam's update, in float32, on one batch that stays the same. Every model is written three
 times, with the same operations (autograd_models.py and torch_models.py have the others'). Printed are medians in
@@ -246,6 +246,7 @@ NETS: dict[str, Callable[[], tuple[nn.ModelBase, Any, Any]]] = {
 
 
 MODELS = (*NETS, "gan")
+PEERS = ("torch", "autograd", "torch, lists")
 
 
 def steps_of(name: str) -> dict[str, Step]:
@@ -279,19 +280,21 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS, help="of SPINN torch has a second one")
     parser.add_argument("--cpu", action="store_true", help="the least processor time, for a machine that is not quiet")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     minnp.set_num_threads(options.threads)
-    columns = ("minnp", "jit", "torch", "autograd", "torch, lists")
-    print(f"{'model':14}" + "".join(f"{c:>14}" for c in columns) + f"{'torch / ours':>14}{'autograd / ours':>17}   ms")
+    columns = ("minnp", "jit", *options.peers)
+    ratios = "".join(f"{peer + ' / ours':>20}" for peer in options.peers)
+    print(f"{'model':14}" + "".join(f"{c:>14}" for c in columns) + f"   ms{ratios}")
     for name in options.models:
-        ms = compare(steps_of(name), options.repeat, options.cpu)
+        steps = {key: step for key, step in steps_of(name).items() if key in columns}
+        ms = compare(steps, options.repeat, options.cpu)
         ours = ms.get("jit", ms["minnp"])
         line = "".join(f"{ms[c]:>14.2f}" if c in ms else " " * 14 for c in columns)
-        print(f"{name:14}{line}{ms['torch'] / ours:>14.2f}{ms['autograd'] / ours:>17.2f}", flush=True)
-        if "torch, lists" in ms:
-            print(f"{'':14}{'torch, lists / ours':>{14 * (len(columns) + 1)}}{ms['torch, lists'] / ours:>17.2f}")
+        ratios = "".join(f"{ms[peer] / ours:>20.2f}" for peer in options.peers if peer in ms)
+        print(f"{name:14}{line}     {ratios}", flush=True)
 
 
 if __name__ == "__main__":
