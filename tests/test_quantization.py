@@ -11,8 +11,10 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, fx, nn, npx
+from minnp.core.host import kernels
 from minnp.core.node import target_name
 from minnp.core.passes import quantization
+from minnp.npx import quantized as integers
 
 R = onp.random.default_rng(0)
 BATCHES = [R.normal(size=(32, 20)).astype("f4") for _ in range(4)]
@@ -177,3 +179,17 @@ def test_numpys_integers_and_torchs_give_the_same() -> None:
     with minnp.policy("prefer_torch"):
         for _ in range(2):
             assert error(small(IMAGES[0]), want) < 2e-3  # a value between two integers may go to either
+
+
+def test_kernels_of_the_c_part_quantize_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = onp.random.default_rng(0)
+    x = (rng.standard_normal(4096) * rng.choice([1e-6, 0.1, 5, 60], 4096)).astype("f4")
+    x[:6] = [onp.nan, onp.inf, -onp.inf, 1e30, -1e30, 0.5]
+    cases = [(dtype, scale, zero) for dtype in ("uint8", "int8") for scale, zero in ((0.03, 3), (0.1, 100), (1.0, -5))]
+    found = [integers._quantize(x, scale, zero, dtype) for dtype, scale, zero in cases], integers.selu(x)
+    monkeypatch.setattr(kernels, "takes", lambda *arrays: False)
+    for q, (dtype, scale, zero) in zip(found[0], cases, strict=True):
+        want = integers._quantize(x, scale, zero, dtype)
+        assert q.dtype == want.dtype
+        onp.testing.assert_array_equal(q, want)
+    onp.testing.assert_allclose(found[1], integers.selu(x), rtol=4e-7)

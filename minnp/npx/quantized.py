@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import kernels
 from ..core.host.fused import LARGEST, cast, fuse
 from ..core.primitive import Meta, per_element, primitive
 from ..numpy.facts import from_cost
@@ -32,6 +33,9 @@ ACTIVATIONS = ("", "relu", "selu")
 # ------------------------------------------------------------------ kernels
 def _quantize(x: Any, scale: float, zero_point: int, dtype: Any = "uint8") -> onp.ndarray:
     x, dtype = onp.asarray(x, FLOAT), onp.dtype(dtype)
+    out = kernels.quantized(x, float(scale), int(zero_point), dtype)
+    if out is not None:
+        return out
     steps = _steps(float(scale), int(zero_point), dtype)
     if x.size >= LARGEST:
         return _in_blocks(x.shape, steps)(x)[0]
@@ -85,10 +89,17 @@ def _finish(sums: onp.ndarray, scales: onp.ndarray, bias: Any, activation: str, 
     if bias is not None:
         y += bias
     if activation == "selu":
-        y = onp.multiply(elu.numpy(y, alpha=SELU_ALPHA), FLOAT.type(SELU_SCALE))
+        y = selu(y)
     elif activation:
         onp.maximum(y, 0, out=y)
     return y if requantize is None else _quantize(y, *requantize)
+
+
+def selu(x: onp.ndarray) -> onp.ndarray:
+    """elu with the constants of Klambauer et al. 2017, for the positive part too."""
+    if kernels.takes(x):
+        return kernels.each("selu", x)
+    return onp.multiply(elu.numpy(x, alpha=SELU_ALPHA), FLOAT.type(SELU_SCALE))
 
 
 def _linear(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as onp
 import torch
 
+from ...core.host import kernels
 from .dtypes import Tensor, borrowed, refuse
 from .neural import CONV, common, together
 from .registry import kernel
@@ -138,6 +139,14 @@ def quantize(x: Tensor, scale: float, zero_point: int, dtype: Any = "uint8") -> 
     return q.clamp_(info.min, info.max).to(getattr(torch, onp.dtype(dtype).name))
 
 
+def quantize_on_host(x: Any, scale: float, zero_point: int, dtype: Any = "uint8") -> onp.ndarray:
+    q = kernels.quantized(x, scale, zero_point, onp.dtype(dtype))
+    return quantize(borrowed(x), scale, zero_point, dtype).numpy() if q is None else q
+
+
+HOST["npx.quantize"] = quantize_on_host
+
+
 @kernel("npx.dequantize")
 def dequantize(q: Tensor, scale: float, zero_point: int) -> Tensor:
     return (q.float() - zero_point) * float(onp.float32(scale))
@@ -247,9 +256,17 @@ def quantized_linear_on_host(
         rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias),
         *output(None if activation == "selu" else requantize), "relu" if activation == "relu" else "none", [], "",
     )  # fmt: skip
-    if activation == "selu":
-        y = torch.selu_(y) if requantize is None else quantize(torch.selu_(y), *requantize)
-    return y.reshape(*q.shape[:-1], w.shape[0])
+    return (selu(y, requantize) if activation == "selu" else y).reshape(*q.shape[:-1], w.shape[0])
+
+
+def selu(y: Tensor, requantize: Any) -> Tensor:
+    """selu of a result that is read no more, as 8-bit integers if it is told how."""
+    if not kernels.takes(y.numpy()):
+        return finished(y, torch.ones(()), None, "selu", requantize)
+    a = kernels.each("selu", y.numpy())
+    q = None if requantize is None else kernels.quantized(a, *requantize, onp.dtype("uint8"))
+    y = torch.from_numpy(a if q is None else q)
+    return quantize(y, *requantize) if q is None and requantize is not None else y
 
 
 @over_host("npx.quantized_conv")

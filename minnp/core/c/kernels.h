@@ -433,6 +433,27 @@ FOR_EACH_CPU static void relu_rows(const Rows *r, int64_t first, int64_t many) {
     FLAT y[k] = x[k] <= 0 ? 0 : x[k]; /* NaN stays */
 }
 
+FOR_EACH_CPU static void selu_rows(const Rows *r, int64_t first, int64_t many) { /* Klambauer et al. 2017 */
+    const float *x = r->a[0], scale = 1.0507009873554805f, alpha = 1.6732632423543772f;
+    float *y = r->a[1];
+    FLAT {
+        float power, part = exp_parts(x[k] < -87.0f ? -87.0f : x[k] > 0 ? 0 : x[k], &power);
+        y[k] = scale * (x[k] > 0 ? x[k] : alpha * (part * power + (power - 1.0f)));
+    }
+}
+
+/* 8-bit integers, which lie where an array of a quarter of the floats would: x times number[1], rounded, plus number[2],
+   not below number[3], which NaN becomes, nor above number[4] */
+FOR_EACH_CPU static void quantize_rows(const Rows *r, int64_t first, int64_t many) {
+    const float *x = r->a[0], inverse = r->number[1], zero = r->number[2], low = r->number[3], high = r->number[4];
+    uint8_t *q = (uint8_t *)r->a[1];
+    FLAT {
+        float v = rintf(x[k] * inverse) + zero;
+        v = v > low ? v : low;
+        q[k] = (uint8_t)(int32_t)(v < high ? v : high);
+    }
+}
+
 FOR_EACH_CPU static void relu_back_rows(const Rows *r, int64_t first, int64_t many) {
     const float *g = r->a[0], *y = r->a[1];
     float *out = r->a[2];
@@ -528,6 +549,8 @@ static const struct { const char *name; RowsKernel kernel; const char *arrays; i
     {"gelu", gelu_rows, "ww", 1},
     {"gelu_back", gelu_back_rows, "www", 2},
     {"relu", relu_rows, "ww", 1},
+    {"selu", selu_rows, "ww", 1},
+    {"quantize", quantize_rows, "ws", 1},
     {"relu_back", relu_back_rows, "www", 2},
     {"cell", cell_rows, "swwwsw", 2},
     {"tree", tree_rows, "swwwwsw", 3},

@@ -329,7 +329,7 @@ static PyObject *stack(PyObject *self, PyObject *args) {
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE float exp_of(float x) { /* of |x| <= 88 */
+INLINE float exp_parts(float x, float *power) { /* of |x| <= 88: y with exp(x) = (y + 1) power */
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number, in the lowest bits */
     float n = x * 1.44269504088896341f + shift;
     int32_t bits;
@@ -342,11 +342,14 @@ INLINE float exp_of(float x) { /* of |x| <= 88 */
     y = y * r + 4.1665795894e-2f;
     y = y * r + 1.6666665459e-1f;
     y = y * r + 5.0000001201e-1f;
-    y = y * (r * r) + r + 1.0f;
     int32_t scale = (int32_t)(((uint32_t)bits << 23) + 0x3f800000u);
-    float power;
-    memcpy(&power, &scale, 4);
-    return y * power;
+    memcpy(power, &scale, 4);
+    return y * (r * r) + r;
+}
+
+INLINE float exp_of(float x) { /* of |x| <= 88 */
+    float power, y = exp_parts(x, &power);
+    return (y + 1.0f) * power;
 }
 
 INLINE float clamped(float x) { return x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x; } /* NaN stays */

@@ -46,6 +46,16 @@ def along(name: str, *arrays: onp.ndarray) -> onp.ndarray:
     return out
 
 
+def quantized(x: onp.ndarray, scale: float, zero_point: int, dtype: onp.dtype) -> onp.ndarray | None:
+    """x / scale + zero_point as 8-bit integers; NaN is the lowest. None for what the kernel does not take."""
+    if not takes(x) or x.size % 4 or dtype.itemsize != 1:
+        return None
+    info, out = onp.iinfo(dtype), empty(x.shape, dtype)
+    numbers = (1, float(onp.float32(1.0 / scale)), zero_point, info.min, info.max)
+    call("quantize", x.size // 4, 4, (x, out.reshape(-1).view(F4)), numbers)
+    return out
+
+
 def sums(x: onp.ndarray, inner: int, outer: int = 1) -> onp.ndarray | None:
     """The sums [outer, inner] of x, which is [outer, any, inner]; None where NumPy has to warn."""
     out = onp.empty((outer, inner), F4)
