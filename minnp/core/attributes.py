@@ -227,6 +227,7 @@ def _part(name: str) -> property:
             setattr(a, name, given)
         elif _complex(a):
             value = value if type(value) is ndarray else onp.asarray(given)
+            value = value.real  # NumPy drops the imaginary parts of what is given
             write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
         elif name == "real":
             write(self, ..., value)
@@ -246,7 +247,10 @@ def _set_flat(self: ndarray, value: Any) -> None:
         public.release(a)
         a.flat = v
         return
+    onp.zeros(1, self.dtype).flat = v if not isinstance(value, ndarray) else onp.zeros(1, v.dtype)  # or its exception
     v = onp.ravel(v) if not isinstance(value, ndarray) else value.reshape(-1)
+    if not (self.size and self.ndim and len(v)):
+        return write(self, ..., v[0]) if self.size and len(v) else None
     FlatIterator(self)[:] = v[onp.arange(self.size) % len(v)]
 
 

@@ -156,7 +156,7 @@ def install() -> None:
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),
         *(onp.zeros, onp.array, owner, writing.write_on_place, placed.number, public.Entry, public.before_out),
-        *(public.as_handles, operators.shortened, placed.slot_of),
+        *(public.as_handles, operators.shortened, placed.slot_of, public.numpys),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
     )
 

@@ -149,6 +149,10 @@ def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", orde
 
 @defines(onp.ndarray.put, onp.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    if not a.size:
+        onp.zeros(a.shape, a.dtype).put(plain_like(ind), plain_like(v), mode)  # NumPy's exception, or nothing
+        return
+    onp.zeros(1, a.dtype).put(0, plain_like(v))
     places = onp.asarray(ind)
     if places.dtype.kind != "b" and (places.size or hasattr(ind, "dtype")):  # NumPy's exception, but for []
         places = places.astype(onp.intp, casting="safe")
@@ -157,6 +161,11 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if positions.size and v.size:  # values are repeated, and those left over are not used
         v = v[onp.arange(positions.size) % v.size]
         write(a, *((onp.unravel_index(positions, a.shape), v) if a.ndim else (..., v[-1])))
+
+
+def plain_like(v: Any) -> Any:
+    """What a number, a list or an array is cast like: itself, or zeros of its dtype."""
+    return onp.zeros((1,) * min(v.ndim, 1) if v.size else 0, v.dtype) if isinstance(v, ndarray) else v
 
 
 @defines(onp.ndarray.item)
@@ -181,6 +190,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 @defines(onp.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
+    onp.place(onp.zeros(1, arr.dtype), onp.zeros(1, bool), plain_like(vals))  # or NumPy's exception
     vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
     if _masked_at_once(arr, mask, vals):
         return
@@ -205,12 +215,12 @@ def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
 
 @defines(onp.putmask)
 def _putmask(a: Any, mask: Any, values: Any) -> None:
+    onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
     values = values if isinstance(values, ndarray) else onp.asarray(values)
     if _masked_at_once(a, mask, values):
         return
     mask = onp.asarray(mask, bool)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
-    onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), onp.zeros(1, values.dtype))  # or NumPy's exception
     if len(values):
         write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
 
@@ -219,6 +229,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     where = onp.zeros(a.shape, bool)
     onp.fill_diagonal(where, True, wrap)
+    onp.fill_diagonal(onp.zeros((1, 1), a.dtype), plain_like(val))  # or NumPy's exception
     n = int(where.sum())
     val = DEFINITIONS[onp.ravel](val) if isinstance(val, ndarray) else onp.ravel(val)
     write(a, where, val[onp.arange(n) % len(val)])
@@ -232,6 +243,8 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> No
         return
     if not -arr.ndim <= axis < arr.ndim:
         raise onp.exceptions.AxisError(axis, arr.ndim)
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     axis = axis % arr.ndim
     where = [onp.arange(n).reshape((1,) * i + (-1,) + (1,) * (arr.ndim - i - 1)) for i, n in enumerate(arr.shape)]
     where[axis] = indices

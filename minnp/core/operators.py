@@ -219,9 +219,14 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if row is not None:
         result = row(self)
     else:
-        result = TABLE[name](
-            self, other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
-        )
+        other = other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
+        try:
+            result = TABLE[name](self, other)
+        except ValueError:
+            public.check_casts(getattr(onp, name), [self, other], self, {})  # NumPy looks at dtypes before shapes
+            raise
+        if name == "matmul" and (not self.ndim or other.ndim < 2):
+            kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception
     public.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
     return self
 

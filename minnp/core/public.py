@@ -12,6 +12,7 @@ import importlib
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -119,7 +120,10 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
     if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and before_out(e, len(args)):
-        result = e.definition(*args, **kwargs)
+        try:
+            result = e.definition(*args, **kwargs)
+        except REFUSALS as error:
+            raise numpys(e, args, kwargs, error) from None
         if result is not NotImplemented:
             return as_handles(result)
     sources: list = []
@@ -204,7 +208,10 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     definition = e.definition
     if definition is None:
         definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
-    result = NotImplemented if definition is None else definition(*args, **kwargs)
+    try:
+        result = NotImplemented if definition is None else definition(*args, **kwargs)
+    except REFUSALS as error:
+        raise numpys(e, args, kwargs, error) from None
     if result is NotImplemented:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
@@ -218,6 +225,31 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if where is not True and e.nin is not None:
         result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
     return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
+
+
+REFUSALS = (TypeError, ValueError, IndexError)
+
+
+def numpys(e: Entry, args: tuple, kwargs: dict, error: Exception) -> Exception:
+    """What NumPy, which looks at arguments in an order of its own, raises for such shapes and dtypes; `error` itself
+    where it is ours, or about elements, or NumPy raises nothing."""
+    if isinstance(error, (errors.MinnpError, onp.linalg.LinAlgError)) or e.writes:
+        return error
+    args, kwargs = unwrap(args, []), unwrap(kwargs, [])
+    with warnings.catch_warnings(), onp.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            e.host(*_zeros(args), **{k: _zeros(v) for k, v in kwargs.items()})
+        except REFUSALS as theirs:
+            return error if isinstance(theirs, onp.linalg.LinAlgError) else theirs
+    return error
+
+
+def _zeros(x: Any) -> Any:
+    """An argument with NumPy's zeros in the place of values."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_zeros, x))
+    return onp.zeros(x.shape, x.dtype) if isinstance(x, Value) else x
 
 
 # Where `out` stands among the positional arguments, and what follows it, of functions without a signature.

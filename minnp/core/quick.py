@@ -27,11 +27,13 @@ from .public import (
     OF_SHAPES,
     PLAIN,
     PUBLIC,
+    REFUSALS,
     Entry,
     as_handles,
     entry,
     invoke,
     kernel,
+    numpys,
     out_place,
 )
 from .short import on_value, quickly
@@ -96,7 +98,10 @@ def quick(e: Entry) -> Callable:
                         if kwargs:
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
-                            out = e.definition(*args)
+                            try:
+                                out = e.definition(*args)
+                            except REFUSALS as error:
+                                raise numpys(e, args, kwargs, error) from None
                             if out is not NotImplemented:
                                 return as_handles(out)
                         break

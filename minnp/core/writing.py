@@ -6,6 +6,7 @@ Untraced, a write goes straight into the buffer, after live tapes took copies of
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
 import weakref
@@ -213,13 +214,16 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
         root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
         return
-    if sys.getrefcount(root._value) <= 2 and _alone(root._value):
-        try:
-            root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
-            return
-        except errors.BackendUnsupportedError:  # raised before anything is written
-            pass
-    root._value = bind(WRITE_VIEW, (root._value, value), params)
+    try:
+        if sys.getrefcount(root._value) <= 2 and _alone(root._value):
+            with contextlib.suppress(errors.BackendUnsupportedError):  # raised before anything is written
+                root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
+                return
+        root._value = bind(WRITE_VIEW, (root._value, value), params)
+    except (TypeError, ValueError, OverflowError):
+        like = onp.zeros(value.shape, value.dtype) if type(value) is Buffer else value
+        onp.zeros(h.shape, h.dtype)[hosted(index)] = like  # NumPy looks at index and value in an order of its own
+        raise
 
 
 def _alone(x: Buffer) -> bool:

@@ -107,6 +107,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
         total = slices.pop(0) if start is None else start
         for s in slices:
             total = call(total, s)
+        total = total if slices else TABLE["copy"](total)  # of one slice, which is a view
         a, start = (TABLE["expand_dims"](total, axis=d) if keepdims else total), None
     return a
 
@@ -210,6 +211,13 @@ def _clip(
         if NUMPY_2:
             return ufuncs.positive(a)
         raise ValueError("One of max or min must be given")
+    if (
+        NUMPY_2 and a.dtype.kind in "iu" and {type(low), type(high)} <= {int, type(None)}
+    ):  # a number of Python's beyond all integers of the dtype bounds nothing
+        low = None if type(low) is int and low < onp.iinfo(a.dtype).min else low
+        high = None if type(high) is int and high > onp.iinfo(a.dtype).max else high
+        if low is None and high is None:
+            return ufuncs.positive(a)
     if a.dtype.kind != "f" and (low is None or high is None):
         return ufuncs.minimum(a, operand(high)) if low is None else ufuncs.maximum(a, operand(low))
     # an absent bound is an infinite one, in the dtype of the floats

@@ -240,7 +240,11 @@ def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
 def _among(a: Any, where_: Any, other: Any) -> Any:
     """The array to reduce, with `other` at the elements that `where=` leaves out."""
     a, where_ = as_array(a), option(where_, True)
-    return a if where_ is True else where(where_, a, other)
+    if where_ is True:
+        return a
+    if (wide := onp.broadcast_shapes(a.shape, onp.shape(where_))) != a.shape:
+        raise ValueError(f"non-broadcastable operand with shape {a.shape} doesn't match the broadcast shape {wide}")
+    return where(where_, a, other)
 
 
 def _start(initial: Any, dtype: onp.dtype) -> Any:

@@ -6,6 +6,7 @@ Each is linear, and the gradient of each is another of them.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..core.host import kernels
 from ..core.primitive import TABLE, Joint, Meta, per_input, primitive
 from ..core.value import concrete, overlapping
 from .arguments import as_array, plain, spelled
-from .facts import NUMPY_2, axes_of, axis_of, same, sampled, spread
+from .facts import NUMPY_2, WEAK, axes_of, axis_of, same, sampled, spread
 
 
 # ------------------------------------------------------------------ broadcasting
@@ -342,7 +343,7 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
     axis = axis_of(axis, a.ndim)
     n, cuts = a.shape[axis], plain(indices_or_sections)
     if onp.ndim(cuts):
-        cuts = [int(c) for c in cuts]
+        cuts = [operator.index(c) for c in cuts]
     else:
         sections = int(cuts)
         if sections <= 0:
@@ -374,6 +375,8 @@ def _joined(arrays: Any, dtype: Any, casting: str) -> list[ndarray]:
     """The arrays to be joined, in the dtype asked for."""
     if not hasattr(arrays, "__getitem__"):  # a generator, say, which NumPy refuses
         raise TypeError('arrays to join must be passed as a "sequence" type such as list or tuple')
+    if dtype is None and NUMPY_2 and any(type(a) in WEAK for a in arrays):  # Python's numbers, which decide no dtype
+        dtype = onp.result_type(*[a if type(a) in WEAK else as_array(a).dtype for a in arrays])
     arrays = [as_array(a) for a in arrays]
     if dtype is None:
         return arrays

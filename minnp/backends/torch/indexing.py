@@ -164,6 +164,8 @@ def write_view(
     if shown and is_plain(index):
         view[index] = _fitting(new, view, index)
         return out
+    if not base.numel():
+        refuse("an index array into an empty array")  # torch does not look at it
     if not path and not _steps_back(index):
         view, index = normal(out, index)
         view[index] = _fitting(new, view, index)
@@ -194,6 +196,8 @@ def _steps_back(index: Any) -> bool:
 def _fitting(new: Tensor, view: Tensor, index: Any) -> Tensor:
     """NumPy drops leading axes of length 1 that the target does not have."""
     ndim = view[index].ndim if new.ndim else 0
+    if new.ndim and not ndim:
+        refuse("an array in the place of an element")
     while new.ndim > ndim and new.shape[0] == 1:
         new = new[0]
     return new

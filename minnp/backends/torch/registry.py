@@ -49,6 +49,9 @@ if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 13):
 INTO: dict[Callable, Callable] = {
     torch.add: Tensor.add_, torch.sub: Tensor.sub_, torch.mul: Tensor.mul_, torch.div: Tensor.div_,
 }  # fmt: skip
+# ufuncs of which NumPy 1 takes the loop of the common dtype, where others' is the first that holds a number's value
+UNIFORM = {"add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin"}
+UNIFORM |= {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 _forget: list[Callable] = []  # empties the prepared calls of each kernel
 _trusting = False
 QUICK = {*TO_NUMPY, *PYTHON}  # kinds that are their own key under NEP 50
@@ -134,6 +137,8 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
             a = x.dtype if type(x) is Tensor else type(x)
             b = y.dtype if type(y) is Tensor else type(y)
             if a is not b and ((LEGACY and not _by_type(x, y)) or a not in QUICK or b not in QUICK):
+                if LEGACY and name not in UNIFORM and max(v if type(v) is int else 0 for v in (x, y)) > 127:
+                    refuse(f"NumPy 1 looks for a loop of {name} by the number")
                 a, b = kinds_of(x, y)
             kind = (a, b)
             try:

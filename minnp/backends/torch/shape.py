@@ -31,7 +31,10 @@ def reshape(x: Tensor, shape: Any, order: str = "C") -> Tensor:
     if order != "F":
         refuse("order 'A' follows the layout in memory")
     shape = (shape,) if not isinstance(shape, Sequence) else tuple(shape)
-    return _reversed(_reversed(x).reshape(shape[::-1]))
+    turned = _reversed(x)
+    y = turned.reshape(shape[::-1])
+    shown = y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    return _reversed(y) if shown else _reversed(y).clone()  # which is no view to torch either
 
 
 def _reversed(x: Tensor) -> Tensor:

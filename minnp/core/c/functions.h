@@ -172,6 +172,33 @@ static PyObject *out_on_place(Short *s, PyObject *const *given, Py_ssize_t n) {
     return becomes(o, x, h, s->there);
 }
 
+/* The exception that a definition raised, as NumPy has it: public.numpys. */
+static void refused(PyObject *entry, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *type, *error, *trace, *theirs = NULL, *args = NULL, *kwargs = NULL;
+    if (!(PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_IndexError)))
+        return;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if ((args = PyTuple_New(n)) != NULL && (kwargs = PyDict_New()) != NULL) {
+        int done = 1;
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(args, i, Py_NewRef(given[i]));
+        for (Py_ssize_t i = 0; done && names != NULL && i < PyTuple_GET_SIZE(names); i++)
+            done = PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), given[n + i]) == 0;
+        PyObject *asked[] = {entry, args, kwargs, error};
+        theirs = done ? PyObject_Vectorcall(as_numpys, asked, 4, NULL) : NULL;
+    }
+    Py_XDECREF(args), Py_XDECREF(kwargs);
+    if (theirs != NULL && theirs != error) {
+        PyErr_SetObject((PyObject *)Py_TYPE(theirs), theirs);
+        Py_DECREF(theirs), Py_XDECREF(type), Py_XDECREF(error), Py_XDECREF(trace);
+    } else {
+        PyErr_Clear();
+        Py_XDECREF(theirs);
+        PyErr_Restore(type, error, trace);
+    }
+}
+
 /* public.invoke where the first argument lives at a place and nothing watches: the function's definition. */
 static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     PyObject *first = given[0], *definition;
@@ -195,6 +222,8 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
     Py_INCREF(definition);
     PyObject *made = PyObject_Vectorcall(definition, given, n, names);
     Py_DECREF(definition);
+    if (made == NULL)
+        refused(s->entry, given, n, names);
     if (made == NULL || Py_IS_TYPE(made, Handle))
         return made;
     PyObject *h = made != Py_NotImplemented ? PyObject_CallOneArg(as_handles, made) : NULL;

@@ -52,7 +52,7 @@ static Py_ssize_t value_at, trace_at, traced_at, node_at, view_at, alive_at, nod
 static Py_ssize_t row_calls_at, row_numpy_at, row_direct_at, row_elementwise_at, row_view_at;
 static PyTypeObject *BufferType, *MetaType, *RowType;
 static ternaryfunc python_row_call; /* NULL: rows have not been given their short way */
-static PyObject *free_place, *slot_of_row, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
+static PyObject *free_place, *slot_of_row, *as_numpys, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
     *word_fields;
 static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row, *copy_row, *reshape_row, *shape_name;
 static PyObject *last_home, *last_slots; /* of the place that was asked last */

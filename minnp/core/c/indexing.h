@@ -261,14 +261,22 @@ static int fits(PyObject *v, PyObject *dtype) {
     return n >= 0 && n <= 127 && (type != '?' || n <= 1);
 }
 
+/* Whether an index is of integers alone. */
+static int is_element(PyObject *index) {
+    for (Py_ssize_t k = 0; PyTuple_CheckExact(index) && k < PyTuple_GET_SIZE(index); k++)
+        if (!PyLong_Check(PyTuple_GET_ITEM(index, k)))
+            return 0;
+    return PyTuple_CheckExact(index) || PyLong_Check(index);
+}
+
 /* writing.write_on_place where nothing else holds or shows what `self`, a root, holds, the buffer x: written there.
    0: Python must do it; -1: an exception. */
 static int written_on_place(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
     PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, write_row), *v = buffer_in(value), *run;
     PyObject *i = Py_IS_TYPE(index, Handle) ? chooser(index) : NULL;
-    if (kept == NULL || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || know(x) < 0 ||
+    if (kept == NULL || v == x || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || know(x) < 0 ||
         (v != NULL ? dtype_of(v) != SLOT(x, dtype_at) : !fits(value, SLOT(x, dtype_at))) ||
-        (i != NULL && SLOT(i, backend_at) != home) || index == Py_Ellipsis)
+        (i != NULL && (SLOT(i, backend_at) != home || !has_elements(x))) || index == Py_Ellipsis || (v != NULL && is_element(index) && has_axes(value) && PyTuple_GET_SIZE(SLOT(x, shape_at)) == (PyTuple_CheckExact(index) ? PyTuple_GET_SIZE(index) : 1)))
         return PyErr_Clear(), 0;
     int done = is_alone(x, 0, 0);
     PyObject *data = Py_NewRef(SLOT(x, data_at)), *what = Py_NewRef(v != NULL ? SLOT(v, data_at) : value);

@@ -1,0 +1,91 @@
+"""Small programs on a place do what they do on NumPy: values, dtypes, and the type of the exception.
+
+Each is the smallest of a kind that random programs found to differ.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as onp
+import pytest
+
+pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+
+import minnp
+import minnp.numpy as np
+
+START = {
+    "f": onp.arange(6.0).reshape(2, 3),
+    "s": onp.array([1.5, -2.0, 7.0], "f4"),
+    "i": onp.array([3, -1, 2], "i4"),
+    "u": onp.array([[5, 2, 0], [5, 2, 1]], "u1"),
+    "c": onp.array([1 + 2j, 3 - 1j], "c8"),
+    "e": onp.zeros((2, 0), "f4"),
+    "v": onp.zeros(0),
+    "k": onp.array([True, False, True]),
+    "p": onp.array([1, 0]),
+}
+PROGRAMS = """
+i += f  # the dtype does not fit, nor does the shape
+i @= 3
+s @= s
+i[7] = 1j  # an index that is not there, a number that does not fit
+i[k[:2]] = float('nan')
+f[..., ...] = 1.0
+out = f[..., 1:, ...]
+f[0, 0] = np.ones(1)
+out = e[np.array([4])]
+e[1, np.array([0, 1])] = 3
+out = np.concatenate([v, v], axis=1)
+np.put_along_axis(f, np.array([0]), 1, 0)
+np.place(s, s > 0, np.array([1.5, 2.5]))
+np.putmask(c, k[:2], 3); out = c
+np.put(i, [0, 1], 1j)
+i.flat = 1j
+np.array(2.0).flat = 0
+np.fill_diagonal(f, 1j)
+out = np.stack([s, s], axis=None)
+out = np.tensordot(s, s)
+out = np.array_split(f, np.array([0.5]))
+out = s.sum(where=f > 0)
+out = f.max(axis=-1, where=np.ones((2, 2, 3), bool), initial=0)
+out = np.subtract.reduce(f[:, :1], 1); out += 1; out = f, out  # of one column: a copy all the same
+c.real = c; out = c
+c.imag = c; out = c
+out = u.cumprod(axis=0); w = out.reshape(3, 2, order='F'); w += 1
+out = np.sinh(np.full_like(s, 1)) * f
+out = 300 | u.astype('i2')
+u |= 300
+out = np.clip(u, -1, None)
+out = np.clip(s, 0.0, 1.0), np.clip(s, -1.0, 0.0), s.clip(-2.0, 2.0)
+out = f[p, p], f[:, p], f[p[:1], 1:]
+f[0] += s; f[:, 1:] *= 2; f[p] -= 1; out = f
+w = f.T; f += 1; w[0] += f[0, 0]; out = f, w
+out = np.sort(s), np.argsort(s), np.flip(f), np.roll(i, 1), np.triu(u), np.diff(f), np.repeat(p, 2)
+out = np.vstack([s, s]), np.hstack([f, f]), np.take(f, p), np.fft.ifft(s), np.linalg.norm(i)
+np.sqrt(abs(s), s); np.add(f, 1, f); out = s, f
+""".strip().splitlines()
+
+
+def outcome(numpy, program):
+    names = {"np": numpy, **{k: numpy.array(v) for k, v in START.items()}}
+    with warnings.catch_warnings(), onp.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            exec(program, names)
+        except Exception as error:
+            return type(error).__name__, ()
+    out = names.get("out", ())
+    return "", [onp.asarray(x) for x in (out if type(out) is tuple else (out,))]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_on_a_place_is_numpys(program):
+    name, want = outcome(onp, program)
+    with minnp.Context("cpu", 0, "torch"):
+        ours, got = outcome(np, program)
+    assert ours == name
+    for x, y in zip(want, got, strict=True):
+        assert x.dtype == y.dtype
+        onp.testing.assert_allclose(y, x, rtol=1e-6)
