@@ -119,6 +119,35 @@ def test_writes_into_parts() -> None:
 
 
 @compiled
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_products_rolls_and_norms_are_in_the_one_call(kind: str) -> None:
+    m = RNG.standard_normal((12, 10)).astype(kind)
+    for f in (
+        lambda np, m: np.roll(m, 2, 1) * 2 + np.roll(m.T, -1, axis=0).T + np.roll(m, 12, 0),
+        lambda np, m: np.roll(m[0], -3) * np.linalg.norm(m) + np.roll(m[:, 0], 15)[:10],
+        lambda np, m: m / np.linalg.norm(m, axis=1, keepdims=True) + np.linalg.norm(m.T, axis=-1),
+        lambda np, m: (m.T @ m) @ m.T + m[::2][:1] @ (m @ m.T)[:10],
+        lambda np, m: (m[:, ::2] @ m.T[::2]) @ m + m @ m[:10],
+        lambda np, m: m @ m[0] + m[:, 0] @ (m @ m[:10].T) @ m.T,
+        lambda np, m: np.broadcast_to(m[0], (12, 10)) @ m.T + np.broadcast_to(m[:, :1], (12, 10)) @ m.T,
+        lambda np, m: m[::-1] @ m.T[:, ::-1] * 2,
+    ):
+        both(f, m, exact=False, nodes=1, ulps=64)
+
+
+@compiled
+def test_programs_with_more_than_a_stack_of_results_are_one_call() -> None:
+    def steps(np: Any, x: Any) -> Any:
+        u = np.zeros((30, 500))
+        u[0] = x
+        for t in range(29):
+            u[t + 1, 1:-1] = u[t, 1:-1] + 0.1 * (u[t, 2:] - 2 * u[t, 1:-1] + u[t, :-2])
+        return u
+
+    both(steps, RNG.standard_normal(500), exact=False, nodes=1)
+
+
+@compiled
 @pytest.mark.parametrize("kind", ["f4", "f8", "i8"])
 @pytest.mark.parametrize("shape", [(50, 700), (40000,), (9, 60, 70)])
 def test_reductions_of_large_arrays(kind: str, shape: tuple) -> None:

@@ -82,6 +82,12 @@ class Code:
         self.entry.append(f"  {name} = alloca {what}")
         return name
 
+    def constant(self, type_: str, value: Any) -> str:
+        """A pointer to a number that does not change."""
+        name = f"@number.{type_}.{value}"
+        self.helpers[name] = f"{name} = internal constant {type_} {value}"
+        return name
+
     # -------------------------------------------------------------- values
     def number(self, value: Any, dtype: onp.dtype) -> Lane:
         text = literal(value, dtype)

@@ -110,11 +110,13 @@ class Text(NamedTuple):
     """One function as IR: its body after `entry:`, and what it declares and defines besides, by name.
 
     ranges   whether it computes a range at a time, and needs no interpreter: Ranges, else a built-in function
+    room     bytes of memory that it calls @kernel.room
     """
 
     body: str
     others: dict[str, str]
     ranges: bool = False
+    room: int = 0
 
 
 class Ranges:
@@ -159,6 +161,7 @@ def assemble(texts: Sequence[Text]) -> list[Callable]:
     for text in texts:
         others |= text.others
     functions = [
+        f"@kernel.room = internal global [{text.room} x i8] zeroinitializer, align 64\n"
         f"define {RANGES if text.ranges else BUILT_IN} {{\nentry:\n{text.body}}}\n".replace("@kernel", f"@kernel{i}")
         for i, text in enumerate(texts)
     ]

@@ -6,6 +6,7 @@ at what it returned, so there is no list of them here.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -13,12 +14,14 @@ from typing import Any
 import numpy as onp
 
 from ..graph import Node
+from ..host import products
 from ..primitive import TABLE, Meta, Primitive
 from . import rows
 from .code import known
-from .program import Input, Map, Reduce, Value, View, Write, is_weak
+from .program import Input, Map, Product, Reduce, Value, View, Write, is_weak
 
-PRODUCT = 1 << 14  # multiplications up to which a matrix product is done here rather than by BLAS
+FEW = 1 << 9  # multiplications up to which a matrix product is written out
+PRODUCT = 1 << 14  # and where there is no BLAS that can be called from here
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
 REDUCTIONS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min", "any": "any", "all": "all"}
 
@@ -99,6 +102,8 @@ def where_in(part: Any, whole: onp.ndarray) -> tuple[int, tuple, tuple] | None:
 
 def view(node: Node, meta: Meta, args: Sequence[Any]) -> list[Value] | None:
     source = args[0]
+    if rows.is_number(source) and node.target.name == "broadcast_to":
+        return [full(meta, source)]
     if not isinstance(source, Value) or source.dtype != meta.dtype or not meta.size or holds_nodes(node):
         return None
     steps: list[Value] = []
@@ -141,20 +146,31 @@ def write_view(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] |
     old, new = (find(a) for a in node.args)
     if not small or facts.get("layout") is not None or holds_nodes(node) or not isinstance(old, Value):
         return None
-    index = facts.get("index", ...)
-    parts = index if type(index) is tuple else (index,)
-    if not all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts):
-        return None
     if not (isinstance(new, Value) or rows.is_number(new)):
         return None
-    whole = onp.empty(meta.shape, meta.dtype)
-    at = whole
-    for row, params in facts.get("path", ()):
-        at = row.numpy(at, **params)
-    found = where_in(at[(*parts, ...)] if Ellipsis not in parts else at[parts], whole)
+    found = region(meta, facts.get("index", ...), facts.get("path", ()))
     if found is None or (isinstance(new, Value) and not fits(new, found[2])):
         return None
     return [Write(meta.shape, meta.dtype, (old, new), (found,))]
+
+
+def region(meta: Meta, index: Any, path: Sequence[tuple] = ()) -> tuple[int, tuple, tuple] | None:
+    """(offset, strides, shape) of what a basic index picks of a dense array, or of a view of it; else None."""
+    parts = index if type(index) is tuple else (index,)
+    if not all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts):
+        return None
+    whole = onp.empty(meta.shape, meta.dtype)
+    at = whole
+    for row, params in path:
+        at = row.numpy(at, **params)
+    return where_in(at[(*parts, ...)] if Ellipsis not in parts else at[parts], whole)
+
+
+def index_add(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
+    g, found = find(node.args[0]), None
+    if small and isinstance(g, Value) and g.dtype == meta.dtype and not holds_nodes(node):
+        found = region(meta, node.kwargs["index"])
+    return None if found is None or g.shape != found[2] else [Write(meta.shape, meta.dtype, (0, g), (found,))]
 
 
 def fits(new: Value, shape: tuple) -> bool:
@@ -183,6 +199,25 @@ def joined(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | Non
         parts.append(found)
         start += n
     return [Write(meta.shape, meta.dtype, (None, *values), tuple(parts))]
+
+
+def roll(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
+    """Its two parts, each written where the other one was, along one axis."""
+    x, shift, axis = find(node.args[0]), node.kwargs["shift"], node.kwargs.get("axis")
+    alone = isinstance(x, Value) and prod(x.shape) and type(shift) is int and (axis is not None or len(x.shape) == 1)
+    if not (small and alone) or type(axis) not in (int, type(None)):
+        return None
+    lead, n = (slice(None),) * ((axis or 0) % len(x.shape)), x.shape[axis or 0]
+    s = shift % n
+    if s == 0:
+        return same(node, meta, find, small)
+    whole, target = sample(x), onp.empty(meta.shape, meta.dtype)
+    views, parts = [], []
+    for start, cut in ((0, slice(n - s, n)), (s, slice(0, n - s))):
+        offset, strides, shape = where_in(whole[(*lead, cut)], whole)
+        views.append(View(shape, x.dtype, (x,), offset, strides))
+        parts.append(where_in(target[(*lead, slice(start, start + cut.stop - cut.start))], target))
+    return [*views, Write(meta.shape, meta.dtype, (None, *views), tuple(parts))]
 
 
 # ------------------------------------------------------------------ reductions and products
@@ -221,12 +256,27 @@ def reduction(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | 
     return [Reduce(meta.shape, meta.dtype, (source,), how, axes, count)]
 
 
+def norm(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
+    x = find(node.args[0])
+    if not small or not isinstance(x, Value) or x.dtype != meta.dtype or not prod(x.shape):
+        return None
+    axes = reduced_axes(node, x)
+    if not axes:
+        return None
+    emit = [rows.elementwise(name, [x.dtype] * n, {}, x.dtype, small) for name, n in (("multiply", 2), ("sqrt", 1))]
+    squares = Map(x.shape, x.dtype, (x, x), emit[0])
+    total = Reduce(meta.shape, meta.dtype, (squares,), "sum", axes)
+    return [squares, total, Map(meta.shape, meta.dtype, (total,), emit[1])]
+
+
 def matmul(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
     a, b = (find(x) for x in node.args)
     if not small or not (isinstance(a, Value) and isinstance(b, Value)) or meta.dtype.kind != "f":
         return None
     if len(a.shape) > 2 or len(b.shape) > 2 or not meta.size or not a.shape[-1]:
         return None
+    if meta.size * a.shape[-1] > FEW and (called := called_product(meta, a, b)) is not None:
+        return called
     if meta.size * a.shape[-1] > PRODUCT:
         return None
     # a[..., k, None] * b[k, ...], summed over k
@@ -238,6 +288,29 @@ def matmul(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | Non
     emit = rows.elementwise("multiply", [a.dtype, b.dtype], {}, meta.dtype, small)
     product = Map(space, meta.dtype, (left, right), emit)
     return [left, right, product, Reduce(meta.shape, meta.dtype, (product,), "sum", (axis,))]
+
+
+def called_product(meta: Meta, a: Value, b: Value) -> list[Value] | None:
+    """A product that NumPy's BLAS computes on one thread, in the program; None if it cannot."""
+    blas = products.openblas()
+    if blas is None or not (a.dtype == b.dtype == meta.dtype) or meta.size * a.shape[-1] >= products.LEAST:
+        return None
+    steps: list[Value] = []
+    operands, lying = [], []
+    for x, shape in ((a, (-1, a.shape[-1])), (b, (b.shape[0], -1))):
+        matrix = sample(x)
+        matrix = matrix if matrix.ndim == 2 else matrix.reshape(shape)
+        if products.layout(matrix) is None:
+            x = Map(x.shape, x.dtype, (x,), lambda code, x: x)
+            matrix = onp.empty(matrix.shape, x.dtype)
+            steps.append(x)
+        operands.append(x)
+        lying.append(products.layout(matrix))
+    (flag_a, lead_a), (flag_b, lead_b) = lying
+    (m, k), n = (meta.size // matrix.shape[1], a.shape[-1]), matrix.shape[1]
+    bits = 8 * ctypes.sizeof(blas.integer)
+    place, flags, sizes = blas.places[meta.dtype.char], (flag_b + flag_a).decode(), (n, m, k, lead_b, lead_a, n)
+    return [*steps, Product(meta.shape, meta.dtype, tuple(operands), place, bits, flags, sizes)]
 
 
 def same(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
@@ -254,9 +327,13 @@ SPECIAL: dict[str, Callable] = {
     **dict.fromkeys(["concatenate", "stack"], joined),
     **dict.fromkeys(["zeros_like", "ones_like"], filled),
     **dict.fromkeys(["copy", "stop_gradient"], same),
+    "conjugate": same,  # no complex number can be compiled
+    "index_add": index_add,
     "getitem": getitem,
     "write_view": write_view,
     "matmul": matmul,
+    "linalg.norm": norm,
+    "roll": roll,
 }
 
 

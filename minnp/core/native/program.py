@@ -15,11 +15,12 @@ from typing import Any
 import numpy as onp
 
 from . import engine
-from .code import Code, Lane
+from .code import Code, Lane, scalar_type
 from .nest import Nest, Operand, Place, Reduction, dense, fill
 from .rows import accumulator, start_of
 
-SCRATCH = 1 << 17  # bytes of intermediate results a small program may keep on the stack
+STACK = 1 << 16  # bytes of intermediate results that a small program keeps on the stack, about
+SCRATCH = 1 << 23  # and in all: the rest lies in memory of its own, for the interpreter runs one call at a time
 
 
 # ------------------------------------------------------------------ steps
@@ -77,6 +78,17 @@ class Write(Value):
 
 
 @dataclass(eq=False)
+class Product(Value):
+    """reads[0] @ reads[1] by the gemm at an address, whose integers have so many bits: as Fortran sees it, with the
+    operands in turn, their flags, n, m, k and the leading dimensions of b, a and the result."""
+
+    address: int = 0
+    bits: int = 64
+    flags: str = "NN"
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
 class Loop:
     """A nest of a program: maps of one shape, and the reductions of them."""
 
@@ -87,7 +99,7 @@ class Loop:
 
 # ------------------------------------------------------------------ which nest, and in which order
 def schedule(values: Sequence[Value]) -> list[Any]:
-    """Loops, Views and Writes in an order in which they can run; `values` are in such an order themselves."""
+    """Loops, Views, Writes and Products in an order in which they can run; `values` are in such an order themselves."""
     steps: list[Any] = []
     at: dict[Value, int] = {}  # the step that computes a value
 
@@ -131,6 +143,40 @@ def in_memory(steps: Sequence[Any], results: Sequence[Value]) -> set[Value]:
     return needed
 
 
+def reads_of(step: Any) -> set[Value]:
+    """The values that a step reads from memory."""
+    if not isinstance(step, Loop):
+        return {r for r in step.reads if isinstance(r, Value)}
+    own = set(step.maps)
+    found = {r for m in step.maps for r in m.reads if isinstance(r, Value)} | {r.reads[0] for r in step.reductions}
+    return found - own
+
+
+def root_of(v: Any) -> Any:
+    """The value whose memory a view shows."""
+    while isinstance(v, View):
+        v = v.reads[0]
+    return v
+
+
+def in_place(steps: Sequence[Any], results: Sequence[Value]) -> dict[Value, Value]:
+    """Of each value that a Write may overwrite the value that lies there last: nothing reads it after the Write, itself
+    or as a view, and what is written is no view of it."""
+    last: dict[Value, int] = {}
+    for i, step in enumerate(steps):
+        for v in reads_of(step):
+            last[root_of(v)] = i
+    becomes: dict[Value, Value] = {}
+    for i, step in enumerate(steps):
+        old = step.reads[0] if isinstance(step, Write) else None
+        alike = isinstance(old, Map | Write | Product) and (old.shape, old.dtype) == (step.shape, step.dtype)
+        if alike and old not in results and last[old] == i and all(root_of(new) is not old for new in step.reads[1:]):
+            becomes[old] = step
+    for old in reversed(becomes):
+        becomes[old] = becomes.get(becomes[old], becomes[old])
+    return becomes
+
+
 # ------------------------------------------------------------------ writing a program
 class Writer:
     """A program being written: where its values lie, and the code so far."""
@@ -147,10 +193,11 @@ class Writer:
         self.inputs = [v for v in values if isinstance(v, Input)]
         self.steps = schedule(values)
         self.needed = in_memory(self.steps, results)
+        self.becomes = in_place(self.steps, results) if small else {}
         self.code = Code(0)
         self.places: dict[Value, Place] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
-        self.scratch, self.effort = 0, 0.0
+        self.scratch, self.room, self.effort = 0, 0, 0.0
         self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b" and not is_weak(v)], default=4)
 
     def lanes(self, n: int) -> int:
@@ -163,12 +210,17 @@ class Writer:
     def make(self, v: Value) -> Place:
         """Memory for a value."""
         size = prod(v.shape) * v.dtype.itemsize
+        if self.scratch + size <= STACK or not self.small:
+            name = self.code.room(f"[{max(size, 1)} x i8], align 64")
+        else:
+            name = self.code.emit(f"getelementptr i8, ptr @kernel.room, i64 {self.room}")
+            self.room += -(-size // 64) * 64
         self.scratch += size
-        name = self.code.room(f"[{max(size, 1)} x i8], align 64")
         place = self.places[v] = dense(name, v.shape, v.dtype)
         return place
 
     def place(self, v: Value) -> Place:
+        v = self.becomes.get(v, v)
         found = self.places.get(v)
         return found if found is not None else self.make(v)
 
@@ -224,6 +276,15 @@ class Writer:
             loads, stores = [Operand(kept, kept.strides)], [(0, Operand(out, out.strides))]
             Nest(self.code, out.shape, divided, loads, stores).write(self.lanes(out.shape[-1] if out.shape else 1))
 
+    def product(self, step: Product) -> None:
+        """Call a BLAS, which takes everything by its address."""
+        a, b, c = (self.place(v).base for v in (*step.reads, step))
+        integers = [self.code.constant(f"i{step.bits}", i) for i in step.sizes]
+        one, zero = (self.code.constant(scalar_type(step.dtype), f"{x:.1f}") for x in (1, 0))
+        flags = [self.code.constant("i8", ord(f)) for f in step.flags]
+        args = [*flags, *integers[:3], one, b, integers[3], a, integers[4], zero, c, integers[5]]
+        self.code.do(f"call void inttoptr (i64 {step.address} to ptr)({', '.join(f'ptr {x}' for x in args)})")
+
     def copy(self, source: Any, target: Place) -> None:
         """Write a value, or a number, into a place."""
         stores = [(0, Operand(target, target.strides))]
@@ -243,11 +304,13 @@ class Writer:
         for step in self.steps:
             if isinstance(step, Loop):
                 self.small_loop(step)
+            elif isinstance(step, Product):
+                self.product(step)
             elif isinstance(step, View):
                 self.places[step] = self.part(self.place(step.reads[0]), step.offset, step.strides, step.shape)
             else:
                 target = self.place(step)
-                if step.reads[0] is not None:
+                if step.reads[0] is not None and self.becomes.get(step.reads[0]) is not self.becomes.get(step, step):
                     self.copy(step.reads[0], target)
                 for new, where in zip(step.reads[1:], step.parts):
                     self.copy(new, self.part(target, *where))
@@ -322,4 +385,6 @@ class Writer:
         refusal = f"refuse:\n{self.give('_Py_NotImplementedStruct')}\n" if self.small and self.inputs else ""
         end = self.give("_Py_NoneStruct") if self.small else "  ret void"
         lines = [*code.entry, "  br label %start\nstart:", *code.lines, end]
-        return engine.Text("\n".join(lines) + "\n" + refusal, {**code.declared, **code.helpers}, not self.small)
+        return engine.Text(
+            "\n".join(lines) + "\n" + refusal, {**code.declared, **code.helpers}, not self.small, self.room
+        )
