@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
+from _thread import allocate_lock
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
@@ -82,6 +83,7 @@ class Mark:
 
 
 mark = Mark()
+_LEARNING = allocate_lock()
 
 
 def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
@@ -156,9 +158,14 @@ def learn(handle: type) -> None:
     Each expression runs often enough for the interpreter to specialize it, and from two kinds of callers, a function
     and a module: what the addresses have in common ends at the expression. Nothing is believed that also holds of an
     operand kept in a name, or of an operator that compiled code called."""
-    mark.known, mark.walk = True, find_backtrace()
-    if mark.walk is None:
-        return
+    with _LEARNING:  # one thread at a time takes notes
+        if not mark.known:
+            mark.known, mark.walk = True, find_backtrace()
+            if mark.walk is not None:
+                _learn(handle)
+
+
+def _learn(handle: type) -> None:
     names = {"t": handle((ENOUGH,), "f4"), "u": handle((ENOUGH,), "f4"), "add": operator.add}
     names["t"][...] = names["u"][...] = 1
     names["boxes"] = onp.empty(1, object)
