@@ -22,7 +22,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp.core import compiled, counting
-from minnp.core.primitive import TABLE
+from minnp.core.primitive import TABLE, Meta, Primitive
 from minnp.core.tape import GradTrace
 from minnp.core.value import Tracer
 
@@ -132,7 +132,7 @@ programs += ["-v", "abs(v)", "+v", "np.tanh(v) * v.T", "np.sum(v)", "v.sum() * v
              "minnp.vmap(lambda r: r * r[0])(np.stack([v, v])).sum(0)", "np.stack([v, v]).mean(0)",
              "v.sum(axis=0) * np.max(v, axis=-1, keepdims=True)", "v.ravel()[::-1] * v.reshape(-1, 1).T[0]",
              "np.concatenate([v, v], axis=0) * v[:1]", "np.expand_dims(v, 0).squeeze() * v.shape[0]",
-             "filled(v)", "np.dot(v.ravel(), v.ravel()) * v.T"]
+             "filled(v)", "np.dot(v.ravel(), v.ravel()) * v.T", "np.dot(v, kept)"]
 
 def filled(v):
     u, k = np.zeros(v.size + 1, v.dtype), v.ravel()[0]
@@ -264,6 +264,25 @@ def test_no_references_are_lost_or_kept():
     for _ in range(200):
         round_()
     assert [sys.getrefcount(w) for w in watched[:-2]] == before
+
+
+@pytest.mark.parametrize("params", [{}, {"power": 1}])
+def test_rules_may_write_to_what_the_tape_saved(params):
+    """The tape then puts another node in the place of the one the walk is at."""
+    told, saved = [], np.ones(3)
+
+    def rule(g, y, x, nothing, **params):
+        saved[...] = 7.0
+        told.append((type(x), nothing, [(i, i, i, i, i, (3,) * 5, i) for i in range(100)]))
+        return g * onp.full((3, 3), 2.0)  # of another shape than the node says
+
+    row = Primitive("doubled", lambda x, nothing, **params: x * 2, vjp=[rule, None], saves="")
+    for _ in range(20):
+        saved[...] = 1.0
+        gradient = minnp.grad(lambda x: row(x * saved, None, **params).sum())(np.ones(3))
+        onp.testing.assert_array_equal(gradient, [6.0] * 3)
+    # (tuples such as those in `told` would take the place of a node that was freed)
+    assert {t[:2] for t in told} == {(Meta, None)}
 
 
 def test_random_draws_are_arrays_of_ours_in_every_form():

@@ -41,7 +41,7 @@ def whole(nodes: list, n: int) -> tuple[Any, Any]:
     if arrays is None:
         arrays = [meta_of(nodes[p]) for p in parents]
     elif row.saves == "" or row.saves == "out":
-        arrays = [meta_of(nodes[p]) if a is None else a for a, p in zip(arrays, parents, strict=True)]
+        arrays = [meta_of(nodes[p]) if a is None and p >= 0 else a for a, p in zip(arrays, parents, strict=True)]
     return arrays, y
 
 

@@ -16,11 +16,8 @@ static Py_ssize_t whole(PyObject *nodes, PyObject *node, PyObject **given) {
     given[at] = y == Py_None ? meta_of_node(node) : Py_NewRef(y);
     for (Py_ssize_t i = 0; given[at] != NULL && i < n; i++) {
         PyObject *a = arrays != Py_None ? PySequence_Fast_GET_ITEM(arrays, i) : Py_None;
-        if (a == Py_None && (arrays == Py_None || fills)) {
-            Py_ssize_t p = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(parents, i));
-            given[++at] = p < 0 || p >= PyList_GET_SIZE(nodes) ? NULL : meta_of_node(PyList_GET_ITEM(nodes, p));
-        } else
-            given[++at] = Py_NewRef(a);
+        Py_ssize_t p = a == Py_None && (arrays == Py_None || fills) ? PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(parents, i)) : -1;
+        given[++at] = p < 0 ? Py_NewRef(a) : p < PyList_GET_SIZE(nodes) ? meta_of_node(PyList_GET_ITEM(nodes, p)) : NULL;
     }
     if (given[at] != NULL)
         return at + 1;
@@ -192,10 +189,11 @@ static PyObject *sweep(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
                 failed = 1;
                 break;
             }
-            PyObject *source = PyList_GET_ITEM(nodes, p);
+            PyObject *source = Py_NewRef(PyList_GET_ITEM(nodes, p)); /* a rule that writes makes the tape replace nodes */
             int done = i == 0 ? added_in_place(row, grads, owned, at, source, given, k + 1, params) : 0;
             if (done != 0) {
                 failed = done < 0;
+                Py_DECREF(source);
                 continue;
             }
             PyObject *rules = SLOT(row, row_vjp_at), *named = PyDict_GET_SIZE(params) != 0 ? params : NULL;
@@ -215,6 +213,7 @@ static PyObject *sweep(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
                 PyList_SetItem(grads, p, part);
             else
                 failed = added(grads, owned, at, part) < 0;
+            Py_DECREF(source);
         }
         for (Py_ssize_t i = 0; i < (k < 0 ? 1 : k + 1); i++)
             Py_DECREF(given[i]);

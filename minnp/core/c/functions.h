@@ -114,7 +114,10 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
             if (n != 2 || k != 0 || axes < 1 || axes > 2)
                 return NULL;
         }
-        return on_place(s->there, given, n, NULL, NULL);
+        PyObject *h = on_place(s->there, given, n, NULL, NULL);
+        if (h == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError))
+            PyErr_Clear(); /* of shapes that do not fit, which Python says in dot's words */
+        return h;
     }
     if (value_in(first) == NULL)
         return NULL;

@@ -123,14 +123,15 @@ static PyObject *index_kept(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!nO!", &PyList_Type, &nodes, &n, &PyDict_Type, &by_owner))
         return NULL;
     for (; n < PyList_GET_SIZE(nodes); n++) {
-        PyObject *v, *node = PyList_GET_ITEM(nodes, n);
-        for (Py_ssize_t i = 0; (v = kept_by(node, i)) != NULL; i++) {
+        PyObject *v, *node = Py_NewRef(PyList_GET_ITEM(nodes, n)); /* another thread may replace it meanwhile */
+        int failed = 0;
+        for (Py_ssize_t i = 0; !failed && (v = kept_by(node, i)) != NULL; i++) {
             while (Py_IS_TYPE(v, TracerType))
                 v = SLOT(v, traced_at);
             if (!PyObject_TypeCheck(v, Host))
                 continue;
             PyObject *owner = owner_of(v), *key = owner != NULL ? PyLong_FromVoidPtr(owner) : NULL, *where = PyLong_FromSsize_t(n), *list;
-            int failed = key == NULL || where == NULL;
+            failed = key == NULL || where == NULL;
             if (!failed && (list = PyDict_GetItemWithError(by_owner, key)) != NULL)
                 failed = PyList_Append(list, where) < 0;
             else if (!failed) {
@@ -139,9 +140,10 @@ static PyObject *index_kept(PyObject *Py_UNUSED(module), PyObject *args) {
                 Py_XDECREF(list);
             }
             Py_XDECREF(owner), Py_XDECREF(key), Py_XDECREF(where);
-            if (failed)
-                return NULL;
         }
+        Py_DECREF(node);
+        if (failed)
+            return NULL;
     }
     Py_RETURN_NONE;
 }
