@@ -26,6 +26,7 @@ from minnp import (
     vjp,
     vmap,
 )
+from minnp.core.primitive import Primitive
 from minnp.errors import NotDifferentiableError
 from minnp.testing import check_grads
 
@@ -98,6 +99,17 @@ def test_checkpoint_changes_memory_only() -> None:
     assert len(runs) == 2
     close(hessian(wrapped)(X), hessian(plain)(X))
     close(jvp(wrapped, (X,), (V,))[1], jvp(plain, (X,), (V,))[1])
+
+
+@pytest.mark.parametrize("wrong", [(3, 2), (2, 4), (6,), (0, 3)])
+def test_a_rule_whose_cotangent_does_not_fit_is_refused(wrong: tuple[int, ...]) -> None:
+    double = custom_vjp(lambda x: x * 2)
+    double.defvjp(lambda x: (x * 2, None), lambda saved, g: np.ones(wrong))
+    rows = [Primitive("doubled", lambda x: x * 2, vjp=[lambda g, y, x: onp.ones(wrong)])]
+    rows += [Primitive("doubled", lambda x: x * 2, vjp=lambda i, g, y, x: onp.ones(wrong))]
+    for f in [double, *rows]:
+        with pytest.raises(ValueError, match="broadcast"):
+            grad(lambda x, f=f: f(x + 0).sum())(np.ones((2, 3)))
 
 
 def test_custom_rules() -> None:

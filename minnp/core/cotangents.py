@@ -79,9 +79,9 @@ def zeros_of(like: Any) -> Any:
 
 
 def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
-    """g summed down to `shape`, or spread out to it where a rule gave a smaller one."""
+    """g summed down to `shape`, or spread out to it where a rule gave a smaller one. Raises where neither fits."""
     extra = len(g.shape) - len(shape)
-    if extra < 0 or any(a == 1 and b > 1 for a, b in zip(g.shape[extra:], shape, strict=True)):
+    if extra < 0 or any(a != b and b != 1 for a, b in zip(g.shape[extra:], shape, strict=True)):
         return bind(TABLE["broadcast_to"], (g,), {"shape": shape})
     return bind(TABLE["sum_to"], (g,), {"shape": shape})
 

@@ -40,8 +40,8 @@ static PyObject *summed(PyObject *g, PyObject *shape) {
         return NULL;
     for (Py_ssize_t i = 0; i < a->nd; i++) {
         Py_ssize_t d = i < extra ? 1 : PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i - extra));
-        if (d != 1 && a->dims[i] == 1)
-            break; /* the rule gave a smaller one */
+        if (d != 1 && a->dims[i] != d)
+            break; /* the rule gave a smaller one, or a wrong one */
         if (i < extra || (d == 1 && a->dims[i] != 1))
             axes[n++] = PyLong_FromSsize_t(i);
         if (i == a->nd - 1 && (which = PyTuple_New(n)) != NULL) {
