@@ -51,12 +51,14 @@ def test_spinn_with_a_bag_of_words_to_compare(program):
     assert result["spinn"] > 0.9 > 0.75 > result["bag"]
 
 
+@pytest.mark.slow
 def test_char_lstm(program):
     result = program("char_lstm").main(limit=20_000, epochs=15, hidden=64)
     assert result["bits"] < result["baseline"] - 0.5
     assert result["text"].startswith("def ") and len(result["text"]) == 204
 
 
+@pytest.mark.slow
 def test_policy_gradient(program):
     result = program("policy_gradient").main()
     assert result["recent"] >= 195 > 60 > result["first"]
