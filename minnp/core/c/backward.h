@@ -110,12 +110,21 @@ static int added(PyObject *grads, PyObject *owned, PyObject *p, PyObject *part) 
     return PyList_SetItem(grads, at, total) < 0 || failed < 0 ? -1 : 0;
 }
 
+/* state.watched: whether a capture sees every call of this context. */
+static int watched(void) {
+    PyObject *watching = NULL;
+    int yes = busy() && (PyContextVar_Get(captures, NULL, &watching) < 0 || watching != Py_None);
+    Py_XDECREF(watching);
+    PyErr_Clear();
+    return yes;
+}
+
 /* What GradTrace.backward does with a row whose cotangents are added in place: 1 where it did, 0 where g is the rule's to
    deal with, -1 with an exception. `given`: g, y and the arrays, `k` in all. */
 static int added_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObject *p, PyObject *source, PyObject *const *given, Py_ssize_t k, PyObject *params) {
     PyObject *in_place = SLOT(row, row_accumulate_at), *g = given[0], *index = PyDict_GetItem(params, PyTuple_GET_ITEM(index_name, 0));
     Py_ssize_t at = PyLong_AsSsize_t(p);
-    if (in_place == Py_None || !Py_IS_TYPE(g, Host) || busy() || ((Array *)g)->descr != PyTuple_GET_ITEM(source, 6) || (index != NULL && beyond_host(index)))
+    if (in_place == Py_None || !Py_IS_TYPE(g, Host) || watched() || ((Array *)g)->descr != PyTuple_GET_ITEM(source, 6) || (index != NULL && beyond_host(index)))
         return 0;
     for (Py_ssize_t i = 2; i < k; i++)
         if (beyond_host(given[i]))
