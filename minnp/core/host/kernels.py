@@ -23,7 +23,10 @@ def takes(*arrays: Any, least: int = LEAST) -> bool:
     """Whether the C part is there, and these are float32 arrays in C order, the first of at least so many elements."""
     if team is None or type(arrays[0]) is not onp.ndarray or arrays[0].size < least:
         return False
-    return all(type(a) is onp.ndarray and a.dtype is F4 and a.flags.c_contiguous for a in arrays)
+    for a in arrays:  # asked so often that a generator shows
+        if type(a) is not onp.ndarray or a.dtype is not F4 or not a.flags.c_contiguous:
+            return False
+    return True
 
 
 def call(name: str, rows: int, n: int, arrays: Sequence[onp.ndarray], numbers: tuple[float, ...] = ()) -> bool | None:
