@@ -23,7 +23,7 @@ def takes(*arrays: Any, least: int = LEAST) -> bool:
     """Whether the C part is there, and these are float32 arrays in C order, the first of at least so many elements."""
     if team is None or type(arrays[0]) is not onp.ndarray or arrays[0].size < least:
         return False
-    for a in arrays:  # asked so often that a generator shows
+    for a in arrays:  # noqa: SIM110  # asked so often that a generator shows
         if type(a) is not onp.ndarray or a.dtype is not F4 or not a.flags.c_contiguous:
             return False
     return True
