@@ -52,14 +52,9 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     dtype = onp.result_type(x, h0, w_x)
     gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
     hs, cs, tanh_cs = (kept((steps, n, hidden), dtype) for _ in range(3))
-    blas = compiled(x, h0, c0, w_x, w_h, b)
-    if blas is not None and blas.local:  # OpenBLAS does better on the tiles below
+    if compiled(x, h0, c0, w_x, w_h, b):
         sums = product(x.reshape(-1, inputs), w_x.T)
-        *_, pieces, _, _, _, _ = sizes = call(blas, hs.shape)
-        w = dense(w_h) if n >= 32 * pieces else dense(w_h.T).T  # as MKL has it for so many rows
-        with blas.around():
-            failed = team.lstm(sizes, w.T, *map(dense, (h0, c0, b)), sums, hs, cs, gates, tanh_cs)
-        if not failed:
+        if not team.lstm(call(hs.shape), dense(w_h).T, *map(dense, (h0, c0, b)), sums, hs, cs, gates, tanh_cs):
             return hs, cs, gates.swapaxes(0, 1), tanh_cs
     # [4 H, I + H + 1]: x, h and a one, in one product
     weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
@@ -109,19 +104,18 @@ def _slopes(d: Any, turn: Any, gates: Any, hs: Any, tanh_cs: Any, before: Any, p
 
 
 def _compiled_back(
-    blas: Any, wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any
+    wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any
 ) -> tuple | None:
     """The way back in C; None if there were floating point errors, which NumPy then meets and reports."""
     hs, cs, gates, tanh_cs = y
     steps, n, hidden = hs.shape
-    *_, pieces, _, _, _, lead = sizes = call(blas, hs.shape)
+    _, pieces, *_, lead = sizes = call(hs.shape)
     d = kept((steps * n, lead), hs.dtype)  # of the gates' sums
     shapes = (n, hidden), (n, hidden), (pieces, 4 * hidden)
     dh, dc, gb = (onp.zeros(shape, hs.dtype) for shape in shapes)
     given = [None if a is None else dense(a) for a in (*g, c0, cs, gates.swapaxes(0, 1), tanh_cs)]
-    with blas.around():
-        if team.lstm_back(sizes, dense(w_h), *given, d, dh, dc, gb):
-            return None
+    if team.lstm_back(sizes, dense(w_h), *given, d, dh, dc, gb):
+        return None
     d, gw_h = d[:, : 4 * hidden], None
     gx = product(d, w_x).reshape(x.shape) if wanted[0] else None
     gw_x = product(d.T, x.reshape(steps * n, -1)) if wanted[3] else None
@@ -134,8 +128,8 @@ def _compiled_back(
 def _lstm_back(
     wanted: Sequence[bool], g: tuple, y: tuple, x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any
 ) -> tuple:
-    if (blas := compiled(*y, *(a for a in g if a is not None), x, h0, c0, w_x, w_h)) is not None:
-        grads = _compiled_back(blas, wanted, g, y, x, h0, c0, w_x, w_h)
+    if compiled(*y, *(a for a in g if a is not None), x, h0, c0, w_x, w_h):
+        grads = _compiled_back(wanted, g, y, x, h0, c0, w_x, w_h)
         if grads is not None:
             return grads
     ghs, gcs = g

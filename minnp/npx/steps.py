@@ -89,20 +89,18 @@ def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repe
         threads.run(lambda i: work(parts[i]), count, name)
 
 
-def compiled(*arrays: onp.ndarray) -> products.Blas | None:
-    """The BLAS with which the C part runs a layer on these arrays; None where Python does."""
-    if team is None or not all(a.dtype.char == "f" and a.size for a in arrays):
-        return None
-    return products.best()
+def compiled(*arrays: onp.ndarray) -> bool:
+    """Whether the C part runs a layer on these arrays."""
+    return team is not None and all(a.dtype.char == "f" and a.size for a in arrays)
 
 
-def call(blas: products.Blas, shape: Sequence[int]) -> tuple:
+def call(shape: Sequence[int]) -> tuple:
     """How the C part is called for states of all steps [T, N, H].
 
     The batch is cut as its size says, so that no bit depends on the number of threads. The last number: from row to row
     of what is multiplied transposed (rows 2^k apart would fall on the same lines of the cache)."""
-    pieces = 1 << sum(shape[1] >= n for n in (32, 128, 256)) if onp.prod(shape) >= SHARED else 1
-    return blas.places["f"], blas.local, threads.team.size, pieces, *shape, 4 * shape[2] + 16
+    pieces = 1 << sum(shape[1] >= n for n in (16, 128, 256)) if onp.prod(shape) >= SHARED else 1
+    return threads.team.size, pieces, *shape, 4 * shape[2] + 16
 
 
 def dense(a: onp.ndarray) -> onp.ndarray:

@@ -65,6 +65,10 @@ FOR_EACH_CPU static void turn_images(int64_t many, int64_t rows, int64_t columns
         turn(from, to, rows, columns, columns, rows);
 }
 
+static Matrix dense(const float *a, int64_t rows, int64_t columns) {
+    return (Matrix){(char *)a, rows, columns, columns, 'N'};
+}
+
 static void conv_piece(void *what, int index) {
     Conv *c = what;
     int64_t first = index * c->n / c->pieces, end = (index + 1) * c->n / c->pieces;

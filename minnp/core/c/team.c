@@ -367,22 +367,19 @@ INLINE float tanh_of(float x) {
     return size < 0.625f ? near : x < 0 ? -far : x != x ? x : far;
 }
 
+#include "panels.h"
+
 /* ------------------------------------------------------------------ the LSTM of npx/cells.py, float
    States are [N, H], w_h [4 H, H], sums before the gates and their cotangents d [T, N, 4 H] in the order i, f, g, o;
    gates [T, 4, N, H] in the order i, f, o, g. */
 typedef struct {
-    Blas blas;
     int64_t steps, n, hidden, lead; /* lead: from row to row of d */
-    Matrix w_h;                     /* transposed, but on the way back */
+    Packed w_h;                     /* transposed, but on the way back */
     const float *h0, *c0, *b, *ghs, *gcs;
     float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb;
     int pieces;
     atomic_int errors;
 } Lstm;
-
-static Matrix dense(const float *a, int64_t rows, int64_t columns) {
-    return (Matrix){(char *)a, rows, columns, columns, 'N'};
-}
 
 FOR_EACH_CPU static void lstm_row(int64_t size, int64_t gap, const float *restrict a, const float *restrict b,
                                   const float *restrict c, float *restrict gate, float *restrict c_next,
@@ -402,18 +399,19 @@ static void lstm_piece(void *what, int index) {
     int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
     int64_t size = l->hidden, state = l->n * size;
     const float *h = l->h0 + first * size, *c = l->c0 + first * size;
-    int before = enter(l->blas);
+    feclearexcept(ERRORS);
     for (int64_t t = 0; t < l->steps; t++) {
         int64_t at = t * state + first * size;
         float *sums = l->sums + 4 * at;
-        multiply(l->blas, dense(h, many, size), l->w_h, dense(sums, many, 4 * size), 1, 1);
+        add_product(&l->w_h, h, size, many, sums, 4 * size);
         for (int64_t j = 0; j < many; j++)
             lstm_row(size, state, sums + j * 4 * size, l->b, c + j * size,
                      l->gates + t * 4 * state + (first + j) * size, l->cs + at + j * size, l->tanh_cs + at + j * size,
                      l->hs + at + j * size);
         h = l->hs + at, c = l->cs + at;
     }
-    leave(l->blas, before, &l->errors);
+    if (fetestexcept(ERRORS))
+        atomic_store(&l->errors, 1);
 }
 
 /* d: the cotangents of a step's sums; dc and gb are added to, dc becomes the step before's. */
@@ -444,7 +442,7 @@ static void lstm_back_piece(void *what, int index) {
     int64_t first = index * l->n / l->pieces, many = (index + 1) * l->n / l->pieces - first;
     int64_t size = l->hidden, state = l->n * size;
     float *dh = l->dh + first * size, *dc = l->dc + first * size;
-    int before = enter(l->blas);
+    feclearexcept(ERRORS);
     for (int64_t t = l->steps - 1; t >= 0; t--) {
         int64_t at = t * state + first * size;
         if (l->ghs)
@@ -457,10 +455,11 @@ static void lstm_back_piece(void *what, int index) {
             lstm_back_row(size, state, l->gates + t * 4 * state + (first + j) * size, l->tanh_cs + at + j * size,
                           c + j * size, dh + j * size, dc + j * size, d + j * l->lead,
                           l->gb + index * 4 * size);
-        Matrix given = {(char *)d, many, 4 * size, l->lead, 'N'};
-        multiply(l->blas, given, l->w_h, dense(dh, many, size), 1, 0);
+        memset(dh, 0, many * size * sizeof *dh);
+        add_product(&l->w_h, d, l->lead, many, dh, size);
     }
-    leave(l->blas, before, &l->errors);
+    if (fetestexcept(ERRORS))
+        atomic_store(&l->errors, 1);
 }
 
 /* Buffers of floats in C order, of so many each; None is no buffer. Those from `written` on are written to. */
@@ -481,22 +480,20 @@ static int floats(PyObject *const *args, int n, int written, const int64_t *size
     return 1;
 }
 
-/* Parses (routine, local, threads, pieces, steps, n, hidden, lead), and runs the work without the interpreter. */
+/* Parses (threads, pieces, steps, n, hidden, lead), and runs the work without the interpreter. */
 static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards, PyObject *const *args) {
-    unsigned long long routine, local;
     int threads;
-    if (!PyArg_ParseTuple(sizes, "KKiiLLLL", &routine, &local, &threads, &l->pieces, &l->steps, &l->n, &l->hidden,
-                          &l->lead))
+    if (!PyArg_ParseTuple(sizes, "iiLLLL", &threads, &l->pieces, &l->steps, &l->n, &l->hidden, &l->lead))
         return NULL;
-    l->blas = (Blas){(Gemm)(uintptr_t)routine, (Local)(uintptr_t)local, 4};
     atomic_init(&l->errors, 0);
     int64_t state = l->n * l->hidden, all = l->steps * state, four = 4 * l->hidden;
     int64_t forth[] = {state, state, four, 4 * all, all, all, 4 * all, all};
     int64_t back[] = {all, all, state, all, 4 * all, all, l->steps * l->n * l->lead, state, state, l->pieces * four};
     float *at[10];
     Py_buffer buffers[11] = {{0}};
+    Matrix w;
     int good = floats(args, backwards ? 10 : 8, backwards ? 6 : 3, backwards ? back : forth, buffers, at) &&
-               matrix_of(w_h, buffers + 10, &l->w_h, PyBUF_STRIDES);
+               matrix_of(w_h, buffers + 10, &w, PyBUF_STRIDES);
     if (good) {
         if (backwards)
             l->ghs = at[0], l->gcs = at[1], l->c0 = at[2], l->cs = at[3], l->gates = at[4], l->tanh_cs = at[5],
@@ -505,8 +502,12 @@ static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards
             l->h0 = at[0], l->c0 = at[1], l->b = at[2], l->sums = at[3], l->hs = at[4], l->cs = at[5],
             l->gates = at[6], l->tanh_cs = at[7];
         Py_BEGIN_ALLOW_THREADS
-        share(backwards ? lstm_back_piece : lstm_piece, l, l->pieces, threads);
+        if ((good = pack(&l->w_h, w, threads)))
+            share(backwards ? lstm_back_piece : lstm_piece, l, l->pieces, threads);
+        free(l->w_h.panels);
         Py_END_ALLOW_THREADS
+        if (!good)
+            PyErr_NoMemory();
     }
     for (int i = 0; i < 11; i++)
         if (buffers[i].obj)
