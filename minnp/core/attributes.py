@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import public
+from . import flags, public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
 from .host import owned
@@ -163,8 +163,9 @@ def _host_fact(name: str) -> property:
             while type(value) is Tracer:
                 value.trace.looked(name)
                 value = value.value
-            if type(value) is Buffer:
-                return getattr(laid_out(value), name)  # nothing is copied to tell
+            if type(value) is Buffer:  # nothing is copied to tell
+                placed = name == "flags" and value is read(self)
+                return flags.Flags(self, value) if placed else getattr(laid_out(value), name)
         return getattr(shown(self), name)
 
     def set_(self: ndarray, value: Any) -> None:
@@ -181,6 +182,8 @@ def _host_fact(name: str) -> property:
 
 def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
     """Give a traced handle another shape: a view is read through one more step, a root holds the reshaped value."""
+    if type(value) is Buffer:
+        return flags.set_shape(self, value, shape)
     step = (TABLE["reshape"], {"shape": shape})
     reshaped = bind(step[0], (value,), step[1])
     if self._root is not None:
@@ -218,7 +221,10 @@ def _part(name: str) -> property:
         a = read(self)
         if type(a) is Host:
             return wrap(getattr(a, name), (self,))
-        return TABLE[name](self)
+        part = TABLE[name](self)
+        if name == "imag" and type(a) is Buffer and not _complex(a):
+            flags.set_writeable(part, False)  # zeros that are no part of the array
+        return part
 
     def set_(self: ndarray, value: Any) -> None:
         a, given = read(self), unwrap(value, [])

@@ -11,7 +11,7 @@ import numpy as onp
 from .. import backends, errors
 from .array import handle, ndarray, read
 from .primitive import Joint, Meta, Primitive
-from .value import Tracer
+from .value import Buffer, Tracer, concrete
 
 Shape = tuple[int, ...]
 Shapes = dict[str, Shape]
@@ -47,7 +47,7 @@ class Function:
         self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
         self._program = self._program_on(self._backend)
         self._inputs = {n: tuple(s) for n, s in (input_shapes or {}).items()}
-        self._states: list[onp.ndarray] | None = None
+        self._states: list[ndarray] | None = None
         self._known: tuple[Shapes, Shapes, Shapes] | None = None
         if input_shapes is not None:
             self._check_names(self._inputs, complete=False)
@@ -78,8 +78,10 @@ class Function:
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
         """
         self._check_names(inputs, complete=True)
-        inputs = {**self._defaults(), **inputs}
-        values = [read(x) if type(x) is ndarray else onp.asarray(x) for x in map(inputs.get, self._program.arguments)]
+        known = {n: read(x) if type(x) is ndarray else onp.asarray(x) for n, x in inputs.items()}
+        place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
+        missing = {n: v for n, v in self._defaults(place).items() if n not in known}
+        values = [{**missing, **known}[n] for n in self._program.arguments]
         given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
         if self._known is None or self._known[0] != given:
             self._check_shapes(given)
@@ -98,8 +100,11 @@ class Function:
         """name -> array of every parameter the symbol brings its own value for: copies, to train from."""
         return {n: handle(onp.array(v)) for n, v in self._defaults().items()}
 
-    def _defaults(self) -> dict[str, onp.ndarray]:
-        return getattr(self._program, "defaults", {})
+    def _defaults(self, place: Any = None) -> dict[str, Any]:
+        """The symbol's own values of its parameters, at a place of its library."""
+        if place is None or place.name != self._backend.name:
+            return getattr(self._program, "defaults", {})
+        return {n: Buffer(v, place) for n, v in getattr(self._program_on(place), "defaults", {}).items()}
 
     def get_output_shapes(self) -> Shapes:
         """name -> shape of every result."""
@@ -115,7 +120,7 @@ class Function:
     def get_aux_states(self) -> dict[str, ndarray]:
         """name -> array of every auxiliary state: the arrays in use, so writing to them sets the state."""
         shapes = self._shapes()[2]
-        return dict(zip(shapes, map(handle, self._states_of(shapes)), strict=True))
+        return dict(zip(shapes, self._states_of(shapes), strict=True))
 
     def _shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         if self._known is None:
@@ -185,7 +190,7 @@ class Function:
             dtypes = [a.dtype if isinstance(a, (onp.ndarray, onp.generic)) else backend.meta(a)[1] for a in arrays]
             dtypes = [d for d in dtypes if d.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
-            states = self._states_of(self._shapes()[2])
+            states = self._states_at(backend, self._shapes()[2])
             return program.forward(arrays, dtype, states, training, wanted if training else (False,) * len(wanted))
 
         return run
@@ -198,19 +203,39 @@ class Function:
             cotangents = iter(values)
             heads = [next(cotangents) if flow else None for flow in flows]
             ticket = next(cotangents)
-            return tuple(program.backward(ticket, heads, self._states or []))
+            states = self._states_at(backend, self._shapes()[2])
+            grads = tuple(program.backward(ticket, heads, states))
+            for h, v in zip(self._states or (), states, strict=False):
+                if h._host is None and v is not h._value.data:
+                    h._value = Buffer(v, backend)
+            return grads
 
         return run
 
-    def _states_of(self, shapes: Shapes) -> list[onp.ndarray]:
+    def _states_at(self, backend: Any, shapes: Shapes) -> list:
+        """The states where the backend computes, host arrays or a place's data; they stay until there is a call elsewhere,
+        so that a training loop copies none."""
+        states = self._states_of(shapes)
+        here = None if backend.shares_host or not hasattr(self._program_on(backend), "initial") else backend
+        for h in states:
+            value = read(h)
+            if type(value) is Buffer and value.backend is not here:
+                h._host, h._value = value.host().copy(), None
+            if h._host is not None and here is not None:
+                h._host, h._value = None, Buffer(here.from_host(h._host), here)
+        return [h._host if h._host is not None else h._value.data for h in states]
+
+    def _states_of(self, shapes: Shapes) -> list[ndarray]:
         """The states: variances begin as ones, all else as zeros, as MXNet's own modules have it.
 
         In float64, so that nothing is lost whichever dtype a call computes in.
         """
-        if self._states is None and hasattr(self._program, "initial"):
-            self._states = self._program.initial()
         if self._states is None:
-            self._states = [(onp.ones if n.endswith("var") else onp.zeros)(shape) for n, shape in shapes.items()]
+            own = getattr(self._program, "initial", None)
+            made = (
+                [(onp.ones if n.endswith("var") else onp.zeros)(s) for n, s in shapes.items()] if own is None else own()
+            )
+            self._states = [handle(a) for a in made]
         return self._states
 
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:

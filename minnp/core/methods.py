@@ -137,6 +137,24 @@ def _fill(a: Any, value: Any) -> None:
     write(a, ..., value)
 
 
+@defines(onp.ndarray.setflags)
+def _setflags(a: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    for name, value in {"writeable": write, "aligned": align, "writebackifcopy": uic}.items():
+        if value is not None:
+            setattr(a.flags, name, value)
+
+
+if hasattr(onp.ndarray, "itemset"):  # NumPy 1
+
+    @defines(onp.ndarray.itemset)
+    def _itemset(a: Any, *args: Any) -> None:
+        *index, value = args
+        if len(index) == 1 and type(index[0]) is not tuple:
+            a.flat[index[0]] = value
+        else:
+            write(a, index[0] if len(index) == 1 else tuple(index) or ..., value)
+
+
 @defines(onp.ndarray.sort)
 def _sort(a: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
     write(a, ..., DEFINITIONS[onp.sort](a, axis))

@@ -200,7 +200,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             args = args[:place]
     if out is not None and out is not ... and e.nin is not None:
         check_casts(e.host, values[: e.nin], out, kwargs)
-    if type(out) is ndarray and kwargs.get("dtype") is None and (last := last_of(e.name)) in TYPED_BY_OUT:
+    if type(out) is ndarray and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
         at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
             dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
@@ -263,7 +263,15 @@ _OUT_PLACES: dict[str, tuple[int, tuple]] = {
 # What NumPy computes in the common dtype of its argument and `out`; what it casts to `out` in any case; what, besides
 # ufuncs, it broadcasts to `out`.
 TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
-CAST_TO_OUT = TYPED_BY_OUT | {"mean", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
+CAST_TO_OUT = TYPED_BY_OUT | {"mean", "var", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
+
+
+def typed_by(out: ndarray, name: str, a: Any) -> bool:
+    """Whether NumPy adds up in the dtype of `out`, so far as that is wider than the array's."""
+    floats = name in ("mean", "var", "std") and out.dtype.kind in "fc" and getattr(a, "dtype", out.dtype).kind in "fc"
+    return floats or name in TYPED_BY_OUT
+
+
 BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
 
 

@@ -17,6 +17,7 @@ import numpy as onp
 from .. import errors
 from .array import ndarray, path_of, read, replay, same_numbers, stack_nested, unwrap
 from .dispatch import bind
+from .flags import READ_ONLY
 from .host import run as run_host
 from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
@@ -151,8 +152,11 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     index, value = unwrap(index, sources), unwrap(value, sources)
     current = read(h)
     if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
+        dtype = current.dtype
         del current
-        return write_on_place(h, index, value if type(value) not in (list, tuple) else read(stack_nested(value)))
+        if type(value) in (list, tuple):  # numbers become the array's, or NumPy says why not
+            value = read(stack_nested(value)) if holds_buffer(value) else onp.array(value, dtype)
+        return write_on_place(h, index, value)
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
@@ -200,13 +204,17 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     root._host, root._value = None, result
 
 
+def holds_buffer(x: Any) -> bool:
+    return any(type(e) is Buffer or (type(e) in (list, tuple) and holds_buffer(e)) for e in x)
+
+
 def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
     (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
     root = h if h._root is None else h._root
     params = {"path": path_of(h), "index": index, "layout": None}
     read(root)
-    if any(row.name in ("broadcast_to", "diagonal") for row, _ in params["path"]):
+    if any(row.name in READ_ONLY for row, _ in params["path"]):
         raise ValueError("assignment destination is read-only")
     if h is not root:
         h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory

@@ -88,6 +88,8 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
     if same is not None:
         if dtype is not None and same not in (onp.sum, onp.prod):
             a, dtype = TABLE["astype"](a, dtype=onp.dtype(dtype)), None
+        if same in (onp.all, onp.any) and (start := option(options.pop("initial", None), None)) is not None:
+            return call(DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options), bool(number(start)))
         options |= {"dtype": dtype} if dtype is not None else {}
         return DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options)
     if on_host(a):
@@ -158,10 +160,11 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
         target, kernel = onp.empty(a.shape, bool)[indices].shape, getattr(onp, call.__name__)
         kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
-        b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
-        change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=indices)
-        write(a, ..., a + change)
-        return
+        if a.dtype.kind in "fc" or b.dtype.kind not in "fc":  # else each sum becomes an integer again
+            b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
+            change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=indices)
+            write(a, ..., a + change)
+            return
     positions = onp.arange(a.size).reshape(a.shape)[indices]
     values = None if b is None else TABLE["broadcast_to"](as_array(b), shape=positions.shape).reshape(-1)
     remaining, of_value = positions.reshape(-1), onp.arange(positions.size)

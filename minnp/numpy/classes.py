@@ -11,6 +11,7 @@ import numpy as onp
 
 from .. import errors
 from ..core.array import OURS, ndarray, read, wrap
+from ..core.placed import laid_out
 from ..core.public import PUBLIC
 from ..core.value import Buffer, Host, Tracer, concrete
 from ..core.writing import release
@@ -37,6 +38,9 @@ class ndenumerate(onp.ndenumerate):
         return self.iter
 
 
+WRITING = {"readwrite", "writeonly"}
+
+
 class _Nditer(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, (onp.nditer, Elements))
@@ -45,11 +49,14 @@ class _Nditer(type):
 class nditer(metaclass=_Nditer):
     __doc__ = onp.nditer.__doc__
 
-    def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """NumPy's iterator, which reads and writes memory; where a trace looks on, one over elements."""
+    def __new__(cls, op: Any, flags: Any = None, op_flags: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's iterator, which reads and writes memory; where a trace looks on, one over elements, and over those on
+        a device that it writes to."""
+        args = (flags, op_flags, *args)
+        written = any(f in WRITING for fs in op_flags or () for f in (fs if isinstance(fs, (tuple, list)) else (fs,)))
         for a in op if isinstance(op, (tuple, list)) else (op,):
             value = read(a) if type(a) is ndarray else None
-            if type(value) is Tracer:
+            if type(value) is Tracer or (type(value) is Buffer and written):
                 return Elements(op, *args, **kwargs)
             if type(value) is Host:
                 release(value)
@@ -73,7 +80,7 @@ class Elements:
             )
         given = [None if a is None else as_array(a) for a in (op if isinstance(op, (tuple, list)) else (op,))]
         held = [None if a is None else concrete(read(a)) for a in given]
-        held = [a.host() if type(a) is Buffer else a for a in held]
+        held = [laid_out(a) if type(a) is Buffer else a for a in held]
         self.at = onp.nditer(held, [*asked | {"multi_index"}], op_flags, *args, op_axes=op_axes, **kwargs)
         self.told, several = "multi_index" in asked, op_flags and not isinstance(op_flags[0], str)
         flags = op_flags if several else [op_flags or ["readonly"]] * len(given)

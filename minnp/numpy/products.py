@@ -226,7 +226,12 @@ def _inner(a: Any, b: Any) -> Any:
 @defines(onp.vdot)
 def _vdot(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
-    return matmul(conjugate(reshape(a, shape=(a.size,))), reshape(b, shape=(b.size,)))
+    return matmul(_conjugate(reshape(a, shape=(a.size,))), reshape(b, shape=(b.size,)))
+
+
+def _conjugate(x: Any) -> Any:
+    """The conjugate, for a product: the ufunc's makes small integers of truth values."""
+    return conjugate(x) if x.dtype.kind == "c" else x
 
 
 @defines(onp.tensordot)
@@ -263,7 +268,11 @@ def _einsum(*operands: Any, optimize: Any = False, dtype: Any = None, order: str
         spell = lambda axes: "".join("..." if i is Ellipsis else LETTERS[i] for i in axes)
         subscripts = ",".join(map(spell, pairs[1::2])) + ("" if last is None else "->" + spell(last))
         arrays = pairs[::2]
-    arrays = [as_array(a) if dtype is None else astype(as_array(a), dtype=onp.dtype(dtype)) for a in arrays]
+    arrays = [as_array(a) for a in arrays]
+    if dtype is not None:
+        like = [onp.zeros((0,) * a.ndim, a.dtype) for a in arrays]
+        dtype = onp.einsum(subscripts, *like, dtype=dtype, casting=casting).dtype  # a view keeps its own
+        arrays = [astype(a, dtype=dtype) if a.dtype != dtype else a for a in arrays]
     return einsum(*arrays, subscripts=subscripts, optimize=optimize)
 
 
@@ -277,7 +286,7 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     a, v = as_array(a), as_array(v)
     if not a.ndim or not v.ndim:
         raise ValueError("object of too small depth for desired array")
-    full = convolve(a, conjugate(flip(v)))
+    full = convolve(a, _conjugate(flip(v)))
     n, m = a.size, v.size
     short, long = min(n, m), max(n, m)
     start = {"full": 0, "same": (short - 1) // 2 if n >= m else short // 2, "valid": short - 1}[mode]
@@ -289,7 +298,7 @@ if hasattr(onp, "vecdot"):  # NumPy 2
     @defines(onp.vecdot)
     def _vecdot(a: Any, b: Any, axis: int = -1, **options: Any) -> Any:
         a, b = moveaxis(as_array(a), axis, -1), moveaxis(as_array(b), axis, -1)
-        return matmul(conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
+        return matmul(_conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
 
     @defines(onp.matvec)
     def _matvec(a: Any, x: Any, **options: Any) -> Any:
@@ -297,4 +306,4 @@ if hasattr(onp, "vecdot"):  # NumPy 2
 
     @defines(onp.vecmat)
     def _vecmat(x: Any, a: Any, **options: Any) -> Any:
-        return matmul(conjugate(as_array(x))[..., None, :], as_array(a))[..., 0, :]
+        return matmul(_conjugate(as_array(x))[..., None, :], as_array(a))[..., 0, :]

@@ -29,8 +29,6 @@ from .ufuncs import (
     greater,
     is_complex,
     less,
-    logical_and,
-    logical_or,
     maximum,
     minimum,
     real,
@@ -293,13 +291,11 @@ def _limit(row: Primitive, join: Callable) -> Callable:
     return definition
 
 
-def _question(row: Primitive, join: Callable, neutral: bool) -> Callable:
-    """The definition of any or all; the ufunc's `reduce` takes `initial=` too."""
+def _question(row: Primitive, neutral: bool) -> Callable:
+    """The definition of any or all."""
 
-    def definition(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
-        out = row(_among(a, where, neutral), axis=axis, keepdims=bool(option(keepdims, False)))
-        start = _start(initial, onp.dtype(bool))
-        return out if start is None else join(out, start)
+    def definition(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+        return row(_among(a, where, neutral), axis=axis, keepdims=bool(option(keepdims, False)))
 
     return definition
 
@@ -307,8 +303,8 @@ def _question(row: Primitive, join: Callable, neutral: bool) -> Callable:
 defines(onp.sum)(total(sum_, add, 0))
 defines(onp.max, onp.amax)(_limit(max_, maximum))
 defines(onp.min, onp.amin)(_limit(min_, minimum))
-defines(onp.all)(_question(all_, logical_and, True))
-defines(onp.any)(_question(any_, logical_or, False))
+defines(onp.all)(_question(all_, True))
+defines(onp.any)(_question(any_, False))
 defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
 defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
 

@@ -371,11 +371,11 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return copy_(as_array(a), order=order)
 
 
-def _joined(arrays: Any, dtype: Any, casting: str) -> list[ndarray]:
+def _joined(arrays: Any, dtype: Any, casting: str, weak: bool = NUMPY_2) -> list[ndarray]:
     """The arrays to be joined, in the dtype asked for."""
     if not hasattr(arrays, "__getitem__"):  # a generator, say, which NumPy refuses
         raise TypeError('arrays to join must be passed as a "sequence" type such as list or tuple')
-    if dtype is None and NUMPY_2 and any(type(a) in WEAK for a in arrays):  # Python's numbers, which decide no dtype
+    if dtype is None and weak and any(type(a) in WEAK for a in arrays):  # Python's numbers, which decide no dtype
         dtype = onp.result_type(*[a if type(a) in WEAK else as_array(a).dtype for a in arrays])
     arrays = [as_array(a) for a in arrays]
     if dtype is None:
@@ -389,7 +389,7 @@ def _joined(arrays: Any, dtype: Any, casting: str) -> list[ndarray]:
 
 @defines(onp.concatenate)
 def _concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
-    arrays = _joined(arrays, dtype, casting)
+    arrays = _joined(arrays, dtype, casting, NUMPY_2 or axis is None)
     if axis is None:
         arrays, axis = [reshape(a, shape=(a.size,)) for a in arrays], 0
     return concatenate(*arrays, axis=axis)

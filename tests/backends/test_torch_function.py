@@ -94,14 +94,20 @@ def test_integer_inputs_stay_integers():
 
 
 def test_on_a_place_it_stays_there_and_copies_nothing():
-    f = Function(net())
+    f = Function(nn.Sequential(*net(), nn.BatchNorm1d(2)))
     there = Context("cpu", 0, "torch")
     x = np.array(X).to_device(there)
     params = {n: v.to_device(there) for n, v in f.get_values().items()}
     minnp.reset_report()
     g = grad(lambda p: np.sum(f(input=x, **p) ** 2))(params)
     assert g["0_weight"].context == there
-    assert not [r for r in minnp.report() if r["function"] == "copy to host"]
+    f(input=x, **{"0_weight": params["0_weight"]})  # the others are its own, and lie there too
+    mean = f.get_aux_states()["3_running_mean"]
+    assert {r["function"] for r in minnp.report() if "copy" in r["function"]} <= {"copy to device"}  # of states, once
+    copied = sum(r["calls"] for r in minnp.report() if r["function"] == "copy to device")
+    grad(lambda p: np.sum(f(input=x, **p) ** 2))(params)
+    assert sum(r["calls"] for r in minnp.report() if r["function"] == "copy to device") == copied
+    assert mean.context == there and abs(onp.asarray(mean)).max() > 0
     on_host = {n: v.to_device("cpu") for n, v in params.items()}
     want = grad(lambda p: np.sum(f(input=X, **p) ** 2))(on_host)
     assert onp.allclose(onp.asarray(g["2_weight"]), want["2_weight"], rtol=1e-4)

@@ -65,6 +65,30 @@ w = f.T; f += 1; w[0] += f[0, 0]; out = f, w
 out = np.sort(s), np.argsort(s), np.flip(f), np.roll(i, 1), np.triu(u), np.diff(f), np.repeat(p, 2)
 out = np.vstack([s, s]), np.hstack([f, f]), np.take(f, p), np.fft.ifft(s), np.linalg.norm(i)
 np.sqrt(abs(s), s); np.add(f, 1, f); out = s, f
+w = f[0]; f.shape = (3, 2); w[0] = 9; f[1, 1] = 5; out = f, w
+w = f.T; w.shape = (6,)
+f.flags.writeable = False; f[0] = 1  # what is set about memory
+f.setflags(write=False); f += 1
+f.flags.writeable = False; f.flags.writeable = True; f[0] = 1; out = f, f.flags['W']
+f.imag[0] = 1
+w = f.view('i8'); w[0] = 0; out = f
+[w.__setitem__(..., 2 * w) for w in np.nditer(f, op_flags=['readwrite'])]; out = f
+np.add.at(i, [0, 0, 1], 1.5); out = i
+u.astype('u2')[0] = -1  # numbers among unsigned ones
+u[0] = [300, 1, 2]
+w = u.astype('u4'); w[0] = s[2] + 3e9; out = w
+out = np.hypot(u, -3), np.pad(u.astype('u4') * 2**30, 1, mode='mean')
+out = np.array([2**63]), np.arange(2**63, 2**63 + 2), np.zeros((2, 3), order='F').flags.f_contiguous
+out = np.linalg.norm(f, 1)  # one argument more than the short way takes
+out = np.fft.fft(s, 6)
+np.linalg.inv(np.eye(3), 1)
+out = np.mean(s, out=np.zeros(())), np.var(f, 0, out=np.zeros(3, int))
+np.any(f, initial=1)
+out = np.logical_or.reduce(k, initial=True)
+out = np.vdot(k, k), np.correlate(k, k[:2])
+out = np.union1d(s, 3)
+np.einsum('ij,kj', f, f, dtype='f4')
+np.linalg.solve(np.stack([np.eye(2)] * 2), np.ones((2, 3)))
 """.strip().splitlines()
 
 

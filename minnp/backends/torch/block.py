@@ -15,7 +15,7 @@ import numpy as onp
 import torch
 
 from ...errors import BackendUnsupportedError, SymbolError
-from .dtypes import TO_TORCH, borrowed, from_host, returned
+from .dtypes import CPU, TO_TORCH, borrowed, from_host, returned
 
 Tensor = torch.Tensor
 Shapes = dict[str, tuple[int, ...]]
@@ -44,7 +44,9 @@ class Program:
         self.arguments = [*self.inputs, *self.parameters]
         self.auxiliary = [*self.buffers]
         self.outputs = ["output"]
-        self.defaults = {n: p.detach().cpu().numpy() for n, p in self.parameters.items()}
+        self.defaults = {
+            n: p.detach().cpu().numpy() if device is None else p.detach().to(device) for n, p in self.parameters.items()
+        }
         self.calls: dict[int, Call] = {}  # by ticket, those whose gradients may still be asked for
         self.tickets = itertools.count(1)
 
@@ -97,7 +99,7 @@ class Program:
 
     # -------------------------------------------------------------- running
     def forward(
-        self, arrays: Sequence[Any], dtype: Any, states: Sequence[onp.ndarray], training: bool, wanted: Sequence[bool]
+        self, arrays: Sequence[Any], dtype: Any, states: Sequence[Any], training: bool, wanted: Sequence[bool]
     ) -> tuple[Any, ...]:
         """The results, and a ticket: while it lives, `backward` can compute the gradients of this call."""
         target = TO_TORCH.get(onp.dtype(dtype))
@@ -105,9 +107,9 @@ class Program:
             raise BackendUnsupportedError(f"torch has no dtype {dtype}")
         tensors = [self._tensor(a, target) for a in arrays]
         leaves = [t.detach().requires_grad_() if w else t for t, w in zip(tensors, wanted, strict=True)]
-        place = torch.device("cpu") if self.device is None else self.device
-        buffers = [
-            from_host(onp.asarray(s), place).to(b.dtype) for s, b in zip(states, self.buffers.values(), strict=True)
+        buffers = [  # copies, which the module changes
+            (s.clone() if type(s) is Tensor else from_host(onp.asarray(s), CPU)).to(target if is_float(b) else b.dtype)
+            for s, b in zip(states, self.buffers.values(), strict=True)
         ]
         n = len(self.inputs)
         kept = {**dict(zip(self.parameters, leaves[n:], strict=True)), **dict(zip(self.buffers, buffers, strict=True))}
@@ -133,8 +135,9 @@ class Program:
     def _array(self, t: Tensor) -> Any:
         return returned(t) if self.device is None else t
 
-    def backward(self, ticket: Any, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
-        """Gradients of the arguments (None where they were not wanted), given the cotangents of the results."""
+    def backward(self, ticket: Any, heads: Sequence[Any], states: list[Any]) -> list[Any]:
+        """Gradients of the arguments (None where they were not wanted), given the cotangents of the results. The states
+        become those after the call: arrays are written to, tensors replaced in the list."""
         call = self.calls[int(ticket)]
         pairs = [
             (y, self._tensor(g, y.dtype))
@@ -149,8 +152,11 @@ class Program:
         found = iter([torch.zeros_like(t) if g is None else g for t, g in zip(asked, grads, strict=True)])
         if call.fresh:
             call.fresh = False
-            for array, state in zip(states, call.buffers, strict=True):
-                array[...] = state.detach().cpu().numpy()
+            for i, state in enumerate(call.buffers):
+                if type(states[i]) is Tensor:
+                    states[i] = state.detach().to(states[i].dtype)
+                else:
+                    states[i][...] = state.detach().numpy()
         return [self._array(next(found).detach()) if w else None for w in call.wanted]
 
 
@@ -162,6 +168,10 @@ class Call:
     ) -> None:
         self.results, self.leaves, self.wanted, self.buffers = results, leaves, wanted, buffers
         self.fresh = True
+
+
+def is_float(t: Tensor) -> bool:
+    return t.dtype.is_floating_point
 
 
 def flat(name: str) -> str:

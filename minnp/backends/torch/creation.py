@@ -81,12 +81,14 @@ def shape_of(shape: Any) -> tuple[int, ...]:
 
 def _filled(fill: Callable) -> Callable:
     def make(device: torch.device, shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
+        if order != "C":
+            refuse("another memory order")
         return fill(shape_of(shape), dtype=to_torch(dtype or float), device=device)
 
     return make
 
 
-def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
+def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     if not isinstance(fill_value, (bool, int, float, complex)):
         refuse("full of an array")
     if dtype is None:
@@ -94,7 +96,7 @@ def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None, 
     return cast(fill_value, to_torch(dtype), device).expand(shape_of(shape)).clone()
 
 
-def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = float, order: str = "C") -> Tensor:
+def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = float) -> Tensor:
     out = torch.zeros((n, n if m is None else m), dtype=to_torch(dtype), device=device)
     torch.diagonal(out, k).fill_(1)
     return out
@@ -108,8 +110,8 @@ def _whole(dtype: Any) -> bool:
 def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
     if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or not _whole(dtype):
         refuse("arange of floats")  # NumPy's rounding of each element is its own
-    if 0 in bounds[2:] or not len(range(*bounds)):
-        refuse("arange of nothing")
+    if 0 in bounds[2:] or max(map(abs, bounds)) >= 2**63 or not range(*bounds):
+        refuse("arange of nothing, or beyond int64")
     return torch.arange(*bounds, device=device)
 
 

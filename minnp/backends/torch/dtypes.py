@@ -141,7 +141,8 @@ def from_host(array: onp.ndarray, device: torch.device) -> Tensor:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     # a copy: the host's buffer may be written later, a value may not, and torch knows no negative strides
-    return torch.from_numpy(onp.array(array, TO_NUMPY[dtype], order="K", copy=True)).to(device)
+    copy = onp.array(array, order="K", copy=True)
+    return torch.from_numpy(copy.view(TO_NUMPY[dtype]) if copy.dtype.char in "qQ" else copy).to(device)
 
 
 def to_host(x: Tensor) -> onp.ndarray:

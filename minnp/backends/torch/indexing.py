@@ -152,8 +152,10 @@ def write_view(
 ) -> Tensor:
     """base with `new` written at `index` of the view that `path` leads to. `donate`: base itself may be written."""
     out = base if donate else base.clone()
+    if any(row.name not in KERNELS for row, _ in path):
+        refuse("a write through a view of another dtype")
     if type(new) is list or type(new) is tuple:
-        new = onp.asarray(new)
+        new = onp.array(new, TO_NUMPY[base.dtype])
     if type(new) is onp.ndarray and new.ndim:
         new = from_host(new, base.device)
     new = new.to(base.dtype) if type(new) is Tensor else scalar(_assigned(new, base.dtype), base.dtype, base.device)

@@ -123,6 +123,8 @@ def solve(a: Any, b: Any) -> Tensor:
     vector = b.ndim == 1 if NUMPY_2 else b.ndim == a.ndim - 1
     if not vector and b.ndim < 2:
         refuse("a stack of systems with one vector")
+    if not vector and b.shape[-2] != a.shape[-1]:
+        refuse("right hand sides of another length")  # which torch may take for a stack of vectors
     return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b).contiguous()
 
 

@@ -16,6 +16,7 @@ import numpy as onp
 import torch
 
 from .dtypes import (
+    FLOATS,
     LEGACY,
     PYTHON,
     SIGNED,
@@ -137,7 +138,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
             a = x.dtype if type(x) is Tensor else type(x)
             b = y.dtype if type(y) is Tensor else type(y)
             if a is not b and ((LEGACY and not _by_type(x, y)) or a not in QUICK or b not in QUICK):
-                if LEGACY and name not in UNIFORM and max(v if type(v) is int else 0 for v in (x, y)) > 127:
+                if LEGACY and name not in UNIFORM and not _small(x, y):
                     refuse(f"NumPy 1 looks for a loop of {name} by the number")
                 a, b = kinds_of(x, y)
             kind = (a, b)
@@ -220,6 +221,12 @@ def legacy_kinds(values: Sequence[Any]) -> tuple:
     return (found,) * len(values)
 
 
+def _small(x: Any, y: Any) -> bool:
+    """Whether a number beside an array is such that NumPy 1 takes the loop of the common dtype."""
+    v, other = (x, y) if type(x) is int else (y, x)
+    return type(v) is not int or (v <= 127 and (v >= 0 or getattr(other, "dtype", None) not in SIGNED))
+
+
 def _by_type(x: Any, y: Any) -> bool:
     """Whether NumPy 1 promotes an array and a number as NumPy 2 does, by their types."""
     return x.ndim > 0 and weak_in_numpy_1(y) if type(x) is Tensor else y.ndim > 0 and weak_in_numpy_1(x)
@@ -268,7 +275,9 @@ def _guarded(
         signed = SIGNED.get(dtypes[0]) if bits else None
         if signed is None or signed is torch.int8:
             return function
-        return lambda x, *rest, **params: _unsigned(function(x.view(signed), *rest, **params), signed, dtypes[0])
+        return lambda x, *rest, **params: _unsigned(
+            function(x.view(signed), *[_as_signed(v, dtypes[0], signed) for v in rest], **params), signed, dtypes[0]
+        )
 
     if dtypes_of is None:
 
@@ -318,6 +327,13 @@ def _are_alike(values: Sequence[Any], dtypes: tuple) -> bool:
     kinds = [v.dtype if type(v) is Tensor else None for v in values]
     rest = kinds[1:] if kinds[0] is torch.bool and len(kinds) == 3 else kinds
     return set(rest) == set(dtypes) and (dtypes[0] not in SIGNED or dtypes[0] is torch.uint8)
+
+
+def _as_signed(v: Any, dtype: torch.dtype, signed: torch.dtype) -> Any:
+    """Numbers to be written among unsigned ones, as those of the same bits; or NumPy's exception."""
+    if type(v) is Tensor:
+        return v if v.dtype not in FLOATS else v.to(dtype).view(signed)
+    return onp.array(v, TO_NUMPY[dtype]).view(TO_NUMPY[signed])[()]
 
 
 def _unsigned(y: Any, signed: torch.dtype, dtype: torch.dtype) -> Any:

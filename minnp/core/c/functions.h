@@ -74,8 +74,9 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
                 return NULL;
         if (n < arrays || (n == arrays && k == 0))
             return n == arrays && buffer_in(first) != NULL ? on_place(s->there, given, n, NULL, NULL) : NULL;
-        if (n + k != 2 || arrays != 1 || buffer_in(first) == NULL || (k == 1 && PyTuple_GET_ITEM(s->words, 0) != PyTuple_GET_ITEM(names, 0)))
-            return NULL;
+        if (n + k != 2 || arrays != 1 || buffer_in(first) == NULL || PyTuple_GET_SIZE(s->words) == 0 ||
+            (k == 1 && PyTuple_GET_ITEM(s->words, 0) != PyTuple_GET_ITEM(names, 0)))
+            return NULL; /* of more than an array and the one parameter the row takes */
         if (s->form == CASTS) {
             PyObject *dtype = dtype_said(given[1]), *h = dtype != NULL ? on_place_with(s->there, given, 1, &dtype, s->words, 1) : NULL;
             Py_XDECREF(dtype);
