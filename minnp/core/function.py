@@ -213,8 +213,8 @@ class Function:
         return run
 
     def _states_at(self, backend: Any, shapes: Shapes) -> list:
-        """The states where the backend computes, host arrays or a place's data; they stay until there is a call elsewhere,
-        so that a training loop copies none."""
+        """The states where the backend computes, host arrays or a place's data; they stay until a call elsewhere, so
+        that a training loop copies none."""
         states = self._states_of(shapes)
         here = None if backend.shares_host or not hasattr(self._program_on(backend), "initial") else backend
         for h in states:
