@@ -26,6 +26,7 @@ class Backend:
     refuses = False
     device = ("cpu", 0)
     slots: dict
+    makers: dict = {}  # by NumPy's name, what makes its array out of no arrays here, for NumPy's arguments; or raises
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Backend:
         self = super().__new__(cls)

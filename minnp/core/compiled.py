@@ -31,7 +31,7 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS = range(100, 111)
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES = range(100, 112)
 UNTRACED = 200  # and the number of arrays
 _early: list | None = []  # short ways made before there were rows
 
@@ -96,7 +96,8 @@ def _placed(short: Callable, e: public.Entry) -> Callable:
 
 
 def _there(e: public.Entry) -> tuple | None:
-    """(the row that a call is at a place, the keywords that row takes, how it takes NumPy's arguments), or None."""
+    """(the row that a call is at a place, or the name of what makes it there; the keywords that row takes; how it takes
+    NumPy's arguments), or None."""
     name = e.name.removeprefix("ndarray.")
     if name == "dot":
         return TABLE["matmul"], (), MATRICES
@@ -105,6 +106,8 @@ def _there(e: public.Entry) -> tuple | None:
     if e.host in (onp.hstack, onp.vstack):
         stacks = (TABLE["concatenate"], TABLE["stack"])
         return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
+    if e.host in public.OF_NUMBERS or e.host in (onp.array, onp.asarray):
+        return e.name, (), MAKES
     row = TABLE.get("round" if name == "around" else name)
     if row is None:
         return None
@@ -156,7 +159,7 @@ def install() -> None:
         *(public.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(placed.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),
         *(onp.zeros, onp.array, owner, writing.write_on_place, placed.number, public.Entry, public.before_out),
-        *(public.as_handles, operators.shortened, placed.slot_of, public.numpys),
+        *(public.as_handles, operators.shortened, placed.slot_of, public.numpys, public.context.in_force),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
     )
 

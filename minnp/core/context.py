@@ -65,13 +65,13 @@ class Context:
 
     def __enter__(self) -> Context:
         home = self.home  # fails here, rather than at the first array
-        _context.set((self, home, _context.get()))
+        in_force.set((self, home, in_force.get()))
         state.busy += home is not None
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _, home, outer = _context.get()
-        _context.set(outer)
+        _, home, outer = in_force.get()
+        in_force.set(outer)
         state.busy -= home is not None
 
 
@@ -101,18 +101,18 @@ def beside(args: tuple) -> contextlib.AbstractContextManager:
 
 _NOWHERE_ELSE = contextlib.nullcontext()
 # (context, its home, what was in force around it)
-_context: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
+in_force: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
 _global: tuple = (cpu(), None)
 
 
 def current_context() -> Context:
     """The context in force here: the innermost `with`, else the global one."""
-    return (_context.get() or _global)[0]
+    return (in_force.get() or _global)[0]
 
 
 def home() -> Any:
     """The place where new arrays live; None: NumPy's memory."""
-    return (_context.get() or _global)[1]
+    return (in_force.get() or _global)[1]
 
 
 def set_context(context: Context) -> None:
@@ -120,7 +120,7 @@ def set_context(context: Context) -> None:
     global _global
     new = (context, context.home)
     state.busy += (new[1] is not None) - (_global[1] is not None)
-    _global = new
+    _global, state.home = new, new[1]
 
 
 def created(name: str, args: tuple, kwargs: dict) -> Any:

@@ -10,11 +10,12 @@ class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
     default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
     look at them, and which do not matter to a value or to any other array. `tapes`: the live tapes, which a write must
-    ask first. `policy`: the policy of threads without one of their own."""
+    ask first. `policy`, `home`: the policy, and the place where new arrays live, of threads without their own."""
 
-    __slots__ = ("busy", "policy", "tapes", "written")
+    __slots__ = ("busy", "home", "policy", "tapes", "written")
 
     def __init__(self) -> None:
+        self.home: Any = None
         self.busy = self.written = 0
         self.tapes: dict[int, Any] = {}
 

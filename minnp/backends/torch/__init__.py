@@ -60,7 +60,7 @@ class TorchBackend(Backend):
         whole = torch.empty(2)
         part = whole[:1]
         self.views_refer = sys.getrefcount(whole) > sys.getrefcount(part)
-        self._makers = {**creation.CREATORS, **{n: self._drawing(draw) for n, draw in draws.DRAWS.items()}}
+        self.makers = creation.creators(self.where) | {n: self._drawing(draw) for n, draw in draws.DRAWS.items()}
 
     def __repr__(self) -> str:
         return f"TorchBackend({'' if self.shares_host else repr(str(self.where))})"
@@ -183,17 +183,17 @@ class TorchBackend(Backend):
     # -------------------------------------------------------------- new arrays
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The tensor NumPy's function of this name would make, made here; None if it is not made here."""
-        make = self._makers.get(name)
+        make = self.makers.get(name)
         try:
-            return None if make is None else make(self.where, *args, **kwargs)
-        except (BackendUnsupportedError, TypeError):  # arguments that NumPy alone knows how to take or refuse
+            return None if make is None else make(*args, **kwargs)
+        except (BackendUnsupportedError, TypeError, RuntimeError):  # what NumPy alone knows how to take or refuse
             return None
 
     def creates(self) -> list[str]:
-        return sorted(self._makers)
+        return sorted(self.makers)
 
     def _drawing(self, draw: Callable) -> Callable:
-        return lambda where, *args, **kwargs: draw(self.generator(), *args, **kwargs)
+        return lambda *args, **kwargs: draw(self.generator(), *args, **kwargs)
 
     def composed(self) -> list[str]:
         return list(json.loads(COMPOSED_FILE.read_text()))

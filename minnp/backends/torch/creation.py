@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import cast, device_of, promote, refuse, to_torch
+from .dtypes import CLASSES, TO_NUMPY, cast, device_of, promote, refuse, to_torch
 from .indexing import flat_positions, getitem
 from .reductions import on_floats
 from .registry import kernel
@@ -79,64 +79,86 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return found if min(found, default=0) >= 0 else refuse("a negative length")  # NumPy raises ValueError
 
 
-def _filled(fill: Callable) -> Callable:
-    def make(device: torch.device, shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
-        if order != "C":
-            refuse("another memory order")
-        return fill(shape_of(shape), dtype=to_torch(dtype or float), device=device)
-
-    return make
+_known: dict[Any, torch.dtype] = {}  # by what programs call a dtype
 
 
-def _full(device: torch.device, shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    if not isinstance(fill_value, (bool, int, float, complex)):
-        refuse("full of an array")
-    if dtype is None:
-        dtype = type(fill_value) if type(fill_value) in (bool, float) else onp.asarray(fill_value).dtype
-    return cast(fill_value, to_torch(dtype), device).expand(shape_of(shape)).clone()
+def _said(dtype: Any) -> torch.dtype:
+    found = _known.get(dtype)
+    return found or _known.setdefault(dtype, to_torch(float if dtype is None else dtype))
 
 
-def _eye(device: torch.device, n: int, m: Any = None, k: int = 0, dtype: Any = float) -> Tensor:
-    out = torch.zeros((n, n if m is None else m), dtype=to_torch(dtype), device=device)
-    torch.diagonal(out, k).fill_(1)
-    return out
+def creators(device: torch.device) -> dict[str, Callable]:
+    """By NumPy's name, what makes its array on a device; what any of them refuses, or torch does, NumPy makes or refuses."""
+
+    def filled(fill: Callable) -> Callable:
+        def make(shape: Any, dtype: Any = None, order: str = "C") -> Tensor:
+            if order != "C":
+                refuse("another memory order")
+            return fill(shape, dtype=_known.get(dtype) or _said(dtype), device=device)
+
+        return make
+
+    def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
+        kind = type(value)
+        if kind not in (bool, int, float, complex):
+            refuse("full of an array")
+        found = CLASSES[kind] if dtype is None else _said(dtype)
+        if not (kind is float and found.is_floating_point):
+            value = cast(value, found, device).item()
+        return torch.full((shape,) if type(shape) is int else shape, value, dtype=found, device=device)
+
+    def eye(n: int, m: Any = None, k: int = 0, dtype: Any = None) -> Tensor:
+        if k == 0:
+            return torch.eye(n, n if m is None else m, dtype=_said(dtype), device=device)
+        out = torch.zeros((n, n if m is None else m), dtype=_said(dtype), device=device)
+        torch.diagonal(out, k).fill_(1)
+        return out
+
+    def arange(*bounds: Any, dtype: Any = None) -> Tensor:
+        if dtype is not None and _said(dtype) is not torch.int64:
+            refuse("arange in another dtype")
+        for b in bounds:
+            if type(b) is not int or not -(2**63) < b < 2**63:
+                refuse("arange of floats")  # NumPy's rounding of each element is its own
+        return torch.arange(*bounds, device=device) if 0 not in bounds[2:] and range(*bounds) else refuse("no elements")
+
+    def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Tensor:
+        """NumPy's arithmetic, in its order: numpy.linspace."""
+        steps = num - bool(endpoint) if type(num) is int else 0
+        if type(start) not in (int, float) or type(stop) not in (int, float) or steps < 1:
+            refuse("linspace of arrays, or of a single number")
+        start, stop = float(start), float(stop)
+        step = (stop - start) / steps
+        y = torch.arange(num, dtype=torch.float64, device=device)
+        y = (y / steps * (stop - start) if step == 0 else y * step) + start
+        if endpoint:
+            y[-1] = stop
+        return y
+
+    def array(x: Any, dtype: Any = None) -> Tensor:
+        a = onp.array(x, dtype) if is_plain(x) else refuse("an array of arrays")
+        found = to_torch(a.dtype)
+        return torch.from_numpy(a.view(TO_NUMPY[found]) if a.dtype.char in "qQ" else a).to(device)
+
+    return {
+        "zeros": filled(torch.zeros),
+        "empty": filled(torch.zeros),  # what lies in a device's memory is nobody's to look at
+        "ones": filled(torch.ones),
+        "full": full,
+        "eye": eye,
+        "identity": lambda n, dtype=None: eye(n, dtype=dtype),
+        "arange": arange,
+        "linspace": linspace,
+        "array": array,
+        "asarray": array,
+    }
 
 
-def _whole(dtype: Any) -> bool:
-    """Whether this is int64, or not given. (To NumPy 1 a float64 dtype equals None.)"""
-    return dtype is None or onp.dtype(dtype) == onp.int64
+def is_plain(x: Any) -> bool:
+    """Whether x is a number, or lists of numbers alone."""
+    if type(x) is list or type(x) is tuple:
+        return NUMBERS.issuperset(map(type, x)) or all(type(e) in (list, tuple) and is_plain(e) for e in x)
+    return type(x) in NUMBERS
 
 
-def _arange(device: torch.device, *bounds: Any, dtype: Any = None) -> Tensor:
-    if not all(type(b) is int for b in bounds) or not 1 <= len(bounds) <= 3 or not _whole(dtype):
-        refuse("arange of floats")  # NumPy's rounding of each element is its own
-    if 0 in bounds[2:] or max(map(abs, bounds)) >= 2**63 or not range(*bounds):
-        refuse("arange of nothing, or beyond int64")
-    return torch.arange(*bounds, device=device)
-
-
-def _linspace(device: torch.device, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Tensor:
-    """NumPy's arithmetic, in its order: numpy.linspace."""
-    steps = num - bool(endpoint) if type(num) is int else 0
-    if type(start) not in (int, float) or type(stop) not in (int, float) or steps < 1:
-        refuse("linspace of arrays, or of a single number")
-    start, stop = float(start), float(stop)
-    step = (stop - start) / steps
-    y = torch.arange(num, dtype=torch.float64, device=device)
-    y = (y / steps * (stop - start) if step == 0 else y * step) + start
-    if endpoint:
-        y[-1] = stop
-    return y
-
-
-# by NumPy's name: (device, *NumPy's arguments) -> tensor
-CREATORS: dict[str, Callable] = {
-    "zeros": _filled(torch.zeros),
-    "empty": _filled(torch.zeros),
-    "ones": _filled(torch.ones),
-    "full": _full,
-    "eye": _eye,
-    "identity": lambda device, n, dtype=float: _eye(device, n, dtype=dtype),
-    "arange": _arange,
-    "linspace": _linspace,
-}
+NUMBERS = {bool, int, float, complex}

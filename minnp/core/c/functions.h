@@ -19,8 +19,9 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
    axis, a view or a copy; two vectors or matrices; an array and perhaps a number or some, untraced; a dtype after the array;
-   lists of arrays, untraced, with as many axes each; and, from there on, so many arrays, untraced. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS,
+   lists of arrays, untraced, with as many axes each; what makes an array where new ones live; and, from there on, so many
+   arrays, untraced. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES,
        UNTRACED = 200 };
 
 /* How many axes what a handle holds at a place, or traced, has, or -1. */
@@ -61,10 +62,36 @@ static PyObject *dtype_said(PyObject *x) {
     return dtype;
 }
 
+/* What NumPy's function of this name makes out of no arrays of ours, where new arrays live; NULL where Python must do it. */
+static PyObject *made_at_home(PyObject *name, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *inner = NULL, *makers, *make, *out = NULL;
+    for (Py_ssize_t i = 0; i < n + (names != NULL ? PyTuple_GET_SIZE(names) : 0); i++)
+        if (Py_IS_TYPE(given[i], Handle))
+            return NULL;
+    if (!busy() || PyContextVar_Get(contexts, NULL, &inner) < 0)
+        return NULL;
+    PyObject *home = inner != NULL && PyTuple_CheckExact(inner) ? PyTuple_GET_ITEM(inner, 1) : SLOT(state, new_home_at);
+    Py_INCREF(home);
+    Py_XDECREF(inner);
+    if (home != Py_None && calm(home) && (makers = PyObject_GetAttr(home, word_makers)) != NULL) {
+        if (PyDict_CheckExact(makers) && (make = PyDict_GetItemWithError(makers, name)) != NULL)
+            out = PyObject_Vectorcall(make, given, n, names);
+        Py_DECREF(makers);
+    }
+    if (out != NULL)
+        out = handle_at(home, out, Py_False, NULL);
+    else if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear(); /* what it says of the arguments, Python learns again */
+    Py_DECREF(home);
+    return out;
+}
+
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
 static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
     PyObject *first = given[0], *zero_axis = zero;
+    if (s->form == MAKES)
+        return made_at_home(s->there, given, n, names);
     if (s->form < REDUCES)
         return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
     if (s->form >= UNTRACED || s->form == ONES || s->form == CASTS) { /* what is traced takes the function's definition, which says every parameter */

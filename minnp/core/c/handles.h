@@ -59,7 +59,8 @@ static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */
 static Py_ssize_t path_at, seen_at, data_at, backend_at, shown_at, computed_at, shape_at, dtype_at;
-static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at;
+static PyObject *contexts, *word_makers; /* the context variable of where new arrays live */
+static Py_ssize_t meta_shape_at, meta_dtype_at, policy_at, new_home_at;
 static PyObject *number_there, *before_out, *as_handles, *word_holders, *word_views_refer, *shortened; /* of placed.py, public.py, operators.py */
 static Py_ssize_t definition_at, copied_at;
 static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at, row_accumulate_at;

@@ -62,7 +62,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     keepdims_name = PyUnicode_InternFromString("keepdims"), word_T = PyUnicode_InternFromString("T");
     word_holders = PyUnicode_InternFromString("holders"), word_views_refer = PyUnicode_InternFromString("views_refer");
     word_is_contiguous = PyUnicode_InternFromString("is_contiguous");
-    word_fields = PyUnicode_InternFromString("_fields");
+    word_fields = PyUnicode_InternFromString("_fields"), word_makers = PyUnicode_InternFromString("makers");
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
@@ -87,7 +87,7 @@ static PyObject *method_named(const char *format, const char *name) {
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
    unbroadcast, restore, sum_axes, zeros, array, owner, write_on_place, number, entry, before_out, as_handles,
-   shortened, slot_of, numpys, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
+   shortened, slot_of, numpys, contexts, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
    those of the classes of NumPy's in `lefts`.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -96,10 +96,10 @@ static PyObject *method_named(const char *format, const char *name) {
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
     PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
-                          &sum_axes, &zeros, &numpy_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row, &as_numpys,
+                          &sum_axes, &zeros, &numpy_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row, &as_numpys, &contexts,
                           &PyTuple_Type, &classes, &truths[0], &truths[1]))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
@@ -113,7 +113,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     row_view_at = slot_of(primitive, "view"), row_vjp_at = slot_of(primitive, "vjp");
     row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
     row_worth_at = slot_of(primitive, "worth"), row_accumulate_at = slot_of(primitive, "accumulate");
-    policy_at = slot_of((PyObject *)Py_TYPE(state), "policy");
+    policy_at = slot_of((PyObject *)Py_TYPE(state), "policy"), new_home_at = slot_of((PyObject *)Py_TYPE(state), "home");
     shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
     copied_at = slot_of(buffer_type, "_host");
     definition_at = slot_of(entry_type, "definition");
