@@ -26,10 +26,11 @@ class Backend:
     refuses = False
     device = ("cpu", 0)
     slots: dict
-    makers: dict = {}  # by NumPy's name, what makes its array out of no arrays here, for NumPy's arguments; or raises
+    makers: dict  # by NumPy's name, what makes its array out of no arrays here, for NumPy's arguments; or raises
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Backend:
         self = super().__new__(cls)
+        self.makers = {}
         self.slots = {}  # row -> what core.placed keeps for it: its kernel, how often it ran, ...
         return self
 
@@ -47,6 +48,11 @@ class Backend:
         shows       for views, shows(data): whether it shows memory of other data; or True
         """
         raise NotImplementedError
+
+    def whole(self, name: str) -> Callable | None:
+        """What does the work of NumPy's function of this name, which is no row, in one call of this place's library:
+        f(*data and numbers). It raises for anything but the usual call."""
+        return None
 
     def supports(self, row: Any, values: Any, params: dict) -> str:
         """Empty if the kernel can take these arguments, else the reason in words."""

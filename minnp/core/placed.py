@@ -78,7 +78,7 @@ def slot_of(home: Any, row: Primitive) -> list:
     whether its results are numbers where they have no axes]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
-    kernel = home.kernel(row)
+    kernel = home.kernel(row) if isinstance(row, Primitive) else home.whole(row.name)
     return home.slots.setdefault(
         row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
     )
@@ -142,8 +142,13 @@ LISTS = {"concatenate", "stack"}
 ONES = {"sort": "axis", "argsort": "axis", "roll": "shift", "triu": "k", "tril": "k", "round": "decimals"}
 ONES |= {"around": "decimals", "diff": "n", "repeat": "repeats"}
 PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "searchsorted", "convolve"), 2)
-PLAIN |= dict.fromkeys(("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv"), 1)
+PLAIN |= dict.fromkeys(
+    ("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv", "nonzero"), 1
+)
 PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
+
+# functions that are no rows, which a place may do in one call, whatever they are given but keywords
+WHOLE = {"outer", "tensordot", "einsum", "diag", "tile"}
 
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter
 SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}

@@ -377,7 +377,7 @@ def _joined(arrays: Any, dtype: Any, casting: str, weak: bool = NUMPY_2) -> list
         raise TypeError('arrays to join must be passed as a "sequence" type such as list or tuple')
     if dtype is None and weak and any(type(a) in WEAK for a in arrays):  # Python's numbers, which decide no dtype
         dtype = onp.result_type(*[a if type(a) in WEAK else as_array(a).dtype for a in arrays])
-    arrays = [as_array(a) for a in arrays]
+    arrays = [as_array(onp.asarray(a, dtype) if type(a) in WEAK else a) for a in arrays]
     if dtype is None:
         return arrays
     dtype = onp.dtype(dtype)

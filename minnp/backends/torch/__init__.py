@@ -88,6 +88,11 @@ class TorchBackend(Backend):
             return self._packed.get(name) or self._dtypes.over_host(found, self._layout(name))
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
+    def whole(self, name: str) -> Callable | None:
+        from .whole import WHOLE
+
+        return self._waiting(WHOLE[name]) if SYNCHRONOUS in os.environ else WHOLE.get(name)
+
     def on_tensors(self, row: Any) -> Callable | None:
         """The verified kernel for a row as a function of tensors, also where `kernel` has one of NumPy's arrays."""
         if callable(row.kernels.get(self.name)):

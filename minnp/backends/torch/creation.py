@@ -88,7 +88,7 @@ def _said(dtype: Any) -> torch.dtype:
 
 
 def creators(device: torch.device) -> dict[str, Callable]:
-    """By NumPy's name, what makes its array on a device; what any of them refuses, or torch does, NumPy makes or refuses."""
+    """By NumPy's name, what makes its array on a device; what it refuses, or torch does, NumPy makes or refuses."""
 
     def filled(fill: Callable) -> Callable:
         def make(shape: Any, dtype: Any = None, order: str = "C") -> Tensor:

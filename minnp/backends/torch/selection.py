@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import SIGNED, cast, device_of, from_host, promote, refuse
+from .dtypes import FLOATS, SIGNED, cast, device_of, from_host, promote, refuse
 from .elementwise import UNSIGNED
 from .reductions import nonzero_mask, on_floats, one_dim
 from .registry import kernel
@@ -114,7 +114,15 @@ def argwhere(x: Tensor) -> Tensor:
 
 
 # ------------------------------------------------------------------ comparing whole arrays
-@kernel("isclose", dtypes_of=_operands)
+def _near(a: Tensor, b: Tensor) -> Tensor:
+    return torch.isclose(a, b) if a.dtype in FLOATS and a.dtype is not torch.float16 else isclose(a, b)
+
+
+def _equal(a: Tensor, b: Tensor) -> Tensor:
+    return torch.eq(a, b).all() if a.shape == b.shape else array_equal(a, b)
+
+
+@kernel("isclose", dtypes_of=_operands, alike=lambda a, b: _near)
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     dtype, device = promote(a, b), device_of((a, b))
     if dtype in UNSIGNED or not isinstance(rtol, float) or not isinstance(atol, float):
@@ -129,12 +137,12 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return near | (torch.isnan(a) & torch.isnan(b)) if equal_nan else near
 
 
-@kernel("allclose", dtypes_of=_operands)
+@kernel("allclose", dtypes_of=_operands, alike=lambda a, b: lambda a, b: _near(a, b).all())
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     return isclose(a, b, rtol, atol, equal_nan).all()
 
 
-@kernel("array_equal", dtypes_of=_operands)
+@kernel("array_equal", dtypes_of=_operands, alike=lambda a, b: _equal)
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Tensor:
     dtype, device = promote(a, b), device_of((a, b))
     a, b = cast(a, dtype, device), cast(b, dtype, device)

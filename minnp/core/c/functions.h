@@ -19,9 +19,9 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
    axis, a view or a copy; two vectors or matrices; an array and perhaps a number or some, untraced; a dtype after the array;
-   lists of arrays, untraced, with as many axes each; what makes an array where new ones live; and, from there on, so many
-   arrays, untraced. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES,
+   lists of arrays, untraced, with as many axes each; what makes an array where new ones live; a function that is no row,
+   untraced; and, from there on, so many arrays, untraced. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE,
        UNTRACED = 200 };
 
 /* How many axes what a handle holds at a place, or traced, has, or -1. */
@@ -92,6 +92,12 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
     PyObject *first = given[0], *zero_axis = zero;
     if (s->form == MAKES)
         return made_at_home(s->there, given, n, names);
+    if (s->form == WHOLE) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (value_in(given[i]) != NULL && buffer_in(given[i]) == NULL)
+                return NULL;
+        return k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    }
     if (s->form < REDUCES)
         return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
     if (s->form >= UNTRACED || s->form == ONES || s->form == CASTS) { /* what is traced takes the function's definition, which says every parameter */

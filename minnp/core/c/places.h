@@ -195,8 +195,6 @@ static PyObject *computed(PyObject *kept, PyObject *run, PyObject *const *given,
         out = PyObject_Vectorcall(run, given, n, names);
         Py_DECREF(run);
     }
-    if (out != NULL && (PyTuple_Check(out) || PyList_Check(out)))
-        Py_CLEAR(out);
     if (out != NULL) {
         PyObject *more = PyNumber_Add(PyList_GET_ITEM(kept, CALLS), Py_True);
         if (more == NULL || PyList_SetItem(kept, CALLS, more) < 0)
@@ -249,7 +247,7 @@ static PyObject *gathered(PyObject *const *operands, Py_ssize_t n, PyObject **da
             if (home != NULL && home != SLOT(b, backend_at))
                 return NULL;
             home = SLOT(b, backend_at), data[i] = SLOT(b, data_at);
-        } else if (is_python_number(x))
+        } else if (is_python_number(x) || PyUnicode_CheckExact(x)) /* subscripts */
             data[i] = x;
         else
             return NULL;
@@ -284,7 +282,18 @@ static PyObject *on_place_with(PyObject *row, PyObject *const *operands, Py_ssiz
     PyObject *out = computed(kept, prepared_for(kept, data, n), data, given ? n + 1 : n, given ? NULL : names);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(data[i]);
-    PyObject *h = out != NULL ? handle_at(home, out, number, NULL) : NULL;
+    PyObject *h = out == NULL || PyTuple_CheckExact(out) ? out : handle_at(home, out, number, NULL);
+    if (out != NULL && h == out) { /* of several results */
+        h = PyTuple_New(PyTuple_GET_SIZE(out));
+        for (Py_ssize_t i = 0; h != NULL && i < PyTuple_GET_SIZE(out); i++) {
+            PyObject *one = handle_at(home, Py_NewRef(PyTuple_GET_ITEM(out, i)), number, NULL);
+            if (one == NULL)
+                Py_CLEAR(h);
+            else
+                PyTuple_SET_ITEM(h, i, one);
+        }
+        Py_DECREF(out);
+    }
     Py_DECREF(home), Py_DECREF(number);
     return h;
 }
