@@ -131,6 +131,7 @@ def test_products_rolls_and_norms_are_in_the_one_call(kind: str) -> None:
         lambda np, m: m @ m[0] + m[:, 0] @ (m @ m[:10].T) @ m.T,
         lambda np, m: np.broadcast_to(m[0], (12, 10)) @ m.T + np.broadcast_to(m[:, :1], (12, 10)) @ m.T,
         lambda np, m: m[::-1] @ m.T[:, ::-1] * 2,
+        lambda np, m: np.stack([m[0, 1] * 2, m.sum(), m[2, 3]]) * 2,
     ):
         both(f, m, exact=False, nodes=1, ulps=64)
 

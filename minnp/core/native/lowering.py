@@ -192,7 +192,7 @@ def joined(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | Non
     parts, start = [], 0
     for v in values:
         n = 1 if stack else v.shape[axis]
-        at = whole[(slice(None),) * axis + (start if stack else slice(start, start + n),)]
+        at = whole[(slice(None),) * axis + (start if stack else slice(start, start + n), ...)]
         found = where_in(at, whole)
         if found is None:
             return None
