@@ -146,6 +146,29 @@ def test_constants_are_folded() -> None:
     assert len(fx.fold_constants(gm.graph, largest=10)) == 5
 
 
+def test_what_a_function_makes_and_lets_go_is_a_constant_of_its_graph() -> None:
+    kept: list = []
+
+    def f(x: Any) -> Any:
+        scale = np.array([1.0, 2.0])
+        kept[:] = [np.array([3.0, 4.0])]
+        if scale.sum() > 2:  # known: no guard
+            scale[0] = 5
+        return x * scale + kept[0], scale
+
+    g = fx.fold_constants(fx.capture(f, np.ones(2)).graph)
+    assert [n.op for n in g.nodes].count("get_attr") == 2 and "guard" not in names(g)
+    assert [n for n in names(g) if "write" not in n] == ["copy", "multiply", "add"]
+    for c in (fx.capture(f, np.ones(2)), jit(f)):
+        held = kept[0]
+        for _ in range(2):
+            y, scale = c(np.ones(2))
+            onp.testing.assert_array_equal(scale, [5, 2])
+            scale[:] = 0  # the caller's own
+        onp.testing.assert_array_equal(y, [5 + held[0], 2 + 4])
+    assert "guard" not in jit(lambda x: np.pad(x, 1, mode="reflect")).lower(np.ones((4, 4))).source
+
+
 def test_random_draws_are_no_constants() -> None:
     gm = fx.symbolic_trace(lambda x: x + np.exp(np.random.rand(3)))
     assert names(fx.fold_constants(gm.graph)) == ["rand", "exp", "add"]

@@ -21,6 +21,7 @@ from .fallback import fill
 from .graph import Graph, Node
 from .host import combine
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
+from .outside import seal
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
 from .returned import Change, Own, Shown, changes, containers, shown, with_own
@@ -385,6 +386,7 @@ def capture_call(
     for h, _ in roots:
         if h is not None:
             read(h)
+    seal(trace.graph, trace.constants)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) is Host}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)

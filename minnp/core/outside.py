@@ -20,6 +20,7 @@ import numpy as onp
 
 from .array import ndarray, read
 from .effects import Diverged
+from .graph import Graph
 from .value import Host
 
 ARRAYS = (ndarray, Host)
@@ -340,3 +341,12 @@ def _lie_alike(a: Any, b: Any) -> bool:
         return True
     same = type(a) is type(b) is Host and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
     return same and a.ndim > 0 and a.flags.aligned == b.flags.aligned
+
+
+def seal(graph: Graph, constants: dict[str, Any]) -> None:
+    """Mark the constants of a capture that the function made itself and nobody holds any more: they cannot change."""
+    for node in graph.find_nodes(op="get_attr"):
+        value = constants[node.target]
+        # held by the name `value`, the argument of getrefcount, and three times by the capture
+        if type(value) is Host and value.flags.owndata and sys.getrefcount(value) == 5:
+            node.meta["sealed"] = True

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as onp
 
 from ..array import handle, ndarray, read, unwrap
+from ..effects import guard
 from ..graph import Graph
 from ..interpreter import Interpreter
 from ..node import Node, attribute, map_nodes
@@ -41,7 +42,7 @@ class Known:
 
     def _compute(self, node: Node) -> Any:
         if node.op == "get_attr":
-            return held(node) if self.attributes else None
+            return held(node) if self.attributes or node.meta.get("sealed") else None
         if not is_pure(node) or any(self(n) is None for n in node.all_input_nodes):
             return None
         self.run.env = {n: self.found[n] for n in node.all_input_nodes}
@@ -79,13 +80,17 @@ def unused(graph: Graph, name: str) -> str:
 def fold_constants(graph: Graph, attributes: bool = False, largest: int = LARGEST) -> Graph:
     """The graph with every pure call that reads no input replaced by its value.
 
-    attributes   fold what reads constants and parameters too: the graph no longer sees them change
+    attributes   fold what reads constants and parameters too: the graph no longer sees them change (those that nobody
+                 could change, which the captured function made, are folded in any case)
     largest      results with more elements are computed at every run
     A constant that the caller would hold, and could write to, is computed at every run. So is a mere np.zeros(3).
     """
     known = Known(graph, attributes, largest)
     for node in graph.nodes:
         known(node)
+    for node in graph.find_nodes(op="call_function", target=guard):
+        if known(node.args[0]) is not None:  # it holds, as it did when it was captured
+            graph.erase_node(node)
     for node, value in known.found.items():
         if value is None or node.op == "get_attr" or not any(known.found.get(u) is None for u in node.users):
             continue
