@@ -93,18 +93,22 @@ def test_what_is_not_plain_is_numpys(blas: list) -> None:
     assert not blas
 
 
-def test_large_stacks_are_numpys_bits_on_any_threads() -> None:
+def test_large_stacks_are_the_librarys_bits_on_any_threads(library: Any) -> None:
     before = num_threads()
     try:
         for kind in ("f4", "f8"):
             a, b = draw((6, 3, 70, 64), kind), draw((6, 65, 3, 64), kind).transpose(0, 2, 3, 1)
             with products.single_thread() or nullcontext():
                 wanted = a @ b
+            found = []
             for threads in (1, 2, 3):
                 set_num_threads(threads)
-                assert products.matmul(a, b).tobytes() == wanted.tobytes()
+                found.append(products.matmul(a, b))
+            onp.testing.assert_allclose(found[0], wanted, rtol=0, atol=1e-4 if kind == "f4" else 1e-12)
+            others = [*found, wanted] if library is products.openblas() else found  # which is NumPy's own
+            assert len({x.tobytes() for x in others}) == 1
             with pytest.warns(RuntimeWarning, match="overflow encountered in matmul"):
-                products.matmul(onp.full_like(a, onp.finfo(kind).max), b)
+                products.matmul(onp.full_like(a, onp.finfo(kind).max), abs(b))
     finally:
         set_num_threads(before)
 

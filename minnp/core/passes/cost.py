@@ -30,15 +30,25 @@ def cost(node: Node) -> Cost:
     """The cost of a node: the row's own count of operations (0 for rows that move data only; of a public function, a
     method or a layer, those of the rows it calls); its inputs and its result, once each. Looking at memory another way
     moves nothing."""
-    target = node.target
-    if not node.op.startswith("call_") or target is pick or target is guard or shows(node) is not None:
+    if _is_free(node):
         return Cost(0, 0)
-    count, moved = 0, sum(map(nbytes, (*node.all_input_nodes, node)))
+    return Cost(operations(node), sum(map(nbytes, (*node.all_input_nodes, node))))
+
+
+def operations(node: Node) -> int:
+    """The floating point operations of a node, as in `cost`."""
+    target = node.target
+    if _is_free(node):
+        return 0
     if not isinstance(target, Primitive):
-        count = 0 if node.meta.get("effect") else _of_rows(node)
-    elif target.flops is not None:
-        count = int(target.flops([meta_of(a) for a in node.args], node.kwargs, node.meta["value"]))
-    return Cost(count, moved)
+        return 0 if node.meta.get("effect") else _of_rows(node)
+    if target.flops is None:
+        return 0
+    return int(target.flops([meta_of(a) for a in node.args], node.kwargs, node.meta["value"]))
+
+
+def _is_free(node: Node) -> bool:
+    return not node.op.startswith("call_") or node.target is pick or node.target is guard or shows(node) is not None
 
 
 def _of_rows(node: Node) -> int:
@@ -55,13 +65,13 @@ def _of_rows(node: Node) -> int:
     leaves = [read(v) if isinstance(v, ndarray) else v for v in leaves]
     with onp.errstate(all="ignore"):
         captured, *_ = capture_call(call, leaves, lambda v: ((rebuild(v),), {}), [f"x{i}" for i in range(len(leaves))])
-    return sum(cost(n).flops for n in captured.graph.nodes if isinstance(n.target, Primitive))
+    return sum(operations(n) for n in captured.graph.nodes if isinstance(n.target, Primitive))
 
 
 @on_modules
 def flops(graph: Graph) -> int:
     """Floating point operations of one run, by the rows' own counts."""
-    return sum(cost(node).flops for node in graph.nodes)
+    return sum(map(operations, graph.nodes))
 
 
 @on_modules

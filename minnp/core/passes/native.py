@@ -20,7 +20,7 @@ from ..native.lowering import lower, placeholder
 from ..native.program import Input, Map, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
-from .cost import cost
+from .cost import operations
 from .fusion import Cluster, gather, in_order, unbroadcast
 from .tiling import tile
 from .unrolled import gather_steps, large_product, row_name
@@ -33,13 +33,13 @@ SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a 
 
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
-    operations = sum(cost(n).flops for n in graph.nodes if isinstance(n.target, Primitive))
+    work = sum(operations(n) for n in graph.nodes if isinstance(n.target, Primitive))
     overwrite(graph)
     gather_steps(graph)
     add_products(graph)
     kernels = []
     for group in gather(graph, space_of):
-        if group.shape is None and seconds(group.nodes) < SHARE * operations / SPEED:
+        if group.shape is None and seconds(group.nodes) < SHARE * work / SPEED:
             continue
         kernel = replace(graph, group)
         if kernel is not None:
