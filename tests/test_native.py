@@ -13,7 +13,8 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.host import products
 from minnp.core.native import engine, rows
-from minnp.core.native.program import Input, Map, Writer
+from minnp.core.native.program import Writer
+from minnp.core.native.steps import Input, Map
 
 compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite, the extra minnp[compiler]")
 RNG = onp.random.default_rng(5)
@@ -145,7 +146,17 @@ def test_programs_with_more_than_a_stack_of_results_are_one_call() -> None:
             u[t + 1, 1:-1] = u[t, 1:-1] + 0.1 * (u[t, 2:] - 2 * u[t, 1:-1] + u[t, :-2])
         return u
 
+    def many(np: Any, u: Any) -> Any:  # 12 MB in all, of which few lie in memory at one time
+        first = u
+        for t in range(150):
+            if t == 100:
+                kept = u[1:]
+            u = np.concatenate([u[1:] * 0.5 + u[:-1] * 0.5, u[:1]])
+            u = u[::-1] - u.mean()
+        return u, kept * first[1:]
+
     both(steps, RNG.standard_normal(500), exact=False, nodes=1)
+    both(many, RNG.standard_normal(5000), exact=False, nodes=1, ulps=2000)
 
 
 @compiled

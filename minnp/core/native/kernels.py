@@ -14,8 +14,9 @@ import numpy as onp
 
 from ..host import memory, threads
 from . import engine
-from .program import Input, Reduce, Value, View, Writer
+from .program import Writer
 from .rows import start_of
+from .steps import Input, Reduce, Value, View
 
 RANGE = 1 << 14  # elements of one range of a large kernel; what a range computes does not depend on the threads
 ALONE = 1 << 17  # vector instructions up to which the caller works alone: some 50 us

@@ -18,7 +18,7 @@ from ..host import products
 from ..primitive import TABLE, Meta, Primitive
 from . import rows
 from .code import known
-from .program import Input, Map, Product, Reduce, Value, View, Write, is_weak
+from .steps import Input, Map, Product, Reduce, Value, View, Write, is_weak
 
 FEW = 1 << 9  # multiplications up to which a matrix product is written out
 PRODUCT = 1 << 14  # and where there is no BLAS that can be called from here

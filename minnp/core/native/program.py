@@ -1,14 +1,12 @@
-"""Programs: a list of steps on arrays of known shapes, as one machine-code function.
+"""Programs: a list of steps (steps.py) on arrays of known shapes, as one machine-code function.
 
-A step is an elementwise map, a reduction, a view, or a write into part of an array. Maps of one shape that can run
-together share a loop nest, and what only they read never reaches memory. The result is either *small*, one call that
-does everything on arrays in C order, or a single nest for large arrays that is called for ranges of its first axis.
+The result is either *small*, one call that does everything on arrays in C order, or a single nest for large arrays that
+is called for ranges of its first axis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -18,166 +16,12 @@ from . import engine
 from .code import Code, Lane, scalar_type
 from .nest import Nest, Operand, Place, Reduction, dense, fill
 from .rows import accumulator, start_of
+from .steps import Input, Loop, Map, Product, Reduce, Value, View, dying, in_memory, in_place, is_weak, schedule
 
 STACK = 1 << 16  # bytes of intermediate results that a small program keeps on the stack, about
 SCRATCH = 1 << 23  # and in all: the rest lies in memory of its own, for the interpreter runs one call at a time
 
 
-# ------------------------------------------------------------------ steps
-@dataclass(eq=False)
-class Value:
-    """An array of the program; `reads` are other Values or numbers."""
-
-    shape: tuple[int, ...]
-    dtype: onp.dtype
-    reads: tuple = ()
-
-
-@dataclass(eq=False)
-class Input(Value):
-    """An argument of the program; `weak` if it is a Python number, which decides no dtype."""
-
-    weak: bool = False
-
-
-def is_weak(v: Any) -> bool:
-    return isinstance(v, Input) and v.weak
-
-
-@dataclass(eq=False)
-class Map(Value):
-    """emit(code, *Lanes or numbers) -> Lane for every element; the arrays it reads broadcast to its shape."""
-
-    emit: Callable = lambda code, *args: args[0]
-
-
-@dataclass(eq=False)
-class Reduce(Value):
-    """`name` (a key of rows.COMBINE) of reads[0] over `axes`, divided by `count` if that is not 1.
-
-    `shape` may have ones for the axes, or lack them."""
-
-    name: str = "sum"
-    axes: tuple[int, ...] = ()
-    count: int = 1
-
-
-@dataclass(eq=False)
-class View(Value):
-    """reads[0] seen another way: where its first element lies after that of reads[0], and its strides, in bytes."""
-
-    offset: int = 0
-    strides: tuple[int, ...] = ()
-
-
-@dataclass(eq=False)
-class Write(Value):
-    """reads[0] (None: nothing yet) with reads[1:] written into `parts` of it: (offset, strides, shape) of each."""
-
-    parts: tuple[tuple, ...] = ()
-
-
-@dataclass(eq=False)
-class Product(Value):
-    """reads[0] @ reads[1] by the gemm at an address, whose integers have so many bits: as Fortran sees it, with the
-    operands in turn, their flags, n, m, k and the leading dimensions of b, a and the result."""
-
-    address: int = 0
-    bits: int = 64
-    flags: str = "NN"
-    sizes: tuple[int, ...] = ()
-
-
-@dataclass(eq=False)
-class Loop:
-    """A nest of a program: maps of one shape, and the reductions of them."""
-
-    shape: tuple[int, ...]
-    maps: list[Map] = field(default_factory=list)
-    reductions: list[Reduce] = field(default_factory=list)
-
-
-# ------------------------------------------------------------------ which nest, and in which order
-def schedule(values: Sequence[Value]) -> list[Any]:
-    """Loops, Views, Writes and Products in an order in which they can run; `values` are in such an order themselves."""
-    steps: list[Any] = []
-    at: dict[Value, int] = {}  # the step that computes a value
-
-    def ready(v: Any, inside: tuple[int, ...] | None) -> int:
-        """The first step that may read v; one of shape `inside` may do so in the nest that computes it."""
-        if not isinstance(v, Value) or isinstance(v, Input):
-            return 0
-        return at[v] + (0 if isinstance(v, Map) and v.shape == inside else 1)
-
-    def loop_for(shape: tuple[int, ...], first: int) -> int:
-        for i in range(len(steps) - 1, first - 1, -1):
-            if isinstance(steps[i], Loop) and steps[i].shape == shape:
-                return i
-        steps.append(Loop(shape))
-        return len(steps) - 1
-
-    for v in values:
-        if isinstance(v, Map):
-            at[v] = loop_for(v.shape, max((ready(r, v.shape) for r in v.reads), default=0))
-            steps[at[v]].maps.append(v)
-        elif isinstance(v, Reduce):
-            (source,) = v.reads
-            at[v] = loop_for(source.shape, ready(source, source.shape))
-            steps[at[v]].reductions.append(v)
-        elif not isinstance(v, Input):
-            at[v] = len(steps)
-            steps.append(v)
-    return steps
-
-
-def in_memory(steps: Sequence[Any], results: Sequence[Value]) -> set[Value]:
-    """The values that something outside their own nest reads."""
-    needed = set(results)
-    for step in steps:
-        if isinstance(step, Loop):
-            own = set(step.maps)
-            needed.update(r for m in step.maps for r in m.reads if isinstance(r, Value) and r not in own)
-            needed.update(r.reads[0] for r in step.reductions if r.reads[0] not in own)
-        else:
-            needed.update(r for r in step.reads if isinstance(r, Value))
-    return needed
-
-
-def reads_of(step: Any) -> set[Value]:
-    """The values that a step reads from memory."""
-    if not isinstance(step, Loop):
-        return {r for r in step.reads if isinstance(r, Value)}
-    own = set(step.maps)
-    found = {r for m in step.maps for r in m.reads if isinstance(r, Value)} | {r.reads[0] for r in step.reductions}
-    return found - own
-
-
-def root_of(v: Any) -> Any:
-    """The value whose memory a view shows."""
-    while isinstance(v, View):
-        v = v.reads[0]
-    return v
-
-
-def in_place(steps: Sequence[Any], results: Sequence[Value]) -> dict[Value, Value]:
-    """Of each value that a Write may overwrite the value that lies there last: nothing reads it after the Write, itself
-    or as a view, and what is written is no view of it."""
-    last: dict[Value, int] = {}
-    for i, step in enumerate(steps):
-        for v in reads_of(step):
-            last[root_of(v)] = i
-    becomes: dict[Value, Value] = {}
-    for i, step in enumerate(steps):
-        old = step.reads[0] if isinstance(step, Write) else None
-        alike = isinstance(old, Map | Write | Product) and (old.shape, old.dtype) == (step.shape, step.dtype)
-        if alike and old not in results and last[old] == i and all(root_of(new) is not old for new in step.reads[1:]):
-            becomes[old] = step
-    for old in reversed(becomes):
-        becomes[old] = becomes.get(becomes[old], becomes[old])
-    return becomes
-
-
-# ------------------------------------------------------------------ writing a program
 class Writer:
     """A program being written: where its values lie, and the code so far."""
 
@@ -198,6 +42,8 @@ class Writer:
         self.places: dict[Value, Place] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
         self.scratch, self.room, self.effort = 0, 0, 0.0
+        self.made: dict[str, int] = {}  # memory for intermediate results, and its size
+        self.spare: dict[int, list[str]] = {}  # by its size, that of which nobody reads any more what lies there
         self.width = max([v.dtype.itemsize for v in values if v.dtype.kind != "b" and not is_weak(v)], default=4)
 
     def lanes(self, n: int) -> int:
@@ -209,13 +55,19 @@ class Writer:
 
     def make(self, v: Value) -> Place:
         """Memory for a value."""
-        size = prod(v.shape) * v.dtype.itemsize
-        if self.scratch + size <= STACK or not self.small:
-            name = self.code.room(f"[{max(size, 1)} x i8], align 64")
+        size = -(-max(prod(v.shape) * v.dtype.itemsize, 1) // 64) * 64
+        spare = self.spare.get(size)
+        if spare:
+            name = spare.pop()
+        elif self.scratch + size <= STACK or not self.small:
+            name = self.code.room(f"[{size} x i8], align 64")
+            self.scratch += size
         else:
             name = self.code.emit(f"getelementptr i8, ptr @kernel.room, i64 {self.room}")
-            self.room += -(-size // 64) * 64
-        self.scratch += size
+            self.room += size
+            self.scratch += size
+        if self.small:
+            self.made[name] = size
         place = self.places[v] = dense(name, v.shape, v.dtype)
         return place
 
@@ -223,6 +75,12 @@ class Writer:
         v = self.becomes.get(v, v)
         found = self.places.get(v)
         return found if found is not None else self.make(v)
+
+    def free(self, place: Place) -> None:
+        """What lies in a place is read no more; arguments stay."""
+        size = self.made.get(place.base)
+        if size is not None:
+            self.spare.setdefault(size, []).append(place.base)
 
     def part(self, place: Place, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Place:
         """Part of a place: a view of it."""
@@ -275,6 +133,7 @@ class Writer:
             divided = lambda code, x, r=r: [code.cast(x[0] / r.count if r.count != 1 else x[0], r.dtype)]
             loads, stores = [Operand(kept, kept.strides)], [(0, Operand(out, out.strides))]
             Nest(self.code, out.shape, divided, loads, stores).write(self.lanes(out.shape[-1] if out.shape else 1))
+            self.free(kept)
 
     def product(self, step: Product) -> None:
         """Call a BLAS, which takes everything by its address."""
@@ -301,7 +160,8 @@ class Writer:
         """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one."""
         self.arguments(0, self.inputs, checked=True)
         self.arguments(len(self.inputs), self.results)
-        for step in self.steps:
+        last = dying(self.steps, self.results, self.becomes)
+        for i, step in enumerate(self.steps):
             if isinstance(step, Loop):
                 self.small_loop(step)
             elif isinstance(step, Product):
@@ -314,6 +174,8 @@ class Writer:
                     self.copy(step.reads[0], target)
                 for new, where in zip(step.reads[1:], step.parts):
                     self.copy(new, self.part(target, *where))
+            for v in last.get(i, ()):
+                self.free(self.places[v])
         if self.scratch > SCRATCH:
             return None
         return self.function()

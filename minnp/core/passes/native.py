@@ -17,7 +17,7 @@ from ..graph import Graph, Node
 from ..host import products
 from ..native.kernels import Frame, Kernel, Large, Small, assemble
 from ..native.lowering import lower, placeholder
-from ..native.program import Input, Map, Value, View
+from ..native.steps import Input, Map, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
 from .cost import operations
