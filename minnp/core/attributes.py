@@ -116,7 +116,9 @@ def _dlpack(
 
 
 def _dlpack_device(self: ndarray) -> tuple[int, int]:
-    return _exported(self).__dlpack_device__()
+    value = read(self)
+    data = value.data if type(value) is Buffer and hasattr(value.data, "__dlpack_device__") else _exported(self)
+    return data.__dlpack_device__()  # nothing is copied to tell
 
 
 for _name, _special in {

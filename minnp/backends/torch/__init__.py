@@ -58,6 +58,7 @@ class TorchBackend(Backend):
         self._generator: Any = None
         self._uses = torch._C._storage_Use_Count
         whole = torch.empty(2)
+        self._asking = self._uses(whole.untyped_storage()._cdata) - 1  # whether who asks counts too
         part = whole[:1]
         self.views_refer = sys.getrefcount(whole) > sys.getrefcount(part)
         self.makers = creation.creators(self.where) | {n: self._drawing(draw) for n, draw in draws.DRAWS.items()}
@@ -153,7 +154,7 @@ class TorchBackend(Backend):
         return self._order_of([[s if n != 1 else None for s, n in zip(data.stride(), data.shape, strict=True)]])
 
     def holders(self, data: Any) -> int:
-        return self._uses(data.untyped_storage()._cdata) - 1  # which was just made to ask it
+        return self._uses(data.untyped_storage()._cdata) - self._asking
 
     def program(self, symbol: Any) -> Any:
         from .block import Program

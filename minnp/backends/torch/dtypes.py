@@ -105,6 +105,11 @@ def scalar(v: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     return found
 
 
+def kept_scalars() -> tuple[Tensor, ...]:
+    """Those that are kept now: a recording of kernels that read them keeps them longer."""
+    return tuple(_scalars.values())
+
+
 def check_range(v: Any, dtype: torch.dtype) -> None:
     info = onp.iinfo(TO_NUMPY[dtype])
     if isinstance(v, int) and not info.min <= v <= info.max:

@@ -187,7 +187,11 @@ class TorchExecutor:
         if kernel is None:
             raise BackendUnsupportedError("no kernel")
         operands = tuple([self.tensor(a) for a in args])
-        if LEGACY or not any(type(a) is Tensor for a in operands):
+        tensors = [a for a in operands if type(a) is Tensor]
+        by_type = len(tensors) == len(operands) and (
+            all(a.ndim for a in tensors) or len({a.dtype for a in tensors}) == 1
+        )
+        if not tensors or (LEGACY and not by_type):
             return kernel, operands  # which dtypes it computes in depends on values
         loop = getattr(kernel, "loop", None)
         if loop is not None:

@@ -57,7 +57,7 @@ def conv(x: Any, w: Any, stride: Sizes, pad: Sizes, dilate: Sizes, groups: int =
 def _gradients(g: Tensor, x: Tensor, w: Tensor, params: dict, of_x: bool, of_w: bool) -> tuple[Tensor, Tensor]:
     n = x.ndim - 2
     order = (params["stride"], params["pad"], params["dilate"], False, [0] * n, params.get("groups", 1))
-    return aten.convolution_backward(g.contiguous(), x, w, None, *order, [of_x, of_w, False])[:2]
+    return aten.convolution_backward.default(g.contiguous(), x, w, None, *order, [of_x, of_w, False])[:2]
 
 
 @kernel("npx.conv_grads", dtypes_of=common)
@@ -286,13 +286,13 @@ def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     x, gamma, beta = together(x, gamma, beta)
     if _per_channel(x, gamma, axes) and x.numel() > x.shape[1] and x.dtype in (torch.float32, torch.float64):
         # with momentum 1 the running averages are this batch's, of which the variance is the unbiased one
-        variance, count = torch.zeros_like(gamma).reshape(-1), x.numel() // x.shape[1]
-        flat = gamma.reshape(-1), beta.reshape(-1), torch.zeros_like(variance), variance
-        y, mean, inverse = aten.native_batch_norm(x, *flat, True, 1.0, eps)
+        (unused, variance), count = gamma.new_zeros(2, gamma.numel()), x.numel() // x.shape[1]
+        flat = gamma.reshape(-1), beta.reshape(-1), unused, variance
+        y, mean, inverse = torch.native_batch_norm(x, *flat, True, 1.0, eps)
         return y, *[v.reshape(gamma.shape) for v in (mean, variance.mul_((count - 1) / count), inverse)]
     if _per_row(x, gamma, axes) and gamma.shape == beta.shape and x.numel():
         size = x.shape[x.ndim - len(axes) :]
-        y, mean, inverse = aten.native_layer_norm(x, size, gamma.reshape(size), beta.reshape(size), eps)
+        y, mean, inverse = torch.native_layer_norm(x, size, gamma.reshape(size), beta.reshape(size), eps)
         variance = inverse.pow(-2).sub_(eps).clamp_(min=0)
         return y, mean, variance, inverse
     variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
@@ -306,7 +306,7 @@ def normalize_by(*values: Any, axis: int, eps: float) -> Tensor:
     if not x.dtype.is_floating_point or any(v.shape != (x.shape[axis],) for v in (gamma, beta, center, spread)):
         refuse("a batch normalisation of integers, or by other than vectors")
     y = x if axis == 1 else x.movedim(axis, 1)
-    y = aten.native_batch_norm(y, gamma, beta, center, spread, False, 0.0, eps)[0]
+    y = torch.native_batch_norm(y, gamma, beta, center, spread, False, 0.0, eps)[0]
     return y if axis == 1 else y.movedim(1, axis)
 
 
@@ -329,12 +329,12 @@ def normalize_back(*values: Any, layout: tuple, axes: Sizes, eps: float) -> tupl
     x, gamma, beta = values[sum(flows) + results :]
     if gy is not None and g_mean is None and g_var is None and _per_channel(x, gamma, axes):
         flat = gamma.reshape(-1), None, None, mean.reshape(-1), inverse.reshape(-1)
-        gx, gw, gb = aten.native_batch_norm_backward(gy, x, *flat, True, eps, [bool(wanted[0]), True, True])
+        gx, gw, gb = aten.native_batch_norm_backward.default(gy, x, *flat, True, eps, [bool(wanted[0]), True, True])
         return gx if wanted[0] else None, gw.reshape(gamma.shape), gb.reshape(beta.shape)
     if gy is not None and g_mean is None and g_var is None and _per_row(x, gamma, axes) and gamma.shape == beta.shape:
         size = x.shape[x.ndim - len(axes) :]
         kept = size, mean, inverse, gamma.reshape(size), beta.reshape(size)
-        gx, gw, gb = aten.native_layer_norm_backward(gy, x, *kept, [bool(wanted[0]), True, True])
+        gx, gw, gb = aten.native_layer_norm_backward.default(gy, x, *kept, [bool(wanted[0]), True, True])
         return gx, gw.reshape(gamma.shape), gb.reshape(beta.shape)
     gy = torch.zeros_like(x) if gy is None else gy
     hat = (x - mean) * inverse
