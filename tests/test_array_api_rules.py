@@ -257,6 +257,7 @@ def test_copies_are_made_as_asked() -> None:
     assert np.asarray(x, copy=False) is x and np.asarray(x, copy=True) is not x
     with pytest.raises(ValueError):
         np.asarray([1, 2], copy=False)
+    assert np.reshape(np.zeros((2, 0)), (0, 3), copy=False).shape == (0, 3)
     assert np.astype(x, np.int64, copy=False) is x and np.astype(x, np.int64) is not x
     with pytest.raises(ValueError):
         np.asarray(x, dtype=np.float64, copy=False)
@@ -273,6 +274,21 @@ for a, b in itertools.product(dtypes, dtypes):
         assert (x * y).dtype == (y * x).dtype == np.multiply(x, y).dtype == np.result_type(a, b), (a, b)
     if a.kind == "f":
         assert (np.ones(2, a) + 1e300).dtype == a
+    if a.kind in "iu":
+        assert np.ceil(np.ones(2, a)).dtype == np.floor(np.ones((), a)).dtype == np.trunc(np.ones(2, a)).dtype == a
+    if a.kind in "fc":
+        single = a in (np.dtype("f4"), np.dtype("c8"))
+        assert np.fft.fft(np.ones(2, a)).dtype == np.fft.ifftn(np.ones((2, 2), a)).dtype == ("c8" if single else "c16")
+        assert np.fft.irfft(np.ones(2, a), n=2).dtype == ("f4" if single else "f8")
+    assert np.where(np.ones(2, bool), np.ones(2, a), a.type(1).item()).dtype == a
+assert np.allclose(np.sign(np.array([3 + 4j, 0])), [0.6 + 0.8j, 0], rtol=1e-15)
+assert np.count_nonzero(np.ones(3)).dtype == np.intp
+try:
+    np.nonzero(np.ones(()))
+except ValueError as error:
+    assert "0d" in str(error)
+else:
+    raise AssertionError
 """
     environment = {**os.environ, "NPY_PROMOTION_STATE": "weak"}
     ended = subprocess.run(

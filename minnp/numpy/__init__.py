@@ -35,9 +35,12 @@ from . import (  # rows and definitions
     transforms,
     ufuncs,
 )
+from .facts import TOLD_WEAK as _TOLD_WEAK
 from .minpy import EXTRA as _MINPY
 from .standard import STANDARD as _STANDARD
 
+if _TOLD_WEAK:
+    from . import standard_promotion
 compiled.install()
 _Submodules(__name__)
 _CLASSES = dict.fromkeys(

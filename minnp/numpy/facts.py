@@ -14,6 +14,7 @@ import numpy as onp
 from ..core.primitive import Meta
 
 NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
+TOLD_WEAK = not NUMPY_2 and onp._get_promotion_state() == "weak"  # by NPY_PROMOTION_STATE
 WEAK = (int, float, complex)  # Python's numbers, which decide no dtype
 AxisError = onp.exceptions.AxisError
 

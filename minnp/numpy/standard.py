@@ -251,7 +251,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 def reshape(a, /, shape=None, order="C", *, newshape=None, copy=None):
     shape = newshape if shape is None else shape
     result = ours("reshape")(a, shape, order)
-    if copy is False and not onp.shares_memory(onp.asarray(a), onp.asarray(result)):
+    if copy is False and result.size and not onp.shares_memory(onp.asarray(a), onp.asarray(result)):
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return result.copy() if copy else result
 
