@@ -378,3 +378,37 @@ def test_operators_give_way_where_numpy_does():
                 out = TypeError
             found.append(out.tolist() if hasattr(out, "tolist") else out)
         assert found[0] == found[1], (cls, program)
+
+
+class Unit(np.ndarray):
+    def __array_finalize__(self, obj):
+        self.unit = getattr(obj, "unit", None)
+
+    def __reduce__(self):
+        rebuild, args, state = np.ndarray.__reduce__(self)
+        return rebuild, args, (*state, self.unit)
+
+    def __setstate__(self, state):
+        np.ndarray.__setstate__(self, state[:-1])
+        self.unit = state[-1]
+
+
+def test_subclasses_call_our_methods_by_the_classs_name():
+    x = np.array([[1.0, 2.0]]).view(Unit)
+    x.unit = "m"
+    y = pickle.loads(pickle.dumps(x))
+    assert type(y) is Unit and y.unit == "m" and y.tolist() == [[1, 2]]
+    for name, args in (
+        ("__add__", (1,)),
+        ("__getitem__", (0,)),
+        ("reshape", (2,)),
+        ("__deepcopy__", ({},)),
+        ("T", None),
+    ):
+        method = getattr(np.ndarray, name)
+        z, of_numpy = (method(x, *args), getattr(x, name)(*args)) if args is not None else (method.__get__(x), x.T)
+        assert type(z) is Unit and z.unit == "m" and z.tolist() == of_numpy.tolist(), name
+    np.ndarray.__setitem__(x, (0, 0), 5)
+    assert x[0, 0] == 5 and np.ndarray.__bool__(x[0, :1]) and np.ndarray.sum(x) == 7 and 2 in x
+    assert type(x.view(type=np.ndarray)) is np.ndarray
+    assert np.ones(2).__reduce__()[1][0].tolist() == [1, 1]

@@ -53,11 +53,13 @@ class Subclass(onp.ndarray):
     """
 
     _host = _root = None
+    _value = property(lambda self: self)
     __array_ufunc__ = _Hook("__array_ufunc__")
     __array_function__ = _Hook("__array_function__")
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        return wrap(super().view(*[Host if a is ndarray else a for a in args], **kwargs))
+        named = {name: Host if a is ndarray else a for name, a in kwargs.items()}
+        return wrap(super().view(*[Host if a is ndarray else a for a in args], **named))
 
 
 class _ArrayType(type):
@@ -137,6 +139,8 @@ def read(h: ndarray) -> Any:
         if type(value) is Buffer and state.busy and (watching := capture.get()) is not None:
             watching.handles[id(value)] = value, h
         return value
+    if value is h:  # of a class of the user's
+        return onp.ndarray.view(value, Host)
     h._host, h._value = onp.asarray(value), None
     return h._host
 

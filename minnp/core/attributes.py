@@ -131,6 +131,7 @@ for _name, _special in {
     "array": _array,
     "array_wrap": _array_wrap,
     "array_prepare": _array_wrap,
+    "reduce": lambda self: _reduce_ex(self, 2),
     "reduce_ex": _reduce_ex,
     "deepcopy": _deepcopy,
     "copy": lambda self: self.copy(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
@@ -71,6 +73,21 @@ def _setstate(self: ndarray, state: tuple) -> None:
 
 
 ndarray.__setstate__ = _setstate
+
+
+def _of_subclasses(name: str) -> Callable:
+    """The method, as a user's subclass calls it by the class's name: np.ndarray.__reduce__(self)."""
+    ours, numpys = getattr(ndarray, name), getattr(Host, name)
+
+    @functools.wraps(ours)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return (numpys if isinstance(self, Host) else ours)(self, *args, **kwargs)
+
+    return call
+
+
+for _name in ("__array_wrap__", "__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__setstate__"):
+    setattr(ndarray, _name, _of_subclasses(_name))
 
 
 def _delitem(self: ndarray, index: Any) -> None:
