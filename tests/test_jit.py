@@ -120,6 +120,25 @@ def test_an_operator_in_place_is_its_result_and_views_show_it() -> None:
         onp.testing.assert_array_equal(onp.asarray(q), expected)
 
 
+def test_where_to_add_is_an_argument_like_any_other() -> None:
+    def f(h: Any, to: Any, column: Any) -> Any:
+        out = np.zeros((4, 3))
+        np.add.at(out, to, h * h)
+        np.subtract.at(out, (slice(1, None), column), 1.0)
+        return out
+
+    r, g = onp.random.RandomState(0), jit(f)
+    total = lambda *args: np.sum(f(*args) ** 2)
+    h = jit(grad(total))
+    for _ in range(3):
+        args = np.array(r.randn(8, 3)), np.array(r.randint(-4, 4, 8)), np.array(r.randint(3, size=5))
+        onp.testing.assert_array_equal(g(*args), f(*args))
+        onp.testing.assert_allclose(h(*args), grad(total)(*args), rtol=1e-14)
+    assert g.cache_info()["captures"] == h.cache_info()["captures"] == 1
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        g(args[0], args[1] * 0 + 7, args[2])
+
+
 def test_outside_arrays_are_read_anew_and_may_not_be_written() -> None:
     w = np.ones(4)
     f = jit(lambda x: x * w)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, wrap
+from ..core.array import ndarray, read, unwrap, wrap
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.fallback import fallback
 from ..core.primitive import TABLE, Primitive
 from ..core.public import entry
 from ..core.ufunc import UFUNC_DEFINITIONS
+from ..core.value import Tracer
 from ..core.writing import write
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
@@ -153,16 +154,30 @@ def _outer(call: Callable, a: Any, b: Any, **options: Any) -> Any:
     return call(a.reshape(a.shape + (1,) * b.ndim), b, **options)
 
 
+def _alike(index: Any) -> Any:
+    """An index that picks as many elements, with zeros for the whole numbers that a capture follows; NotImplemented if
+    it holds anything else that moves."""
+    if type(index) is tuple:
+        parts = tuple([_alike(i) for i in index])
+        return NotImplemented if any(p is NotImplemented for p in parts) else parts
+    if type(index) is Tracer and not (index.trace.batched or index.trace.differentiable) and index.dtype.kind in "iu":
+        return onp.zeros(index.shape, index.dtype)
+    known = type(index) in (int, type(None), type(...), onp.ndarray)
+    return index if known or (type(index) is slice and {*map(type, index.indices(0))} == {int}) else NotImplemented
+
+
 def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
-    indices = plain(indices)
+    alike = _alike(unwrap(indices, []))
+    if alike is NotImplemented or call.__name__ not in ("add", "subtract"):
+        indices = alike = plain(indices)
     if call.__name__ in ("add", "subtract"):
-        target, kernel = onp.empty(a.shape, bool)[indices].shape, getattr(onp, call.__name__)
+        target, kernel = onp.empty(a.shape, bool)[alike].shape, getattr(onp, call.__name__)
         kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
         if a.dtype.kind in "fc" or b.dtype.kind not in "fc":  # else each sum becomes an integer again
             b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
-            change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=indices)
+            change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=unwrap(indices, []))
             write(a, ..., a + change)
             return
     positions = onp.arange(a.size).reshape(a.shape)[indices]

@@ -58,7 +58,12 @@ def _rows(buffer: onp.ndarray, g: onp.ndarray, index: Any) -> tuple[onp.ndarray,
     simple = rest and buffer.size and g.size and buffer.flags.c_contiguous
     if not simple or any(a.dtype.kind not in "iu" for a in arrays):
         return None
-    rows = onp.ravel_multi_index(arrays, lead, mode="wrap").ravel()
+    try:
+        rows = onp.ravel_multi_index(arrays, lead).ravel()
+    except ValueError:
+        if not all(((a >= -n) & (a < n)).all() for a, n in zip(arrays, lead)):
+            return None  # NumPy says which is out of bounds
+        rows = onp.ravel_multi_index(arrays, lead, mode="wrap").ravel()
     return buffer.reshape(math.prod(lead), -1), rows, onp.ascontiguousarray(g.reshape(rows.size, -1))
 
 
