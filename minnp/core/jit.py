@@ -387,7 +387,8 @@ def jit(
     """
     if compiler not in COMPILERS:
         raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
-    if compiler == "llvm" and not native.available():
+    found = compiler in ("auto", "llvm") and native.available()  # loads it now: the first call has enough to do
+    if compiler == "llvm" and not found:
         raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "minnp[compiler]"')
     if compiler in backends.names():
         backends.get(compiler)
