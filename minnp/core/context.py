@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -88,18 +87,16 @@ def gpu(device_id: int = 0) -> Context:
     return Context("gpu", device_id)
 
 
-def beside(args: tuple) -> contextlib.AbstractContextManager:
+def beside(args: tuple) -> Context | None:
     """Where new arrays live beside these: at the place of the first array among them, unless it is said already."""
-    if home() is None:
-        for a in args:
-            if type(a) in (list, tuple) and a:
-                a = a[0]
-            if type(a) is ndarray and a._host is None and type(value := concrete(a._value)) is Buffer:
-                return Context(*value.backend.device)
-    return _NOWHERE_ELSE
+    for a in args:
+        if type(a) is list or type(a) is tuple:
+            a = a[0] if a else None
+        if type(a) is ndarray and a._host is None and type(value := concrete(a._value)) is Buffer and home() is None:
+            return Context(*value.backend.device)
+    return None
 
 
-_NOWHERE_ELSE = contextlib.nullcontext()
 # (context, its home, what was in force around it)
 in_force: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
 _global: tuple = (cpu(), None)

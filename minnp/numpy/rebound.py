@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as onp
@@ -31,13 +31,17 @@ _FUNCTIONS: dict[FunctionType, FunctionType] = {}
 
 def rebound(function: Callable) -> Callable:
     """A definition of a NumPy function written in Python: its own code on our arrays. Made when first called."""
-    made: list[FunctionType] = []
+    made: FunctionType | None = None
 
     def definition(*args: Any, **kwargs: Any) -> Any:
-        if not made:
-            made.append(_rebind(inspect.unwrap(function)))
-        with context.beside(args):  # what it makes to write results into
-            return made[0](*args, **kwargs)
+        nonlocal made
+        if made is None:
+            made = _rebind(inspect.unwrap(function))
+        place = context.beside(args)  # of what it makes to write results into
+        if place is None:
+            return made(*args, **kwargs)
+        with place:
+            return made(*args, **kwargs)
 
     definition.__name__ = function.__name__
     definition.__doc__ = function.__doc__
@@ -63,7 +67,15 @@ def _member(x: Any) -> Any:
         return type(x)(_member(x.__func__))
     if isinstance(x, property):
         return property(*(f and rebound(f) for f in (x.fget, x.fset, x.fdel)), x.__doc__)
-    return rebound(x) if isinstance(x, FunctionType) else _ours(x)
+    if isinstance(x, FunctionType):
+        return rebound(x) if _names_any(x.__code__, x.__globals__) else x
+    return _ours(x)
+
+
+def _names_any(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether this code, or code inside it, uses one of these names."""
+    inside = (c for c in code.co_consts if isinstance(c, CodeType))
+    return any(n in names for n in code.co_names) or any(_names_any(c, names) for c in inside)
 
 
 def rebound_module(module: ModuleType) -> None:
