@@ -384,3 +384,9 @@ def test_small_arrays_beside_large_products_are_left_to_numpy() -> None:
         x = RNG.standard_normal((n, n)) / n**0.5
         found = jit(lambda *a: scores(np, *a), compiler="llvm").lower(x, x)
         assert ("compiled" in found.source) == (n == 40)
+
+
+@compiled
+def test_a_number_that_is_converted_is_numpys() -> None:
+    f = lambda x: np.pad(x, 1, mode="linear_ramp")
+    assert (jit(f)(np.arange(6.0).reshape(2, 3)) == f(np.arange(6.0).reshape(2, 3))).all()

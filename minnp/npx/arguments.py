@@ -8,6 +8,7 @@ import numpy as onp
 
 from ..numpy.arguments import as_array
 from ..numpy.shaping import reshape
+from ..numpy.ufuncs import not_equal
 
 # Arguments of MXNet's operators that say how to compute, not what: accepted, and without effect.
 HINTS = {"workspace", "cudnn_tune", "cudnn_off", "min_calib_range", "max_calib_range", "sparse_grad"}
@@ -32,6 +33,12 @@ def sizes(value: Any, n: int, default: int, what: str) -> tuple[int, ...]:
 def check_layout(layout: str | None) -> None:
     if layout not in (None, "NCW", "NCHW", "NCDHW"):
         raise ValueError(f"layout={layout!r}: data is [N, C, *spatial]; move the channels with np.moveaxis")
+
+
+def truth(mask: Any) -> Any:
+    """Which elements, as truth values where they live: nobody waits for a device to tell."""
+    mask = as_array(mask)
+    return mask if mask.dtype == bool else not_equal(mask, 0)
 
 
 def per_channel(x: Any, ndim: int, axis: int = 1) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray
-from ..numpy.arguments import as_array, number, plain
+from ..core.context import beside
+from ..numpy.arguments import as_array, number
 from ..numpy.facts import axes_of, axis_of
-from ..numpy.shaping import astype
-from ..numpy.ufuncs import absolute, tanh, where
+from ..numpy.shaping import astype, expand_dims
+from ..numpy.ufuncs import absolute, less, tanh, where
 from . import activations as rows
-from .arguments import per_channel
+from .arguments import per_channel, truth
 
 
 # ------------------------------------------------------------------ activations
@@ -127,11 +128,11 @@ def _scaled(data: Any, temperature: float | None, dtype: Any) -> ndarray:
     return x if plain_one else x / temperature
 
 
-def _within(x: Any, length: Any, axis: int) -> onp.ndarray:
+def _within(x: Any, length: Any, axis: int) -> ndarray:
     """A mask of the first `length` places along an axis; length has x's shape without that axis."""
     axis = axis_of(axis, x.ndim)
     order = onp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    return order < onp.expand_dims(onp.asarray(plain(as_array(length))), axis)
+    return less(order, expand_dims(as_array(length), axis=axis))
 
 
 def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None, use_length: bool = False,
@@ -154,14 +155,14 @@ def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use
 
 def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
     """The softmax over the places where mask is true, and 0 elsewhere; 0 everywhere if the mask is false everywhere."""
-    x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
+    x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min  # not -inf: a row without places must not become NaN
     return where(mask, rows.softmax(where(mask, x, lowest), axis=axis), 0.0)
 
 
 def masked_log_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
     """log(masked_softmax(...)): -inf where mask is false."""
-    x, mask = _scaled(data, temperature, None), onp.asarray(plain(as_array(mask))).astype(bool)
+    x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min
     return where(mask, rows.log_softmax(where(mask, x, lowest), axis=axis), -onp.inf)
 
@@ -185,6 +186,7 @@ def dropout(
         if rng is None:
             from ..numpy import random as rng
         shape = tuple(1 if i in axes_of(axes, x.ndim) else n for i, n in enumerate(x.shape)) if axes else x.shape
-        mask = rng.random(shape) >= p
-    keep = onp.asarray(number(as_array(mask))).astype(x.dtype)
-    return x * (keep / x.dtype.type(1 - p))
+        with beside((x,)):  # new numbers are drawn where x lives
+            mask = rng.random(shape) >= p
+    mask = as_array(mask)
+    return x * (astype(mask if mask.dtype == bool else number(mask), dtype=x.dtype) / (1 - p))

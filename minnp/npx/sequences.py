@@ -7,12 +7,13 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array
 from ..numpy.products import matmul
 from ..numpy.shaping import concatenate, reshape, stack, swapaxes
 from ..numpy.ufuncs import where
 from . import cells as chains
 from . import recurrent as rows
+from .arguments import truth
 from .functions import dropout, masked_softmax, softmax
 from .selection import integers
 
@@ -204,7 +205,7 @@ def attention(
     """
     q, k, v = as_array(query), as_array(key), as_array(value)
     scores = matmul(q * (q.shape[-1] ** -0.5 if scale is None else scale), swapaxes(k, axis1=-2, axis2=-1))
-    seen = None if mask is None else onp.asarray(plain(as_array(mask))).astype(bool)
+    seen = None if mask is None else truth(mask)
     if causal:
         past = onp.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
         seen = past if seen is None else seen & past

@@ -6,6 +6,7 @@ defines, is not in these lists.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as onp
@@ -16,7 +17,7 @@ from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take_along_axis
 from .products import convolve
-from .rebound import rebound
+from .rebound import INSTEAD, rebound
 from .reductions import sum_
 from .selection import sort
 from .shaping import reshape, transpose
@@ -77,6 +78,16 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 _padded = rebound(onp.pad)
+_as_pairs = inspect.unwrap(onp.pad).__globals__["_as_pairs"]
+_pairs_of_values = rebound(_as_pairs)
+
+
+def _pairs(x: Any, ndim: int, as_index: bool = False) -> Any:
+    """Widths are numbers of the host's: as arrays on a device each of them would be waited for, many times."""
+    return _as_pairs(plain(x), ndim, True) if as_index else _pairs_of_values(x, ndim)
+
+
+INSTEAD[_as_pairs] = _pairs
 
 
 @defines(onp.pad)

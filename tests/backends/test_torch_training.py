@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context, nn
+from minnp import Context, nn, npx
 from minnp.nn.callbacks import Callback
 from tests.test_npx_gradients import FUNCTIONS
 
@@ -30,6 +30,28 @@ def copies() -> int:
 
 def net():
     return nn.Sequential(nn.Linear(8, 12), nn.BatchNorm(12), nn.ReLU(), nn.Dropout(0.2), nn.Linear(12, 3))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_masks_made_in_a_step_stay_on_the_device(there, jit):
+    """What dropout draws, the masks of attention and softmax, lengths, the widths of zeros around."""
+    rng = onp.random.default_rng(0)
+    with there:
+        x, seen = np.array(rng.standard_normal((4, 6, 6)).astype("f4")), np.array(rng.random((6, 6)) > 0.3)
+        length = np.array(rng.integers(1, 6, (4, 6)))
+
+        def loss(w):
+            y = npx.dropout(npx.attention(x @ w, x, x, mask=seen), 0.3)
+            y = np.pad(npx.softmax(y, length=length) * 9, ((0, 0), (1, 1), (0, 0)))
+            return (y * npx.masked_softmax(y[:, :6], seen).sum()).mean()
+
+        step = minnp.jit(minnp.grad(loss)) if jit else minnp.grad(loss)
+        w = np.array(rng.standard_normal((6, 6)).astype("f4"))
+        step(w), step(w)
+        minnp.reset_report()
+        first, second = step(w), step(w)
+    assert not copies(), str(minnp.report())
+    assert abs(first - second).max() > 0  # other elements are dropped
 
 
 class Copies(Callback):

@@ -49,7 +49,7 @@ def last_write(x: Tensor, index: Any) -> Tensor:
 )
 def bincount(x: Any, weights: Any, minlength: int = 0) -> Tensor:
     device = device_of((x, weights))
-    if type(x) is not Tensor or x.dtype.is_floating_point or x.dtype.is_complex or bool((x < 0).any()):
+    if type(x) is not Tensor or x.dtype.is_floating_point or x.dtype.is_complex:
         refuse("bincount of these values")
     return torch.bincount(x.long(), cast(weights, torch.float64, device), operator.index(minlength))
 
@@ -103,8 +103,10 @@ def creators(device: torch.device) -> dict[str, Callable]:
         if kind not in (bool, int, float, complex):
             refuse("full of an array")
         found = CLASSES[kind] if dtype is None else _said(dtype)
+        if kind is complex and not found.is_complex:
+            refuse("complex numbers among real ones")
         if not (kind is float and found.is_floating_point):
-            value = cast(value, found, device).item()
+            value = onp.array(value, TO_NUMPY[found]).item()  # or its exception, or NumPy 1's warning
         return torch.full((shape,) if type(shape) is int else shape, value, dtype=found, device=device)
 
     def eye(n: int, m: Any = None, k: int = 0, dtype: Any = None) -> Tensor:

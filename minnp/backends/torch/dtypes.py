@@ -12,6 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
+from ...core import report
 from ...errors import BackendUnsupportedError
 
 Tensor = torch.Tensor
@@ -52,13 +53,22 @@ def is_scalar(v: Any) -> bool:
     return isinstance(v, (bool, int, float, complex, onp.generic))
 
 
+def known(x: Tensor) -> Any:
+    """A tensor's one element as Python's, for which a device must be waited for: a copy to the host, and counted."""
+    report.copied("copy to host", "torch", x.element_size())
+    return x.item()
+
+
 def like_numpy(v: Any) -> Any:
     """What NumPy's promotion should see in place of v: v itself for scalars, else an empty array with v's dtype."""
     if type(v) is not Tensor:
         return v
     if v.ndim or not LEGACY:
         return EMPTY[v.dtype]
-    return onp.array(v.item(), TO_NUMPY[v.dtype])  # NumPy 1 promotes a 0-d array by its value
+    # NumPy 1 promotes a 0-d array by its value. No device is waited for to learn that of a float, which decides only
+    # where it is beyond the range of the arrays beside it: a training step would wait at each norm, loss or rate.
+    value = v.item() if v.device.type == "cpu" else 1.0 if v.dtype.is_floating_point else known(v)
+    return onp.array(value, TO_NUMPY[v.dtype])
 
 
 def weak_in_numpy_1(v: Any) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from .dtypes import SIGNED, WIDER, cast, refuse, words
+from .dtypes import SIGNED, WIDER, cast, known, refuse, words
 from .registry import ufunc_kernel
 
 Tensor = torch.Tensor
@@ -155,7 +155,7 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _int_power(x: Tensor, y: Tensor) -> Tensor:
-    if y.dtype.is_signed and bool((y < 0).any()):
+    if y.dtype.is_signed and known((y < 0).any()):
         refuse("integers to negative integer powers")  # NumPy raises ValueError
     return torch.pow(x, y)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import device_of, from_host, promote, refuse
+from .dtypes import device_of, from_host, known, promote, refuse
 from .reductions import INTEGRAL, dims
 from .registry import kernel
 
@@ -80,12 +80,12 @@ kernel("linalg.cofactor")(matrix(_cofactor))
 
 def _real_if_all_real(w: Tensor, x: Tensor) -> bool:
     """NumPy's eig answers in real numbers where every eigenvalue is one: its dtype depends on the values."""
-    return not x.dtype.is_complex and not bool((w.imag != 0).any())
+    return not x.dtype.is_complex and not known((w.imag != 0).any())
 
 
 def _finite(x: Tensor) -> Tensor:
     """x, if it is finite: NumPy raises LinAlgError, and LAPACK may crash."""
-    return x if bool(torch.isfinite(x).all()) else refuse("eigenvalues of infs or NaNs")
+    return x if known(torch.isfinite(x).all()) else refuse("eigenvalues of infs or NaNs")
 
 
 @kernel("linalg.eig")

@@ -16,6 +16,8 @@ import numpy as onp
 import torch
 
 from .dtypes import (
+    COMPLEX,
+    EMPTY,
     FLOATS,
     LEGACY,
     PYTHON,
@@ -51,7 +53,7 @@ INTO: dict[Callable, Callable] = {
     torch.add: Tensor.add_, torch.sub: Tensor.sub_, torch.mul: Tensor.mul_, torch.div: Tensor.div_,
 }  # fmt: skip
 # ufuncs of which NumPy 1 takes the loop of the common dtype, where others' is the first that holds a number's value
-UNIFORM = {"add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin"}
+UNIFORM = {"add", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "fmax", "fmin"}
 UNIFORM |= {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 _forget: list[Callable] = []  # empties the prepared calls of each kernel
 _trusting = False
@@ -215,16 +217,21 @@ def legacy_kinds(values: Sequence[Any]) -> tuple:
     for v in values:
         if type(v) is not Tensor and kind_of_scalar(v) is int and abs(v) >= 2**63:
             refuse("a Python integer beyond 64 bits")
-    found = onp.result_type(*map(like_numpy, values))
+    if any(v.ndim for v in values if type(v) is Tensor):
+        found = onp.result_type(*map(like_numpy, values))
+    else:  # of numbers alone only the dtypes count, and no device is waited for
+        found = onp.result_type(*[EMPTY[v.dtype] if type(v) is Tensor else onp.asarray(v).dtype for v in values])
     if found not in TO_TORCH:
         refuse(f"torch has no dtype {found}")
     return (found,) * len(values)
 
 
 def _small(x: Any, y: Any) -> bool:
-    """Whether a number beside an array is such that NumPy 1 takes the loop of the common dtype."""
+    """Whether a number beside an array is such that NumPy 1 takes the loop of the common dtype: it looks for one by the
+    number beside integers."""
     v, other = (x, y) if type(x) is int else (y, x)
-    return type(v) is not int or (v <= 127 and (v >= 0 or getattr(other, "dtype", None) not in SIGNED))
+    dtype = getattr(other, "dtype", None)
+    return type(v) is not int or dtype in (*FLOATS, *COMPLEX) or (v <= 127 and (v >= 0 or dtype not in SIGNED))
 
 
 def _by_type(x: Any, y: Any) -> bool:

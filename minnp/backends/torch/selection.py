@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import FLOATS, SIGNED, cast, device_of, from_host, promote, refuse
+from .dtypes import FLOATS, SIGNED, cast, device_of, from_host, known, promote, refuse
 from .elementwise import UNSIGNED
 from .reductions import nonzero_mask, on_floats, one_dim
 from .registry import kernel
@@ -90,9 +90,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     x, bins = (_nan_last(cast(v, dtype, device)).contiguous() for v in (x, bins))
     if dtype in UNSIGNED or bins.ndim != 1:
         refuse("digitize of these arguments")
-    if bool((bins[1:] >= bins[:-1]).all()):
+    if known((bins[1:] >= bins[:-1]).all()):
         return torch.searchsorted(bins, x, right=not right)
-    if not bool((bins[1:] <= bins[:-1]).all()):
+    if not known((bins[1:] <= bins[:-1]).all()):
         refuse("bins that are not monotonic")  # NumPy raises ValueError
     return bins.shape[0] - torch.searchsorted(bins.flip(0), x, right=not right)
 

@@ -193,7 +193,8 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
     if not known(out) or not all(map(known, kinds)) or not all(isinstance(a, onp.dtype) or is_number(a) for a in args):
         return None
     if name == "astype":
-        from_float = kinds[0].kind == "f" and out.kind in "iu"  # out of range: undefined, and NumPy warns
+        # out of range: undefined, and NumPy warns; and a number is NumPy's to convert
+        from_float = not kinds or (kinds[0].kind == "f" and out.kind in "iu")
         return None if from_float or set(params) != {"dtype"} else lambda code, x: code.cast(x, out)
     if params:
         return None
