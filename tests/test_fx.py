@@ -697,3 +697,19 @@ def test_what_jit_made_is_traced_as_the_function_it_compiles() -> None:
     same(jit(lambda x, y, k=2.0: x * k + y), X, X)
     same(Scaled().run, X)
     assert fx.symbolic_trace(lambda x: jit(np.sin)(x) + 1).code.count("np.sin") == 1
+
+
+def test_a_function_can_take_the_place_of_a_layer() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)).init()
+    gm = fx.symbolic_trace(net)
+    relu = gm.graph.find_nodes(op="call_module")[1]
+    with gm.graph.inserting_before(relu):
+        relu.replace_all_uses_with(gm.graph.call_function(np.tanh, relu.args, relu.kwargs))  # as torch.fx's users do
+    gm.graph.erase_node(relu)
+    gm.recompile()
+    x = np.array(X)
+    want = net.steps[2](np.tanh(net.steps[0](x)))
+    onp.testing.assert_array_equal(gm(x), want)
+    parts = fx.split_module(gm, net, lambda n: ["_0", "tanh", "_2"].index(n.name) // 2)
+    assert [name for name, _ in parts.named_children()] == ["submod_0", "submod_1"]
+    onp.testing.assert_array_equal(parts(x), want)

@@ -18,10 +18,10 @@ def split_module(gm: GraphModule, part: Any, split_callback: Callable[[Node], Ha
     part    node -> which part it belongs to, any hashable: the module is named after it, `part_encoder`. A predicate
             (True or False) cuts the program where its answer changes, into part_0, part_1, ...: those with even numbers
             are where it is False
-    split_callback    the same, where torch.fx has it: split_module(gm, root, split_callback)
+    split_callback    the same as torch.fx has it: split_module(gm, root, split_callback) makes submod_0, submod_1, ...
     Raises ValueError if two parts need each other's results. Inputs, attributes and the output belong to no part.
     """
-    graph, part = gm.graph, split_callback or part
+    graph, part, kind = gm.graph, split_callback or part, "submod" if split_callback else "part"
     calls = [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
     of = {n: part(n) for n in calls}
     if all(type(v) is bool for v in of.values()):
@@ -38,7 +38,7 @@ def split_module(gm: GraphModule, part: Any, split_callback: Callable[[Node], Ha
         inside = parts[key]
         wanted = [n for n in inside if any(of.get(u, _OUTSIDE) != key for u in n.users)]
         module, reads = _module_of(gm, inside, wanted)
-        name = _unused(f"part_{key}", root)
+        name = _unused(f"{kind}_{key}", root)
         root[name] = module
         call = top.call_module(name, [_read(top, n, values) for n in reads])
         call.meta["effect"] = any(n.meta.get("effect") for n in inside)

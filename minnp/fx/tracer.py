@@ -78,6 +78,9 @@ class Tracer(SymbolicTrace):
         name = self.path_of_module(module)
         if not self.is_leaf_module(module, name):
             return forward(*args, **kwargs)
+        mode = inspect.signature(module.forward).parameters.get("mode")
+        if mode is not None and mode.default is kwargs.get("mode", mode) is None:
+            del kwargs["mode"]  # says nothing, and a function put in the layer's place takes no mode
         return self.create_proxy("call_module", name, args, kwargs)
 
     def transformed(
