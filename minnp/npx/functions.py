@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -186,7 +187,7 @@ def dropout(
         if rng is None:
             from ..numpy import random as rng
         shape = tuple(1 if i in axes_of(axes, x.ndim) else n for i, n in enumerate(x.shape)) if axes else x.shape
-        with beside((x,)):  # new numbers are drawn where x lives
+        with beside((x,)) or contextlib.nullcontext():  # new numbers are drawn where x lives
             mask = rng.random(shape) >= p
     mask = as_array(mask)
     return x * (astype(mask if mask.dtype == bool else number(mask), dtype=x.dtype) / (1 - p))
