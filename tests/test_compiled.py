@@ -42,10 +42,11 @@ x, y, m = np.arange(6.0) + 1, np.arange(6) + 2, np.arange(12.0).reshape(3, 4)
 c, o, f = np.array([1 + 2j, 3.0]), np.array([1, "a", None], dtype=object), np.array([1, 2], dtype="f2")
 h, s = onp.arange(6.0), onp.float32(2.5)
 env = dict(np=np, onp=onp, x=x, y=y, m=m, c=c, o=o, f=f, h=h, s=s, e=np.zeros((0, 3)), z=np.array(3.0),
-          i=np.array([2, 0]))
+          t=np.array(["a", "bb"]), i=np.array([2, 0]))
 operands = ["x", "y", "m", "c", "f", "h", "s", "2", "2.5", "True", "3j", "z", "e", "None", "'a'", "[1] * 6", "i"]
 cases = [f"{a} {op} {b}" for op in "+ - * / // % ** @ & | ^ << >> < <= == != > >=".split()
          for a in operands for b in operands if {a, b} & {"x", "y", "m", "c", "f", "z", "e", "i"}]
+cases += [f"t {op} 'bb'" for op in "< == != >=".split()]
 cases += [f"{op}{a}" for op in "-+~" for a in "xymcfzei"] + [f"abs({a})" for a in "xymcfzeio"]
 indices = ["0", "-1", "7", "1:4", "::-1", "None", "...", "()", "i", "(i, i)", "(0, i)", "(slice(None), 0)",
           "x > 2", "m > 3", "True",

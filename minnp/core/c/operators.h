@@ -372,9 +372,10 @@ static richcmpfunc python_compare;
 
 static PyObject *compare(PyObject *v, PyObject *w, int op) {
     PyObject *a, *b;
-    if (!busy() && (a = operand(v, COMPARED)) != NULL && (b = operand(w, COMPARED)) != NULL) {
+    int text = PyUnicode_CheckExact(w); /* `names == "x"` */
+    if (!busy() && (a = operand(v, COMPARED)) != NULL && (b = text ? w : operand(w, COMPARED)) != NULL) {
         count(comparison_entries[op]);
-        PyObject *out = little(a, b, op, little_comparison, NULL);
+        PyObject *out = text ? NULL : little(a, b, op, little_comparison, NULL);
         if (out != NULL)
             return handle_on(out, Py_None);
         Py_INCREF(a);
