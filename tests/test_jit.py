@@ -137,6 +137,14 @@ def test_where_to_add_is_an_argument_like_any_other() -> None:
     assert g.cache_info()["captures"] == h.cache_info()["captures"] == 1
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         g(args[0], args[1] * 0 + 7, args[2])
+    rows = jit(lambda x, i: x[i] * 2)
+    for x in (np.arange(12.0).reshape(4, 3), np.arange(12.0).reshape(3, 4).T, np.arange(4.0)):
+        for i in (np.array([[0, -1], [2, 2]]), np.array([3]), np.array(1), np.zeros(0, int), np.arange(4) > 1):
+            for _ in range(2):
+                onp.testing.assert_array_equal(rows(x, i), x[i] * 2)
+            if i.ndim and i.dtype != bool and i.size:
+                with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
+                    rows(x, i * 0 + 4)
 
 
 def test_outside_arrays_are_read_anew_and_may_not_be_written() -> None:

@@ -141,7 +141,7 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
         if target.name in INFIX and len(node.args) == 2 and plain and not isinstance(kernel, Beside):
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
-        if target.name == "getitem" and len(node.args) == 1:
+        if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
     else:
         kernel = getattr(target, "__wrapped__", target)
