@@ -137,7 +137,7 @@ ATTRIBUTES = {
         __dlpack_device__ __module__ __setstate__ __slots__ __weakref__""",
     "leave minnp, and raise (test_leaving.py)": """
         __float__ __complex__ item tolist tobytes tostring tofile dump dumps asnumpy""",
-    "look at bytes, and raise (below)": "byteswap getfield setfield resize itemset",
+    "look at bytes, and raise (below)": "byteswap getfield setfield resize",
 }
 
 
@@ -171,7 +171,6 @@ RAISING = {
     "asmatrix": "f(x)",
     ".getfield": "f(x, float)",
     ".setfield": "after(f, x, y, float)",
-    ".itemset": "after(f, x, 3, s)",
     ".byteswap": "after(lambda a: f(a, True), x)",
     ".resize": "after(lambda a: f(a, (2, 6), refcheck=False), x)",
 }  # fmt: skip

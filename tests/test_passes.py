@@ -8,7 +8,8 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import fx, jit, nn, npx
+from minnp import fx, grad, jit, nn, npx
+from minnp.core.passes.unrolled import gather_parts
 from minnp.core.tree import tree_leaves
 from minnp.errors import CaptureError
 
@@ -284,3 +285,22 @@ def test_parts_that_need_each_other_are_refused() -> None:
         fx.split_module(gm, lambda n: n.target.__name__)
     split = fx.split_module(gm, lambda n: n.target is np.sin)
     assert [n.target for n in split.graph.find_nodes(op="call_module")] == ["part_1", "part_2", "part_3"]
+
+
+def test_sums_of_arrays_that_are_zero_but_for_a_part_are_one_array_with_the_same_bits():
+    def loss(x):
+        total = np.sum(x * x)
+        for t in range(4):
+            total = total + np.sum(np.sin(x[t]) * x[3 - t, :2].sum()) + x[:, t] @ x[np.array([0, 0, 3, 1]), 1]
+        return total
+
+    x = onp.random.default_rng(0).standard_normal((4, 5))
+    graph = jit(grad(loss)).lower(np.array(x)).graph
+    gathered = graph.copy()
+    gather_parts(gathered)
+    gathered.eliminate_dead_code()
+    of = lambda graph, name: [n for n in graph.nodes if getattr(n.target, "name", n.name) == name]
+    assert len(of(graph, "index_add")) == 16 and not of(gathered, "index_add") and len(of(gathered, "add_parts")) == 1
+    owner = jit(grad(loss)).lower(np.array(x))
+    results = [fx.Interpreter(owner, graph=found).run(np.array(x)) for found in (graph, gathered)]
+    onp.testing.assert_array_equal(*results)

@@ -22,6 +22,7 @@ from .outside import ARRAYS, Checked, Outside, Place, held
 from .passes import fuse_elementwise, optimize
 from .passes.native import compile_native
 from .passes.overwriting import write_arguments
+from .passes.unrolled import gather_parts
 from .primitive import Meta, Primitive
 from .streams import streams
 from .value import Buffer, Host
@@ -64,6 +65,9 @@ class Path:
         if run is None:
             if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
                 graph = compile_native(graph)
+            else:
+                gather_parts(graph)
+                graph.eliminate_dead_code()
             graph = fuse_elementwise(graph)
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)

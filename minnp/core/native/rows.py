@@ -190,7 +190,11 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
     out    the result's dtype, as captured
     """
     kinds = [a for a in args if isinstance(a, onp.dtype)]
-    if not known(out) or not all(map(known, kinds)) or not all(isinstance(a, onp.dtype) or is_number(a) for a in args):
+    if (
+        not kinds
+        or not all(map(known, (out, *kinds)))
+        or not all(isinstance(a, onp.dtype) or is_number(a) for a in args)
+    ):
         return None
     if name == "astype":
         # out of range: undefined, and NumPy warns; and a number is NumPy's to convert

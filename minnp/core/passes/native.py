@@ -23,7 +23,7 @@ from ..value import Host
 from .cost import operations
 from .fusion import Cluster, gather, in_order, unbroadcast
 from .tiling import tile
-from .unrolled import gather_steps, large_product, row_name
+from .unrolled import gather_parts, gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
 # Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
@@ -36,6 +36,7 @@ def compile_native(graph: Graph) -> Graph:
     work = sum(operations(n) for n in graph.nodes if isinstance(n.target, Primitive))
     overwrite(graph)
     gather_steps(graph)
+    gather_parts(graph, LARGE)
     add_products(graph)
     kernels = []
     for group in gather(graph, space_of):

@@ -2,17 +2,20 @@
 
 The gradient of a recurrent network adds up a product for every step, where BLAS adds while it multiplies; and for every
 gate an array that is zero but for a slice, which together are the slices one after the other. Sums come in another
-order than they were written, and -0.0 + 0.0 is -0.0: for machine code, where that is so anyway.
+order than they were written, and -0.0 + 0.0 is -0.0: for machine code, where that is so anyway. Without it, only the
+sums whose bits stay (`gather_parts`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
 
 from ..graph import Graph, Node
 from ..host import products
+from ..host.memory import empty
 from ..primitive import TABLE, Meta, Primitive
 
 FEW = 3  # products that are not worth a sum of their own
@@ -31,6 +34,49 @@ def gather_steps(graph: Graph) -> None:
     for node in graph.nodes:
         if row_name(node) == "transpose":
             straighten(graph, node)
+
+
+def gather_parts(graph: Graph, least: int = 0) -> None:
+    """Sums of arrays of `least` elements or more that are zero but for a part each, one after the other: one array, to
+    whose parts they are added in that order, which leaves the bits. The gradient of a loop over x[t] is such a sum."""
+    inner: set[Node] = set()
+    for root in reversed(graph.nodes):
+        if row_name(root) != "add" or root in inner or type(root.meta["value"]) is not Meta:
+            continue
+        parts: list[Node] = []
+        sum_: Any = root
+        while row_name(sum_) == "add" and (sum_ is root or len(sum_.users) == 1) and "handling" not in sum_.meta:
+            last = next((a for a in reversed(sum_.args) if _is_part(a, root)), None)
+            if last is None:
+                break
+            inner.add(sum_)
+            parts.append(last)
+            sum_ = sum_.args[sum_.args[0] is last]
+        if _is_part(sum_, root):
+            parts.append(sum_)
+            sum_ = None
+        alike = sum_ is None or (isinstance(sum_, Node) and sum_.meta.get("value") == root.meta["value"])
+        if alike and len(parts) > 1 and root.meta["value"].size >= least:
+            where = {"shape": root.meta["value"].shape, "indices": [n.kwargs["index"] for n in reversed(parts)]}
+            with graph.inserting_before(root):
+                put(graph, root, add_parts, [sum_, *[n.args[0] for n in reversed(parts)]], where)
+
+
+def _is_part(node: Any, whole: Node) -> bool:
+    if row_name(node) != "index_add" or len(node.users) != 1 or len(node.args) != 1 or "handling" in node.meta:
+        return False
+    return node.meta.get("value") == whole.meta["value"]
+
+
+def add_parts(first: Any, *parts: Any, shape: tuple, indices: Sequence[Any]) -> Any:
+    """first (None: zeros) [shape] with parts[0] added at indices[0], and so on."""
+    out = empty(shape, parts[0].dtype)
+    out[...] = 0
+    if first is not None:
+        out += first
+    for part, index in zip(parts, indices):
+        TABLE["getitem"].accumulate(out, part, None, index)
+    return out
 
 
 def row_name(node: Any) -> str:
