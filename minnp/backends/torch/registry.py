@@ -166,8 +166,8 @@ def offer(kernel: Callable, plan: Callable, exact: bool = True, short: Callable 
 
 def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Callable:
     """op with its operands cast to `ins` and its results to `outs`; op itself where nothing is to be cast."""
-    if outs is None and kinds == ins:
-        return op
+    if outs is None and (kinds == ins or (op is torch.mul and kinds == (ins[0], torch.bool))):
+        return op  # a gradient times a mask: torch's kernels on a GPU convert it as they read it
     if outs is None and len(ins) == 2:
         first, second = ins
         if kinds[0] is first and kinds[1] in PYTHON:
