@@ -130,3 +130,15 @@ def test_numexpr():
         return out, numexpr.evaluate("where(a > out, a, sin(out))"), numexpr.re_evaluate()
 
     same(program, onp.arange(6.0).reshape(2, 3))
+
+
+def test_gymnasium():
+    spaces = pytest.importorskip("gymnasium.spaces")
+
+    def program(np, low):
+        box = spaces.Box(low=low, high=low + 1, dtype=np.float64, seed=1)
+        kinds = spaces.MultiDiscrete(np.array([2, 3]), seed=1)
+        assert box.contains(low) and kinds.contains(np.array([1, 2])) and spaces.Discrete(3).contains(np.int64(2))
+        return box.low, box.sample(), kinds.sample(), spaces.Discrete(3, seed=1).sample(np.array([0, 1, 0], dtype="i1"))
+
+    same(program, onp.arange(3.0))

@@ -187,8 +187,8 @@ def of_library(thing: Any) -> Backend:
 # Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
 # NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. Others are told of us.
 _TOLD = (
-    *("cv2", "h5py", "lightgbm", "matplotlib", "netCDF4", "networkx", "numba", "numexpr", "numpy", "pandas", "polars"),
-    *("pyarrow", "scipy", "skimage", "sklearn", "tables", "torch"),
+    *("cv2", "gymnasium", "h5py", "lightgbm", "matplotlib", "netCDF4", "networkx", "numba", "numexpr", "numpy"),
+    *("pandas", "polars", "pyarrow", "scipy", "skimage", "sklearn", "tables", "torch"),
 )
 _HELPED = {
     "mxnet": "minnp.backends.mxnet.loader",

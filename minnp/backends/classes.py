@@ -193,7 +193,7 @@ def _what(name: str) -> Callable | None:
         return _told_to(_factoring, FACTORING[name])
     if name.startswith("scipy.optimize."):
         return _told(_OPTIMISING)
-    return _told(_BRANCHING) if name in BRANCHING else None
+    return _told(_BRANCHING) if name in BRANCHING or name.startswith("gymnasium.spaces.") else None
 
 
 find_spec = telling(_what)
