@@ -101,3 +101,19 @@ def test_threads_and_nested_calls_have_blocks_of_their_own() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+@pytest.mark.host("graphs compiled for torch leave memory to torch")
+def test_what_is_added_at_an_index_lies_in_the_block() -> None:
+    def f(g: Any, i: Any, j: Any) -> Any:
+        a = np.zeros((300, 20))
+        np.add.at(a, i, g)
+        np.subtract.at(a, j, g * 2)
+        return a
+
+    r, g = onp.random.RandomState(0), jit(f)
+    for _ in range(4):
+        args = np.array(r.randn(40, 20)), np.array(r.randint(300, size=40)), np.array(r.randint(-300, 300, 40))
+        onp.testing.assert_allclose(g(*args), f(*args), rtol=1e-13)
+    lines = [line for paths in g.paths.values() for line in paths[0].run.source.splitlines()]
+    assert [line for line in lines if "k_index_add" in line and "out=block[" in line]

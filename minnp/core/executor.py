@@ -104,13 +104,13 @@ def _takes_out(node: Node, i: int, exact: bool) -> bool:
     target = node.target
     if isinstance(target, (Large, Small, Fused)):
         return "out" not in node.kwargs and target.takes_out(i)
-    if not isinstance(target, Primitive) or node.kwargs or "handling" in node.meta:
+    kernel = _kernel(node, exact) if isinstance(target, Primitive) else None
+    if getattr(kernel, "takes_out", False):
+        return True
+    if kernel is None or node.kwargs or "handling" in node.meta:
         return False
-    kernel = _kernel(node, exact)
     if kernel is onp.matmul:
         return len(node.meta["value"].shape) > 1
-    if isinstance(kernel, Beside):
-        return True
     loops = isinstance(kernel, onp.ufunc) and kernel.nout == 1 and kernel.signature is None
     return loops and all(not isinstance(a, Node) or lying(a).flags.c_contiguous for a in node.args)
 

@@ -19,12 +19,21 @@ from .scattering import add_at
 from .shaping import astype, broadcast_to, reshape, stack
 
 
-def _index_add(g: Any, shape: Sequence[int], index: Any, freely: bool = False) -> onp.ndarray:
-    """Zeros of `shape` with g added at `index`."""
+def _index_add(
+    g: Any, shape: Sequence[int], index: Any, freely: bool = False, out: onp.ndarray | None = None
+) -> onp.ndarray:
+    """Zeros of `shape` with g added at `index`; freely: sums in any order."""
     g = onp.asarray(g)
-    out = onp.zeros(shape, g.dtype)
+    if out is None:
+        out = onp.zeros(shape, g.dtype)
+    else:
+        out.fill(0)
     add_at(out, g, index, freely)
     return out
+
+
+_added: Any = partial(_index_add, freely=True)
+_added.takes_out = True  # compiled code says where it lies
 
 
 def _rows(x: Any, index: Any) -> Any:
@@ -55,7 +64,7 @@ getitem = primitive(
 index_add = primitive(
     "index_add",
     numpy=_index_add,
-    fast=partial(_index_add, freely=True),
+    fast=_added,
     vjp=[lambda g, y, x, shape, index: g[index]],
     jvp="linear",
     saves="",

@@ -132,6 +132,8 @@ def channel_add(x: onp.ndarray, v: onp.ndarray, out: onp.ndarray | None) -> Any:
 class Beside:
     """uf(a, b, out=None) of compiled code, for arrays of which one is a row for all rows of the other, or channels'."""
 
+    takes_out = True
+
     def __init__(self, uf: onp.ufunc) -> None:
         self.uf = uf
 
