@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused(blas):
         with pytest.raises(ValueError, match=r"do not fit|dense"):
             call(*matrices)
     with pytest.raises(ValueError, match=r"another size"):
-        counting.team.lstm((1, 1, 1, 4, 4, 32), a, *[a] * 8)
+        counting.team.lstm((1, 1, 1, 4, 4, 4, 32), a, a, *[a] * 9)
 
 
 def test_traced_sums_of_short_rows_and_squares_of_what_was_summed():

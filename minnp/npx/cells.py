@@ -53,8 +53,8 @@ def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
     gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows
     hs, cs, tanh_cs = (kept((steps, n, hidden), dtype) for _ in range(3))
     if compiled(x, h0, c0, w_x, w_h, b):
-        sums = product(x.reshape(-1, inputs), w_x.T)
-        if not team.lstm(call(hs.shape), dense(w_h).T, *map(dense, (h0, c0, b)), sums, hs, cs, gates, tanh_cs):
+        given = (*map(dense, (x, h0, c0, b)), onp.empty((n, 4 * hidden), dtype))
+        if not team.lstm(call(x, hs), dense(w_h).T, dense(w_x).T, *given, hs, cs, gates, tanh_cs):
             return hs, cs, gates.swapaxes(0, 1), tanh_cs
     # [4 H, I + H + 1]: x, h and a one, in one product
     weights = _inner(onp.concatenate([w_x, w_h, b[:, None]], axis=1), dtype)
@@ -109,15 +109,15 @@ def _compiled_back(
     """The way back in C; None if there were floating point errors, which NumPy then meets and reports."""
     hs, cs, gates, tanh_cs = y
     steps, n, hidden = hs.shape
-    _, pieces, *_, lead = sizes = call(hs.shape)
+    _, pieces, *_, lead = sizes = call(x, hs)
     d = kept((steps * n, lead), hs.dtype)  # of the gates' sums
     shapes = (n, hidden), (n, hidden), (pieces, 4 * hidden)
     dh, dc, gb = (onp.zeros(shape, hs.dtype) for shape in shapes)
     given = [None if a is None else dense(a) for a in (*g, c0, cs, gates.swapaxes(0, 1), tanh_cs)]
-    if team.lstm_back(sizes, dense(w_h), *given, d, dh, dc, gb):
+    gx = kept(x.shape, hs.dtype) if wanted[0] else None
+    if team.lstm_back(sizes, dense(w_h), dense(w_x), *given, d, dh, dc, gb, gx):
         return None
     d, gw_h = d[:, : 4 * hidden], None
-    gx = product(d, w_x).reshape(x.shape) if wanted[0] else None
     gw_x = product(d.T, x.reshape(steps * n, -1)) if wanted[3] else None
     if wanted[4]:
         gw_h = product(d[n:].T, hs[:-1].reshape(-1, hidden))

@@ -94,13 +94,14 @@ def compiled(*arrays: onp.ndarray) -> bool:
     return team is not None and all(a.dtype.char == "f" and a.size for a in arrays)
 
 
-def call(shape: Sequence[int]) -> tuple:
-    """How the C part is called for states of all steps [T, N, H].
+def call(x: onp.ndarray, hs: onp.ndarray) -> tuple:
+    """How the C part is called for inputs [T, N, I] and states of all steps [T, N, H].
 
     The batch is cut as its size says, so that no bit depends on the number of threads. The last number: from row to row
     of what is multiplied transposed (rows 2^k apart would fall on the same lines of the cache)."""
-    pieces = 1 << sum(shape[1] >= n for n in (16, 128, 256)) if onp.prod(shape) >= SHARED else 1
-    return threads.team.size, pieces, *shape, 4 * shape[2] + 16
+    steps, n, hidden = hs.shape
+    pieces = 1 << sum(n >= k for k in (16, 128, 256)) if hs.size >= SHARED else 1
+    return threads.team.size, pieces, steps, n, x.shape[-1], hidden, 4 * hidden + 16
 
 
 def dense(a: onp.ndarray) -> onp.ndarray:

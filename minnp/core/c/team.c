@@ -370,13 +370,13 @@ INLINE float tanh_of(float x) {
 #include "panels.h"
 
 /* ------------------------------------------------------------------ the LSTM of npx/cells.py, float
-   States are [N, H], w_h [4 H, H], sums before the gates and their cotangents d [T, N, 4 H] in the order i, f, g, o;
-   gates [T, 4, N, H] in the order i, f, o, g. */
+   States are [N, H], x [T, N, I], w_h [4 H, H] and w_x [4 H, I], a step's sums before the gates [N, 4 H] and all their
+   cotangents d [T, N, 4 H] in the order i, f, g, o; gates [T, 4, N, H] in the order i, f, o, g. */
 typedef struct {
-    int64_t steps, n, hidden, lead; /* lead: from row to row of d */
-    Packed w_h;                     /* transposed, but on the way back */
-    const float *h0, *c0, *b, *ghs, *gcs;
-    float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb;
+    int64_t steps, n, inputs, hidden, lead; /* lead: from row to row of d */
+    Packed w_h, w_x;                        /* transposed, but on the way back */
+    const float *x, *h0, *c0, *b, *ghs, *gcs;
+    float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb, *gx;
     int pieces;
     atomic_int errors;
 } Lstm;
@@ -402,7 +402,9 @@ static void lstm_piece(void *what, int index) {
     feclearexcept(ERRORS);
     for (int64_t t = 0; t < l->steps; t++) {
         int64_t at = t * state + first * size;
-        float *sums = l->sums + 4 * at;
+        float *sums = l->sums + first * 4 * size;
+        memset(sums, 0, many * 4 * size * sizeof *sums);
+        add_product(&l->w_x, l->x + (t * l->n + first) * l->inputs, l->inputs, many, sums, 4 * size);
         add_product(&l->w_h, h, size, many, sums, 4 * size);
         for (int64_t j = 0; j < many; j++)
             lstm_row(size, state, sums + j * 4 * size, l->b, c + j * size,
@@ -457,6 +459,11 @@ static void lstm_back_piece(void *what, int index) {
                           l->gb + index * 4 * size);
         memset(dh, 0, many * size * sizeof *dh);
         add_product(&l->w_h, d, l->lead, many, dh, size);
+        if (l->gx) {
+            float *gx = l->gx + (t * l->n + first) * l->inputs;
+            memset(gx, 0, many * l->inputs * sizeof *gx);
+            add_product(&l->w_x, d, l->lead, many, gx, l->inputs);
+        }
     }
     if (fetestexcept(ERRORS))
         atomic_store(&l->errors, 1);
@@ -480,55 +487,57 @@ static int floats(PyObject *const *args, int n, int written, const int64_t *size
     return 1;
 }
 
-/* Parses (threads, pieces, steps, n, hidden, lead), and runs the work without the interpreter. */
-static PyObject *lstm_run(Lstm *l, PyObject *sizes, PyObject *w_h, int backwards, PyObject *const *args) {
+/* Parses (threads, pieces, steps, n, inputs, hidden, lead), and runs the work without the interpreter. */
+static PyObject *lstm_run(Lstm *l, PyObject *const *args, int backwards) {
     int threads;
-    if (!PyArg_ParseTuple(sizes, "iiLLLL", &threads, &l->pieces, &l->steps, &l->n, &l->hidden, &l->lead))
+    if (!PyArg_ParseTuple(args[0], "iiLLLLL", &threads, &l->pieces, &l->steps, &l->n, &l->inputs, &l->hidden, &l->lead))
         return NULL;
     atomic_init(&l->errors, 0);
-    int64_t state = l->n * l->hidden, all = l->steps * state, four = 4 * l->hidden;
-    int64_t forth[] = {state, state, four, 4 * all, all, all, 4 * all, all};
-    int64_t back[] = {all, all, state, all, 4 * all, all, l->steps * l->n * l->lead, state, state, l->pieces * four};
-    float *at[10];
-    Py_buffer buffers[11] = {{0}};
-    Matrix w;
-    int good = floats(args, backwards ? 10 : 8, backwards ? 6 : 3, backwards ? back : forth, buffers, at) &&
-               matrix_of(w_h, buffers + 10, &w, PyBUF_STRIDES);
+    int64_t state = l->n * l->hidden, all = l->steps * state, four = 4 * l->hidden, given = l->steps * l->n * l->inputs;
+    int64_t forth[] = {given, state, state, four, 4 * state, all, all, 4 * all, all};
+    int64_t back[] = {all, all, state, all, 4 * all, all, l->steps * l->n * l->lead, state, state, l->pieces * four, given};
+    float *at[11];
+    Py_buffer buffers[13] = {{0}};
+    Matrix w_h, w_x;
+    int good = floats(args + 3, backwards ? 11 : 9, backwards ? 6 : 4, backwards ? back : forth, buffers, at) &&
+               matrix_of(args[1], buffers + 11, &w_h, PyBUF_STRIDES) && matrix_of(args[2], buffers + 12, &w_x, PyBUF_STRIDES);
+    if (good && (w_h.rows * w_h.columns != four * l->hidden || w_x.rows * w_x.columns != four * l->inputs)) {
+        PyErr_SetString(PyExc_ValueError, "weights of another size");
+        good = 0;
+    }
     if (good) {
         if (backwards)
             l->ghs = at[0], l->gcs = at[1], l->c0 = at[2], l->cs = at[3], l->gates = at[4], l->tanh_cs = at[5],
-            l->d = at[6], l->dh = at[7], l->dc = at[8], l->gb = at[9];
+            l->d = at[6], l->dh = at[7], l->dc = at[8], l->gb = at[9], l->gx = at[10];
         else
-            l->h0 = at[0], l->c0 = at[1], l->b = at[2], l->sums = at[3], l->hs = at[4], l->cs = at[5],
-            l->gates = at[6], l->tanh_cs = at[7];
+            l->x = at[0], l->h0 = at[1], l->c0 = at[2], l->b = at[3], l->sums = at[4], l->hs = at[5], l->cs = at[6],
+            l->gates = at[7], l->tanh_cs = at[8];
         Py_BEGIN_ALLOW_THREADS
-        if ((good = pack(&l->w_h, w, threads)))
+        if ((good = pack(&l->w_h, w_h, threads) && pack(&l->w_x, w_x, threads)))
             share(backwards ? lstm_back_piece : lstm_piece, l, l->pieces, threads);
-        free(l->w_h.panels);
+        free(l->w_h.panels), free(l->w_x.panels);
         Py_END_ALLOW_THREADS
         if (!good)
             PyErr_NoMemory();
     }
-    for (int i = 0; i < 11; i++)
+    for (int i = 0; i < 13; i++)
         if (buffers[i].obj)
             PyBuffer_Release(buffers + i);
     return good ? PyBool_FromLong(atomic_load(&l->errors)) : NULL;
 }
 
-/* lstm(sizes, w_h^T, h0, c0, b, sums, hs, cs, gates, tanh_cs): `sums` holds x w_x^T, and the four behind it are filled;
-   whether there were floating point errors. */
+/* lstm(sizes, w_h^T, w_x^T, x, h0, c0, b, sums, hs, cs, gates, tanh_cs): `sums` is scratch, and the four behind it are
+   filled; whether there were floating point errors. */
 static PyObject *lstm(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Lstm l = {.steps = 0};
-    return n == 10 ? lstm_run(&l, args[0], args[1], 0, args + 2)
-                   : (PyErr_SetString(PyExc_TypeError, "lstm takes 10 arguments"), NULL);
+    return n == 12 ? lstm_run(&l, args, 0) : (PyErr_SetString(PyExc_TypeError, "lstm takes 12 arguments"), NULL);
 }
 
-/* lstm_back(sizes, w_h, ghs, gcs, c0, cs, gates, tanh_cs, d, dh, dc, gb): d is filled; dh, dc and gb, one for each
-   piece, are added to. */
+/* lstm_back(sizes, w_h, w_x, ghs, gcs, c0, cs, gates, tanh_cs, d, dh, dc, gb, gx): d and gx are filled; dh, dc and gb, one
+   for each piece, are added to. None is no cotangent, and no gx wanted. */
 static PyObject *lstm_back(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Lstm l = {.steps = 0};
-    return n == 12 ? lstm_run(&l, args[0], args[1], 1, args + 2)
-                   : (PyErr_SetString(PyExc_TypeError, "lstm_back takes 12 arguments"), NULL);
+    return n == 14 ? lstm_run(&l, args, 1) : (PyErr_SetString(PyExc_TypeError, "lstm_back takes 14 arguments"), NULL);
 }
 
 #include "kernels.h"
