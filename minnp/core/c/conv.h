@@ -6,6 +6,7 @@ typedef struct {
     int64_t n, channels, height, width, filters, down, across, rows, columns, by_row, by_column, above, before, skip_rows,
         skip_columns, block; /* rows, columns: of the result; block: so many images at a time */
     float *x, *w, *g, *y, *gx, *gw, *scratch; /* gw, scratch: one for each piece */
+    Packed weights, turned;                   /* turned: from windows to results */
     int64_t room;
     int pieces;
     atomic_int errors;
@@ -76,12 +77,10 @@ static void conv_piece(void *what, int index) {
     int64_t whole = (c->height + 2 * c->above) * (c->width + 2 * c->before) * c->channels;
     float *padded = c->scratch + index * c->room, *windows = padded + c->block * whole;
     float *results = windows + c->block * pixels * length, *gw = c->gw ? c->gw + index * c->filters * length : NULL;
-    Matrix weights = dense(c->w, c->filters, length), turned = {(char *)c->w, length, c->filters, length, 'T'};
     int before = enter(c->blas);
     memset(padded, 0, c->block * whole * 4);
     for (int64_t at = first, many; at < end; at += many) {
         many = end - at < c->block ? end - at : c->block;
-        Matrix seen = dense(windows, many * pixels, length), made = dense(results, many * pixels, c->filters);
         if (c->g)
             turn_images(many, c->filters, pixels, c->g + at * c->filters * pixels, results);
         if (c->y || gw) {
@@ -91,14 +90,16 @@ static void conv_piece(void *what, int index) {
             gather(c, many, padded, windows);
         }
         if (c->y) {
-            multiply(c->blas, seen, turned, made, 1, 0);
+            memset(results, 0, many * pixels * c->filters * 4);
+            add_product(&c->turned, windows, length, many * pixels, results, c->filters);
             turn_images(many, pixels, c->filters, results, c->y + at * c->filters * pixels);
         }
         if (gw)
-            multiply(c->blas, (Matrix){(char *)results, c->filters, many * pixels, c->filters, 'T'}, seen,
-                     dense(gw, c->filters, length), 1, at > first);
+            multiply(c->blas, (Matrix){(char *)results, c->filters, many * pixels, c->filters, 'T'},
+                     dense(windows, many * pixels, length), dense(gw, c->filters, length), 1, at > first);
         if (c->gx) {
-            multiply(c->blas, made, weights, seen, 1, 0);
+            memset(windows, 0, many * pixels * length * 4);
+            add_product(&c->weights, results, c->filters, many * pixels, windows, length);
             memset(padded, 0, many * whole * 4);
             scatter(c, many, windows, padded);
             pad(c, many, c->gx + at * size, padded, 1);
@@ -136,8 +137,14 @@ static PyObject *conv(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (good) {
         c.x = at[0], c.w = at[1], c.g = at[2], c.y = at[3], c.gx = at[4], c.gw = at[5], c.scratch = at[6];
         Py_BEGIN_ALLOW_THREADS
-        share(conv_piece, &c, c.pieces, threads);
+        good = (!c.gx || pack(&c.weights, dense(c.w, c.filters, length), threads)) &&
+               (!c.y || pack(&c.turned, (Matrix){(char *)c.w, length, c.filters, length, 'T'}, threads));
+        if (good)
+            share(conv_piece, &c, c.pieces, threads);
+        free(c.weights.panels), free(c.turned.panels);
         Py_END_ALLOW_THREADS
+        if (!good)
+            PyErr_NoMemory();
     }
     for (int i = 0; i < 7; i++)
         if (buffers[i].obj)
