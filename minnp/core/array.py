@@ -58,8 +58,8 @@ class Subclass(onp.ndarray):
     __array_function__ = _Hook("__array_function__")
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        named = {name: Host if a is ndarray else a for name, a in kwargs.items()}
-        return wrap(super().view(*[Host if a is ndarray else a for a in args], **named))
+        numpys = lambda a: Host if a is ndarray else a
+        return wrap(super().view(*map(numpys, args), **{name: numpys(a) for name, a in kwargs.items()}))
 
 
 class _ArrayType(type):

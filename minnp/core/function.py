@@ -80,8 +80,8 @@ class Function:
         self._check_names(inputs, complete=True)
         known = {n: read(x) if type(x) is ndarray else onp.asarray(x) for n, x in inputs.items()}
         place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
-        missing = {n: v for n, v in self._defaults(place).items() if n not in known}
-        values = [{**missing, **known}[n] for n in self._program.arguments]
+        known = {**self._defaults(place), **known}
+        values = [known[n] for n in self._program.arguments]
         given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
         if self._known is None or self._known[0] != given:
             self._check_shapes(given)

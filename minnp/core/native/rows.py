@@ -197,8 +197,7 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
     ):
         return None
     if name == "astype":
-        # out of range: undefined, and NumPy warns; and a number is NumPy's to convert
-        from_float = not kinds or (kinds[0].kind == "f" and out.kind in "iu")
+        from_float = kinds[0].kind == "f" and out.kind in "iu"  # out of range: undefined, and NumPy warns
         return None if from_float or set(params) != {"dtype"} else lambda code, x: code.cast(x, out)
     if params:
         return None

@@ -6,8 +6,9 @@ can run together share a loop nest, and what only they read never reaches memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as onp
@@ -148,13 +149,19 @@ def root_of(v: Any) -> Any:
     return v
 
 
+def last_reads(steps: Sequence[Any], becomes: Mapping[Value, Value] = MappingProxyType({})) -> dict[Value, int]:
+    """The last step that reads each value, itself or as a view; of values that `becomes` others, these."""
+    last: dict[Value, int] = {}
+    for i, step in enumerate(steps):
+        for v in map(root_of, reads_of(step)):
+            last[becomes.get(v, v)] = i
+    return last
+
+
 def in_place(steps: Sequence[Any], results: Sequence[Value]) -> dict[Value, Value]:
     """Of each value that a Write may overwrite the value that lies there last: nothing reads it after the Write, itself
     or as a view, and what is written is no view of it."""
-    last: dict[Value, int] = {}
-    for i, step in enumerate(steps):
-        for v in reads_of(step):
-            last[root_of(v)] = i
+    last = last_reads(steps)
     becomes: dict[Value, Value] = {}
     for i, step in enumerate(steps):
         old = step.reads[0] if isinstance(step, Write) else None
@@ -168,12 +175,8 @@ def in_place(steps: Sequence[Any], results: Sequence[Value]) -> dict[Value, Valu
 
 def dying(steps: Sequence[Any], results: Sequence[Value], becomes: dict[Value, Value]) -> dict[int, list[Value]]:
     """For the number of a step the values that it is the last to read, itself or as a view."""
-    last: dict[Value, int] = {}
-    for i, step in enumerate(steps):
-        for v in reads_of(step):
-            last[becomes.get(root_of(v), root_of(v))] = i
     found: dict[int, list[Value]] = {}
-    for v, i in last.items():
+    for v, i in last_reads(steps, becomes).items():
         if v not in results:
             found.setdefault(i, []).append(v)
     return found
