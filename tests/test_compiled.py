@@ -393,6 +393,8 @@ def test_a_library_of_other_code_is_known(tmp_path):
 
 LITTLE = [operator.add, operator.sub, operator.mul, operator.truediv, operator.iadd, operator.isub, operator.imul]
 LITTLE += [operator.itruediv, operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge]
+LITTLE += [operator.and_, operator.or_, operator.xor, operator.iand, operator.ior, operator.ixor]
+LITTLE += [lambda a, b: -a, lambda a, b: abs(a), lambda a, b: ~a]
 RARE = [0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1e308, 5e-324, 3e38, 1e-45, 2.0**63]
 NUMBERS = [0, 2, -3, 0.5, -0.0, 0.1, 1e300, 1e-300, True, 10**20, 2**40, 1j, float("nan"), onp.float64(0.3)]
 NUMBERS += [onp.float32(0.3), onp.int64(5), onp.int32(7), onp.array(2.0), onp.array(3)]
@@ -400,14 +402,14 @@ NUMBERS += [onp.float32(0.3), onp.int64(5), onp.int32(7), onp.array(2.0), onp.ar
 
 @pytest.mark.filterwarnings("always")
 def test_little_arrays_have_numpys_bits_dtypes_and_warnings():
-    """c/little.h computes + - * / and comparisons of them without NumPy."""
+    """c/little.h computes arithmetic and comparisons of them without NumPy."""
     rng = onp.random.default_rng(0)
 
     def draw(shape):
         a = rng.standard_normal(shape) * rng.choice([1, 9])
         a[rng.random(a.shape) < 0.1 * rng.integers(0, 2)] = rng.choice(RARE)
         with onp.errstate(all="ignore"):
-            a = a.astype(rng.choice(["f8", "f4", "i8", ">f8", "i4"], p=[0.4, 0.3, 0.2, 0.05, 0.05]))
+            a = a.astype(rng.choice(["f8", "f4", "i8", "?", ">f8", "i4"], p=[0.35, 0.25, 0.2, 0.1, 0.05, 0.05]))
         strided = rng.integers(0, 4) == 0
         return a.repeat(2, axis=-1)[..., ::2] if strided else a[::-1] if rng.integers(0, 4) == 0 else a
 
@@ -423,8 +425,8 @@ def test_little_arrays_have_numpys_bits_dtypes_and_warnings():
         same = repr(bits.tolist()) if bits.dtype == object else bits.tobytes()
         return bits.dtype, bits.shape, same, onp.asarray(a).tobytes(), {str(w.message) for w in caught}
 
-    for _ in range(1500):
-        shape = [(0,), (1,), (3,), (6,), (2, 3), (16, 16), (257,)][rng.integers(7)]
+    for _ in range(2000):
+        shape = [(0,), (1,), (3,), (6,), (2, 3), (16, 16), (257,), (3, 1001)][rng.integers(8)]
         a, b = draw(shape), draw(shape) if rng.integers(2) else NUMBERS[rng.integers(len(NUMBERS))]
         op, mode = LITTLE[rng.integers(len(LITTLE))], ["warn", "ignore", "raise"][rng.integers(3)]
         if rng.integers(4) == 0:

@@ -1,12 +1,29 @@
-/* Arithmetic and comparisons of little arrays of numbers, where NumPy's way to its loop takes most of the time.
+/* Arithmetic and comparisons of little arrays of numbers, where NumPy's way to its loop takes much of the time.
 
    + - * / of floating-point numbers are exact by IEEE 754, and integers wrap around, so the bits are NumPy's. Operands are
    arrays of one dtype and shape, or one is a number; an operation that raises one of the processor's flags is left to
    NumPy, which warns as the user wants it to. */
 #include <fenv.h>
 
-#define LITTLE 256 /* elements, at most */
+#define LITTLE 256    /* elements of an array that is written, at most */
+#define MIDDLING 16384 /* elements of the operands of a new one: more deserve that NumPy lets other threads run */
 #define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
+
+#ifdef __SSE2_MATH__ /* whose flags are these bits of one register: the C library asks the old coprocessor as well */
+#include <xmmintrin.h>
+static inline int raised(void) { return _mm_getcsr() & FLAGS; }
+static inline void lower(void) { _mm_setcsr(_mm_getcsr() & ~(unsigned)FLAGS); }
+#else
+static inline int raised(void) { return fetestexcept(FLAGS); }
+static inline void lower(void) { feclearexcept(FLAGS); }
+#endif
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
+#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+
+#define WIDTH(t) ((t) == 1 ? 4 : (t) == 3 ? 1 : 8) /* bytes of an element of float64, float32, int64, bool */
 
 typedef union { double d; float f; int64_t l; char out[8]; } Number;
 typedef struct { /* an operand: its elements lie `step` bytes apart, those of a number 0 */
@@ -25,16 +42,18 @@ static inline int lined(Array *a, Py_ssize_t size, Py_ssize_t *step) {
     return (a->flags & 0x100 /* NPY_ARRAY_ALIGNED */) && (a->nd == 1 || (a->flags & 1 /* NPY_ARRAY_C_CONTIGUOUS */));
 }
 
-/* Whether x is an operand beside array a of dtype number `t`. */
+/* Whether x is an operand beside array a of dtype number `t`; a truth value is left to NumPy. */
 static inline int side_of(PyObject *x, Array *a, int t, Side *s) {
     if (Py_IS_TYPE(x, Host)) {
         Array *b = (Array *)x;
         if (b != a && (b->descr != a->descr || b->nd != a->nd || memcmp(b->dims, a->dims, a->nd * sizeof(Py_ssize_t)) != 0))
             return 0;
         s->p = b->data;
-        return lined(b, t == 1 ? 4 : 8, &s->step);
+        return lined(b, WIDTH(t), &s->step);
     }
     s->p = s->number.out, s->step = 0;
+    if (t == 3)
+        return 0;
     if (t != 1 && Py_IS_TYPE(x, little_scalars[t])) {
         memcpy(s->number.out, (char *)x + sizeof(PyObject), 8);
         return 1;
@@ -58,29 +77,50 @@ static inline int side_of(PyObject *x, Array *a, int t, Side *s) {
     return v == 0 || (fabs(v) > 1e-30 && fabs(v) < 1e9); /* NumPy 1.26 takes a wider dtype for numbers that do not fit */
 }
 
-#define EACH(T, R, f) for (Py_ssize_t i = 0; i < n; i++, p += a->step, q += b->step) { T x = *(const T *)p, y = *(const T *)q; ((R *)out)[i] = f; }
-#define INTEGERS(op) EACH(int64_t, int64_t, (int64_t)((uint64_t)x op (uint64_t)y))
+#define LOOP(T, R, X, Y, f) for (Py_ssize_t i = 0; i < n; i++) { T x = X, y = Y; ((R *)out)[i] = f; }
+#define EACH(T, R, f) { \
+    const T *u = (const T *)p, *v = (const T *)q; \
+    if (a->step == sizeof(T) && b->step == sizeof(T)) LOOP(T, R, u[i], v[i], f) \
+    else if (a->step == sizeof(T) && b->step == 0) LOOP(T, R, u[i], *v, f) \
+    else if (a->step == 0 && b->step == sizeof(T)) LOOP(T, R, *u, v[i], f) \
+    else LOOP(T, R, *(const T *)(p + i * a->step), *(const T *)(q + i * b->step), f) }
 
-/* op 0 to 3, + - * /, into `out`; whether that is NumPy's result. */
-OWN_FRAME static int little_arithmetic(int op, int t, Py_ssize_t n, const Side *a, const Side *b, char *out) {
+enum { PLUS, MINUS, TIMES, OVER, MINUS_IT, SIZE_OF_IT, BOTH, EITHER, ONE_OF, NOT_IT }; /* the last of each kind take one operand, twice */
+static const int known[] = {0x3f, 0x3f, 0x3f7, 0x3c0}; /* which of them arrays of each dtype take */
+
+/* An operation into `out`; whether that is NumPy's result. */
+OWN_FRAME FOR_EACH_CPU static int little_arithmetic(int op, int t, Py_ssize_t n, const Side *a, const Side *b, char *restrict out) {
     const char *p = a->p, *q = b->p;
-    if (t != 2 && fetestexcept(FLAGS))
-        feclearexcept(FLAGS);
-    switch (4 * t + op) {
-    case 0: EACH(double, double, x + y) break;
-    case 1: EACH(double, double, x - y) break;
-    case 2: EACH(double, double, x * y) break;
-    case 3: EACH(double, double, x / y) break;
-    case 4: EACH(float, float, x + y) break;
-    case 5: EACH(float, float, x - y) break;
-    case 6: EACH(float, float, x * y) break;
-    case 7: EACH(float, float, x / y) break;
-    case 8: INTEGERS(+) return 1;
-    case 9: INTEGERS(-) return 1;
-    case 10: INTEGERS(*) return 1;
-    default: return 0;
+    if (t < 2 && raised())
+        lower();
+    switch (16 * t + op) {
+    case PLUS: EACH(double, double, x + y) break;
+    case MINUS: EACH(double, double, x - y) break;
+    case TIMES: EACH(double, double, x * y) break;
+    case OVER: EACH(double, double, x / y) break;
+    case MINUS_IT: EACH(double, double, ((void)y, -x)) break;
+    case SIZE_OF_IT: EACH(double, double, ((void)y, fabs(x))) break;
+    case 16 + PLUS: EACH(float, float, x + y) break;
+    case 16 + MINUS: EACH(float, float, x - y) break;
+    case 16 + TIMES: EACH(float, float, x * y) break;
+    case 16 + OVER: EACH(float, float, x / y) break;
+    case 16 + MINUS_IT: EACH(float, float, ((void)y, -x)) break;
+    case 16 + SIZE_OF_IT: EACH(float, float, ((void)y, fabsf(x))) break;
+    case 32 + PLUS: EACH(uint64_t, uint64_t, x + y) break; /* whose bits are the signed one's */
+    case 32 + MINUS: EACH(uint64_t, uint64_t, x - y) break;
+    case 32 + TIMES: EACH(uint64_t, uint64_t, x * y) break;
+    case 32 + MINUS_IT: EACH(uint64_t, uint64_t, ((void)y, -x)) break;
+    case 32 + SIZE_OF_IT: EACH(uint64_t, uint64_t, ((void)y, x >> 63 ? -x : x)) break;
+    case 32 + BOTH: EACH(uint64_t, uint64_t, x & y) break;
+    case 32 + EITHER: EACH(uint64_t, uint64_t, x | y) break;
+    case 32 + ONE_OF: EACH(uint64_t, uint64_t, x ^ y) break;
+    case 32 + NOT_IT: EACH(uint64_t, uint64_t, ((void)y, ~x)) break;
+    case 48 + BOTH: EACH(char, char, (x != 0) & (y != 0)) break;
+    case 48 + EITHER: EACH(char, char, (x | y) != 0) break;
+    case 48 + ONE_OF: EACH(char, char, (x != 0) != (y != 0)) break;
+    default: EACH(char, char, ((void)y, x == 0)) /* not, of truth values */
     }
-    return !fetestexcept(FLAGS);
+    return t >= 2 || !raised();
 }
 
 #define COMPARE(T) \
@@ -93,7 +133,7 @@ OWN_FRAME static int little_arithmetic(int op, int t, Py_ssize_t n, const Side *
     default: EACH(T, char, isgreaterequal(x, y)) \
     }
 
-OWN_FRAME static int little_comparison(int op, int t, Py_ssize_t n, const Side *a, const Side *b, char *out) {
+OWN_FRAME FOR_EACH_CPU static int little_comparison(int op, int t, Py_ssize_t n, const Side *a, const Side *b, char *restrict out) {
     const char *p = a->p, *q = b->p;
     if (t == 0)
         COMPARE(double)
@@ -114,25 +154,37 @@ OWN_FRAME static int little_comparison(int op, int t, Py_ssize_t n, const Side *
 /* a op b of what handles hold and of numbers: a new array, or `into`, which is a; NULL, without an exception, where
    NumPy must do it. */
 static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, Py_ssize_t, const Side *, const Side *, char *), PyObject *into) {
+    static char left[OVER + 1][2]; /* how many of the next calls with larger arrays are NumPy's, after one that raised a flag */
     Array *of = (Array *)(Py_IS_TYPE(a, Host) ? a : b);
     Side x, y;
-    int t = of->descr == little_dtypes[0] ? 0 : of->descr == little_dtypes[1] ? 1 : of->descr == little_dtypes[2] ? 2 : 3;
-    Py_ssize_t n = t < 3 && of->nd > 0 ? elements((PyObject *)of) : LITTLE + 1;
-    double out[LITTLE];
-    if (n > LITTLE || !side_of(a, of, t, &x) || !side_of(b, of, t, &y) || !run(op, t, n, &x, &y, (char *)out))
+    int t = 0, compares = run == little_comparison;
+    while (t < 4 && of->descr != little_dtypes[t])
+        t++;
+    if (t == 4 || of->nd == 0 || (compares ? t == 3 : !(known[t] >> op & 1)))
         return NULL;
-    int size = run == little_comparison ? 1 : t == 1 ? 4 : 8;
-    PyObject *made = into;
-    if (into == NULL) {
-        PyObject *dtype = little_dtypes[run == little_comparison ? 3 : t];
-        if ((made = array_from(Host, Py_NewRef(dtype), of->nd, of->dims, NULL, NULL, 0, NULL)) == NULL)
-            return PyErr_Clear(), NULL;
-        memcpy(((Array *)made)->data, out, n * size);
-        return made;
+    Py_ssize_t n = elements((PyObject *)of), size = compares ? 1 : WIDTH(t);
+    if (n > (into != NULL ? LITTLE : MIDDLING) || !side_of(a, of, t, &x) || !side_of(b, of, t, &y))
+        return NULL;
+    if (into != NULL) {
+        double out[LITTLE];
+        if (!run(op, t, n, &x, &y, (char *)out))
+            return NULL;
+        char *p = of->data;
+        for (Py_ssize_t i = 0; i < n; i++, p += x.step)
+            memcpy(p, (char *)out + i * size, size);
+        return into;
     }
-    char *p = of->data;
-    for (Py_ssize_t i = 0; i < n; i++, p += x.step)
-        memcpy(p, (char *)out + i * size, size);
+    char *wary = n > LITTLE && !compares && op <= OVER && t < 2 ? &left[op][t] : NULL;
+    if (wary != NULL && *wary > 0)
+        return --*wary, NULL;
+    PyObject *made = array_from(Host, Py_NewRef(little_dtypes[compares ? 3 : t]), of->nd, of->dims, NULL, NULL, 0, NULL);
+    if (made == NULL)
+        return PyErr_Clear(), NULL;
+    if (!run(op, t, n, &x, &y, ((Array *)made)->data)) {
+        if (wary != NULL)
+            *wary = 100;
+        Py_CLEAR(made);
+    }
     return made;
 }
 

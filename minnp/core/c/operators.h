@@ -12,7 +12,7 @@ typedef struct {
     binaryfunc direct; /* NumPy's slot, where it takes two operands */
     const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
     Py_ssize_t limit;  /* bytes of an operand from which Python does better */
-    int little;        /* 1 to 4 for + - * /: of little arrays, little.h */
+    int little;        /* of little arrays, little.h: 1 + which operation */
     int shortens;      /* whether NumPy takes another function where w is some number */
 } Operator;
 
@@ -137,7 +137,7 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
                 return otherwise(v, w, o);
         }
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
-        PyObject *out = o->little && m + n <= 2 * LITTLE ? little(a, b, o->little - 1, little_arithmetic, NULL) : NULL;
+        PyObject *out = o->little && m <= MIDDLING && n <= MIDDLING ? little(a, b, o->little - 1, little_arithmetic, NULL) : NULL;
         if (out != NULL)
             return handle_on(out, Py_None);
         Py_INCREF(a);
@@ -160,8 +160,11 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
     PyObject *a;
     if (!busy() && (a = operand(v, o->limit)) != NULL) {
         count(o->entry);
+        PyObject *out = o->little ? little(a, a, o->little - 1, little_arithmetic, NULL) : NULL;
+        if (out != NULL)
+            return handle_on(out, Py_None);
         Py_INCREF(a);
-        PyObject *out = kernel(a);
+        out = kernel(a);
         Py_DECREF(a);
         return result_of(out);
     }

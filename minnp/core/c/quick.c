@@ -122,6 +122,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
         Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
+    const int in_little[] = {ADD, SUB, MUL, TRUEDIV, NEG, ABS, AND, OR, XOR, INVERT}; /* in the order of little.h */
     for (int i = 0; i < OPERATORS; i++) {
         Operator *o = &operators[i];
         if (i < UNARIES && (o->entry = entry_named(calls, "__%s__", o->name)) == NULL)
@@ -140,8 +141,9 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         if (i < BINARIES && i != POW)
             o->direct = *(binaryfunc *)((char *)Host->tp_as_number + o->at);
         o->shortens = i == POW || i == IPOW;
-        if (i == ADD || i == SUB || i == MUL || i == TRUEDIV)
-            o->little = operators[i - ADD + IADD].little = i - ADD + 1;
+        for (int k = 0; k < (int)(sizeof in_little / sizeof in_little[0]); k++)
+            if (i == in_little[k] || (i >= IADD && i - IADD == in_little[k]))
+                o->little = k + 1;
         if (i == ADD || i == SUB || i == MUL)
             o->kept = "fdFD?bBhHiIlLqQ";
         else if (i == TRUEDIV)
