@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from contextlib import nullcontext
 from typing import Any
@@ -30,11 +31,15 @@ def draw(shape: tuple, kind: str) -> onp.ndarray:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("kind", ["f4", "f8"])
-def test_every_layout(blas: list, kind: str, threads: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [("f4", (70, 130, 90)), ("f8", (70, 130, 90)), ("f4", (300, 330, 1100)), ("f4", (611, 45, 259))],
+    ids=str,
+)
+def test_every_layout(blas: list, kind: str, sizes: tuple, threads: int) -> None:
     before = set_num_threads(threads)
     try:
-        m, k, n = 70, 130, 90
+        m, k, n = sizes
         lefts = [
             draw((m, k), kind),
             draw((k, m), kind).T,
@@ -65,13 +70,13 @@ def test_bits_depend_neither_on_the_number_of_threads_nor_on_the_call(blas: list
     before = num_threads()
     try:
         shapes = [(196, 2872, 275), (128, 784, 512), (40, 3000, 233), (674, 1200, 146), (9, 60000, 20), (31, 640, 288)]
-        for m, k, n in shapes:
-            a, b = draw((m, k), "f8"), draw((n, k), "f8").T
+        for (m, k, n), kind in itertools.product(shapes, ("f4", "f8")):
+            a, b = draw((m, k), kind), draw((n, k), kind).T
             found = set()
             for threads in (1, 2, 3, 2, 1):
                 set_num_threads(threads)
                 found.add(products.matmul(a, b).tobytes())
-            assert len(found) == 1, (m, k, n)
+            assert len(found) == 1, (m, k, n, kind)
     finally:
         set_num_threads(before)
 

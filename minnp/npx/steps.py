@@ -17,7 +17,7 @@ from ..core.primitive import Meta
 from ..numpy.facts import spread
 
 SMALL = 1_000_000  # multiplications of one product up to which OpenBLAS uses its operands as they lie
-LARGE = 1 << 23  # and of products that MKL does faster than tiles
+LARGE = 1 << 23  # and of products that the best BLAS does faster than tiles
 SHARED = 1 << 13  # elements of a state from which threads share its batch
 
 
@@ -26,17 +26,17 @@ class Repeated:
 
     BLAS copies both operands into an order of its own before it multiplies. For few rows that costs as much as the
     multiplication, and for small products OpenBLAS leaves it out: so w is kept in tiles of some columns, which meet
-    some rows at a time. Large products are MKL's where PyTorch brought it (core/host/products.py). `rows` is how many
-    belong together: a batch may be cut at its multiples without changing a bit.
+    some rows at a time. Large products are the best BLAS's (core/host/products.py). `rows` is how many belong
+    together: a batch may be cut at its multiples without changing a bit.
     """
 
     def __init__(self, w: onp.ndarray, n: int, blocks: int = 1) -> None:
         k, m = w.shape[0], w.shape[1] // blocks
-        self.rows, self.tiles, self.mkl = max(n, 1), None, None
+        self.rows, self.tiles, self.blas = max(n, 1), None, None
         self.parts = [w[:, i * m : (i + 1) * m] for i in range(blocks)]
         if n * m * k * blocks >= LARGE and w.dtype.char in "fd" and n % 16 == 0:
-            self.mkl = products.mkl()
-        if self.mkl is not None:
+            self.blas = products.best()
+        if self.blas is not None:
             self.rows, self.parts = 16, [onp.ascontiguousarray(part) for part in self.parts]
             return
         columns = next((c for c in (64, 32, 16) if m % c == 0), 0)
@@ -54,7 +54,7 @@ class Repeated:
             onp.matmul(a.reshape(-1, self.rows, a.shape[1]), self.tiles, out=tiled)
             return
         for part, target in zip(self.parts, out, strict=True):
-            if self.mkl is not None and not self.mkl.gemm(a, part, target, 1.0, 0.0):
+            if self.blas is not None and not self.blas.gemm(a, part, target, 1.0, 0.0):
                 continue
             onp.matmul(a, part, out=target)
 
@@ -66,7 +66,7 @@ class Summed:
     """
 
     def __init__(self, w: onp.ndarray, n: int) -> None:
-        self.w, self.rows, self.mkl = w, 16 if n % 16 == 0 else max(n, 1), None
+        self.w, self.rows = w, 16 if n % 16 == 0 else max(n, 1)
         self.blas = products.best() if w.dtype.char in "fd" else None
 
     def into(self, out: onp.ndarray, a: onp.ndarray) -> None:
@@ -84,8 +84,7 @@ def over_batch(work: Callable[[slice], None], shape: Sequence[int], weight: Repe
     units = n // weight.rows
     count = min(threads.team.size, units) if n * shape[1] >= SHARED else 1
     parts = [slice(i * units // count * weight.rows, (i + 1) * units // count * weight.rows) for i in range(count)]
-    alone = products.single_thread() if weight.mkl is None else None  # its threads would meet at every step
-    with alone or nullcontext():
+    with products.single_thread() or nullcontext():  # a BLAS's own threads would meet at every step
         threads.run(lambda i: work(parts[i]), count, name)
 
 

@@ -12,14 +12,6 @@ typedef struct {
     atomic_int errors;
 } Conv;
 
-/* from [rows, columns] to [columns, rows], of which each row begins `lead` after the one before */
-INLINE void turn(const float *restrict from, float *restrict to, int64_t rows, int64_t columns, int64_t from_lead, int64_t to_lead) {
-    for (int64_t j = 0; j < columns; j++)
-#pragma GCC ivdep
-        for (int64_t i = 0; i < rows; i++)
-            to[j * to_lead + i] = from[i * from_lead + j];
-}
-
 /* Runs what follows for each run of a window's elements: `run` of them from `at` on in the image with its padding, and from
    `k` on in the windows' matrix. */
 #define EACH_RUN(c, many)                                                                                                   \
@@ -90,16 +82,14 @@ static void conv_piece(void *what, int index) {
             gather(c, many, padded, windows);
         }
         if (c->y) {
-            memset(results, 0, many * pixels * c->filters * 4);
-            add_product(&c->turned, windows, length, many * pixels, results, c->filters);
+            times_packed(&c->turned, windows, length, many * pixels, 1, 0, results, c->filters);
             turn_images(many, pixels, c->filters, results, c->y + at * c->filters * pixels);
         }
         if (gw)
             multiply(c->blas, (Matrix){(char *)results, c->filters, many * pixels, c->filters, 'T'},
                      dense(windows, many * pixels, length), dense(gw, c->filters, length), 1, at > first);
         if (c->gx) {
-            memset(windows, 0, many * pixels * length * 4);
-            add_product(&c->weights, results, c->filters, many * pixels, windows, length);
+            times_packed(&c->weights, results, c->filters, many * pixels, 1, 0, windows, length);
             memset(padded, 0, many * whole * 4);
             scatter(c, many, windows, padded);
             pad(c, many, c->gx + at * size, padded, 1);

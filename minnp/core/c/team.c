@@ -157,6 +157,13 @@ static void share(Work work, void *what, int n, int threads) {
     atomic_flag_clear(&busy);
 }
 
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
+#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
 /* ------------------------------------------------------------------ matrix products */
 typedef void (*Gemm)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const void *,
                      const void *, const int64_t *, const void *, const int64_t *, const void *, void *,
@@ -171,10 +178,14 @@ static Matrix part(Matrix a, int64_t row, int64_t rows, int64_t column, int64_t 
     return a;
 }
 
+#include "panels.h"
+
 /* c = scale * (a @ b) + keep * c on this thread. Fortran's matrices are ours transposed: c^T = b^T a^T. On the machines
    where products.py calls it (little-endian) a routine with short integers reads the lower half. */
 static void multiply(Blas blas, Matrix a, Matrix b, Matrix c, double scale, double keep) {
     float scale_f = (float)scale, keep_f = (float)keep;
+    if (blas.size == 4 && (keep == 0 || keep == 1) && multiply_packed(a, b, c, scale_f, keep == 1))
+        return;
     blas.gemm(&b.flag, &a.flag, &c.columns, &c.rows, &a.columns, blas.size == 4 ? (void *)&scale_f : &scale, b.data,
               &b.lead, a.data, &a.lead, blas.size == 4 ? (void *)&keep_f : &keep, c.data, &c.lead);
 }
@@ -322,13 +333,6 @@ static PyObject *stack(PyObject *self, PyObject *args) {
 
 /* ------------------------------------------------------------------ functions of a float, in vectors
    As in Cephes (Moshier 1989): at most 2 units in the last place from the true value. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
-#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE float exp_parts(float x, float *power) { /* of |x| <= 88: y with exp(x) = (y + 1) power */
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number, in the lowest bits */
     float n = x * 1.44269504088896341f + shift;
@@ -367,8 +371,6 @@ INLINE float tanh_of(float x) {
     return size < 0.625f ? near : x < 0 ? -far : x != x ? x : far;
 }
 
-#include "panels.h"
-
 /* ------------------------------------------------------------------ the LSTM of npx/cells.py, float
    States are [N, H], x [T, N, I], w_h [4 H, H] and w_x [4 H, I], a step's sums before the gates [N, 4 H] and all their
    cotangents d [T, N, 4 H] in the order i, f, g, o; gates [T, 4, N, H] in the order i, f, o, g. */
@@ -403,9 +405,8 @@ static void lstm_piece(void *what, int index) {
     for (int64_t t = 0; t < l->steps; t++) {
         int64_t at = t * state + first * size;
         float *sums = l->sums + first * 4 * size;
-        memset(sums, 0, many * 4 * size * sizeof *sums);
-        add_product(&l->w_x, l->x + (t * l->n + first) * l->inputs, l->inputs, many, sums, 4 * size);
-        add_product(&l->w_h, h, size, many, sums, 4 * size);
+        times_packed(&l->w_x, l->x + (t * l->n + first) * l->inputs, l->inputs, many, 1, 0, sums, 4 * size);
+        times_packed(&l->w_h, h, size, many, 1, 1, sums, 4 * size);
         for (int64_t j = 0; j < many; j++)
             lstm_row(size, state, sums + j * 4 * size, l->b, c + j * size,
                      l->gates + t * 4 * state + (first + j) * size, l->cs + at + j * size, l->tanh_cs + at + j * size,
@@ -457,13 +458,9 @@ static void lstm_back_piece(void *what, int index) {
             lstm_back_row(size, state, l->gates + t * 4 * state + (first + j) * size, l->tanh_cs + at + j * size,
                           c + j * size, dh + j * size, dc + j * size, d + j * l->lead,
                           l->gb + index * 4 * size);
-        memset(dh, 0, many * size * sizeof *dh);
-        add_product(&l->w_h, d, l->lead, many, dh, size);
-        if (l->gx) {
-            float *gx = l->gx + (t * l->n + first) * l->inputs;
-            memset(gx, 0, many * l->inputs * sizeof *gx);
-            add_product(&l->w_x, d, l->lead, many, gx, l->inputs);
-        }
+        times_packed(&l->w_h, d, l->lead, many, 1, 0, dh, size);
+        if (l->gx)
+            times_packed(&l->w_x, d, l->lead, many, 1, 0, l->gx + (t * l->n + first) * l->inputs, l->inputs);
     }
     if (fetestexcept(ERRORS))
         atomic_store(&l->errors, 1);
