@@ -12,8 +12,8 @@ import pytest
 from test_gradient_coverage import CASES, HOLES, MASK, POINTS, after, compiled, function
 
 import minnp.numpy as np
-from minnp import grad, jit, vjp, vmap
-from minnp.errors import TracedValueError
+from minnp import grad, jit, jvp, vjp, vmap
+from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 
 X, V, Z = (onp.random.RandomState(0).standard_normal(shape) for shape in ((3, 4), 4, (3, 4)))
@@ -298,3 +298,26 @@ def test_what_is_a_view_for_numpy_is_one_under_every_transformation() -> None:
                         onp.testing.assert_array_equal(onp.asarray(a), b, err_msg=f"{how}: {name} {text}")
                 checked += 1
     assert checked > 60  # fewer with NumPy 1.26, which has fewer names
+
+
+def _through_a_field(x: Any) -> Any:
+    table = np.zeros(2, [("a", "f8"), ("b", "f8")])
+    table["a"] = x
+    return (table["a"] * 2).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _through_a_field,
+        lambda x: x.astype([("a", "f8")])["a"].sum(),
+        lambda x: np.rec.fromarrays([x[:1], x[1:]], names="a,b")["a"].sum(),
+        lambda x: (x * (np.ma.masked_less(x, 2).sum() > 1)).sum(),
+        lambda x: (np.asmatrix(x) * np.asmatrix(x).T).sum(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("slope", [lambda f, x: grad(f)(x), lambda f, x: jvp(f, (x,), (x,))])
+def test_numbers_in_structures_and_other_classes_raise_rather_than_pass_for_constants(f: Any, slope: Any) -> None:
+    with pytest.raises(NotDifferentiableError):
+        slope(f, np.array([1.0, 3.0]))

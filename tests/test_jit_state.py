@@ -13,7 +13,8 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import jit
+from minnp import fx, jit
+from minnp.errors import CaptureError
 
 X = np.arange(6.0).reshape(2, 3)
 
@@ -197,3 +198,27 @@ def test_a_shape_that_the_function_sets_is_the_arguments(arange: Callable) -> No
         x = arange(6.0)
         first = x[:2]
         assert compiled(x) is x and x.shape == (2, 3) and first.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_what_no_graph_can_hold_runs_as_it_is() -> None:
+    def masked(x: Any) -> Any:
+        x += 1.0
+        kept = np.ma.masked_less(x, 0)
+        x *= 2.0
+        return kept.sum(), np.ma.array(x, mask=x > 6).filled(7.0), (np.asmatrix(x) * np.asmatrix(x)).sum()
+
+    def told(x: Any) -> Any:
+        return f"{x.sum():.2f}", str(x), x * 2
+
+    for f in (masked, told):
+        g = jit(f)
+        for k in range(5):
+            x = np.array([[-3.0, 1.0], [2.0, k]])
+            y = x.copy()
+            for a, b in zip(g(x), f(y), strict=True):
+                onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
+            onp.testing.assert_array_equal(onp.asarray(x), onp.asarray(y))
+        assert g.captures == 0
+        with pytest.raises(CaptureError, match="jit runs such a function as it is"):
+            fx.capture(f, np.eye(2))

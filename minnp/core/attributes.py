@@ -30,6 +30,20 @@ def shown(self: ndarray) -> onp.ndarray:
     return value.host() if type(value) is Buffer else value
 
 
+def _looked(self: ndarray, what: str) -> Any:
+    """What lies under a handle's tracers, which are told that Python asked for this."""
+    value = read(self)
+    while type(value) is Tracer:
+        value.trace.looked(what)
+        value = value.value
+    return value
+
+
+def _said(self: ndarray) -> onp.ndarray:
+    _looked(self, "text")
+    return shown(self)
+
+
 def _conversion(name: str, kind: type, convert: Callable) -> Callable:
     def call(self: ndarray) -> Any:
         a = self._host
@@ -60,7 +74,7 @@ def _contains(self: ndarray, x: Any) -> bool:
 
 
 def _format(self: ndarray, spec: str) -> str:
-    return format(shown(self), spec) if self.ndim else format(shown(self)[()], spec)
+    return format(_said(self), spec) if self.ndim else format(_said(self)[()], spec)
 
 
 def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
@@ -126,8 +140,8 @@ for _name, _special in {
     "contains": _contains,
     "hash": None,
     "format": _format,
-    "repr": lambda self: repr(shown(self)),
-    "str": lambda self: str(shown(self)),
+    "repr": lambda self: repr(_said(self)),
+    "str": lambda self: str(_said(self)),
     "array": _array,
     "array_wrap": _array_wrap,
     "array_prepare": _array_wrap,
@@ -162,10 +176,7 @@ def _host_fact(name: str) -> property:
 
     def get(self: ndarray) -> Any:
         if name in LAYOUT and self._host is None:
-            value = read(self)
-            while type(value) is Tracer:
-                value.trace.looked(name)
-                value = value.value
+            value = _looked(self, name)
             if type(value) is Buffer:  # nothing is copied to tell
                 placed = name == "flags" and value is read(self)
                 return flags.Flags(self, value) if placed else getattr(laid_out(value), name)

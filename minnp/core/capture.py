@@ -6,13 +6,12 @@ graph holds where the answers are the same. jit.py runs such graphs.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
 
+from .. import errors
 from . import policy
 from .array import handle, ndarray, read
 from .dispatch import bind
@@ -20,17 +19,18 @@ from .effects import Under, fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
 from .host import combine
+from .keys import Static
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .outside import seal
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
+from .report import user_line
 from .returned import Change, Own, Shown, changes, containers, shown, with_own
 from .state import capture, state
 from .trace import Trace
 from .tree import tree_flatten
 from .value import Buffer, Host, Tracer, concrete, overlapping
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
@@ -48,7 +48,7 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "moved")
+    __slots__ = ("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "left", "moved")
 
     def __init__(self, fast: bool = False) -> None:
         super().__init__()
@@ -56,7 +56,9 @@ class CaptureTrace(Trace):
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
-        self.moved = self.asked = False  # whether an array was reshaped; whether Python asked how one lies in memory
+        self.moved = False  # whether an array was reshaped
+        self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
+        self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (live.py)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 
@@ -197,13 +199,19 @@ class CaptureTrace(Trace):
         return row if now == self.handling or "raise" not in now.values() else Under(row, now)
 
     def looked(self, name: str) -> None:
-        self.asked |= name in ("strides", "flags")
+        self.asked.add(name)
+
+    def leave(self, name: str, made: Any) -> None:
+        """The rest of the program runs as it is, on the values that tracers wrap."""
+        self.left = f"np.{name} makes a {type(made).__name__}, whose operators are its own"
+        self.finish()
+        capture.set(None)
 
     def depends_on_layout(self) -> bool:
         """Whether arrays that lie in memory otherwise would have led elsewhere: Python asked, or an array was written
         and another one is a view of it or a copy, as reshape finds."""
         rows = {n.target.name for n in self.graph.nodes if isinstance(n.target, Primitive)}
-        return self.asked or ("write_view" in rows and self.moved)
+        return not self.asked.isdisjoint(("strides", "flags")) or ("write_view" in rows and self.moved)
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
@@ -254,20 +262,6 @@ def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
     return x
 
 
-def user_frame() -> Any:
-    """The innermost frame outside this package, or None."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
-def user_line() -> str:
-    """Its file:line."""
-    frame = user_frame()
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
-
-
 # ------------------------------------------------------------------ one capture
 class Captured:
     """What a capture found.
@@ -277,9 +271,10 @@ class Captured:
     written     inputs that were written: their last values are the graph's last outputs
     fixed       leaves that are numbers, or arrays in a memory layout, for which alone the graph holds
     shown       parts that are not computed but the caller's own (returned.py)
+    left        why the graph does not hold what the function did, or ""
     """
 
-    __slots__ = ("changes", "constants", "fixed", "graph", "rebuild", "shown", "written")
+    __slots__ = ("changes", "constants", "fixed", "graph", "left", "rebuild", "shown", "written")
 
     def __init__(
         self,
@@ -312,15 +307,6 @@ class Captured:
             for change, new in zip(self.changes, values, strict=True):
                 change.make(arguments, new)
         return out
-
-
-class Static:
-    """A leaf of the arguments that another value of compiles again."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 def capture_call(
@@ -356,7 +342,8 @@ def capture_call(
     before = containers((new_args, new_kwargs))
     state.busy += 1
     token = capture.set(trace)
-    moved = lambda: [i for i, (h, was) in enumerate(roots) if h is not None and read(h) is not was]
+    same = lambda h, was: read(h) is was or read(h) is was.value  # the latter once the program left the capture
+    moved = lambda: [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
     try:
         try:
             out = f(*new_args, **new_kwargs)
@@ -379,17 +366,19 @@ def capture_call(
         capture.reset(token)
         state.busy -= 1
         trace.finish()
+    if "text" in trace.asked and any(isinstance(p, str) for p in parts):
+        trace.left = trace.left or "a text tells what a traced array holds"
+    if trace.left and unfinished is None:
+        raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
-    for p in parts:
-        if type(p) is ndarray:
-            read(p)
-    for h, _ in roots:
-        if h is not None:
+    for h in (*parts, *(h for h, _ in roots)):
+        if type(h) is ndarray:
             read(h)
     seal(trace.graph, trace.constants)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) is Host}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
+    captured.left = trace.left
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as onp
+
 from .. import errors
 from .array import unwrap
 from .dispatch import bind
 from .primitive import Primitive
 from .state import watched
-from .value import Buffer, Host, Tracer
+from .value import Buffer, Host, Tracer, concrete
+
+PLAIN = (Host, onp.memmap)
 
 
 class Leaf:
@@ -47,7 +51,13 @@ def fallback(e: Any, values: list, options: dict) -> Any:
         values = [unwrap(list(v), []) if isinstance(v, Iterator) else v for v in values]
     leaves: list = []
     arguments = freeze((tuple(values), options), leaves)
-    return bind(row, leaves, {"arguments": arguments})
+    y = bind(row, leaves, {"arguments": arguments})
+    made = concrete(y)
+    if isinstance(made, Host) and type(made) not in PLAIN:
+        while type(y) is Tracer:
+            y.trace.leave(e.name, made)
+            y = y.value
+    return y
 
 
 def freeze(x: Any, leaves: list) -> Any:

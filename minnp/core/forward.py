@@ -37,7 +37,10 @@ class JvpTrace(Trace):
             y = type(y)([o if hasattr(o, "dtype") else followed(row, o) for o in y])
         elif not hasattr(y, "dtype"):
             y = followed(row, y)
-        if not several and getattr(y, "dtype", INT).kind not in INEXACT:
+        if not several and (dtype := getattr(y, "dtype", INT)).kind not in INEXACT:
+            moving = [i for i, t in enumerate(tangents) if t is not None]
+            if dtype.kind in "OV" and moving:  # numbers in a form that has no tangents
+                raise no_rule(row, moving[0], primals[moving[0]].shape, primals[moving[0]].dtype)
             return y
         t = tangent(row, y, primals, tangents, params)
         if several:

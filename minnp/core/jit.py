@@ -18,12 +18,12 @@ import numpy as onp
 from .. import backends, errors
 from . import policy
 from .array import handle, ndarray, read
-from .capture import Captured, Static, capture_call
+from .capture import Captured, capture_call
 from .effects import Diverged
 from .graph import Graph
 from .host.products import single_thread
 from .interpreter import blame
-from .keys import changes, exactly, kind
+from .keys import Static, changes, exactly, kind
 from .live import NUMBERS, refused, types_asked
 from .native import engine as native
 from .outside import Before, goes_on, holds, places
@@ -230,7 +230,7 @@ class Jitted:
             raise
         self.calls += 1
         inputs = _inputs(values, live)
-        if not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
+        if captured.left or not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
             self.changing += 1
             for i, final in zip(captured.written, written, strict=True):
                 self._write_back(leaves[inputs[i]], final)

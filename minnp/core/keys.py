@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as onp
 
-from .capture import Static
 from .live import NUMBERS
 from .value import Buffer, Host
 
@@ -45,6 +44,15 @@ def identity(v: Any) -> Any:
     except TypeError:
         return Itself(v)
     return type(v), v
+
+
+class Static:
+    """A leaf of the arguments that another value of compiles again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class Itself:

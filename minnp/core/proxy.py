@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as onp
 
-from .capture import PACKAGE
 from .effects import guard
 from .node import Node
 from .primitive import TABLE
+from .report import PACKAGE
 from .value import BINARY, COMPARISON, PYTHON, UNARY, Host
 
 # Attributes that are facts, not arrays; methods that give Python objects; methods that write.

@@ -11,7 +11,7 @@ from typing import Any
 from .host import statistics
 from .primitive import TABLE
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
 PLACES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
@@ -23,7 +23,7 @@ def record(name: str, backend: str, seconds: float, values: Any, why: str, moved
     """Count one call that left the fast path."""
     row = _COUNTS.get((name, backend, why))
     if row is None:
-        row = _COUNTS[name, backend, why] = [0, 0.0, 0, 0, _user_line()]
+        row = _COUNTS[name, backend, why] = [0, 0.0, 0, 0, user_line()]
     row[0] += 1
     row[1] += seconds
     for v in values:
@@ -36,10 +36,10 @@ def copied(name: str, backend: str, nbytes: int) -> None:
     record(name, backend, 0.0, (), "", nbytes)
 
 
-def _user_line() -> str:
+def user_line() -> str:
     """file:line of the innermost frame outside this package."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 

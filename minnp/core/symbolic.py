@@ -18,13 +18,14 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray
-from .capture import STREAMS, user_line
+from .capture import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
 from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, unpack_count, view_step
 from .public import PUBLIC
+from .report import user_line
 from .state import capture
 from .trace import Trace
 from .value import Host

@@ -50,7 +50,14 @@ class Trace:
         return wrap(bind(row, values, NO_PARAMS))
 
     def looked(self, name: str) -> None:
-        """The function asked for an attribute that says how an array lies in memory."""
+        """The function asked for an attribute that says how an array lies in memory, or for its text."""
+
+    def leave(self, name: str, made: Any) -> None:
+        """A call made an array of a subclass of NumPy's: no tracer has its operators, so none stands for it."""
+        raise errors.NotDifferentiableError(
+            f"np.{name} makes a {type(made).__name__} of a traced array, whose operators no gradient follows; "
+            "stop the gradient with np.stop_gradient, or give this step a rule with minnp.custom_vjp"
+        )
 
     def keep_busy(self) -> None:
         """A host array was written under this trace: until it ends, views must look at their root."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.cotangents import restore
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
 from .arguments import as_array, plain, spelled
@@ -46,7 +47,7 @@ getitem = primitive(
     "getitem",
     numpy=lambda x, index: x[index],
     fast=_rows,
-    vjp=[lambda g, y, x, index: index_add(g, shape=x.shape, index=index)],
+    vjp=[lambda g, y, x, index: index_add(restore(g, x.dtype, getitem, 0), shape=x.shape, index=index)],
     jvp="linear",
     accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",
