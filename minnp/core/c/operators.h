@@ -120,6 +120,13 @@ OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyO
     return target;
 }
 
+/* Whether a ** w is a square or a root, which takes NumPy no longer than a product. */
+static int is_short_power(PyObject *w) {
+    int beyond = 0;
+    double x = PyFloat_CheckExact(w) ? PyFloat_AS_DOUBLE(w) : PyLong_CheckExact(w) ? PyLong_AsLongAndOverflow(w, &beyond) : 0;
+    return x == 2 || x == 0.5;
+}
+
 static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
     if (!busy() && (a = operand(v, PY_SSIZE_T_MAX)) != NULL && (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
@@ -133,7 +140,7 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
                 if (h != NULL || PyErr_Occurred())
                     return h;
             }
-            if (n >= o->limit)
+            if (n >= (o->shortens && is_short_power(w) ? COMPARED : o->limit))
                 return otherwise(v, w, o);
         }
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);

@@ -25,9 +25,11 @@ SEVERAL = 1 << 12  # elements from which several NumPy calls in the place of a s
 SCALARS = (bool, int, float, complex, onp.generic)
 size_of = attrgetter("size")
 
-# Bytes of the largest operand from which this beats one NumPy call. Waking a thread and waiting for it costs 50-100 us,
-# so the bound falls with the time an element takes: limited by memory (0.1-0.3 ns), vectorized (0.5 ns), the others.
-PLAIN, MATH, HEAVY = 4 << 20, 2 << 20, 1 << 20
+# Bytes of the largest operand from which this beats one NumPy call. Cutting it up, waking a thread and waiting for it
+# costs 50-150 us, so the bound falls with the time an element takes: limited by memory (0.1-0.3 ns), vectorized
+# (0.5 ns), the others.
+PLAIN, MATH, HEAVY = 16 << 20, 2 << 20, 1 << 20
+FAULTED = 32 << 20  # from which the C library asks the system for memory anew at each call
 CLASSES = {
     PLAIN: "add subtract multiply divide negative positive absolute fabs square sqrt reciprocal maximum minimum fmax "
     "fmin sign rint floor ceil trunc equal not_equal less less_equal greater greater_equal logical_and logical_or "
@@ -69,7 +71,7 @@ def elementwise(function: Callable, args: Sequence, out: onp.ndarray | None, lea
 
     `function(*pieces, out=piece)` must broadcast and resolve dtypes as a ufunc does; `name` is who warns."""
     lead = max((a for a in args if type(a) is onp.ndarray), key=size_of, default=None)
-    if lead is None or lead.nbytes < least:
+    if lead is None or lead.nbytes < least or (lead.nbytes < FAULTED and threads.alone()):
         return NotImplemented
     cut = cutting(lead, args if out is None else (*args, out))
     if cut is None or (out is not None and not writable(out, lead, args)):
@@ -82,7 +84,7 @@ def elementwise(function: Callable, args: Sequence, out: onp.ndarray | None, lea
         out = memory.empty(lead.shape, probe.dtype, order)
     else:
         function(*[a[:0] if whole_axis(a, lead, 0) else a for a in args], out=out[:0])
-    if threads.team.size == 1:
+    if threads.alone():
         function(*args, out=out)
         return out
     pieces = list(ranges(lead.size if axis is None else lead.shape[axis], lead.size))

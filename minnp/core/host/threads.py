@@ -145,6 +145,11 @@ def set_num_threads(n: int) -> int:
     return before
 
 
+def alone() -> bool:
+    """Whether there are no helpers, or they came late and are not asked for now."""
+    return team.size == 1 or team.patience.resting()
+
+
 def run(work: Callable[[int], Any], n: int, name: str) -> None:
     """Call work(i) for i in range(n) on all threads, and report floating point errors as the ufunc `name` would."""
     report(collect(work, n), name)
