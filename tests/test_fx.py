@@ -713,3 +713,30 @@ def test_a_function_can_take_the_place_of_a_layer() -> None:
     parts = fx.split_module(gm, net, lambda n: ["_0", "tanh", "_2"].index(n.name) // 2)
     assert [name for name, _ in parts.named_children()] == ["submod_0", "submod_1"]
     onp.testing.assert_array_equal(parts(x), want)
+
+
+@pytest.mark.parametrize(
+    ("constant", "written"),
+    [
+        (onp.arange(40), "np.arange(0, 40, dtype='<i8')"),
+        (onp.arange(9, -9, -3, dtype="i2"), "np.arange(9, -7, -3, dtype='<i2')"),
+        (onp.arange(200, 250, dtype="u1"), "np.arange(200, 250, dtype='|u1')"),
+        (onp.full((4, 3), -0.5, "f4"), "np.full((4, 3), -0.5, dtype='<f4')"),
+        (onp.full(7, onp.nan), "np.full((7,), float('nan'), dtype='<f8')"),
+        (onp.full(7, -0.0), "np.full((7,), -0.0, dtype='<f8')"),
+        (onp.array([0.0, -0.0] * 4), "np.array([0.0, -0.0, 0.0, -0.0, 0.0, -0.0, 0.0, -0.0], dtype='<f8')"),
+        (onp.array([0, 1, 2, 3, 5]), "np.array([0, 1, 2, 3, 5], dtype='<i8')"),
+        (onp.array([1, 1]), "np.array([1, 1], dtype='<i8')"),
+        (onp.array(["a"] * 5), "np.full((5,), 'a', dtype='<U1')"),
+        (onp.zeros((0, 3)), "np.empty((0, 3), dtype='<f8')"),
+    ],
+    ids=str,
+)
+def test_a_small_constant_is_written_by_the_shortest_function(constant: Any, written: str) -> None:
+    graph = fx.Graph()
+    graph.output(graph.call_function(np.asarray, (constant,)))
+    assert written in graph.code
+    names: dict[str, Any] = {}
+    exec("import minnp.numpy as np\n" + graph.code, names)
+    made = onp.asarray(names["forward"]())
+    assert (made.tobytes(), made.dtype, made.shape) == (constant.tobytes(), constant.dtype, constant.shape)

@@ -36,6 +36,7 @@ SAME = {
     *("where", "clip", "take_along_axis", "tril", "triu", "zeros_like", "ones_like", "nan_to_num"),
 }
 INLINE = 256  # elements up to which a constant is written into the code; larger ones are attributes of `self`
+FEW = 4  # elements up to which it is written as a list, whatever it holds
 
 
 class Written:
@@ -109,7 +110,7 @@ class Code:
             return f"np.{x.dtype.name}({self.show(x.item())})" if x.dtype.kind in "biufc" else self.free("value", x)
         if isinstance(x, (Host, ndarray)):
             a = onp.asarray(x)
-            return f"np.array({self.show(a.tolist())}, dtype={a.dtype.str!r})" if _inline(a) else self.free("array", x)
+            return self.constant(a) if _inline(a) else self.free("array", x)
         if isinstance(x, float):
             return repr(x) if x == x and abs(x) != float("inf") else f"float({str(x)!r})"
         if isinstance(x, complex):
@@ -120,6 +121,20 @@ class Code:
             self.imports["import minnp"] = None
             return f"minnp.{x!r}"
         return self.reference(x)
+
+    def constant(self, a: onp.ndarray) -> str:
+        """A small array, by the shortest function that makes it."""
+        values, dtype = a.tolist(), f"dtype={a.dtype.str!r}"
+        if not a.size:  # lists do not tell the shape
+            return f"np.empty({a.shape}, {dtype})"
+        if a.size > FEW and a.tobytes() == a.ravel()[:1].tobytes() * a.size:
+            return f"np.full({a.shape}, {self.show(a.item(0))}, {dtype})"
+        if a.size > FEW and a.ndim == 1 and a.dtype.kind in "iu":
+            steps = range(values[0], values[-1] + (1 if values[-1] > values[0] else -1), values[1] - values[0] or 1)
+            if values == list(steps):
+                step = f", {steps.step}" if steps.step != 1 else ""
+                return f"np.arange({steps.start}, {steps.stop}{step}, {dtype})"
+        return f"np.array({self.show(values)}, {dtype})"
 
     def index(self, index: Any) -> str:
         """An index as it is written between brackets."""
