@@ -220,6 +220,8 @@ def large(context: minnp.Context, options: argparse.Namespace) -> None:
     print(f"torch {torch.__version__}, device {options.device}, {options.threads} thread(s); milliseconds a call")
     print(f"{'':34}{'minnp':>8}{'torch':>8}{'ratio':>8}")
     for name, (shapes, our_call, their_call) in LARGE.items():
+        if not re.search(options.only, name):
+            continue
         rng = numpy.random.default_rng(0)
         arrays = [rng.standard_normal(shape).astype("f4") for shape in shapes]
         with context:

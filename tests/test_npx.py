@@ -14,6 +14,7 @@ from minnp.npx.fused import pulled
 # A fused row's backward kernel sees gradients of its main results only; the generic row tests give it all of them.
 FUSED = {
     "npx.normalize": (norms._definition, 3),
+    "npx.batch_norm_train": (norms._train_definition, 3),
     "npx.lstm": (cells._lstm_definition, 2),
     "npx.gru": (recurrent._gru_definition, 1),
     "npx.lstm_cell": (cells._cell_definition, 2),

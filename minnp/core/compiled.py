@@ -31,8 +31,8 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE = range(
-    100, 113
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE, SPLITS = range(
+    100, 114
 )
 UNTRACED = 200  # and the number of arrays
 _early: list | None = []  # short ways made before there were rows
@@ -108,6 +108,8 @@ def _there(e: public.Entry) -> tuple | None:
     if e.host in (onp.hstack, onp.vstack):
         stacks = (TABLE["concatenate"], TABLE["stack"])
         return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
+    if e.host is onp.split:
+        return TABLE["getitem"], (), SPLITS
     if e.host in public.OF_NUMBERS or e.host in (onp.array, onp.asarray):
         return e.name, (), MAKES
     if e.name in placed.WHOLE:

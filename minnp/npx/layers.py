@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
 from ..numpy.arguments import as_array
-from ..numpy.devices import placed
+from ..numpy.devices import known, placed
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.products import matmul
 from ..numpy.reductions import max_, mean, sum_
@@ -19,7 +19,7 @@ from ..numpy.shaping import reshape, transpose
 from ..numpy.ufuncs import absolute, power
 from .arguments import check_hints, check_layout, per_channel, sizes
 from .convolutions import conv, conv_transpose, output_size
-from .norms import normalize, normalize_by, normalized
+from .norms import normalize, normalize_by, normalized, train
 from .windows import max_pool, sum_pool, window_counts
 
 
@@ -199,7 +199,12 @@ def batch_norm(
     axis = axis_of(axis, x.ndim)
     shape = (x.shape[axis],)
     gamma, beta = as_array(onp.ones(shape, x.dtype) if fix_gamma else gamma), as_array(beta)
-    if training and not use_global_stats:
+    if training and not use_global_stats and known(moving_mean) and known(moving_var):
+        moving = moving_mean, moving_var
+        y, center, spread, *now, _ = train(x, gamma, beta, *moving, axis=axis, eps=float(eps), momentum=float(momentum))
+        for kept, value in zip(moving, now, strict=True):
+            kept[...] = stop_gradient(value)
+    elif training and not use_global_stats:
         axes = tuple(i for i in range(x.ndim) if i != axis)
         scale, shift = per_channel(gamma, x.ndim, axis), per_channel(beta, x.ndim, axis)
         y, center, spread, _ = normalize(x, scale, shift, axes=axes, eps=float(eps))

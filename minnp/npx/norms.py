@@ -154,6 +154,70 @@ normalize = fused(
 )
 
 
+# ------------------------------------------------------------------ batch normalisation in training, as one row
+def _columns(x: Any, axis: int) -> tuple[tuple, tuple]:
+    """(the shape in which a vector lies along `axis`, all other axes)."""
+    return tuple(-1 if i == axis else 1 for i in range(x.ndim)), tuple(i for i in range(x.ndim) if i != axis)
+
+
+def _moved(moving: Any, batch: Any, momentum: float) -> Any:
+    return momentum * moving + (1 - momentum) * batch
+
+
+def _train(
+    x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int, eps: float, momentum: float
+) -> tuple:
+    shape, axes = _columns(x, axis)
+    y, *small = _forward(x, gamma.reshape(shape), beta.reshape(shape), axes, eps)
+    center, spread_, inverse = (v.reshape(-1) for v in small)
+    return y, center, spread_, _moved(moving_mean, center, momentum), _moved(moving_var, spread_, momentum), inverse
+
+
+def _train_back(
+    wanted: Sequence[bool],
+    g: tuple,
+    y: tuple,
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    *moving: Any,
+    axis: int,
+    eps: float,
+    momentum: float,
+) -> tuple:
+    shape, axes = _columns(x, axis)
+    flat = lambda vectors: [v if v is None else v.reshape(shape) for v in vectors]
+    kept = y[0], *flat((y[1], y[2], y[5]))
+    gx, *grads = _backward(wanted, (g[0], *flat(g[1:])), kept, x, *flat((gamma, beta)), axes, eps)
+    return gx, *(v.reshape(-1) for v in grads), *(onp.zeros_like(m) if w else None for m, w in zip(moving, wanted[3:]))
+
+
+def _train_definition(
+    x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int, eps: float, momentum: float
+) -> tuple:
+    shape, axes = _columns(x, axis)
+    y, *small = _definition(x, reshape(gamma, shape=shape), reshape(beta, shape=shape), axes, eps)
+    center, spread_, inverse = (reshape(v, shape=(-1,)) for v in small)
+    return y, center, spread_, _moved(moving_mean, center, momentum), _moved(moving_var, spread_, momentum), inverse
+
+
+# Results: y, mean, var (biased), what the moving ones become, 1 / sqrt(var + eps); all but x and y are vectors along
+# `axis`. For devices, on which each of its parts said as a row would be a call that waits for memory gone cold.
+train = fused(
+    "npx.batch_norm_train",
+    _train,
+    _train_back,
+    _train_definition,
+    main=3,
+    flops=per_element(8),
+    samples=lambda: [
+        (_kept(4, 3, 2), {"axis": 1, "eps": 1e-3, "momentum": 0.9}),
+        (_kept(5, 4, axis=1), {"axis": 1, "eps": 1e-5, "momentum": 0.5}),
+        (_kept(2, 4, axis=0), {"axis": 0, "eps": 1e-5, "momentum": 0.0}),
+    ],
+)
+
+
 def normalized(x: Any, gamma: Any, beta: Any, center: Any, spread_: Any, axis: int, eps: float) -> Any:
     """(x - center) / sqrt(spread_ + eps) * gamma + beta, all but x vectors along `axis`."""
     scale = gamma / sqrt(spread_ + eps)

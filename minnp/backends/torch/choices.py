@@ -66,7 +66,9 @@ def _clamped(x: Tensor, low: float, high: float) -> Tensor:
     if (low == 0 and math.copysign(1, low) < 0) or (high == 0 and math.copysign(1, high) < 0):
         return clip(x, low, high)
     y = torch.clamp(x, low, high)
-    return y if low and high else y.add_(0.0)  # of a zero of the other sign a positive one
+    if low and high:
+        return y
+    return y.abs_() if high > 0 else y.add_(0.0)  # of a zero of the other sign a positive one
 
 
 def _plan(x: Any, *bounds: Any, plan: Callable = KERNELS["clip"].plan) -> Callable:

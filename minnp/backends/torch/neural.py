@@ -280,16 +280,21 @@ def _per_row(x: Tensor, gamma: Tensor, axes: Sizes) -> bool:
     return tuple(axes) == tuple(range(first, x.ndim)) and tuple(gamma.shape) == (1,) * first + tuple(x.shape[first:])
 
 
+def _over_batch(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> tuple:
+    """y, and each channel's mean, variance and 1 / sqrt(variance + eps). torch tells the variance in a running one:
+    into that of zero goes (n - 1) / n of the unbiased one of n elements."""
+    unused, variance, count = torch.zeros_like(gamma), torch.zeros_like(gamma), x.numel() // x.shape[1]
+    y, mean, inverse = torch.native_batch_norm(x, gamma, beta, unused, variance, True, 1 - 1 / count, eps)
+    return y, mean, variance, inverse
+
+
 @kernel("npx.normalize", dtypes_of=common)
 def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     """y, mean, variance (biased) and 1 / sqrt(variance + eps)."""
     x, gamma, beta = together(x, gamma, beta)
     if _per_channel(x, gamma, axes) and x.numel() > x.shape[1] and x.dtype in (torch.float32, torch.float64):
-        # with momentum 1 the running averages are this batch's, of which the variance is the unbiased one
-        (unused, variance), count = gamma.new_zeros(2, gamma.numel()), x.numel() // x.shape[1]
-        flat = gamma.reshape(-1), beta.reshape(-1), unused, variance
-        y, mean, inverse = torch.native_batch_norm(x, *flat, True, 1.0, eps)
-        return y, *[v.reshape(gamma.shape) for v in (mean, variance.mul_((count - 1) / count), inverse)]
+        y, *small = _over_batch(x, gamma.reshape(-1), beta.reshape(-1), eps)
+        return y, *[v.reshape(gamma.shape) for v in small]
     if _per_row(x, gamma, axes) and gamma.shape == beta.shape and x.numel():
         size = x.shape[x.ndim - len(axes) :]
         y, mean, inverse = torch.native_layer_norm(x, size, gamma.reshape(size), beta.reshape(size), eps)
@@ -300,14 +305,49 @@ def normalize(x: Any, gamma: Any, beta: Any, axes: Sizes, eps: float) -> tuple:
     return torch.addcmul(beta, (x - mean) * inverse, gamma), mean, variance, inverse
 
 
-@kernel("npx.normalize_by", dtypes_of=common)
-def normalize_by(*values: Any, axis: int, eps: float) -> Tensor:
-    x, gamma, beta, center, spread = values if _one_dtype(values) else together(*values)
-    if not x.dtype.is_floating_point or any(v.shape != (x.shape[axis],) for v in (gamma, beta, center, spread)):
+def _are_vectors(x: Tensor, vectors: Sequence[Tensor], axis: int) -> bool:
+    n = x.shape[axis]
+    return x.dtype.is_floating_point and all(v.ndim == 1 and v.numel() == n for v in vectors)
+
+
+def _train(x: Tensor, *vectors: Tensor, axis: int, eps: float, momentum: float) -> tuple:
+    y = x if axis == 1 else x.movedim(axis, 1)
+    if not _are_vectors(x, vectors, axis) or x.dtype is torch.float16 or y.numel() <= y.shape[1]:
+        refuse("a batch normalisation of such numbers, by other than vectors, or of one element each")
+    gamma, beta, center, spread = vectors
+    y, mean, variance, inverse = _over_batch(y, gamma, beta, eps)
+    now = torch.lerp(center, mean, 1 - momentum), torch.lerp(spread, variance, 1 - momentum)
+    return y if axis == 1 else y.movedim(1, axis), mean, variance, *now, inverse
+
+
+@kernel("npx.batch_norm_train", dtypes_of=common, alike=lambda *values: _train)
+def batch_norm_train(*values: Any, **params: Any) -> tuple:
+    return _train(*together(*values), **params)
+
+
+@kernel("npx.batch_norm_train_back", dtypes_of=common)
+def batch_norm_train_back(*values: Any, layout: tuple, axis: int, eps: float, momentum: float) -> tuple:
+    flows, _, wanted = layout
+    if flows != (True, False, False) or axis != 1 or not _one_dtype(values):
+        refuse("gradients of the mean and the variance")
+    gy, _, mean, _, _, _, inverse, x, gamma, _, *moving = values
+    out = [bool(wanted[0]), True, True]
+    gx, gw, gb = aten.native_batch_norm_backward.default(gy, x, gamma, None, None, mean, inverse, True, eps, out)
+    still = [torch.zeros_like(m) if w else None for m, w in zip(moving, wanted[3:], strict=True)]
+    return gx if wanted[0] else None, gw, gb, *still
+
+
+def _normalize_by(x: Tensor, *vectors: Tensor, axis: int, eps: float) -> Tensor:
+    if not _are_vectors(x, vectors, axis):
         refuse("a batch normalisation of integers, or by other than vectors")
     y = x if axis == 1 else x.movedim(axis, 1)
-    y = torch.native_batch_norm(y, gamma, beta, center, spread, False, 0.0, eps)[0]
+    y = torch.native_batch_norm(y, *vectors, False, 0.0, eps)[0]
     return y if axis == 1 else y.movedim(1, axis)
+
+
+@kernel("npx.normalize_by", dtypes_of=common, alike=lambda *values: _normalize_by)
+def normalize_by(*values: Any, **params: Any) -> Tensor:
+    return _normalize_by(*together(*values), **params)
 
 
 def _one_dtype(values: Sequence[Any]) -> bool:

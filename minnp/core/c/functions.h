@@ -20,8 +20,8 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
    axis, a view or a copy; two vectors or matrices; an array and perhaps a number or some, untraced; a dtype after the array;
    lists of arrays, untraced, with as many axes each; what makes an array where new ones live; a function that is no row,
-   untraced; and, from there on, so many arrays, untraced. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE,
+   untraced; an array and a number of parts; and, from there on, so many arrays, untraced. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE, SPLITS,
        UNTRACED = 200 };
 
 /* How many axes what a handle holds at a place, or traced, has, or -1. */
@@ -51,6 +51,34 @@ static PyObject *flat_at_place(PyObject *row, PyObject *h, int copies) {
     if (flat == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return flat;
+}
+
+/* The views that part a buffer's handle along an axis into so many of one length: _split in numpy/composites.py. */
+static PyObject *parts_at_place(PyObject *h, PyObject *sections, PyObject *along) {
+    PyObject *b = buffer_in(h), *list = NULL;
+    Py_ssize_t axes = b != NULL ? axes_of(h) : 0, parts = PyLong_CheckExact(sections) ? PyLong_AsSsize_t(sections) : 0;
+    Py_ssize_t axis = PyLong_CheckExact(along) ? PyLong_AsSsize_t(along) : axes, length;
+    axis += axis < 0 ? axes : 0;
+    length = 0 <= axis && axis < axes ? PyLong_AsSsize_t(PyTuple_GET_ITEM(SLOT(b, shape_at), axis)) : 0;
+    PyObject *all = parts > 0 && length > 0 && length % parts == 0 ? PySlice_New(NULL, NULL, NULL) : NULL;
+    if (all == NULL || (list = PyList_New(parts)) == NULL)
+        return PyErr_Clear(), NULL;
+    for (Py_ssize_t i = 0, step = length / parts; list != NULL && i < parts; i++) {
+        PyObject *start = PyLong_FromSsize_t(i * step), *stop = PyLong_FromSsize_t((i + 1) * step), *index = NULL, *view = NULL;
+        PyObject *part = start != NULL && stop != NULL ? PySlice_New(start, stop, NULL) : NULL;
+        if (part != NULL && axis > 0 && (index = PyTuple_New(axis + 1)) != NULL)
+            for (Py_ssize_t d = 0; d <= axis; d++)
+                PyTuple_SET_ITEM(index, d, Py_NewRef(d < axis ? all : part));
+        else if (axis == 0)
+            index = Py_XNewRef(part);
+        if (index != NULL && (view = view_if(getitem_row, h, index_name, &index, 1, &index, 1, 1)) != NULL)
+            PyList_SET_ITEM(list, i, view);
+        else
+            Py_CLEAR(list);
+        Py_XDECREF(start), Py_XDECREF(stop), Py_XDECREF(part), Py_XDECREF(index);
+    }
+    Py_DECREF(all);
+    return list;
 }
 
 /* numpy.dtype(x) for what programs say a dtype by; NULL, without an exception, for the rest. */
@@ -97,6 +125,10 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
             if (value_in(given[i]) != NULL && buffer_in(given[i]) == NULL)
                 return NULL;
         return k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    }
+    if (s->form == SPLITS) {
+        int named = k == 1 && PyTuple_GET_ITEM(names, 0) == PyTuple_GET_ITEM(axis_name, 0);
+        return (n == 2 && (k == 0 || named)) || (n == 3 && k == 0) ? parts_at_place(first, given[1], n + k == 3 ? given[2] : zero) : NULL;
     }
     if (s->form < REDUCES)
         return n == s->form && k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;

@@ -161,9 +161,25 @@ static PyObject *found_in(PyObject *self, PyObject *a, PyObject *out) {
 static ssizeargfunc python_item;
 static getiterfunc python_iter;
 
+/* The same at a place, where only a vector's elements are numbers. NULL, perhaps without an exception: ask Python. */
+static PyObject *item_on_place(PyObject *self, Py_ssize_t i) {
+    PyObject *b = buffer_in(self), *shape = b != NULL && know(b) == 0 ? SLOT(b, shape_at) : NULL, *index, *h;
+    if (shape == NULL || PyTuple_GET_SIZE(shape) == 0)
+        return NULL;
+    if (i < 0 || i >= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, 0)))
+        return PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis 0 with size %S", i, PyTuple_GET_ITEM(shape, 0));
+    if ((index = PyLong_FromSsize_t(i)) == NULL)
+        return NULL;
+    h = view_if(getitem_row, self, index_name, &index, 1, &index, 1, PyTuple_GET_SIZE(shape) > 1);
+    Py_DECREF(index);
+    return h;
+}
+
 /* The i-th element along the first axis, as iteration asks for it. */
 static PyObject *item(PyObject *self, Py_ssize_t i) {
     PyObject *a = busy() ? NULL : host_of(self), *x;
+    if (a == NULL && ((x = item_on_place(self, i)) != NULL || PyErr_Occurred()))
+        return x;
     if (a != NULL && ((Array *)a)->nd == 1 && 0 <= i && i < ((Array *)a)->dims[0] &&
         ((x = number_read((Array *)a, ((Array *)a)->data + i * ((Array *)a)->strides[0])) != NULL || PyErr_Occurred()))
         return x;
@@ -172,7 +188,10 @@ static PyObject *item(PyObject *self, Py_ssize_t i) {
 
 static PyObject *iterator(PyObject *self) {
     PyObject *a = host_of(self);
-    return a != NULL && ((Array *)a)->nd > 0 ? PySeqIter_New(self) : python_iter(self);
+    PyObject *b = a == NULL ? buffer_in(self) : NULL;
+    Py_ssize_t axes = a != NULL ? ((Array *)a)->nd : b != NULL && know(b) == 0 ? PyTuple_GET_SIZE(SLOT(b, shape_at)) : 0;
+    PyErr_Clear();
+    return axes > 0 ? PySeqIter_New(self) : python_iter(self);
 }
 
 /* The buffer of a handle that is a mask or an array of int64 with axes, which every library takes as NumPy does

@@ -54,7 +54,9 @@ static int calm(PyObject *home) {
 
 static PyObject *run_at_place(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-/* The dtype of a buffer whose library's dtype was met before (borrowed), put into its slot; NULL: `know` must ask. */
+static int know(PyObject *b);
+
+/* The dtype of a buffer (borrowed), put into its slot; NULL with an exception where its home cannot tell. */
 static PyObject *dtype_of(PyObject *b) {
     if (SLOT(b, dtype_at) != NULL)
         return SLOT(b, dtype_at);
@@ -62,7 +64,9 @@ static PyObject *dtype_of(PyObject *b) {
     PyObject *dtype = theirs != NULL ? PyDict_GetItemWithError(dtypes, theirs) : NULL;
     PyErr_Clear();
     Py_XDECREF(theirs);
-    return dtype != NULL ? SLOT(b, dtype_at) = Py_NewRef(dtype) : NULL;
+    if (dtype == NULL) /* it was not met before */
+        return know(b) == 0 ? SLOT(b, dtype_at) : NULL;
+    return SLOT(b, dtype_at) = Py_NewRef(dtype);
 }
 
 /* Shape and dtype of a buffer into their slots, as Buffer.__getattr__ does; -1 with an exception where that fails. */
@@ -378,13 +382,35 @@ static int has_ellipsis(PyObject *i) {
     return i == Py_Ellipsis;
 }
 
-/* Make handle `view` one of what h holds, by row(params). */
-static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *params) {
+/* ((row, params),), the path to a view that row(params) makes of a root: a new reference. Loops over x[i] take the first
+   integers' from here. */
+static PyObject *step_of(PyObject *row, PyObject *params) {
+    PyObject *step = PyTuple_Pack(2, row, params), *path = step != NULL ? PyTuple_Pack(1, step) : NULL;
+    Py_XDECREF(step);
+    return path;
+}
+
+static PyObject *step_with(PyObject *row, PyObject *names, PyObject *const *values, Py_ssize_t k) {
+    static PyObject *items[64];
+    int beyond = 0;
+    long i = row == getitem_row && PyLong_CheckExact(values[0]) ? PyLong_AsLongAndOverflow(values[0], &beyond) : -1;
+    if (0 <= i && i < 64 && items[i] != NULL)
+        return Py_NewRef(items[i]);
+    PyObject *params = k == 0 ? Py_NewRef(no_params) : PyDict_New();
+    for (Py_ssize_t j = 0; params != NULL && j < k; j++)
+        if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, j), values[j]) < 0)
+            Py_CLEAR(params);
+    PyObject *path = params != NULL ? step_of(row, params) : NULL;
+    if (path != NULL && 0 <= i && i < 64)
+        items[i] = Py_NewRef(path);
+    Py_XDECREF(params);
+    return path;
+}
+
+/* Make handle `view` one of what h holds, by the one step of `path`. */
+static int link_view(PyObject *view, PyObject *h, PyObject *path) {
     PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
-    PyObject *step = PyTuple_Pack(2, row, params), *one = step != NULL ? PyTuple_Pack(1, step) : NULL, *path = NULL;
-    if (one != NULL)
-        path = root == h ? Py_NewRef(one) : PySequence_Concat(SLOT(h, path_at), one);
-    Py_XDECREF(step), Py_XDECREF(one);
+    path = root == h ? Py_NewRef(path) : PySequence_Concat(SLOT(h, path_at), path);
     if (path == NULL)
         return -1;
     Py_SETREF(SLOT(view, root_at), Py_NewRef(root));
@@ -392,14 +418,14 @@ static int link_view(PyObject *view, PyObject *h, PyObject *row, PyObject *param
     return 0;
 }
 
-/* The handle of `out` (whose reference it takes), which row(params) made of what h holds, the buffer x: a view of h where
-   it shows x's memory. */
-static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *row, PyObject *params, PyObject *out, int shows) {
-    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, Py_True, &b);
+/* The handle of `out` (whose reference it takes), which the one step of `path` made of what h holds, the buffer x: a view
+   of h where it shows x's memory. */
+static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *path, PyObject *out, int shows) {
+    PyObject *b, *view = handle_at(SLOT(x, backend_at), out, Py_True, &b), *step = PyTuple_GET_ITEM(path, 0);
     if (view == NULL || !shows)
         return view;
-    PyObject *origin = PyTuple_Pack(3, x, row, params);
-    if (origin == NULL || link_view(view, h, row, params) < 0) {
+    PyObject *origin = PyTuple_Pack(3, x, PyTuple_GET_ITEM(step, 0), PyTuple_GET_ITEM(step, 1));
+    if (origin == NULL || link_view(view, h, path) < 0) {
         Py_XDECREF(origin), Py_DECREF(view);
         return NULL;
     }
@@ -435,11 +461,29 @@ static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *pa
     return is;
 }
 
+/* What a view row runs on the buffer x, a new reference: its basic function, where x's dtype was verified last time too. */
+static PyObject *looking(PyObject *kept, PyObject *x, int basic) {
+    static PyObject *known_kept, *known_dtype;
+    PyObject *dtype = basic ? dtype_of(x) : NULL;
+    PyErr_Clear();
+    if (dtype == NULL || kept != known_kept || dtype != known_dtype) {
+        PyObject *run = prepared_for(kept, &SLOT(x, data_at), 1);
+        if (run == NULL || !basic)
+            return run;
+        Py_DECREF(run);
+        if (dtype != NULL) {
+            Py_XSETREF(known_kept, Py_NewRef(kept));
+            Py_XSETREF(known_dtype, Py_NewRef(dtype));
+        }
+    }
+    return Py_NewRef(PyList_GET_ITEM(kept, BASIC));
+}
+
 /* short.on_view: a row that looks at its argument's memory, with k parameters, on a handle at a place. The kernel's basic
-   function, if it offers one, gets `n` values for them instead. surely: its result is known to show x's memory. */
+   function, if it offers one, gets `n` values for them instead. is: whether its result shows x's memory; -1: not known. */
 static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
-                         PyObject *const *items, Py_ssize_t n, int surely) {
-    PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *run, *out, *view = NULL, *params = NULL;
+                         PyObject *const *items, Py_ssize_t n, int is) {
+    PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *out, *view = NULL, *path = NULL;
     if (n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
         return NULL;
     if (x == NULL)
@@ -449,24 +493,19 @@ static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *
         return NULL;
     Py_INCREF(x), Py_INCREF(kept); /* x keeps home and its data */
     given[0] = SLOT(x, data_at);
-    run = prepared_for(kept, given, 1);
-    int basic = run != NULL && n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
-    if (basic)
-        Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
+    int basic = n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
     for (Py_ssize_t i = 0; i < (basic ? n : k); i++)
         given[i + 1] = basic ? items[i] : values[i];
-    out = computed(kept, run, given, basic ? n + 1 : 1, basic || k == 0 ? NULL : names);
-    if (out != NULL)
-        params = k == 0 ? Py_NewRef(no_params) : PyDict_New();
-    for (Py_ssize_t i = 0; params != NULL && i < k; i++)
-        if (PyDict_SetItem(params, PyTuple_GET_ITEM(names, i), values[i]) < 0)
-            Py_CLEAR(params);
-    int is = params == NULL ? -1 : surely ? 1 : shows_memory(kept, x, row, params, out);
-    if (is >= 0)
-        view = view_at_place(h, x, row, params, out, is);
-    else
+    out = computed(kept, looking(kept, x, basic), given, basic ? n + 1 : 1, basic || k == 0 ? NULL : names);
+    if (out != NULL && (path = step_with(row, names, values, k)) != NULL && is < 0)
+        is = shows_memory(kept, x, row, PyTuple_GET_ITEM(PyTuple_GET_ITEM(path, 0), 1), out);
+    if (path != NULL && is >= 0) {
+        view = view_at_place(h, x, path, out, is);
+        if (view != NULL && SLOT(x, dtype_at) != NULL) /* asked of x once, and of none of its views */
+            SLOT(SLOT(view, value_at), dtype_at) = Py_NewRef(SLOT(x, dtype_at));
+    } else
         Py_XDECREF(out);
-    Py_XDECREF(params), Py_DECREF(kept), Py_DECREF(x);
+    Py_XDECREF(path), Py_DECREF(kept), Py_DECREF(x);
     if (view == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return view;
@@ -474,6 +513,6 @@ static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *
 
 static PyObject *view_on_place(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
                                PyObject *const *items, Py_ssize_t n) {
-    return view_if(row, h, names, values, k, items, n, 0);
+    return view_if(row, h, names, values, k, items, n, -1);
 }
 

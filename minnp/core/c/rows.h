@@ -272,9 +272,12 @@ static PyObject *wrapped_of(PyObject *value, PyObject *first) {
         return made;
     }
     PyObject *origin = SLOT(value, Py_IS_TYPE(value, BufferType) ? shown_at : view_at), *h = handle_of(value);
-    if (h != NULL && origin != NULL && origin != Py_None && value_in(first) == PyTuple_GET_ITEM(origin, 0) &&
-        link_view(h, first, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2)) < 0)
-        Py_CLEAR(h);
+    if (h != NULL && origin != NULL && origin != Py_None && value_in(first) == PyTuple_GET_ITEM(origin, 0)) {
+        PyObject *path = step_of(PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2));
+        if (path == NULL || link_view(h, first, path) < 0)
+            Py_CLEAR(h);
+        Py_XDECREF(path);
+    }
     return h;
 }
 
