@@ -54,7 +54,8 @@ def shortened(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    own = LEGACY or (isinstance(a, ndarray) and a.dtype.kind == "b")  # else NumPy 2's power does it itself
+    # NumPy 2's power does it itself, but for booleans; a place's may not
+    own = LEGACY or (isinstance(a, ndarray) and (a.dtype.kind == "b" or type(concrete(read(a))) is Buffer))
     row = shortened(a, b) if own else None
     return TABLE["power"](a, b) if row is None else row(a)
 
@@ -117,8 +118,8 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             return on_values(TABLE[name], other, self)
         value, row = self._value if self._host is None else None, None
         traced = type(value) is Tracer
-        # a capture keeps what the user wrote, and so does a place under a trace
-        if name == "power" and not (traced and (not value.trace.differentiable or type(concrete(value)) is Buffer)):
+        # a capture keeps what the user wrote
+        if name == "power" and not (traced and not value.trace.differentiable):
             if traced and type(other) is int and other == 3 and self.size >= CUBES and self.dtype.kind == "f":
                 return on_value(TABLE["square"], self) * self
             row = shortened(self, other)

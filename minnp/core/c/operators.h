@@ -22,12 +22,12 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     if (o->shortens && is_python_number(w) && (buffer_in(v) != NULL || tracer_of(v) != NULL) &&
         (row = PyObject_Vectorcall(shortened, there, 2, NULL)) == NULL)
         return NULL;
-    int short_one = row != NULL && row != Py_None, here = short_one && buffer_in(v) != NULL;
-    h = short_one && !here ? on_tape(row, v, NULL) : on_tape(o->row, v, w);
+    int short_one = row != NULL && row != Py_None;
+    h = short_one ? on_tape(row, v, NULL) : on_tape(o->row, v, w);
     if (h == NULL && !PyErr_Occurred() && host_under(value_in(v)) != NULL)
         h = short_one ? on_place(row, there, 1, NULL, NULL) : o->shortens ? NULL : on_place(o->row, there, 2, NULL, NULL);
     else if (h == NULL && !PyErr_Occurred())
-        h = on_place(here ? row : o->row, there, here ? 1 : 2, NULL, NULL);
+        h = on_place(short_one ? row : o->row, there, short_one ? 1 : 2, NULL, NULL);
     Py_XDECREF(row);
     if (h != NULL || PyErr_Occurred())
         return h;
