@@ -5,8 +5,9 @@
    NumPy, which warns as the user wants it to. */
 #include <fenv.h>
 
-#define LITTLE 256    /* elements of an array that is written, at most */
-#define MIDDLING 16384 /* elements of the operands of a new one: more deserve that NumPy lets other threads run */
+#define LITTLE 256     /* elements up to which computing twice is no matter */
+#define MIDDLING 16384 /* elements, at most: more deserve that NumPy lets other threads run (whose loop compares float64 faster) */
+#define WRITTEN 2048   /* the same in units of 8 bytes of an array that is written: what came before a flag must be unwritten */
 #define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 
 #ifdef __SSE2_MATH__ /* whose flags are these bits of one register: the C library asks the old coprocessor as well */
@@ -123,68 +124,69 @@ OWN_FRAME FOR_EACH_CPU static int little_arithmetic(int op, int t, Py_ssize_t n,
     return t >= 2 || !raised();
 }
 
-#define COMPARE(T) \
+#define COMPARE(T, LESS, LESSEQUAL, MORE, MOREEQUAL, x_, y_) \
     switch (op) { \
-    case Py_LT: EACH(T, char, isless(x, y)) break; \
-    case Py_LE: EACH(T, char, islessequal(x, y)) break; \
-    case Py_EQ: EACH(T, char, x == y) break; \
-    case Py_NE: EACH(T, char, x != y) break; \
-    case Py_GT: EACH(T, char, isgreater(x, y)) break; \
-    default: EACH(T, char, isgreaterequal(x, y)) \
+    case Py_LT: EACH(T, char, LESS(x_, y_)) break; \
+    case Py_LE: EACH(T, char, LESSEQUAL(x_, y_)) break; \
+    case Py_EQ: EACH(T, char, x_ == y_) break; \
+    case Py_NE: EACH(T, char, x_ != y_) break; \
+    case Py_GT: EACH(T, char, MORE(x_, y_)) break; \
+    default: EACH(T, char, MOREEQUAL(x_, y_)) \
     }
+#define FLOATS(T) COMPARE(T, isless, islessequal, isgreater, isgreaterequal, x, y) /* which raise nothing of NaN */
+#define BELOW(x, y) (x) < (y)
+#define UP_TO(x, y) (x) <= (y)
+#define ABOVE(x, y) (x) > (y)
+#define FROM(x, y) (x) >= (y)
+#define WHOLE_NUMBERS(T, x_, y_) COMPARE(T, BELOW, UP_TO, ABOVE, FROM, x_, y_)
 
 OWN_FRAME FOR_EACH_CPU static int little_comparison(int op, int t, Py_ssize_t n, const Side *a, const Side *b, char *restrict out) {
     const char *p = a->p, *q = b->p;
     if (t == 0)
-        COMPARE(double)
+        FLOATS(double)
     else if (t == 1)
-        COMPARE(float)
+        FLOATS(float)
+    else if (t == 2)
+        WHOLE_NUMBERS(int64_t, x, y)
     else
-        switch (op) {
-        case Py_LT: EACH(int64_t, char, x < y) break;
-        case Py_LE: EACH(int64_t, char, x <= y) break;
-        case Py_EQ: EACH(int64_t, char, x == y) break;
-        case Py_NE: EACH(int64_t, char, x != y) break;
-        case Py_GT: EACH(int64_t, char, x > y) break;
-        default: EACH(int64_t, char, x >= y)
-        }
+        WHOLE_NUMBERS(char, (x != 0), (y != 0))
     return 1;
 }
 
 /* a op b of what handles hold and of numbers: a new array, or `into`, which is a; NULL, without an exception, where
    NumPy must do it. */
 static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, Py_ssize_t, const Side *, const Side *, char *), PyObject *into) {
-    static char left[OVER + 1][2]; /* how many of the next calls with larger arrays are NumPy's, after one that raised a flag */
+    static char left[OVER + 1][2]; /* how many of the next calls that are not so little are NumPy's, after one that raised a flag */
     Array *of = (Array *)(Py_IS_TYPE(a, Host) ? a : b);
     Side x, y;
     int t = 0, compares = run == little_comparison;
     while (t < 4 && of->descr != little_dtypes[t])
         t++;
-    if (t == 4 || of->nd == 0 || (compares ? t == 3 : !(known[t] >> op & 1)))
+    if (t == 4 || of->nd == 0 || (!compares && !(known[t] >> op & 1)))
         return NULL;
     Py_ssize_t n = elements((PyObject *)of), size = compares ? 1 : WIDTH(t);
-    if (n > (into != NULL ? LITTLE : MIDDLING) || !side_of(a, of, t, &x) || !side_of(b, of, t, &y))
-        return NULL;
-    if (into != NULL) {
-        double out[LITTLE];
-        if (!run(op, t, n, &x, &y, (char *)out))
-            return NULL;
-        char *p = of->data;
-        for (Py_ssize_t i = 0; i < n; i++, p += x.step)
-            memcpy(p, (char *)out + i * size, size);
-        return into;
-    }
     char *wary = n > LITTLE && !compares && op <= OVER && t < 2 ? &left[op][t] : NULL;
+    if (n > (compares && t == 0 ? MIDDLING / 4 : MIDDLING) || !side_of(a, of, t, &x) || !side_of(b, of, t, &y))
+        return NULL;
     if (wary != NULL && *wary > 0)
         return --*wary, NULL;
-    PyObject *made = array_from(Host, Py_NewRef(little_dtypes[compares ? 3 : t]), of->nd, of->dims, NULL, NULL, 0, NULL);
-    if (made == NULL)
+    double out[WRITTEN];
+    PyObject *made = into;
+    if (into != NULL ? n * size > (Py_ssize_t)sizeof out :
+        (made = array_from(Host, Py_NewRef(little_dtypes[compares ? 3 : t]), of->nd, of->dims, NULL, NULL, 0, NULL)) == NULL)
         return PyErr_Clear(), NULL;
-    if (!run(op, t, n, &x, &y, ((Array *)made)->data)) {
+    if (!run(op, t, n, &x, &y, into != NULL ? (char *)out : ((Array *)made)->data)) {
         if (wary != NULL)
             *wary = 100;
-        Py_CLEAR(made);
+        if (into == NULL)
+            Py_DECREF(made);
+        return NULL;
     }
+    if (into != NULL && x.step == size)
+        memcpy(of->data, out, n * size);
+    else if (into != NULL)
+        for (Py_ssize_t i = 0; i < n; i++)
+            memcpy(of->data + i * x.step, (char *)out + i * size, size);
     return made;
 }
 
