@@ -390,3 +390,36 @@ def test_small_arrays_beside_large_products_are_left_to_numpy() -> None:
 def test_a_number_that_is_converted_is_numpys() -> None:
     f = lambda x: np.pad(x, 1, mode="linear_ramp")
     assert (jit(f)(np.arange(6.0).reshape(2, 3)) == f(np.arange(6.0).reshape(2, 3))).all()
+
+
+@compiled
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_equations_and_inverses_are_part_of_the_call(n: int) -> None:
+    def f(np: Any, a: Any, b: Any, c: Any) -> Any:
+        s = a.T + 2 * np.eye(n)
+        x = np.linalg.solve(s, b) + 1
+        return x, np.linalg.solve(a * 2, c) * 2, np.linalg.inv(s[::-1]) @ x, np.linalg.inv(a)
+
+    a, b, c = RNG.standard_normal((n, n)) + onp.diag(onp.arange(n)), RNG.standard_normal(n), RNG.standard_normal((n, 3))
+    both(f, a, b, c, exact=False, nodes=1, ulps=1 << 20)
+    both(f, onp.asfortranarray(a), b, onp.asfortranarray(c), exact=False, ulps=1 << 20)
+
+
+@compiled
+def test_a_singular_matrix_raises_numpys_error_and_may_be_caught() -> None:
+    plain = lambda a: np.linalg.inv(a * 2) + 1
+
+    def caught(a: Any) -> Any:
+        try:
+            return plain(a)
+        except np.linalg.LinAlgError:
+            return a - 7
+
+    f, g = jit(plain, compiler="llvm"), jit(caught, compiler="llvm")
+    for a in (np.eye(2), np.ones((2, 2)), np.full((2, 2), np.nan), np.eye(2)):
+        onp.testing.assert_array_equal(onp.asarray(g(a)), onp.asarray(caught(a)))
+        if a[0, 1] == 1:
+            with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                f(a)
+        else:
+            onp.testing.assert_array_equal(onp.asarray(f(a)), onp.asarray(plain(a)))

@@ -14,7 +14,7 @@ from .facts import NUMPY_2, kept_shape, reduced_shape, spread
 from .shaping import expand_dims, swapaxes
 from .ufuncs import conjugate, equal, imag, where
 
-la = onp.linalg
+la, F64 = onp.linalg, onp.dtype(float)
 
 
 # ------------------------------------------------------------------ small pieces
@@ -131,9 +131,16 @@ def _slogdet(g: Any, y: Any, x: Any) -> Any:
     return column(column(g_log)) * T(inv(x))
 
 
+def _slogdet_of_one(x: Any) -> tuple:
+    """slogdet without NumPy's wrapper, which takes most of the time of a small matrix."""
+    one = type(x) is onp.ndarray and x.dtype is F64 and x.ndim == 2 and x.shape[0] == x.shape[1]
+    return la._umath_linalg.slogdet(x) if one else tuple(la.slogdet(x))
+
+
 slogdet = primitive(
     "linalg.slogdet",
     numpy=lambda x: tuple(la.slogdet(x)),
+    fast=_slogdet_of_one,
     vjp=[_slogdet],
     shape=lambda metas, params: (
         Meta(metas[0].shape[:-2], inexact(metas[0].dtype)),

@@ -43,6 +43,7 @@ class Blas:
     """A library with Fortran's gemm.
 
     sgemm, dgemm   the routines
+    gesv           the address of LAPACK's dgesv, which solves equations; None where it is not with them
     integer        the ctypes type of its integers
     alone          () -> a context in which a call from this thread uses one thread
     local          what the C part calls to the same end, an address; 0: `alone` holds for its threads too
@@ -53,6 +54,8 @@ class Blas:
         for f in self.routines.values():
             f.argtypes, f.restype = [ctypes.c_void_p] * 13, None
         self.places = {char: ctypes.cast(f, ctypes.c_void_p).value for char, f in self.routines.items()}
+        gesv = getattr(library, name.replace("gemm", "gesv") % "d", None)
+        self.gesv = ctypes.cast(gesv, ctypes.c_void_p).value
         self.integer, self.alone = integer, alone
         self.local = 0 if local is None else ctypes.cast(local, ctypes.c_void_p).value
 

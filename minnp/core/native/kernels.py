@@ -75,6 +75,7 @@ class Small(Kernel):
             "empty": onp.empty,
             "array": onp.asarray,
             "order": onp.ascontiguousarray,
+            "singular": onp.linalg.LinAlgError,
         }
         inputs = [f"a{i}" for i in range(len(self.inputs))]
         outputs = [f"y{i}" for i in range(len(self.results))]
@@ -84,9 +85,10 @@ class Small(Kernel):
         for i, (y, v) in enumerate(zip(outputs, self.results)):
             names[f"d{i}"] = v.dtype
             lines.append(f"    {y} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
-        lines.append(f"    if k({', '.join([*inputs, *outputs])}) is not None:")
+        lines.append(f"    told = k({', '.join([*inputs, *outputs])})")
         ordered = [f"order({a})" if v.shape else a for a, v in zip(inputs, self.inputs)]
-        lines.append(f"        k({', '.join([*ordered, *outputs])})")
+        lines.append(f"    if told is NotImplemented:\n        told = k({', '.join([*ordered, *outputs])})")
+        lines.append("    if told is False:\n        raise singular('Singular matrix')")
         lines.append(f"    return {', '.join(outputs)},")
         self.run = python("run", lines, names)
 

@@ -17,10 +17,11 @@ from ..graph import Node
 from ..host import products
 from ..primitive import TABLE, Meta, Primitive
 from . import rows
-from .code import known
-from .steps import Input, Map, Product, Reduce, Value, View, Write, is_weak
+from .code import FLOAT64, known
+from .steps import Input, Map, Product, Reduce, Solve, Value, View, Write, is_weak
 
 FEW = 1 << 9  # multiplications up to which a matrix product is written out
+SOLVED = 64  # rows of a matrix up to which equations are solved in the program
 PRODUCT = 1 << 14  # and where there is no BLAS that can be called from here
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
 REDUCTIONS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min", "any": "any", "all": "all"}
@@ -313,6 +314,21 @@ def called_product(meta: Meta, a: Value, b: Value) -> list[Value] | None:
     return [*steps, Product(meta.shape, meta.dtype, tuple(operands), place, bits, flags, sizes)]
 
 
+def solved(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
+    """Linear equations, or, with the identity on their right, an inverse."""
+    blas, reads = products.openblas(), [find(x) for x in node.args]
+    if not small or blas is None or not blas.gesv or not meta.size or not all(isinstance(x, Value) for x in reads):
+        return None
+    a, n, vector = reads[0], reads[0].shape[-1], len(meta.shape) == 1
+    if len(a.shape) != 2 or len(meta.shape) > 2 or n > SOLVED or any(x.dtype != FLOAT64 for x in reads):
+        return None
+    turned = lambda x: View(x.shape[::-1], x.dtype, (x,), 0, sample(x).strides[::-1])
+    sides = [x if vector and x is not a else turned(x) for x in reads]
+    solution = Solve(meta.shape[::-1], meta.dtype, tuple(sides), blas.gesv, 8 * ctypes.sizeof(blas.integer))
+    steps = [*[s for s, x in zip(sides, reads) if s is not x], solution]
+    return steps if vector else [*steps, back := turned(solution), Map(meta.shape, meta.dtype, (back,), lambda _, x: x)]
+
+
 def same(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
     source = find(node.args[0])
     return [Map(meta.shape, meta.dtype, (source,), lambda code, x: x)] if isinstance(source, Value) else None
@@ -333,6 +349,7 @@ SPECIAL: dict[str, Callable] = {
     "write_view": write_view,
     "matmul": matmul,
     "linalg.norm": norm,
+    **dict.fromkeys(["linalg.inv", "linalg.solve"], solved),
     "roll": roll,
 }
 

@@ -16,7 +16,7 @@ from . import engine
 from .code import Code, Lane, scalar_type
 from .nest import Nest, Operand, Place, Reduction, dense, fill
 from .rows import accumulator, start_of
-from .steps import Input, Loop, Map, Product, Reduce, Value, View, dying, in_memory, in_place, is_weak, schedule
+from .steps import Input, Loop, Map, Product, Reduce, Solve, Value, View, dying, in_memory, in_place, is_weak, schedule
 
 STACK = 1 << 16  # bytes of intermediate results that a small program keeps on the stack, about
 SCRATCH = 1 << 23  # and in all: the rest lies in memory of its own, for the interpreter runs one call at a time
@@ -144,6 +144,26 @@ class Writer:
         args = [*flags, *integers[:3], one, b, integers[3], a, integers[4], zero, c, integers[5]]
         self.code.do(f"call void inttoptr (i64 {step.address} to ptr)({', '.join(f'ptr {x}' for x in args)})")
 
+    def solve(self, step: Solve) -> None:
+        """Call LAPACK, which leaves the solution where the right hand side was, and factors where the matrix was."""
+        n, integer = step.shape[-1], f"i{step.bits}"
+        factors, target = self.make(Value((n, n), step.dtype)), self.place(step)
+        self.copy(step.reads[0], factors)
+        if len(step.reads) > 1:
+            self.copy(step.reads[1], target)
+        else:
+            self.copy(0, target)
+            self.copy(1, self.part(target, 0, ((n + 1) * step.dtype.itemsize,), (n,)))
+        size, count = (self.code.constant(integer, i) for i in (n, prod(step.shape) // n))
+        pivots, told = self.code.room(f"[{n} x {integer}]"), self.code.room(integer)
+        args = [size, count, factors.base, size, pivots, target.base, size, told]
+        self.code.do(f"call void inttoptr (i64 {step.address} to ptr)({', '.join(f'ptr {x}' for x in args)})")
+        bad = self.code.emit(f"icmp ne {integer} {self.code.emit(f'load {integer}, ptr {told}')}, 0")
+        fine = self.code.label("solved")
+        self.code.do(f"br i1 {bad}, label %singular, label %{fine}")
+        self.code.begin(fine)
+        self.free(factors)
+
     def copy(self, source: Any, target: Place) -> None:
         """Write a value, or a number, into a place."""
         stores = [(0, Operand(target, target.strides))]
@@ -157,7 +177,8 @@ class Writer:
 
     # -------------------------------------------------------------- whole functions
     def small_text(self) -> engine.Text | None:
-        """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one."""
+        """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one,
+        and returns False where a matrix is singular."""
         self.arguments(0, self.inputs, checked=True)
         self.arguments(len(self.inputs), self.results)
         last = dying(self.steps, self.results, self.becomes)
@@ -166,6 +187,8 @@ class Writer:
                 self.small_loop(step)
             elif isinstance(step, Product):
                 self.product(step)
+            elif isinstance(step, Solve):
+                self.solve(step)
             elif isinstance(step, View):
                 self.places[step] = self.part(self.place(step.reads[0]), step.offset, step.strides, step.shape)
             else:
@@ -245,6 +268,8 @@ class Writer:
     def function(self) -> engine.Text:
         code = self.code
         refusal = f"refuse:\n{self.give('_Py_NotImplementedStruct')}\n" if self.small and self.inputs else ""
+        if any(isinstance(v, Solve) for v in self.values):
+            refusal += f"singular:\n{self.give('_Py_FalseStruct')}\n"
         end = self.give("_Py_NoneStruct") if self.small else "  ret void"
         lines = [*code.entry, "  br label %start\nstart:", *code.lines, end]
         return engine.Text(

@@ -79,6 +79,15 @@ class Product(Value):
 
 
 @dataclass(eq=False)
+class Solve(Value):
+    """The rows x of which reads[0] @ x are the rows of reads[1] (without it, of the identity), by the gesv at an
+    address; reads[0] is a matrix as Fortran sees it. A singular one ends the program."""
+
+    address: int = 0
+    bits: int = 64
+
+
+@dataclass(eq=False)
 class Loop:
     """A nest of a program: maps of one shape, and the reductions of them."""
 
@@ -89,7 +98,7 @@ class Loop:
 
 # ------------------------------------------------------------------ which nest, and in which order
 def schedule(values: Sequence[Value]) -> list[Any]:
-    """Loops, Views, Writes and Products in an order in which they can run; `values` are in such an order themselves."""
+    """Loops and all other steps in an order in which they can run; `values` are in such an order themselves."""
     steps: list[Any] = []
     at: dict[Value, int] = {}  # the step that computes a value
 
