@@ -423,3 +423,20 @@ def test_a_singular_matrix_raises_numpys_error_and_may_be_caught() -> None:
                 f(a)
         else:
             onp.testing.assert_array_equal(onp.asarray(f(a)), onp.asarray(plain(a)))
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_powers_by_multiplication_are_within_3_ulp_and_numpys_at_the_ends(kind: str) -> None:
+    x = onp.concatenate([10 ** RNG.uniform(-8, 8, 2000), [0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1.0, -1.0]]).astype(
+        kind
+    )
+    exponents = [-2, -1.5, -1, -0.5, 1.5, 2, 2.5, 3, 3.5, 4]
+    f = jit(lambda x: [x**e * 1 for e in exponents], compiler="llvm")
+    with onp.errstate(all="ignore"):
+        f(x)
+        for e, y in zip(exponents, map(onp.asarray, f(x)), strict=True):
+            want, exact = onp.power(x, onp.array(e, kind)), onp.power(x.astype("g"), onp.longdouble(e))
+            assert (abs(y - exact)[:2000] <= 3 * onp.spacing(want[:2000])).all()
+            onp.testing.assert_array_equal(y[2000:], want[2000:])
+            assert (onp.signbit(y) == onp.signbit(want))[~onp.isnan(want)].all()

@@ -236,21 +236,26 @@ def computing(emit: Emit, dtype: onp.dtype) -> Callable:
 def whole_power(args: Sequence[Any], out: onp.dtype, small: bool) -> Callable | None:
     """Powers with a small whole or half exponent by multiplication; others by the C library."""
     exponent = args[1]
-    if is_number(exponent) and exponent in (1, 2, 3, 4) and (out.kind == "f" or isinstance(exponent, int)):
+    if is_number(exponent) and exponent and -2 <= exponent <= 4 and 2 * exponent % 1 == 0:
+        whole, half = divmod(abs(exponent), 1)
+        if out.kind == "f" or (isinstance(exponent, int) and exponent > 0):
 
-        def multiplied(code: Code, x: Any, _: Any) -> Lane:
-            x = cast(code, x, out)
-            square = x * x if exponent > 1 else x
-            return square if exponent < 3 else square * (x if exponent == 3 else square)
+            def multiplied(code: Code, x: Any, _: Any) -> Lane:
+                x = cast(code, x, out)
+                if exponent == 0.5:
+                    return code.intrinsic("sqrt", x)
+                if half:  # whose powers of -0.0 and -inf are those of 0.0 and inf
+                    x = code.select(
+                        code.compare("eq", x, code.number(-onp.inf, out)), code.number(onp.inf, out), x + 0.0
+                    )
+                square = x * x if whole > 1 else x
+                y = square if whole < 3 else square * (x if whole == 3 else square)
+                if half:
+                    root = code.intrinsic("sqrt", x)
+                    y = y * root if whole else root
+                return 1.0 / y if exponent < 0 else y
 
-        return multiplied
-    if is_number(exponent) and exponent in (0.5, -1, -2) and out.kind == "f":
-
-        def inverted(code: Code, x: Any, _: Any) -> Lane:
-            x = cast(code, x, out)
-            return code.intrinsic("sqrt", x) if exponent == 0.5 else 1.0 / (x if exponent == -1 else x * x)
-
-        return inverted
+            return multiplied
     return computing(power, out) if small and out.kind == "f" else None
 
 
