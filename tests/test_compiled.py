@@ -22,6 +22,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp.core import compiled, counting
+from minnp.core import operators as in_python
 from minnp.core.primitive import TABLE, Meta, Primitive
 from minnp.core.tape import GradTrace
 from minnp.core.value import Tracer
@@ -434,3 +435,20 @@ def test_little_arrays_have_numpys_bits_dtypes_and_warnings():
         copies = [x.copy(order="K") if isinstance(x, onp.ndarray) else x for x in (a, b)]
         theirs, ours = outcome(onp, op, *copies, mode), outcome(np, op, a, b, mode)
         assert ours == theirs, (op, a, b, mode)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_element_of_objects_is_the_array_and_a_part_takes_its_elements(compiled):
+    """Which the form of the index tells: the array itself, given to NumPy, was taken for a buffer of unknown items."""
+
+    def written(np):
+        one, two, h = np.empty(3, dtype=object), np.empty((2, 3), dtype=object), np.arange(3)
+        write = operator.setitem if np is onp or compiled else in_python._setitem
+        for x, index, value in [
+            *((one, 0, h), (one, slice(1, None), h[1:]), (two, 0, h), (two, 1, np.array([1.5, 2, 3]))),
+            *((two, (slice(None), 1), np.array([7, 8])), (two, (1, 2), h), (two, (..., 0), np.array(4))),
+        ]:
+            write(x, index, value)
+        return repr(one), repr(two), [type(x).__name__ for x in [*one.tolist(), *two.ravel().tolist()]]
+
+    assert written(np) == written(onp)

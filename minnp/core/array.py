@@ -58,8 +58,11 @@ class Subclass(onp.ndarray):
     __array_function__ = _Hook("__array_function__")
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        numpys = lambda a: Host if a is ndarray else a
-        return wrap(super().view(*map(numpys, args), **{name: numpys(a) for name, a in kwargs.items()}))
+        if len(args) == 1 and not kwargs:
+            out = Host.view(self, Host if args[0] is ndarray else args[0])
+        else:
+            out = Host.view(self, *unwrap(args, []), **unwrap(kwargs, []))
+        return out if isinstance(out, Subclass) else wrap(out)
 
 
 class _ArrayType(type):

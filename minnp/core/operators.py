@@ -312,7 +312,7 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if a is not None and not state.busy and not state.tapes:
         i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
         if type(value) is ndarray:
-            v = value._host if a.dtype is not _OBJECT else None
+            v = value._host if a.dtype is not _OBJECT or _several(a, i) else None
         else:
             v = value if type(value) in PLAIN else None
         if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
@@ -321,6 +321,12 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if a is None and type(value) is ndarray and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
     write(self, index, value)
+
+
+def _several(a: Host, index: Any) -> bool:
+    """Whether a[index] has axes, as its form alone tells: then the elements of a value are written, never the value."""
+    t = type(index)
+    return t is slice or (t is int and a.ndim > 1) or (t is tuple and any(type(i) is slice for i in index))
 
 
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:
@@ -333,7 +339,7 @@ def _is(view: ndarray, self: ndarray, index: Any) -> bool:
     )
 
 
-_OBJECT = onp.dtype(object)  # an array of objects keeps the handles it is given
+_OBJECT = onp.dtype(object)  # an element of an array of objects is the handle it is given
 _SIMPLE = {int, slice, tuple, Host, type(...), type(None), bool} | {t for t in NUMBERS if issubclass(t, onp.integer)}
 
 

@@ -358,14 +358,25 @@ static int is_view_at(PyObject *h, PyObject *self, PyObject *index) {
            PyDict_GetItem(params, PyTuple_GET_ITEM(index_name, 0)) == index;
 }
 
+/* Whether a[index] has axes, as its form alone tells: then the elements of a value are written, never the value. */
+static int is_several(PyObject *a, PyObject *index) {
+    if (PyTuple_CheckExact(index)) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
+            if (PySlice_Check(PyTuple_GET_ITEM(index, i)))
+                return 1;
+        return 0;
+    }
+    return PySlice_Check(index) || (PyLong_CheckExact(index) && ((Array *)a)->nd > 1);
+}
+
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
     PyObject *a = host_of(self), *v = NULL, *i;
     if (a != NULL && value != NULL && !busy() && !taped()) {
         char *p = number_at((Array *)a, index);
         if (p != NULL && number_write((Array *)a, p, value))
             return 0;
-        if (Py_IS_TYPE(value, Handle)) /* an array of objects keeps the handles it is given */
-            v = ((Array *)a)->descr != object_dtype ? host_of(value) : NULL;
+        if (Py_IS_TYPE(value, Handle)) /* an element of an array of objects is the handle it is given */
+            v = ((Array *)a)->descr != object_dtype || is_several(a, index) ? host_of(value) : NULL;
         else if (is_plain(value) || of_numbers(value, 0))
             v = value;
         if (v != NULL && (i = index_on_host(index)) != NULL) {
