@@ -194,7 +194,7 @@ EDGES = onp.array([0.0, -0.0, 1.5, -2.5, onp.inf, -onp.inf, onp.nan, 5e-324, -1e
         lambda x: (np.maximum(x, x) + np.where(x > 0, x, x)) @ x.T,
         lambda x: x.T.T + x.transpose(1, 0).transpose((1, 0)) + x.swapaxes(0, 1).swapaxes(-1, 0),
         lambda x: x.reshape(2, 6).reshape(-1).reshape(3, 4).reshape(3, 4) * 2,
-        lambda x: x.astype(x.dtype).copy() + np.broadcast_to(x, (3, 4)),
+        lambda x: x.astype(x.dtype).copy() + np.broadcast_to(x, (3, 4))[...],
         lambda x: (x / 4) @ (x / 0.125).T + (x / 3) @ x.T + (x / 1e300) @ (x / 2.0**-1074).T,
         lambda x: (x * 1.0 + 0, np.negative(-x), x.copy(), x.T.T),
         lambda x: npx.relu(npx.relu(x)) * True,

@@ -35,6 +35,9 @@ def _repeats(index: Any) -> bool:
 
 def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool = False) -> None:
     """buffer[index] += g; elements named twice receive both: in NumPy's order, or freely in any."""
+    rows_alone = type(index) is onp.ndarray and index.ndim == 1 and buffer.ndim == 2
+    if rows_alone and g.shape == (index.size, buffer.shape[1]) and kernels.add_at(buffer, index, g):
+        return
     once = not _repeats(index)
     rows = None if once else _rows(buffer, g, index)
     if rows is not None and kernels.add_at(*rows):

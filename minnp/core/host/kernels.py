@@ -166,7 +166,7 @@ def add_at(to: onp.ndarray, index: onp.ndarray, rows: onp.ndarray) -> bool:
     if not (to.flags.carray and all(x.flags.c_contiguous and x.flags.aligned for x in (index, rows))):
         return False
     errors = team.add_at(to, index, rows, threads.team.size)
-    for bit, x in ((1, onp.finfo(to.dtype).max), (2, to.dtype.type("inf"))):
-        if errors and errors & bit:  # NumPy's warning, or its exception
+    for bit, x in ((1, onp.finfo(to.dtype).max), (2, to.dtype.type("inf"))) if errors else ():
+        if errors & bit:  # NumPy's warning, or its exception
             onp.add.at(onp.array([x]), [0], x if bit == 1 else -x)
     return errors is not None

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as onp
 
 from ..host import memory, threads
+from ..interpreter import located
+from ..node import Node
 from . import engine
 from .program import Writer
 from .rows import start_of
@@ -59,7 +61,18 @@ def assemble(kernels: Sequence[Kernel]) -> None:
 
 
 class Small(Kernel):
-    """One call that computes everything, on the caller's thread."""
+    """One call that computes everything, on the caller's thread.
+
+    solved   the nodes that a singular matrix ends the call in
+    """
+
+    solved: Sequence[Node] = ()
+
+    def singular(self, i: int) -> Exception:
+        """NumPy's error of the i-th of these nodes."""
+        error = onp.linalg.LinAlgError("Singular matrix")
+        located(error, self.solved[i])
+        return error
 
     def takes_out(self, i: int) -> bool:
         """Whether `out` may hold an array for result i."""
@@ -75,7 +88,7 @@ class Small(Kernel):
             "empty": onp.empty,
             "array": onp.asarray,
             "order": onp.ascontiguousarray,
-            "singular": onp.linalg.LinAlgError,
+            "singular": self.singular,
         }
         inputs = [f"a{i}" for i in range(len(self.inputs))]
         outputs = [f"y{i}" for i in range(len(self.results))]
@@ -88,7 +101,7 @@ class Small(Kernel):
         lines.append(f"    told = k({', '.join([*inputs, *outputs])})")
         ordered = [f"order({a})" if v.shape else a for a, v in zip(inputs, self.inputs)]
         lines.append(f"    if told is NotImplemented:\n        told = k({', '.join([*ordered, *outputs])})")
-        lines.append("    if told is False:\n        raise singular('Singular matrix')")
+        lines.append("    if told is not None:\n        raise singular(told)")
         lines.append(f"    return {', '.join(outputs)},")
         self.run = python("run", lines, names)
 

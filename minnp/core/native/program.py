@@ -35,6 +35,7 @@ class Writer:
         self.strides = strides or {}
         self.values, self.results, self.small = values, results, small
         self.inputs = [v for v in values if isinstance(v, Input)]
+        self.solved = [v for v in values if isinstance(v, Solve)]
         self.steps = schedule(values)
         self.needed = in_memory(self.steps, results)
         self.becomes = in_place(self.steps, results) if small else {}
@@ -160,7 +161,7 @@ class Writer:
         self.code.do(f"call void inttoptr (i64 {step.address} to ptr)({', '.join(f'ptr {x}' for x in args)})")
         bad = self.code.emit(f"icmp ne {integer} {self.code.emit(f'load {integer}, ptr {told}')}, 0")
         fine = self.code.label("solved")
-        self.code.do(f"br i1 {bad}, label %singular, label %{fine}")
+        self.code.do(f"br i1 {bad}, label %singular{self.solved.index(step)}, label %{fine}")
         self.code.begin(fine)
         self.free(factors)
 
@@ -178,7 +179,7 @@ class Writer:
     # -------------------------------------------------------------- whole functions
     def small_text(self) -> engine.Text | None:
         """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one,
-        and returns False where a matrix is singular."""
+        and returns which of the matrices to solve by was singular, if one was."""
         self.arguments(0, self.inputs, checked=True)
         self.arguments(len(self.inputs), self.results)
         last = dying(self.steps, self.results, self.becomes)
@@ -268,8 +269,9 @@ class Writer:
     def function(self) -> engine.Text:
         code = self.code
         refusal = f"refuse:\n{self.give('_Py_NotImplementedStruct')}\n" if self.small and self.inputs else ""
-        if any(isinstance(v, Solve) for v in self.values):
-            refusal += f"singular:\n{self.give('_Py_FalseStruct')}\n"
+        number = self.constant("PyLong_FromLong")
+        for i, _ in enumerate(self.solved):
+            refusal += f"singular{i}:\n  %s{i} = call ptr {number}(i64 {i})\n  ret ptr %s{i}\n"
         end = self.give("_Py_NoneStruct") if self.small else "  ret void"
         lines = [*code.entry, "  br label %start\nstart:", *code.lines, end]
         return engine.Text(

@@ -17,7 +17,7 @@ from ..graph import Graph, Node
 from ..host import products
 from ..native.kernels import Frame, Kernel, Large, Small, assemble
 from ..native.lowering import lower, placeholder
-from ..native.steps import Input, Map, Value, View
+from ..native.steps import Input, Map, Solve, Value, View
 from ..primitive import Meta, Primitive
 from ..value import Host
 from .cost import operations
@@ -190,16 +190,20 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
         return known[a]
 
     values: list[Value] = []
+    solved: list[Node] = []
     for n in nodes:
         steps = lower(n, find, small)
         assert steps is not None
         known[n] = steps[-1]
         values += steps
+        solved += [n for step in steps if isinstance(step, Solve)]
     inputs = [known[s] for s in sources]
     wanted = [known[n] for n in results]
     if any(isinstance(w, (View, Input)) for w in wanted):
         return None
     kernel = (Small if small else Large)([*inputs, *values], inputs, wanted, [n.name for n in worth])
+    if isinstance(kernel, Small):
+        kernel.solved = solved
     if isinstance(kernel, Large):
         kernel.usual = tuple(lying(s).strides for s in sources)
     if not kernel.planned():

@@ -124,7 +124,8 @@ def of_itself(graph: Graph, node: Node) -> Node | None:
 
 
 def still(graph: Graph, node: Node) -> Node | None:
-    """What moves nothing: transposes of transposes, reshapes to the same shape, casts to the same dtype, copies"""
+    """What moves nothing: transposes of transposes, reshapes and sums to the same shape, x[...], casts to
+    the same dtype, copies"""
     done = moved(node)
     if done is None:
         return None
@@ -144,7 +145,7 @@ def still(graph: Graph, node: Node) -> Node | None:
         return again[1] if again is not None and again[0] == name and pair(again[2]) == pair(params) else None
     if name == "reshape" and set(params) == {"shape"}:
         return x if same(x, node) else None
-    if name == "broadcast_to":
+    if name in ("broadcast_to", "sum_to") or (name == "getitem" and params.get("index") is ...):
         return x if same(x, node) and not escapes(node) else None
     if (name == "copy" and not params) or (name == "astype" and set(params) == {"dtype"}):
         return x if same(x, node) and not escapes(node) else None
