@@ -620,10 +620,29 @@ static PyObject *function_repr(PyObject *f) {
     return Py_IS_TYPE(home, &Function_Type) ? PyMethod_Type.tp_repr(f) : PyObject_Repr(home); /* a ufunc's method */
 }
 
+/* A ufunc of arrays of ours, and of numbers, which most calls are: short_call without what else there can be. */
+static vectorcallfunc method_call;
+static PyObject *function_call(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Short *s = (Short *)PyMethod_GET_FUNCTION(f);
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    PyObject *a, *b = NULL;
+    if (kwnames == NULL && n > 0 && n <= 2 && Py_IS_TYPE(s, &Short_Type) && s->nin == n && s->kind == HOME && s->limit > 0 && !busy() &&
+        (a = operand(args[0], s->limit)) != NULL && (n == 1 || (b = operand(args[1], s->limit)) != NULL)) {
+        PyObject *values[] = {Py_NewRef(a), n == 2 ? Py_NewRef(b) : NULL};
+        count(s->entry);
+        PyObject *out = PyObject_Vectorcall(s->kernel, values, n, NULL);
+        Py_DECREF(a), Py_XDECREF(values[1]);
+        return out != NULL ? finished(out, args, n) : NULL;
+    }
+    return method_call(f, args, nargsf, kwnames);
+}
+
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *f = PyMethod_Type.tp_new(&PyMethod_Type, args, keywords);
-    if (f != NULL)
+    if (f != NULL) {
         Py_SET_TYPE(f, type);
+        method_call = ((PyMethodObject *)f)->vectorcall, ((PyMethodObject *)f)->vectorcall = function_call;
+    }
     return f;
 }
 
