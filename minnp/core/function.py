@@ -68,11 +68,23 @@ class Function:
     def __repr__(self) -> str:
         return f"Function({self.name!r}: {', '.join(self._program.arguments)} -> {', '.join(self._program.outputs)})"
 
+    def __getstate__(self) -> tuple:
+        states = None if self._states is None else [concrete(read(h)) for h in self._states]
+        kept = states and [v.host() if type(v) is Buffer else v for v in states]
+        return self.symbol, self._inputs or None, self.name, self._backend.name, self._known, kept
+
+    def __setstate__(self, state: tuple) -> None:
+        *given, known, kept = state
+        self.__init__(*given)
+        self._known = known
+        self._states = kept and [handle(onp.array(a)) for a in kept]
+
     def __call__(self, *, is_train: bool | None = None, **inputs: Any) -> Any:
         """The result, or a tuple of several, in the symbol's order.
 
         is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
-                    taken. Auxiliary states are updated when the gradients of a training call are computed
+                    taken, and False for a torch module in eval(). A torch module has gradients in either case, an MXNet
+                    symbol in training alone. Auxiliary states are updated when a training call's gradients are computed
         inputs      every argument of the symbol by name: arrays, numbers, or what np.asarray takes
 
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
@@ -86,7 +98,9 @@ class Function:
         if self._known is None or self._known[0] != given:
             self._check_shapes(given)
         traced = tuple(type(v) is Tracer and v.dtype.kind == "f" for v in values)
-        training = any(map(differentiated, values)) if is_train is None else bool(is_train)
+        if is_train is None:
+            is_train = any(map(differentiated, values)) and getattr(self._program, "trains", True)
+        training = bool(is_train)
         arrays = [handle(v) for v in values]
         *results, _ = self._row(*arrays, training=training, wanted=traced)
         return results[0] if len(results) == 1 else tuple(results)
@@ -185,13 +199,16 @@ class Function:
     def _kernel(self, backend: Any) -> Callable:
         """(*arrays, training, wanted) -> (*results, ticket of this call for the backward)."""
         program = self._program_on(backend)
+        keeps = getattr(program, "keeps", False)
 
         def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
             dtypes = [a.dtype if isinstance(a, (onp.ndarray, onp.generic)) else backend.meta(a)[1] for a in arrays]
             dtypes = [d for d in dtypes if d.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
             states = self._states_at(backend, self._shapes()[2])
-            return program.forward(arrays, dtype, states, training, wanted if training else (False,) * len(wanted))
+            return program.forward(
+                arrays, dtype, states, training, wanted if training or keeps else (False,) * len(wanted)
+            )
 
         return run
 
@@ -239,7 +256,7 @@ class Function:
         return self._states
 
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:
-        if not training:
+        if not training and not getattr(self._program, "keeps", False):
             raise errors.NotDifferentiableError(
                 f"a gradient flowed into {self.name}, which was called with is_train=False: nothing was kept for the "
                 "backward; call it with is_train=True"

@@ -31,8 +31,8 @@ def _row(name: str) -> Callable:
 
 
 def _equality(name: str) -> Callable:
-    """`==` or `!=`, which unlike NumPy's ufuncs take records, and an array and a text."""
-    whole = lambda x: type(x) is str or (hasattr(x, "dtype") and x.dtype.kind == "V")
+    """`==` or `!=`, which unlike NumPy's ufuncs take records, and compare numbers with texts and dates."""
+    whole = lambda x: type(x) is str or (hasattr(x, "dtype") and x.dtype.kind in "VSUTMm")
     return lambda a, b: TABLE[f"{name}_records" if whole(a) or whole(b) else name](a, b)
 
 
@@ -69,6 +69,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})
         host.reflects = kernel
     public.report.HOST_CALLS[method] = e
+    special = name in ("equal", "not_equal")  # of a device's numbers and the host's texts
 
     def short(self: ndarray, other: Any) -> Any:
         # The commonest cases, two small host arrays and two handles under a tape, before anything else is asked.
@@ -76,6 +77,8 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             a = self._host
             b = other._host
             if a is None or b is None:
+                if special and a is not b:
+                    return slow(self, other)
                 t = self._value if a is None else other._value
                 if type(t) is Tracer:
                     return t.trace.binary(TABLE[name], self, other)
@@ -128,7 +131,8 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def slow(self: ndarray, other: Any) -> Any:
         if not reflected and _gives_way(other):
             return NotImplemented
-        if state.busy and (home := home_of(self, other)) is not None and placed.free(home):
+        mixed = special and type(other) is ndarray and (self._host is None) is not (other._host is None)
+        if state.busy and not mixed and (home := home_of(self, other)) is not None and placed.free(home):
             return there(self, other)
         return invoke(e, (self, other), {})
 

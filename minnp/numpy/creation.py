@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
 
-from ..core.array import OURS, ndarray, read, wrap
+from ..core.array import OURS, ndarray, path_of, read, wrap
 from ..core.dispatch import defines
+from ..core.placed import hosted, laid_out
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.state import capture
-from ..core.value import Tracer, concrete, is_scalar
+from ..core.value import Buffer, Tracer, concrete, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -135,10 +137,32 @@ def _beneath(x: Any) -> Any:
 
 # what the answer depends on is known without looking at the numbers
 for _name in (
-    "result_type", "can_cast", "common_type", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "may_share_memory",
-    "shares_memory", "broadcast_shapes", "mintypecode", "typename",
+    "result_type", "can_cast", "common_type", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "broadcast_shapes",
+    "mintypecode", "typename",
 ):  # fmt: skip
     defines(getattr(onp, _name))(_asked(getattr(onp, _name)))
+
+
+def _of_memory(question: Callable) -> Callable:
+    """A definition that asks NumPy of arrays that lie as those on a device do: views of one root alone share memory."""
+
+    def ask(a: Any, b: Any, max_work: Any = None) -> Any:
+        roots = [None if type(x) is not ndarray else x if x._root is None else x._root for x in (a, b)]
+        if roots[0] is roots[1] and roots[0] is not None and type(read(roots[0])) is Buffer:
+            memory = laid_out(read(roots[0]))
+            a, b = (functools.reduce(_shown, path_of(x), memory) for x in (a, b))
+        return question(_beneath(a), _beneath(b), max_work)
+
+    return ask
+
+
+def _shown(memory: onp.ndarray, step: tuple) -> onp.ndarray:
+    row, params = step
+    return row.numpy(memory, **hosted(params))
+
+
+for _question in (onp.may_share_memory, onp.shares_memory):
+    defines(_question)(_of_memory(_question))
 
 
 def _told(question: Callable) -> Callable:

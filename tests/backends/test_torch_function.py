@@ -1,5 +1,7 @@
 """Function on torch modules and functions of tensors: embedded in NumPy programs, differentiated by our tape."""
 
+import pickle
+
 import numpy as onp
 import pytest
 
@@ -73,6 +75,23 @@ def test_buffers_are_states_updated_by_training():
     assert onp.allclose(before, 0) and onp.allclose(after, 0.1 * X.mean(0), atol=1e-6)
     y = f(input=X, is_train=False)
     assert onp.allclose(y, (X - after) / onp.sqrt(onp.asarray(f.get_aux_states()["running_var"]) + 1e-5), atol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["host", "place"])
+def test_a_module_in_eval_keeps_its_statistics_under_gradients_and_pickled(where):
+    module = nn.Sequential(net(), nn.BatchNorm1d(2), nn.Dropout(0.5)).eval()
+    module[1].running_var.fill_(4.0)
+    f = pickle.loads(pickle.dumps(Function(module)))
+    x = np.array(X) if where == "host" else np.array(X).to_device(Context("cpu", 0, "torch"))
+    got = grad(lambda x: np.sum(f(input=x) ** 2))(x)
+    t = torch.tensor(X, requires_grad=True)
+    (module(t) ** 2).sum().backward()
+    assert onp.allclose(onp.asarray(got), t.grad, atol=1e-6)
+    assert onp.allclose(onp.asarray(f.get_aux_states()["1_running_var"]), 4.0)
+    grad(lambda x: np.sum(f(input=x, is_train=True)))(x)
+    again = pickle.loads(pickle.dumps(f))
+    assert onp.allclose(*(onp.asarray(g.get_aux_states()["1_running_var"]) for g in (f, again)))
+    assert not onp.allclose(onp.asarray(again.get_aux_states()["1_running_var"]), 4.0)
 
 
 def test_a_function_of_tensors_with_several_results():

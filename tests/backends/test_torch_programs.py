@@ -92,6 +92,12 @@ out = np.outer(f, i), np.tensordot(i, i, 1), np.einsum('ij->ji', f), np.diag(f),
 out = *np.nonzero(f > 2), *np.nonzero(k)
 w = np.split(f, 2); w[0][0, 0] = 9; out = f, *np.split(f, 3, axis=-1)
 np.split(f, 4)
+for row in f: row[0] = 7; f[1, 1] = 8
+out = f, *f, *s
+next(iter(np.array(2.0)))
+out = i == np.array(["3", "b", "c"]), np.array(["3", "b", "c"]) != k, i == np.array([3], "M8[s]")
+out = np.may_share_memory(f, f[0]), np.shares_memory(f[0], f[1]), np.shares_memory(f[::-1], f.T), np.shares_memory(f, i)
+out = c**2, c**2.0, np.exp(c**2).real
 out = np.isclose(f, f + 1e-9), np.isclose(s, 1.5), np.allclose(f, f), np.array_equal(f, f.T), np.array_equal(i, i)
 out = np.zeros((2, 0)), np.full(3, 2.5, 'f4'), np.full(2, 3), np.full(2, 300, 'u2'), np.ones(2, bool)
 out = np.eye(3, k=1), np.eye(2, 3), np.identity(2, 'u2'), np.arange(9, 2, -3), np.zeros(np.int64(2))

@@ -28,9 +28,12 @@ class Program:
     auxiliary   names of its buffers, which training updates (BatchNorm's running averages)
     defaults    the module's own parameters by name, for calls that do not give them
     device      None: arrays are NumPy's; else tensors on that device
+    keeps       calls outside training have gradients too: a pretrained part's, say, whose statistics stay as they are
 
     A parameter or buffer "layer.0.weight" is the argument layer_0_weight.
     """
+
+    keeps = True
 
     def __init__(self, symbol: Any, device: torch.device | None) -> None:
         self.symbol, self.device = symbol, device
@@ -49,6 +52,11 @@ class Program:
         }
         self.calls: dict[int, Call] = {}  # by ticket, those whose gradients may still be asked for
         self.tickets = itertools.count(1)
+
+    @property
+    def trains(self) -> bool:
+        """Whether a gradient alone means training: not of a module that was put into eval()."""
+        return self.module is None or self.module.training
 
     def initial(self) -> list[onp.ndarray]:
         """The buffers' values to begin with: the module's own."""
@@ -120,8 +128,8 @@ class Program:
             raise SymbolError(str(error).splitlines()[0]) from error
         number = next(self.tickets)
         ticket = torch.tensor(number) if self.device is not None else onp.array(number)
-        if training:
-            self.calls[number] = Call(results, leaves, wanted, buffers)
+        if any(wanted):
+            self.calls[number] = Call(results, leaves, wanted, buffers, training)
             weakref.finalize(ticket, self.calls.pop, number, None)
         # copies: a module may return its argument, or change in place what it returned before
         return (*[self._array(y.detach().clone()) for y in results], ticket)
@@ -164,10 +172,10 @@ class Call:
     """What the gradients of one call need."""
 
     def __init__(
-        self, results: Sequence[Tensor], leaves: Sequence[Tensor], wanted: Sequence[bool], buffers: Any
+        self, results: Sequence[Tensor], leaves: Sequence[Tensor], wanted: Sequence[bool], buffers: Any, training: bool
     ) -> None:
         self.results, self.leaves, self.wanted, self.buffers = results, leaves, wanted, buffers
-        self.fresh = True
+        self.fresh = training  # the module's buffers moved, and nobody was told
 
 
 def is_float(t: Tensor) -> bool:
