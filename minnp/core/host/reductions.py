@@ -26,7 +26,7 @@ WIDTH = 512  # fewest neighbouring columns that one thread reduces
 
 def reduce(uf: onp.ufunc, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """uf.reduce(a, axis, keepdims=keepdims) of a large array, or NotImplemented."""
-    if type(a) is not onp.ndarray or a.nbytes < LEAST or threads.team.size == 1 or a.dtype.kind not in "biufc":
+    if type(a) is not onp.ndarray or a.nbytes < LEAST or threads.alone() or a.dtype.kind not in "biufc":
         return NotImplemented
     if axis is None and a.flags.f_contiguous:
         a = a.T  # the same elements in the order in which NumPy takes them: that of the memory
