@@ -79,6 +79,8 @@ def test_a_replay_reads_its_arguments_anew_and_leaves_earlier_results_alone():
     assert disagreement(call(x), plain(x)) == ""
     with pytest.raises(TypeError, match="no tensor"):
         replayed(plain, [2.0], recorder)
+    choice = Choice(lambda: (x * 2,), {"replayed": replayed})  # of constants alone: no argument has a device
+    assert torch.equal(choice()[0], x * 2) and choice.dropped == {"replayed": "TypeError: no argument is a tensor"}
 
 
 def test_the_generated_function_is_one_torch_compile_takes_whole():

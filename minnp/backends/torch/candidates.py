@@ -104,7 +104,10 @@ def disagreement(got: Any, want: Any) -> str:
 
 # ------------------------------------------------------------------ the candidates
 def only_tensors(data: Sequence[Any]) -> None:
-    """Raises TypeError where a candidate would be made for a number that may be another one at the next call."""
+    """Raises TypeError where a candidate would be made for a number that may be another one at the next call, or no
+    argument says on which device."""
+    if not data:
+        raise TypeError("no argument is a tensor")
     if not all(type(t) is Tensor for t in data):
         raise TypeError("an argument that is no tensor would be taken for the number it is now")
 
