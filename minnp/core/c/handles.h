@@ -36,7 +36,8 @@ typedef struct { /* PyArrayObject_fields */
 #define DEPTH 32          /* return addresses looked at, at most: host/temporaries.py */
 #define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
 #define MIDDLE (1 << 20)   /* bytes from which ufuncs of NumPy's may be shared by threads: host/elementwise.py */
-#define COMPARED (1 << 24) /* bytes up to which NumPy compares, and squares, as well as several threads: host/elementwise.py */
+#define COMPARED (1 << 24) /* bytes up to which NumPy compares as well as several threads: host/elementwise.py */
+#define RECYCLED (1 << 22) /* bytes from which squares lie on recycled blocks: host/memory.py */
 #define COMBINED (1 << 15) /* elements from which a trace hands elementwise operations to threads: host.MEDIUM */
 #define RUNS (1 << 21)     /* elements of a mask in long runs up to which NumPy selects as well: host/selection.py */
 

@@ -140,7 +140,7 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
                 if (h != NULL || PyErr_Occurred())
                     return h;
             }
-            if (n >= (o->shortens && is_short_power(w) ? COMPARED : o->limit))
+            if (n >= (o->shortens && is_short_power(w) ? RECYCLED : o->limit))
                 return otherwise(v, w, o);
         }
         count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);

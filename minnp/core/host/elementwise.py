@@ -317,7 +317,23 @@ OPERATORS = {
 }  # fmt: skip
 KERNELS = {getattr(operator, op): getattr(onp, name) for op, name in OPERATORS.items()} | {abs: onp.absolute}
 IN_PLACE = {getattr(operator, f"i{op.strip('_')}"): getattr(onp, name) for op, name in list(OPERATORS.items())[:11]}
-SHORT_POWERS = {2: unary(onp.square), 0.5: unary(onp.sqrt), -1: unary(onp.reciprocal), 1: unary(onp.positive)}
+
+
+def recycled(uf: onp.ufunc) -> Callable[[onp.ndarray], Any]:
+    """unary(uf), whose result lies on a recycled block also where one NumPy call does as well. NumPy squares a dying
+    difference in its memory; beside it, a second array at the end of the heap went back to the system each time."""
+    large = unary(uf)
+
+    def call(a: onp.ndarray) -> Any:
+        out = large(a)
+        if out is NotImplemented and a.nbytes >= memory.LEAST and a.dtype.char in "fd" and a.flags.c_contiguous:
+            out = uf(a, out=memory.empty(a.shape, a.dtype))
+        return out
+
+    return call
+
+
+SHORT_POWERS = {2: recycled(onp.square), 0.5: recycled(onp.sqrt), -1: unary(onp.reciprocal), 1: unary(onp.positive)}
 
 
 def operation(kernel: Callable) -> Callable:
