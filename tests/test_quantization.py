@@ -193,3 +193,10 @@ def test_kernels_of_the_c_part_quantize_as_numpy_does(monkeypatch: pytest.Monkey
         assert q.dtype == want.dtype
         onp.testing.assert_array_equal(q, want)
     onp.testing.assert_allclose(found[1], integers.selu(x), rtol=4e-7)
+
+
+@pytest.mark.parametrize("run", [lambda m: fx.quantize(m, BATCHES), fx.observe, fx.fold_convolutions])
+def test_a_graph_of_calls_as_they_were_written_is_refused(run: Any) -> None:
+    weight = np.array(R.normal(size=(20, 5)).astype("f4"))
+    with pytest.raises(ValueError, match=r"reads rows, and matmul and the others.*minnp\.fx\.capture"):
+        run(fx.symbolic_trace(lambda x: np.maximum(x @ weight, 0)))

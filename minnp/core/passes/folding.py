@@ -14,7 +14,7 @@ from ..graph import Graph
 from ..node import Node
 from ..primitive import TABLE, Meta, Primitive
 from .constants import Known, add_constant
-from .modules import check_no_layers, on_modules
+from .modules import check_rows, on_modules
 
 
 @on_modules
@@ -24,9 +24,9 @@ def fold_convolutions(graph: Graph) -> Graph:
 
     For inference: the folded weights are read-only copies, and later changes of the originals do not show. Values
     differ by rounding. Needs shapes and dtypes; nodes without them are left as they are.
-    Raises ValueError for a graph that calls layers: fx.capture says what they do.
+    Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
     """
-    check_no_layers(graph, "fold_convolutions")
+    check_rows(graph, "fold_convolutions")
     known = Known(graph)
     for node in graph.nodes:
         if name_of(node) == "npx.conv" and len(node.args) == 2:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..graph import Graph
+from ..primitive import Primitive
 
 F = TypeVar("F", bound=Callable)
 
@@ -29,10 +30,17 @@ def on_modules(run: F) -> F:
     return of_either  # type: ignore[return-value]
 
 
-def check_no_layers(graph: Graph, who: str) -> None:
-    """Raise ValueError, with the way out, for a pass that would overlook what calls of layers do inside."""
+def check_rows(graph: Graph, who: str) -> None:
+    """Raise ValueError, with the way out, for a pass that would overlook what a graph computes: calls of layers, or
+    functions as they were written, as fx.symbolic_trace leaves them."""
     for node in graph.find_nodes(op="call_module"):
         raise ValueError(
             f"{who} reads rows, and {node.name} is a call of the layer {node.target!r}: give it what "
             "minnp.fx.capture(module, *inputs) makes of the module"
+        )
+    calls = [n for n in graph.nodes if n.op in ("call_function", "call_method")]
+    if calls and not any(isinstance(n.target, Primitive) for n in calls):
+        raise ValueError(
+            f"{who} reads rows, and {calls[0].name} and the others are calls as the program has them: give it what "
+            "minnp.fx.capture(function, *inputs) makes of the function"
         )

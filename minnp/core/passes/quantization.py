@@ -19,7 +19,7 @@ from ..node import Node
 from ..primitive import TABLE, Meta
 from .constants import Known, add_constant, held
 from .folding import is_relu, name_of, only_user, per_channel
-from .modules import check_no_layers, on_modules
+from .modules import check_rows, on_modules
 
 SELU = (1.0507009873554805, 1.6732632423543772)  # scale and alpha of Klambauer et al. 2017
 LAYERS = {"matmul": "npx.quantized_linear", "npx.conv": "npx.quantized_conv", "npx.conv_act": "npx.quantized_conv"}
@@ -71,9 +71,9 @@ def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Cal
 
     observer   makes one: Observer, or functools.partial(Observer, percentile=99.9)
     only       node -> bool: the layers to quantise, by default all
-    Raises ValueError for a graph that calls layers of minnp.nn: fx.capture says what they do.
+    Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
     """
-    check_no_layers(graph, "quantisation")
+    check_rows(graph, "quantisation")
     known = Known(graph)
     observers: dict[Node, Observer] = {}
     for node in graph.nodes:
