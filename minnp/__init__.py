@@ -31,16 +31,19 @@ _LATE = {
     "make_ggnvp": ".core.transforms",
     "vmap": ".core.batching",
 }
+_MODULES = ("fx", "nn", "npx", "numpy")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _LATE:
         raise AttributeError(f"module 'minnp' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATE[name], __name__), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "fx", "nn", "numpy", "npx"]
+    return [*__all__, *_MODULES]
 
 
 LATE["scipy.special"] = "minnp.scipy.special"

@@ -124,3 +124,9 @@ def test_no_module_of_ours_hides_a_function_of_numpys():
 
 def test_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_what_dir_names_is_there_after_import_minnp_alone():
+    code = "import minnp; print([n for n in dir(minnp) if not hasattr(minnp, n)], minnp.fx.Graph)"
+    run = [sys.executable, "-c", code]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.startswith("[] <class")
