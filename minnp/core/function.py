@@ -99,7 +99,7 @@ class Function:
             self._check_shapes(given)
         traced = tuple(type(v) is Tracer and v.dtype.kind == "f" for v in values)
         if is_train is None:
-            is_train = any(map(differentiated, values)) and getattr(self._program, "trains", True)
+            is_train = any(map(differentiated, values)) and self._program.trains
         training = bool(is_train)
         arrays = [handle(v) for v in values]
         *results, _ = self._row(*arrays, training=training, wanted=traced)
@@ -199,16 +199,14 @@ class Function:
     def _kernel(self, backend: Any) -> Callable:
         """(*arrays, training, wanted) -> (*results, ticket of this call for the backward)."""
         program = self._program_on(backend)
-        keeps = getattr(program, "keeps", False)
 
         def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
             dtypes = [a.dtype if isinstance(a, (onp.ndarray, onp.generic)) else backend.meta(a)[1] for a in arrays]
             dtypes = [d for d in dtypes if d.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
             states = self._states_at(backend, self._shapes()[2])
-            return program.forward(
-                arrays, dtype, states, training, wanted if training or keeps else (False,) * len(wanted)
-            )
+            kept = wanted if training or program.keeps else (False,) * len(wanted)
+            return program.forward(arrays, dtype, states, training, kept)
 
         return run
 
@@ -256,7 +254,7 @@ class Function:
         return self._states
 
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:
-        if not training and not getattr(self._program, "keeps", False):
+        if not training and not self._program.keeps:
             raise errors.NotDifferentiableError(
                 f"a gradient flowed into {self.name}, which was called with is_train=False: nothing was kept for the "
                 "backward; call it with is_train=True"

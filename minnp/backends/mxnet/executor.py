@@ -30,9 +30,13 @@ class Program:
     arguments   names of its inputs and parameters, in order
     auxiliary   names of its states, which training updates (BatchNorm's moving averages)
     outputs     names of its results
+    keeps       whether calls outside training have gradients too: MXNet keeps nothing of them
+    trains      whether a gradient alone means training
 
     Arrays are NumPy's, or, on a place, `placed(NDArray, shape, dtype)`.
     """
+
+    keeps, trains = False, True
 
     def __init__(self, symbol: Any, context: Any, placed: Any = None) -> None:
         self.symbol, self.context, self.placed = symbol, context, placed

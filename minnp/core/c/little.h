@@ -4,6 +4,7 @@
    arrays of one dtype and shape, or one is a number; an operation that raises one of the processor's flags is left to
    NumPy, which warns as the user wants it to. */
 #include <fenv.h>
+#include "vectors.h"
 
 #define LITTLE 256     /* elements up to which computing twice is no matter */
 #define MIDDLING 16384 /* elements, at most: more deserve that NumPy lets other threads run (whose loop compares float64 faster) */
@@ -17,11 +18,6 @@ static inline void lower(void) { _mm_setcsr(_mm_getcsr() & ~(unsigned)FLAGS); }
 #else
 static inline int raised(void) { return fetestexcept(FLAGS); }
 static inline void lower(void) { feclearexcept(FLAGS); }
-#endif
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
-#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_CPU
 #endif
 
 #define WIDTH(t) ((t) == 1 ? 4 : (t) == 3 ? 1 : 8) /* bytes of an element of float64, float32, int64, bool */

@@ -159,9 +159,9 @@ static int multiply_packed(Matrix a, Matrix b, Matrix c, float scale, int keep) 
     if (!better_here(c.rows, c.columns, b.rows))
         return 0;
     Packed p = {.kernels = kernels_here(), .panels = malloc(sizeof(float) * (DEPTH * SPAN + LEAD * TALL))};
-    float *turned = p.panels + DEPTH * SPAN;
     if (!p.panels)
         return 0;
+    float *turned = p.panels + DEPTH * SPAN;
     for (int64_t column = 0, columns; column < c.columns; column += columns) {
         columns = c.columns - column < SPAN ? c.columns - column : SPAN;
         for (int64_t at = 0, depth; at < b.rows; at += depth) {

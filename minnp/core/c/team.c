@@ -157,11 +157,7 @@ static void share(Work work, void *what, int n, int threads) {
     atomic_flag_clear(&busy);
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
-#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
+#include "vectors.h"
 #define INLINE static inline __attribute__((always_inline))
 
 /* ------------------------------------------------------------------ matrix products */
