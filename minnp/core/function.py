@@ -10,6 +10,7 @@ import numpy as onp
 
 from .. import backends, errors
 from .array import handle, ndarray, read
+from .forward import JvpTrace
 from .primitive import Joint, Meta, Primitive
 from .value import Buffer, Tracer, concrete
 
@@ -33,9 +34,9 @@ class Function:
                   may have other shapes (another batch size) as long as they fit the symbol
     name          in error messages and in the dispatch report
 
-    It computes in the floating dtype NumPy would choose for its arguments. It is differentiable, once: a second
-    derivative raises. An MXNet symbol that ends in a loss layer (SoftmaxOutput, ...) has its gradient built in and
-    ignores the cotangent of its result.
+    It computes in the floating dtype NumPy would choose for its arguments. A torch module is differentiable as often as
+    torch's own operators are, an MXNet symbol once; a derivative that is not there raises. A symbol that ends in a loss
+    layer (SoftmaxOutput, ...) has its gradient built in and ignores the cotangent of its result.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Function:
         self._back = Primitive(
             f"{self.name} (backward)",
             self._backward_kernel(self._backend),
-            vjp=Joint(self._no_second),
+            vjp=Joint(self._again),
             kernels=self._kernels(self._backward_kernel),
             worth=facts["worth"],
         )
@@ -97,12 +98,11 @@ class Function:
         given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
         if self._known is None or self._known[0] != given:
             self._check_shapes(given)
-        traced = tuple(type(v) is Tracer and v.dtype.kind == "f" for v in values)
+        wanted = tuple(map(orders, values))
         if is_train is None:
-            is_train = any(map(differentiated, values)) and self._program.trains
-        training = bool(is_train)
+            is_train = any(wanted) and self._program.trains
         arrays = [handle(v) for v in values]
-        *results, _ = self._row(*arrays, training=training, wanted=traced)
+        *results, _ = self._row(*arrays, training=bool(is_train), wanted=wanted)
         return results[0] if len(results) == 1 else tuple(results)
 
     # -------------------------------------------------------------- what the symbol knows
@@ -200,30 +200,30 @@ class Function:
         """(*arrays, training, wanted) -> (*results, ticket of this call for the backward)."""
         program = self._program_on(backend)
 
-        def run(*arrays: Any, training: bool, wanted: tuple[bool, ...]) -> tuple:
+        def run(*arrays: Any, training: bool, wanted: tuple[int, ...]) -> tuple:
             dtypes = [a.dtype if isinstance(a, (onp.ndarray, onp.generic)) else backend.meta(a)[1] for a in arrays]
             dtypes = [d for d in dtypes if d.kind == "f"]
             dtype = onp.result_type(*dtypes) if dtypes else onp.dtype(onp.float32)
             states = self._states_at(backend, self._shapes()[2])
-            kept = wanted if training or program.keeps else (False,) * len(wanted)
+            kept = wanted if training or program.keeps else (0,) * len(wanted)
             return program.forward(arrays, dtype, states, training, kept)
 
         return run
 
     def _backward_kernel(self, backend: Any) -> Callable:
-        """(*cotangents, ticket, *arguments, flows) -> a gradient for each argument, or None."""
+        """(*cotangents, ticket, *arguments, flows, wanted) -> (*a gradient for each argument, or None, ticket)."""
         program = self._program_on(backend)
 
-        def run(*values: Any, flows: tuple[bool, ...]) -> tuple:
+        def run(*values: Any, flows: tuple[bool, ...], wanted: tuple[int, ...]) -> tuple:
             cotangents = iter(values)
             heads = [next(cotangents) if flow else None for flow in flows]
             ticket = next(cotangents)
             states = self._states_at(backend, self._shapes()[2])
-            grads = tuple(program.backward(ticket, heads, states))
+            grads, ticket = program.backward(ticket, heads, states, wanted)
             for h, v in zip(self._states or (), states, strict=False):
                 if h._host is None and v is not h._value.data:
                     h._value = Buffer(v, backend)
-            return grads
+            return (*grads, ticket)
 
         return run
 
@@ -259,15 +259,23 @@ class Function:
                 f"a gradient flowed into {self.name}, which was called with is_train=False: nothing was kept for the "
                 "backward; call it with is_train=True"
             )
+        return self._pulled(g, y, arrays)
+
+    def _again(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, **params: Any) -> Any:
+        """The rule of a gradient, which is a call with a ticket as any other."""
+        if not self._program.again:
+            raise errors.NotDifferentiableError(
+                f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. Write that "
+                "part with minnp.numpy and minnp.npx, which differentiate to any order, or stop its gradient: "
+                "np.stop_gradient"
+            )
+        return self._pulled(g, y, arrays)
+
+    def _pulled(self, g: Sequence[Any], y: Sequence[Any], arrays: Sequence[Any]) -> Any:
         given = [cotangent for cotangent in g[:-1] if cotangent is not None]
         flows = tuple(cotangent is not None for cotangent in g[:-1])
-        return self._back(*given, y[-1], *arrays, flows=flows)
-
-    def _no_second(self, *_: Any, **__: Any) -> Any:
-        raise errors.NotDifferentiableError(
-            f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. Write that part "
-            "with minnp.numpy and minnp.npx, which differentiate to any order, or stop its gradient: np.stop_gradient"
-        )
+        values = (*given, y[-1], *arrays)
+        return self._back(*values, flows=flows, wanted=tuple(map(orders, values)))[:-1]
 
     def _metas(self, metas: Sequence[Meta], params: dict) -> tuple[Meta, ...]:
         given = {n: m.shape for n, m in zip(self._program.arguments, metas, strict=True)}
@@ -277,10 +285,14 @@ class Function:
         return (*(Meta(s, dtype) for s in results.values()), Meta((), onp.dtype(onp.int64)))
 
 
-def differentiated(value: Any) -> bool:
-    """Whether a reverse- or forward-mode trace watches the value."""
+def orders(value: Any) -> int:
+    """How many reverse passes the live transformations that watch a value will make through it: forward mode two, whose
+    rule is the reverse one's transposed."""
+    count = 0
     while type(value) is Tracer:
-        if getattr(value.trace, "differentiable", False):
-            return True
+        if value.trace.alive and value.trace.batched:
+            value.trace.concretize(value, bool)  # a call is kept by one ticket: vmap goes example by example
+        if value.trace.alive and value.trace.differentiable and value.dtype.kind in "fc":
+            count += 2 if type(value.trace) is JvpTrace else 1
         value = value.value
-    return False
+    return count

@@ -1,6 +1,9 @@
 """Function on torch modules and functions of tensors: embedded in NumPy programs, differentiated by our tape."""
 
+import copy
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as onp
 import pytest
@@ -9,7 +12,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context, Function, errors, grad
+from minnp import Context, Function, errors, grad, hessian, hvp, jit, jvp, vjp, vmap
 
 nn = torch.nn
 
@@ -144,7 +147,147 @@ def test_wrong_names_and_shapes_say_what_is_expected():
         Function(torch.sin, library="torch")
 
 
-def test_a_second_derivative_raises():
-    f = Function(lambda x: x**3, library="torch")
-    with pytest.raises(errors.NotDifferentiableError, match="no second derivative"):
-        grad(lambda x: np.sum(grad(lambda x: np.sum(f(x=x)))(x)))(np.array([1.0]))
+def encoder() -> nn.Module:
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.2, batch_first=True, activation="gelu"), 2)
+
+
+def conv_net() -> nn.Module:
+    layers = nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.SiLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3)
+    return nn.Sequential(*layers)
+
+
+def several(a: torch.Tensor, b: torch.Tensor) -> tuple:
+    return torch.sin(a) * b, a.argmax(), None, torch.cumsum(a * b, 0), b > 0
+
+
+PARTS = {  # name -> (torch's part, shape of its input)
+    "normed": (lambda: nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Softplus()), (4, 3)),
+    "lstm": (lambda: nn.LSTM(3, 4, batch_first=True), (2, 3, 3)),
+    "encoder": (encoder, (2, 3, 4)),
+    "encoder in eval": (lambda: encoder().eval(), (2, 3, 4)),
+    "convolutions": (conv_net, (2, 1, 4, 4)),
+}
+HERE = {"host": np.array, "place": lambda a: np.array(a).to_device(Context("cpu", 0, "torch"))}
+
+
+def at_seed(f: Callable, *args: Any) -> onp.ndarray:
+    """The value of f, torch's draws begun anew: the masks of dropout."""
+    torch.manual_seed(0)
+    return onp.asarray(f(*args))
+
+
+def squares(out: Any) -> Any:
+    return sum(np.sum(y**2) for y in out) if isinstance(out, tuple) else np.sum(out**2)
+
+
+@pytest.mark.parametrize("where", HERE)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_module_has_second_derivatives_and_forward_mode(part, where):
+    module, shape = PARTS[part][0]().double(), PARTS[part][1]
+    f, name, put, rng = (
+        Function(module),
+        "src" if "encoder" in part else "input",
+        HERE[where],
+        onp.random.default_rng(0),
+    )
+    x, v = rng.normal(size=(2, *shape))
+    loss = lambda x: squares(f(**{name: np.tanh(x)}))
+    slope = at_seed(grad(loss), put(x))
+    ends = [at_seed(grad(loss), put(x + s * 1e-5 * v)) for s in (1, -1)]
+    want = (ends[0] - ends[1]) / 2e-5
+    scale = 1e-5 * max(1, abs(want).max())
+    for product in (hvp(loss), lambda x, v: grad(lambda x: np.sum(grad(loss)(x) * v))(x)):
+        assert abs(at_seed(product, put(x), put(v)) - want).max() < scale
+        assert abs(at_seed(jit(product), put(x), put(v)) - want).max() < scale
+    assert abs(at_seed(lambda x, v: jvp(loss, (x,), (v,))[1], put(x), put(v)) - (slope * v).sum()) < 1e-9
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_results_without_gradients_and_none_among_several_to_any_order(where):
+    f, put = Function(several, library="torch"), HERE[where]
+    x = put([0.5, -1.0, 2.0])
+    ours = lambda a: np.sum(np.sin(a) * a) + np.sum(np.cumsum(a * a) ** 2)
+    _, at, _, mask = f(a=x, b=x)
+    assert int(at) == 2 and onp.asarray(mask).tolist() == [True, False, True]
+
+    def theirs(a):
+        first, _, total, _ = f(a=a, b=a)
+        return np.sum(first) + np.sum(total**2)
+
+    third = lambda f: grad(lambda x: np.sum(hessian(f)(x) ** 2))
+    assert onp.allclose(onp.asarray(third(theirs)(x)), onp.asarray(third(ours)(x)))
+    assert onp.allclose(onp.asarray(hvp(theirs)(x, x)), onp.asarray(hvp(ours)(x, x)))
+
+
+def test_vmap_goes_example_by_example():
+    f, xs = Function(net()), np.array(onp.stack([X, 2 * X]))
+    loss = lambda x: np.sum(f(input=x) ** 2)
+    want = onp.stack([grad(loss)(x) for x in xs])
+    assert onp.allclose(vmap(grad(loss))(xs), want) and onp.allclose(grad(lambda xs: np.sum(vmap(loss)(xs)))(xs), want)
+    assert onp.allclose(vmap(lambda x: f(input=x))(xs), onp.stack([f(input=x) for x in xs]))
+
+
+def test_gradients_of_complex_numbers_are_ours():
+    f, z = Function(lambda z: (z**3).real + z.abs() ** 2, library="torch"), np.array([1 + 2j, 0.5 - 1j])
+    ours = lambda z: np.real(z**3) + np.abs(z) ** 2
+    for again in (lambda f: f, lambda f: lambda z: np.abs(grad(f)(z)) ** 2):
+        got, want = (grad(again(g))(z) for g in (lambda z: np.sum(f(z=z)), lambda z: np.sum(ours(z))))
+        assert onp.allclose(got, want)
+
+
+def test_what_is_written_after_a_call_does_not_change_its_gradients():
+    f, x, c = Function(lambda x, c: c * x**3, library="torch"), np.array([1.0, 2.0]), np.ones(2)
+    _, pullback = vjp(lambda x: f(x=x, c=c), x)
+    x[:], c[:] = 9, 9
+    assert onp.allclose(pullback(np.ones(2))[0], [3, 12])
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_torchs_in_a_program_is_trained_as_torch_trains_it(part):
+    torch.manual_seed(1)
+    module, shape = PARTS[part][0](), PARTS[part][1]
+    f = Function(copy.deepcopy(module))
+    x = onp.random.default_rng(1).normal(size=shape).astype("f4")
+    params, name = f.get_values(), "src" if "encoder" in part else "input"
+    theirs, ours = torch.optim.SGD(module.parameters(), 0.01), dict.fromkeys(params)
+
+    def loss(params: dict) -> Any:
+        out = f(**{name: np.tanh(x)}, **params)
+        return sum(np.mean(y**2) for y in (out if isinstance(out, tuple) else (out,)))
+
+    for step in range(3):
+        torch.manual_seed(step)
+        out = module(torch.tanh(torch.tensor(x)))
+        out = (out[0], *out[1]) if isinstance(out, tuple) else (out,)
+        theirs.zero_grad()
+        sum((y**2).mean() for y in out).backward()
+        torch.manual_seed(step)
+        grads = grad(loss)(params)
+        for key, p in module.named_parameters():
+            assert abs(onp.asarray(grads[key.replace(".", "_")]) - p.grad.numpy()).max() < 1e-6
+        theirs.step()
+        for key in params:
+            _, ours[key] = minnp.nn.optim.sgd(params[key], grads[key], ours[key])
+    for key, b in module.named_buffers():
+        assert onp.allclose(f.get_aux_states()[key.replace(".", "_")], b, atol=1e-6)
+
+
+def test_parts_of_a_module_stay_in_the_mode_they_were_put_into():
+    module = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    module[1].eval()
+    f = Function(module)
+    grad(lambda x: np.sum(f(input=x)))(np.array(X))
+    assert not onp.asarray(f.get_aux_states()["1_running_mean"]).any()
+
+
+def test_what_torch_cannot_differentiate_so_often_raises():
+    f, x = Function(lambda x: torch.cdist(x, x + 1), library="torch"), np.array(X)
+    twice = lambda f: grad(lambda x: np.sum(grad(f)(x) ** 2))
+    grad(lambda x: np.sum(f(x=x)))(x)
+    with pytest.raises(errors.NotDifferentiableError, match="twice: the derivative for '_cdist_backward' is not impl"):
+        twice(lambda x: np.sum(f(x=x) ** 2))(x)
+    normed = Function(nn.LayerNorm(3))
+    with pytest.raises(
+        errors.NotDifferentiableError, match=r"LayerNorm 3 times: .* takes the statistics for constants"
+    ):
+        twice(grad(lambda x: np.sum(normed(input=x) ** 3)))(x)

@@ -32,11 +32,12 @@ class Program:
     outputs     names of its results
     keeps       whether calls outside training have gradients too: MXNet keeps nothing of them
     trains      whether a gradient alone means training
+    again       whether gradients have gradients
 
     Arrays are NumPy's, or, on a place, `placed(NDArray, shape, dtype)`.
     """
 
-    keeps, trains = False, True
+    keeps, trains, again = False, True, False
 
     def __init__(self, symbol: Any, context: Any, placed: Any = None) -> None:
         self.symbol, self.context, self.placed = symbol, context, placed
@@ -87,14 +88,16 @@ class Program:
         weakref.finalize(ticket, self.release, number)
         return (*results, ticket)
 
-    def backward(self, ticket: onp.ndarray, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
-        """Gradients of the arguments (None where they were not wanted), given the cotangents of the results.
+    def backward(
+        self, ticket: onp.ndarray, heads: Sequence[Any], states: list[onp.ndarray], wanted: Sequence[int]
+    ) -> tuple[list[Any], onp.ndarray]:
+        """(gradients of the arguments, None where they were not wanted; the ticket), given the results' cotangents.
 
         states   the current ones; on the first backward of a call they are updated in place, as MXNet does there
         """
         executor = self.calls[int(ticket)]
         try:
-            return executor.backward(heads, states)
+            return executor.backward(heads, states), ticket
         except runtime().mx.MXNetError as error:
             raise SymbolError(reason(error)) from error
 
