@@ -190,8 +190,10 @@ def quantized_conv(
 
 @cache
 def sums_exactly() -> bool:
-    """Whether oneDNN adds products of 8-bit integers without saturating, which it does on processors without the
-    instructions for them (AVX512-VNNI, AVX-VNNI, AMX; on ARM, the dot product)."""
+    """Whether this torch has oneDNN's integer layers, and they add products without saturating, which they do on
+    processors without the instructions for them (AVX512-VNNI, AVX-VNNI, AMX; on ARM, the dot product)."""
+    if "onednn" not in torch.backends.quantized.supported_engines:
+        return False  # the operators have names there, and nothing behind them
     q, w = torch.full((2, 64), 255, dtype=torch.uint8), torch.full((2, 64), 127, dtype=torch.int8)
     weight = torch.ops.onednn.qlinear_prepack(w, [2, 64])
     one, none = torch.ones(2), torch.zeros(2, dtype=torch.int32)
@@ -206,7 +208,7 @@ def output(requantize: Any) -> tuple:
 
 def adds_integers(fits: bool, q: Any) -> bool:
     """Whether oneDNN's integer convolution takes these data, and is exact here."""
-    return fits and q.shape.count(0) == 0 and hasattr(torch.ops.onednn, "qconv_pointwise") and sums_exactly()
+    return fits and q.shape.count(0) == 0 and sums_exactly() and hasattr(torch.ops.onednn, "qconv_pointwise")
 
 
 def conv_weight(w: Tensor, w_scale: Tensor, scale: float, zero_point: int, where: tuple, shape: Any) -> Tensor:
@@ -244,15 +246,14 @@ def quantized_linear_on_host(
     activation: str = "",
     requantize: Any = None,
 ) -> Tensor:
-    onednn = getattr(torch.ops.onednn, "qlinear_pointwise", None)
-    if onednn is None or not sums_exactly() or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
+    if not sums_exactly() or q.ndim < 2 or q.dtype != onp.uint8 or not q.size:
         rest = map(borrowed, (q, w, w_scale, *bias))
         given = {"scale": scale, "zero_point": zero_point, "activation": activation}
         return quantized_linear(*rest, **given, requantize=requantize)
     rows = borrowed(q).reshape(-1, q.shape[-1])
     shape = list(rows.shape)
     weight = prepared(w, shape[0], lambda t: torch.ops.onednn.qlinear_prepack(t.contiguous(), shape))
-    y = onednn(
+    y = torch.ops.onednn.qlinear_pointwise(
         rows, scale, zero_point, weight, tensor(w_scale), zeros(w), none_or(bias),
         *output(None if activation == "selu" else requantize), "relu" if activation == "relu" else "none", [], "",
     )  # fmt: skip
