@@ -50,8 +50,9 @@ class Backend:
         raise NotImplementedError
 
     def whole(self, name: str) -> Callable | None:
-        """What does the work of NumPy's function of this name, which is no row, in one call of this place's library:
-        f(*data and numbers). It raises for anything but the usual call."""
+        """What does the work of NumPy's function of this name with this place's library alone: f(*data and numbers), or
+        lists of them. It raises for anything but the usual call, and shares no memory with its arguments; of a function
+        that writes to the first of them it gives what that is then."""
         return None
 
     def supports(self, row: Any, values: Any, params: dict) -> str:

@@ -237,7 +237,7 @@ def _part(name: str) -> property:
             return wrap(getattr(a, name), (self,))
         part = TABLE[name](self)
         if name == "imag" and type(a) is Buffer and not _complex(a):
-            flags.set_writeable(part, False)  # zeros that are no part of the array
+            flags.set_writeable(part, False, alone=True)  # zeros that are no part of the array
         return part
 
     def set_(self: ndarray, value: Any) -> None:

@@ -31,10 +31,8 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
 # how a row at a place takes NumPy's arguments
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE, SPLITS = range(
-    100, 114
-)
-UNTRACED = 200  # and the number of arrays
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES = range(100, 112)
+WHOLE, WRITES, SPLITS, UNTRACED = 112, 113, 114, 200  # and the number of arrays
 _early: list | None = []  # short ways made before there were rows
 
 
@@ -113,7 +111,7 @@ def _there(e: public.Entry) -> tuple | None:
     if e.host in public.OF_NUMBERS or e.host in (onp.array, onp.asarray):
         return e.name, (), MAKES
     if e.name in placed.WHOLE:
-        return e, (), WHOLE
+        return e, (), WRITES if e.writes else WHOLE
     row = TABLE.get("round" if name == "around" else name)
     if row is None:
         return None

@@ -17,11 +17,12 @@ from .value import Buffer
 READ_ONLY = ("broadcast_to", "diagonal")  # views that NumPy writes nothing through
 
 
-def lower(h: ndarray) -> None:
-    """Make a root one more view of what it holds: it, and its views, are views of a new root from then on."""
+def lower(h: ndarray, alone: bool = False) -> None:
+    """Make a root one more view of what it holds: it, and its views, are views of a new root from then on. alone: it
+    has no views; looking for them takes as long as there are objects."""
     root = new(ndarray)
     root._host, root._root, root._value = None, None, h._value
-    for view in gc.get_referrers(h):
+    for view in () if alone else gc.get_referrers(h):
         if type(view) is ndarray and view._root is h:
             view._root = root
     h._root, h._path, h._seen = root, (), h._value
@@ -43,12 +44,12 @@ def is_writeable(h: ndarray) -> bool:
     return h._root is None or not any(row.name in READ_ONLY for row, _ in h._path)
 
 
-def set_writeable(h: ndarray, writeable: bool) -> None:
+def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
     """A read-only array is a view that shows all of itself as broadcast."""
     step = (TABLE["broadcast_to"], {"shape": h.shape})
     if not writeable and is_writeable(h):
         if h._root is None:
-            lower(h)
+            lower(h, alone)
         h._path = (*h._path, step)
     elif writeable and not is_writeable(h):
         if h._path[-1] != step or any(row.name in READ_ONLY for row, _ in h._path[:-1]):

@@ -141,14 +141,45 @@ LISTS = {"concatenate", "stack"}
 # in C alone, untraced: functions of an array and perhaps a number or a tuple of some, and of just so many arrays
 ONES = {"sort": "axis", "argsort": "axis", "roll": "shift", "triu": "k", "tril": "k", "round": "decimals"}
 ONES |= {"around": "decimals", "diff": "n", "repeat": "repeats"}
-PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "searchsorted", "convolve"), 2)
+PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "convolve"), 2)
 PLAIN |= dict.fromkeys(
     ("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv", "nonzero"), 1
 )
 PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
 
-# functions that are no rows, which a place may do in one call, whatever they are given but keywords
-WHOLE = {"outer", "tensordot", "einsum", "diag", "tile"}
+# functions that a place may do in one call, whatever they are given, and those that write to their first argument
+WHOLE = {
+    *(
+        "outer",
+        "inner",
+        "tensordot",
+        "einsum",
+        "kron",
+        "cross",
+        "diag",
+        "tile",
+        "meshgrid",
+        "pad",
+        "median",
+        "quantile",
+    ),
+    *(
+        "percentile",
+        "unique",
+        "histogram",
+        "nansum",
+        "nanmean",
+        "nanmax",
+        "nanmin",
+        "nanvar",
+        "nanstd",
+        "cov",
+        "corrcoef",
+    ),
+    *("gradient", "searchsorted", "ndarray.searchsorted", "digitize", "interp", "take_along_axis", "linalg.lstsq"),
+    *("linalg.outer", "linalg.tensordot", "linalg.cross"),
+    *("add.at", "subtract.at", "put", "ndarray.put", "putmask", "place", "put_along_axis", "fill_diagonal"),
+}
 
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter
 SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}

@@ -13,7 +13,7 @@ from .arguments import as_array, plain
 from .facts import sampled, spread
 from .indexing import take, take_add
 from .selection import argsort, searchsorted
-from .shaping import concatenate, reshape
+from .shaping import astype, concatenate, reshape
 from .ufuncs import remainder, where
 
 
@@ -76,7 +76,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         if period == 0:
             raise ValueError("period must be a non-zero value")
         period, left, right = abs(period), None, None
-        x, xp = remainder(x, period), remainder(xp, period)
+        x, xp = (remainder(astype(v, dtype=onp.dtype(float)), period) for v in (x, xp))
         order = argsort(xp)
         xp, fp = take(xp, order), take(fp, order)
         xp = concatenate(xp[-1:] - period, xp, xp[:1] + period)

@@ -90,7 +90,7 @@ class TorchBackend(Backend):
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
     def whole(self, name: str) -> Callable | None:
-        from .whole import WHOLE
+        from .statistics import WHOLE
 
         return self._waiting(WHOLE[name]) if SYNCHRONOUS in os.environ else WHOLE.get(name)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from .dtypes import CLASSES, TO_NUMPY, cast, device_of, promote, refuse, to_torch
+from .dtypes import CLASSES, TO_NUMPY, cast, device_of, promote, refuse, scalar, to_torch
 from .indexing import flat_positions, getitem
 from .reductions import on_floats
 from .registry import kernel
@@ -63,12 +63,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     n = xp.shape[0]
     if n < 2:
         refuse("interp in a table of one")
-    i = torch.searchsorted(xp.contiguous(), x.contiguous(), right=True).clamp(1, n - 1) - 1
-    slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i])
-    y = slope * (x - xp[i]) + fp[i]
-    y = torch.where(x == xp[n - 1], fp[n - 1], y)
-    y = torch.where(x < xp[0], fp[0] if left is None else float(left), y)
-    return torch.where(x > xp[n - 1], fp[n - 1] if right is None else float(right), y)
+    i = torch.searchsorted(xp[1:-1].contiguous(), x.contiguous(), right=True)  # the segment, of NaN the last one
+    slope = torch.diff(fp) / torch.diff(xp)
+    y = torch.take(slope, i) * (x - torch.take(xp, i)) + torch.take(fp, i)
+    first, last, end = xp[0], xp[n - 1], fp[n - 1]
+    y = torch.where(x < first, fp[0] if left is None else scalar(float(left), y.dtype, device), y)
+    if right is None:
+        return torch.where(x >= last, end, y)
+    return torch.where(x > last, scalar(float(right), y.dtype, device), torch.where(x == last, end, y))
 
 
 # ------------------------------------------------------------------ new arrays

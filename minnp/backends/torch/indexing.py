@@ -6,6 +6,7 @@ index arrays, so `x[0, :, rows]` orders its axes differently; and it takes uint8
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any
 
@@ -249,6 +250,9 @@ def take_along_axis(x: Tensor, indices: Any, axis: int | None = -1) -> Tensor:
     chosen = positions(indices, x.device)
     if chosen.ndim != x.ndim or chosen.dtype is torch.bool:
         refuse("indices of another number of dimensions")
+    if x.device.type == "cpu" and chosen.numel() * x.shape[axis] == x.numel() * chosen.shape[axis]:
+        with contextlib.suppress(RuntimeError):  # of those that count from the end, or are broadcast
+            return torch.gather(x, axis, chosen)
     chosen = wrapped(chosen, x.shape[axis])
     rest = torch.broadcast_shapes(*[(*t.shape[:axis], *t.shape[axis + 1 :]) for t in (x, chosen)])
     x, chosen = (t.expand(*rest[:axis], t.shape[axis], *rest[axis:]) for t in (x, chosen))

@@ -163,10 +163,15 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     ):
         refuse("lstsq of these arguments")
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
-    u, s, vh = la.svd(a, full_matrices=False)
     m, n = a.shape
-    cut = (torch.finfo(s.dtype).eps * max(m, n) if rcond is None or rcond < 0 else rcond) * s[0]
-    keep = s > cut
+    if rcond is None or rcond < 0:
+        rcond = torch.finfo(a.dtype).eps * max(m, n)
+    if a.device.type == "cpu":  # NumPy's own routine
+        x, residuals, rank, s = la.lstsq(a, columns, rcond=rcond, driver="gelsd")
+        residuals = residuals if residuals.numel() == columns.shape[1] else columns.real[:0, 0]
+        return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
+    u, s, vh = la.svd(a, full_matrices=False)
+    keep = s > rcond * s[0]
     x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()
     rank = keep.sum()
     residuals = torch.sum(torch.abs(columns - a @ x) ** 2, 0)

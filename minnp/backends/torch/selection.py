@@ -74,27 +74,38 @@ def _nan_last(x: Tensor) -> Tensor:
     return torch.where(torch.isnan(x), info.max, torch.where(bits < 0, bits ^ info.max, bits))
 
 
+def _positions(a: Tensor, v: Tensor, right: bool, order: Tensor | None = None) -> Tensor:
+    """Where v belongs among the ascending a. torch's search takes NaN for larger than any number in v alone, not in a:
+    whether a has one, its last element tells, where it lies in the host's own memory."""
+    last = a[-1] if a.dtype.is_floating_point and a.numel() and order is None and a.device.type == "cpu" else None
+    if last is None or last.item() != last.item():
+        a, v = _nan_last(a), _nan_last(v)
+    return torch.searchsorted(a.contiguous(), v.contiguous(), right=right, sorter=order)
+
+
 @kernel("searchsorted", dtypes_of=lambda a, v, *rest: (promote(a, v),))
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
     dtype, device = promote(a, v), device_of((a, v))
     if dtype in UNSIGNED or getattr(a, "ndim", 1) != 1 or side not in ("left", "right"):
         refuse("searchsorted of these arguments")
     order = None if sorter is None else from_host(onp.asarray(sorter, onp.int64), device)
-    a, v = (_nan_last(cast(x, dtype, device)).contiguous() for x in (a, v))
-    return torch.searchsorted(a, v, right=side == "right", sorter=order)
+    return _positions(cast(a, dtype, device), cast(v, dtype, device), side == "right", order)
 
 
 @kernel("digitize", dtypes_of=lambda x, bins, *rest: (promote(x, bins),))
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     dtype, device = promote(x, bins), device_of((x, bins))
-    x, bins = (_nan_last(cast(v, dtype, device)).contiguous() for v in (x, bins))
+    x, bins = cast(x, dtype, device), cast(bins, dtype, device)
     if dtype in UNSIGNED or bins.ndim != 1:
         refuse("digitize of these arguments")
     if known((bins[1:] >= bins[:-1]).all()):
-        return torch.searchsorted(bins, x, right=not right)
+        return _positions(bins, x, not right)
+    x, bins = _nan_last(x), _nan_last(bins)
+    if known((bins[1:] >= bins[:-1]).all()):
+        return _positions(bins, x, not right)
     if not known((bins[1:] <= bins[:-1]).all()):
         refuse("bins that are not monotonic")  # NumPy raises ValueError
-    return bins.shape[0] - torch.searchsorted(bins.flip(0), x, right=not right)
+    return bins.shape[0] - _positions(bins.flip(0), x, not right)
 
 
 @kernel("nonzero")

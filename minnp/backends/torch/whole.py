@@ -1,6 +1,7 @@
-"""Functions that minnp says in several rows and torch does in one call: by NumPy's name, f(*tensors and numbers).
+"""Functions that minnp says in several rows and a place does in one call: by NumPy's name, f(*tensors and numbers).
 
-Short ways only: whatever is not plainly of the usual form raises, and goes the way of the rows.
+Short ways only: whatever is not plainly of the usual form raises, and goes the way of the rows. Results share no memory
+with arguments, and several are a new tuple or list.
 """
 
 from __future__ import annotations
@@ -10,13 +11,26 @@ from typing import Any
 
 import torch
 
-from .dtypes import refuse
+from .dtypes import LEGACY, refuse, scalar
+from .reductions import dims
+from .registry import KERNELS
 
 Tensor = torch.Tensor
 DTYPES = (torch.float32, torch.float64)
+NUMBERS = (int, float)
+WHOLE: dict[str, Callable] = {}
 
 
-def _alike(*xs: Any) -> None:
+def whole(*names: str) -> Callable:
+    def enter(f: Callable) -> Callable:
+        f.exact = True  # they look at the dtypes themselves: see minnp.backends.Backend.kernel
+        WHOLE.update(dict.fromkeys(names, f))
+        return f
+
+    return enter
+
+
+def alike(*xs: Any) -> None:
     """Refuse what are not tensors of one dtype of floats."""
     first = xs[0]
     for x in xs:
@@ -24,33 +38,213 @@ def _alike(*xs: Any) -> None:
             refuse("operands of other dtypes")
 
 
+def filled(*xs: Any) -> None:
+    """Refuse what are not tensors of one dtype of floats, with axes and elements."""
+    alike(*xs)
+    for x in xs:
+        if not x.ndim or not x.numel():
+            refuse("operands without axes or elements")
+
+
+def number(v: Any) -> Any:
+    return v if type(v) in NUMBERS else refuse("an array in the place of a number")
+
+
+# ------------------------------------------------------------------ products
+@whole("outer", "linalg.outer")
 def outer(a: Tensor, b: Tensor) -> Tensor:
-    _alike(a, b)
+    alike(a, b)
     return torch.outer(a, b)  # of vectors, or it raises
 
 
-def tensordot(a: Tensor, b: Tensor, axes: int = 2) -> Tensor:
-    _alike(a, b)
-    return torch.tensordot(a, b, axes) if type(axes) is int and axes > 0 else refuse("these axes")
+@whole("inner")
+def inner(a: Tensor, b: Tensor) -> Tensor:
+    filled(a, b)
+    return torch.inner(a, b)
 
 
+@whole("tensordot", "linalg.tensordot")
+def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+    alike(a, b)
+    if type(axes) is int:
+        return torch.tensordot(a, b, axes) if axes > 0 else refuse("these axes")
+    pair = [[s] if type(s) is int else list(s) for s in axes]
+    return torch.tensordot(a, b, pair) if len(pair) == 2 and pair[0] else refuse("these axes")
+
+
+@whole("einsum")
 def einsum(subscripts: str, *operands: Tensor) -> Tensor:
-    _alike(*operands)
+    alike(*operands)
     if type(subscripts) is not str or len(operands) < 2:  # of one it may be a view
         refuse("these operands")
     return torch.einsum(subscripts, *operands)
 
 
+@whole("kron")
+def kron(a: Tensor, b: Tensor) -> Tensor:
+    filled(a, b)
+    return torch.kron(a, b)
+
+
+@whole("cross", "linalg.cross")
+def cross(a: Tensor, b: Tensor) -> Tensor:
+    """Each component from the two after it; torch's own rounds once less, and a x a is not quite 0."""
+    filled(a, b)
+    if not a.shape[-1] == b.shape[-1] == 3:
+        refuse("vectors of other lengths")
+    return a.roll(-1, -1) * b.roll(-2, -1) - a.roll(-2, -1) * b.roll(-1, -1)
+
+
+# ------------------------------------------------------------------ moving
+@whole("diag")
 def diag(v: Tensor, k: int = 0) -> Tensor:
-    _alike(v)
+    alike(v)
     return torch.diag(v, k) if v.ndim == 1 else refuse("a matrix, whose diagonal is a view")
 
 
+@whole("tile")
 def tile(x: Tensor, reps: int) -> Tensor:
-    _alike(x)
+    alike(x)
     return torch.tile(x, (reps,)) if type(reps) is int else refuse("these repetitions")
 
 
-WHOLE: dict[str, Callable] = {f.__name__: f for f in (outer, tensordot, einsum, diag, tile)}
-for _f in WHOLE.values():
-    _f.exact = True  # they look at the dtypes themselves: see minnp.backends.Backend.kernel
+@whole("meshgrid")
+def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
+    filled(*xs)
+    grids = [g.clone(memory_format=torch.contiguous_format) for g in torch.meshgrid(*xs, indexing=indexing)]
+    return grids if LEGACY or max(x.ndim for x in xs) > 1 else tuple(grids)
+
+
+def _widths(given: Any, ndim: int) -> list:
+    """(before, after) for every axis."""
+    if type(given) is int:
+        given = ((given, given),) * ndim
+    elif all(type(n) is int for n in given):
+        given = (tuple(given) * (2 // len(given)),) * ndim  # before and after, or one number for both
+    if len(given) != ndim or any(len(w) != 2 or type(w[0]) is not int or type(w[1]) is not int for w in given):
+        refuse("these widths")
+    return given if min(map(min, given)) >= 0 else refuse("a negative width")
+
+
+FLIPS = {  # how many elements from the end the padding starts, and whether they turn
+    "reflect": (1, True),
+    "symmetric": (0, True),
+    "wrap": (0, False),
+}
+
+
+@whole("pad")
+def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+    filled(x)
+    widths = _widths(pad_width, x.ndim)
+    if not x.is_contiguous():
+        refuse("another memory order")
+    if mode == "constant":
+        flat = [n for before_after in reversed(widths) for n in before_after]
+        return torch.constant_pad_nd(x, flat, number(constant_values))
+    if constant_values != 0:
+        refuse("an argument of another mode")
+    for d, (before, after) in enumerate(widths):
+        n = x.shape[d]
+        if not before and not after:
+            continue
+        if mode == "edge":
+            first, last = x.narrow(d, 0, 1), x.narrow(d, n - 1, 1)
+            shape = list(x.shape)
+            shape[d] = before
+            parts = [first if before == 1 else first.expand(shape), x]
+            shape[d] = after
+            parts.append(last if after == 1 else last.expand(shape))
+        else:
+            off, turned = FLIPS[mode]
+            if max(before, after) > n - off:
+                refuse("a padding longer than the array")
+            if turned:
+                parts = [x.narrow(d, off, before).flip(d), x, x.narrow(d, n - off - after, after).flip(d)]
+            else:
+                parts = [x.narrow(d, n - before, before), x, x.narrow(d, 0, after)]
+        x = torch.cat(parts, d)
+    return x if x.shape and any(map(any, widths)) else x.clone()
+
+
+# ------------------------------------------------------------------ rows that take NumPy's own arguments
+@whole("searchsorted", "ndarray.searchsorted")
+def searchsorted(a: Tensor, v: Any, side: str = "left", sorter: None = None) -> Tensor:
+    alike(a)
+    if type(v) in NUMBERS:
+        a, v = a.double(), scalar(v, torch.float64, a.device)
+    return KERNELS["searchsorted"](a, v, side, sorter)
+
+
+def _row(name: str, *needed: int) -> None:
+    """The row's kernel, where the arguments at these places are tensors of floats."""
+
+    def run(*data: Any, **params: Any) -> Any:
+        filled(*[data[i] for i in needed])
+        return KERNELS[name](*data, **params)
+
+    whole(name)(run)
+
+
+_row("digitize", 0, 1)
+_row("interp", 1, 2)
+_row("take_along_axis", 0)
+_row("linalg.lstsq", 0, 1)
+
+
+# ------------------------------------------------------------------ what is written to the first argument
+def _moved(sign: int) -> Callable:
+    def at(a: Tensor, indices: Any, b: Any) -> Tensor:
+        """a with b added at `indices`; elements named twice receive both."""
+        filled(a)
+        chosen = indices if type(indices) is Tensor else torch.tensor(indices, device=a.device)
+        if chosen.dtype is not torch.int64:
+            refuse("these indices")
+        if type(b) is Tensor:
+            alike(a, b)
+        else:
+            b = scalar(number(b), a.dtype, a.device)
+        return torch.index_put(a, (chosen,), b if sign > 0 else -b, accumulate=True)
+
+    return at
+
+
+whole("add.at")(_moved(1))
+whole("subtract.at")(_moved(-1))
+
+
+@whole("put", "ndarray.put")
+def put(a: Tensor, ind: Any, v: Any) -> Tensor:
+    filled(a)
+    chosen = ind if type(ind) is Tensor else torch.tensor(ind, device=a.device)
+    if chosen.dtype is not torch.int64 or a.device.type != "cpu":
+        refuse("these indices")
+    return torch.index_put(a.reshape(-1), (chosen,), scalar(number(v), a.dtype, a.device)).reshape(a.shape)
+
+
+@whole("putmask", "place")
+def putmask(a: Tensor, mask: Tensor, values: Any) -> Tensor:
+    filled(a)
+    if mask.dtype is not torch.bool or mask.shape != a.shape:
+        refuse("this mask")
+    return torch.masked_fill(a, mask, number(values))
+
+
+@whole("put_along_axis")
+def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int) -> Tensor:
+    filled(arr)
+    axis = dims(axis, arr.ndim)[0] if type(axis) is int else refuse("this axis")
+    if indices.dtype is not torch.int64 or arr.device.type != "cpu":  # of several to one place, the last one stays
+        refuse("these indices")
+    if indices.numel() * arr.shape[axis] != arr.numel() * indices.shape[axis] or indices.ndim != arr.ndim:
+        refuse("indices of another shape")
+    if type(values) is not Tensor:
+        return torch.scatter(arr, axis, indices, number(values))
+    alike(arr, values)
+    return torch.scatter(arr, axis, indices, values) if values.shape == indices.shape else refuse("other shapes")
+
+
+@whole("fill_diagonal")
+def fill_diagonal(a: Tensor, val: Any) -> Tensor:
+    filled(a)
+    return a.clone().fill_diagonal_(number(val)) if a.ndim == 2 else refuse("a diagonal of more than two axes")

@@ -19,10 +19,11 @@ enum { FOREIGN = 1, HOME = 2, RETURNED = 4, MASKED = 8 };
 
 /* Forms of calls at a place: an array, perhaps an axis, and keywords; a list of arrays and an axis; views; an array as one
    axis, a view or a copy; two vectors or matrices; an array and perhaps a number or some, untraced; a dtype after the array;
-   lists of arrays, untraced, with as many axes each; what makes an array where new ones live; a function that is no row,
-   untraced; an array and a number of parts; and, from there on, so many arrays, untraced. */
-enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE, SPLITS,
-       UNTRACED = 200 };
+   lists of arrays, untraced, with as many axes each; what makes an array where new ones live; a function that a place does
+   in one call, untraced; one that writes to its first argument; an array and a number of parts; and, from there on, so many
+   arrays, untraced. */
+enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES, WHOLE, WRITES,
+       SPLITS, UNTRACED = 200 };
 
 /* How many axes what a handle holds at a place, or traced, has, or -1. */
 static Py_ssize_t axes_of(PyObject *h) {
@@ -114,17 +115,75 @@ static PyObject *made_at_home(PyObject *name, PyObject *const *given, Py_ssize_t
     return out;
 }
 
+/* x as its home's library takes it, a new reference: what handles hold there, also in lists and tuples, numbers and texts as
+   they are. NULL where Python must look at it. */
+static PyObject *held_there(PyObject *x, PyObject **home, int depth) {
+    PyObject *b = Py_IS_TYPE(x, Handle) ? buffer_in(x) : NULL, *copy;
+    if (b != NULL) {
+        if (*home != NULL && *home != SLOT(b, backend_at))
+            return NULL;
+        *home = SLOT(b, backend_at);
+        return Py_NewRef(SLOT(b, data_at));
+    }
+    if (is_python_number(x) || PyUnicode_CheckExact(x) || x == Py_None)
+        return Py_NewRef(x);
+    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || depth > 2)
+        return NULL;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
+    if ((copy = PyList_CheckExact(x) ? PyList_New(n) : PyTuple_New(n)) == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *e = held_there(PySequence_Fast_GET_ITEM(x, i), home, depth + 1);
+        if (e == NULL) {
+            Py_DECREF(copy);
+            return NULL;
+        }
+        PySequence_Fast_ITEMS(copy)[i] = e;
+    }
+    return copy;
+}
+
+/* A function that is one call at a place, of anything but traced arrays; the handle of its result, or of several a tuple or
+   list. NULL where Python must do it. */
+static PyObject *whole_on_place(PyObject *entry, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    PyObject *data[MOST], *home = NULL, *kept, *out = NULL;
+    Py_ssize_t all = n + (names != NULL ? PyTuple_GET_SIZE(names) : 0), held = 0;
+    for (; all <= MOST && held < all; held++)
+        if ((data[held] = held_there(given[held], &home, 0)) == NULL)
+            break;
+    Py_XINCREF(home);
+    if (held == all && home != NULL && calm(home) && (kept = kept_for(home, entry)) != NULL)
+        out = computed(kept, Py_NewRef(PyList_GET_ITEM(kept, KERNEL)), data, n, names);
+    while (held-- > 0)
+        Py_DECREF(data[held]);
+    if (out != NULL && (PyTuple_CheckExact(out) || PyList_CheckExact(out))) { /* nobody else has it */
+        PyObject **members = PySequence_Fast_ITEMS(out);
+        for (Py_ssize_t i = 0; out != NULL && i < PySequence_Fast_GET_SIZE(out); i++) {
+            PyObject *h = handle_at(home, Py_NewRef(members[i]), Py_True, NULL);
+            if (h != NULL)
+                Py_SETREF(members[i], h);
+            else
+                Py_CLEAR(out);
+        }
+    } else if (out != NULL)
+        out = handle_at(home, out, Py_True, NULL);
+    Py_XDECREF(home);
+    return out;
+}
+
 /* The short way of a function or method on handles at a place; NULL where Python must do it. */
 static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != NULL ? PyTuple_GET_SIZE(names) : 0;
     PyObject *first = given[0], *zero_axis = zero;
     if (s->form == MAKES)
         return made_at_home(s->there, given, n, names);
-    if (s->form == WHOLE) {
-        for (Py_ssize_t i = 0; i < n; i++)
-            if (value_in(given[i]) != NULL && buffer_in(given[i]) == NULL)
-                return NULL;
-        return k == 0 ? on_place(s->there, given, n, NULL, NULL) : NULL;
+    if (s->form == WHOLE)
+        return whole_on_place(s->there, given, n, names);
+    if (s->form == WRITES) {
+        PyObject *x = Py_IS_TYPE(first, Handle) ? buffer_in(first) : NULL, *h = NULL;
+        if (x != NULL && SLOT(first, root_at) == Py_None && (h = whole_on_place(s->there, given, n, names)) != NULL)
+            h = Py_IS_TYPE(h, Handle) ? becomes(first, x, h, s->there) : (Py_DECREF(h), NULL);
+        return h != NULL ? (Py_DECREF(h), Py_NewRef(Py_None)) : NULL;
     }
     if (s->form == SPLITS) {
         int named = k == 1 && PyTuple_GET_ITEM(names, 0) == PyTuple_GET_ITEM(axis_name, 0);
