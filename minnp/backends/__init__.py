@@ -59,9 +59,9 @@ class Backend:
         """Empty if the kernel can take these arguments, else the reason in words."""
         return ""
 
-    def compile(self, graph: Any, constants: dict, asked: bool = False) -> Callable | None:
-        """A captured graph as a function of values that live here, or None: core's own executor runs it. asked: for
-        this backend by name, so that compiling may take seconds."""
+    def compile(self, graph: Any, constants: dict, compiler: str = "auto") -> Callable | None:
+        """A captured graph as a function of values that live here, or None: core's own executor runs it. compiler: as
+        jit was told; where it is this backend's name, compiling may take seconds."""
         return None
 
     def program(self, symbol: Any) -> Any:

@@ -19,6 +19,7 @@ from .array import unwrap
 from .buffers import plan
 from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
+from .host import products
 from .host.kernels import Beside, is_beside
 from .native.kernels import Large, Small
 from .outside import Outside, define, hold
@@ -125,6 +126,8 @@ def _kernel(node: Node, exact: bool) -> Any:
     if exact:
         return target.numpy
     given = [a.meta.get("value") if isinstance(a, Node) else a for a in node.args]
+    if target.fast is products.matmul and products.is_numpys(*given):
+        return target.numpy
     return Beside(target.fast) if len(given) == 2 and is_beside(target.fast, *given) else target.fast
 
 

@@ -380,7 +380,8 @@ def jit(
                products of small matrices, and those that are added (up) are in another order; elementary functions
                and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
                "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
-               third call, which takes as long as compiling, measures one of them faster: see `measured`
+               third call, which takes as long as compiling, measures one of them faster: see `measured`. (Arrays on a
+               torch device are computed by torch, on a CPU or by what this makes for NumPy's where that is faster.)
                "auto": what the policy prefers ("prefer_torch" compiles for torch), else the first if it is installed
 
     Raises ValueError for another compiler, ModuleNotFoundError (BackendMissingError) for one that cannot be had.

@@ -60,15 +60,10 @@ class Path:
         self.streams = streams(graph)
         self.overwrites: list[int] = []
         self.outside = self._outside(graph, found)
-        self.alone = None if home is not None or compiler == "numpy" or not _shares(graph) else single_thread()
-        run = None if home is None else home.compile(graph.copy(), captured.constants, compiler == home.name)
+        self.alone = None if home is not None or compiler == "numpy" else alone(graph)
+        run = None if home is None else home.compile(graph.copy(), captured.constants, compiler)
         if run is None:
-            if home is None and (compiler == "llvm" or (compiler == "auto" and native.available())):
-                graph = compile_native(graph)
-            else:
-                gather_parts(graph)
-                graph.eliminate_dead_code()
-            graph = fuse_elementwise(graph)
+            graph = lowered(graph, compiler if home is None else "numpy")
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)
         elif self.outside is not None:
@@ -150,14 +145,25 @@ class Path:
         )
 
 
-def _shares(graph: Graph) -> bool:
-    """Whether large arrays are met, and by nothing that needs the threads of NumPy's BLAS.
+def lowered(graph: Graph, compiler: str) -> Graph:
+    """The graph as core's executor runs it best: groups of nodes compiled, or fused."""
+    if compiler == "llvm" or (compiler != "numpy" and native.available()):
+        graph = compile_native(graph)
+    else:
+        gather_parts(graph)
+        graph.eliminate_dead_code()
+    return fuse_elementwise(graph)
+
+
+def alone(graph: Graph) -> Any:
+    """NumPy's BLAS on one thread, where large arrays are met, and by nothing that needs its threads; else None.
 
     They wait for more work at full speed for 30 milliseconds, on the cores on which our threads would run."""
     rows = [n.target for n in graph.nodes if n.op == "call_function"]
     if any(isinstance(row, Primitive) and row.name.startswith(BLAS) for row in rows):
-        return False
-    return any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in graph.nodes)
+        return None
+    large = any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in graph.nodes)
+    return single_thread() if large else None
 
 
 def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:

@@ -15,7 +15,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
 PLACES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
-COMPILED: weakref.WeakSet = weakref.WeakSet()  # graphs of backends: their `home`, `rows` ({name: how many}), `calls`
+COMPILED: weakref.WeakSet = weakref.WeakSet()  # of backends: the `way` they run, `rows` ({name: how many}), `calls`
 FIELDS = ("function", "backend", "calls", "seconds", "bytes", "moved", "why", "where")
 
 
@@ -93,7 +93,7 @@ def report(reset: bool = False) -> Report:
     ran: dict[tuple[str, str], int] = {}
     for graph in COMPILED:
         for name, n in graph.rows.items() if graph.calls else ():
-            ran[name, graph.home.name] = ran.get((name, graph.home.name), 0) + n * graph.calls
+            ran[name, graph.way] = ran.get((name, graph.way), 0) + n * graph.calls
     rows += [dict(zip(FIELDS, (*key, n, 0.0, 0, 0, "", ""), strict=True)) for key, n in ran.items()]
     counted: dict[str, int] = {}
     for source in (*TABLE.values(), *HOST_CALLS.values()):

@@ -1,5 +1,7 @@
 """jit(compiler="torch"): which way to run a function of tensors is measured, and every way gives the same."""
 
+from contextlib import suppress
+
 import numpy as onp
 import pytest
 
@@ -50,6 +52,7 @@ def test_a_way_that_fails_or_gives_something_else_is_dropped_with_the_reason(wro
     x = torch.from_numpy(X)
     assert choice(x)[0].shape == (4, 3)
     assert choice.chosen == "plain" and why in choice.dropped["wrong"] and choice.best is plain
+    assert any(r["backend"] == "torch: wrong" and why in r["why"] for r in minnp.report())
 
 
 def test_outputs_agree_in_everything():
@@ -89,25 +92,85 @@ def test_the_generated_function_is_one_torch_compile_takes_whole():
     f = jit(lambda x: np.tanh(x @ x.T)[1:] + x[0, 0])
     f(x), f(x)
     ((path,),) = f.paths.values()
-    data = [x._value.data]
-    assert disagreement(compiled(path.run.run, data, backend="eager")(*data), path.run.run(*data)) == ""
+    data, run = [x._value.data], path.run.run.plain
+    assert disagreement(compiled(run, data, backend="eager")(*data), run(*data)) == ""
 
 
-def test_jit_measures_only_where_it_is_asked_to(monkeypatch):
+def test_what_takes_seconds_to_make_is_tried_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(candidates, "compiled", as_it_is)
-    monkeypatch.setattr(candidates, "seconds", lambda run, data: 1.0 if run.__name__ == "run" else 0.1)
+    monkeypatch.setattr(candidates, "seconds", lambda run, data: {"run": 1.0, "call": 0.5}.get(run.__name__, 0.1))
     with PLACE:
         x = np.array(X)
-    for array in (x, np.array(X)):
+    for array, others in ((x, {"host": 0.5, "plain": 1.0}), (np.array(X), {"plain": 1.0})):
         f, g = jit(lambda x: np.exp(x) * 2, compiler="torch"), jit(lambda x: np.exp(x) * 2)
         for _ in range(4):
             assert onp.allclose(f(array), onp.exp(X) * 2) and onp.allclose(g(array), onp.exp(X) * 2)
-        assert f.measured() == [{"torch.compile": 0.1, "plain": 1.0}]
-        assert g.measured() in ([], [{}])
+        assert f.measured() == [{"torch.compile": 0.1, **others}]
+        assert g.measured() == ([others] if array is x else [])
     guarded = jit(lambda x: x * 2 if x.sum() > 1e3 else x, compiler="torch")
     for _ in range(4):
         guarded(x)
     assert guarded.measured() == [{}]  # a guard is asked in Python
+
+
+@pytest.fixture
+def on_the_host(monkeypatch):
+    """jit on a place of the CPU runs NumPy's code, however long it takes."""
+    monkeypatch.setattr(candidates, "seconds", lambda run, data: 1.0 if run.__name__ == "run" else 0.5)
+
+
+def test_on_a_cpu_jit_may_run_numpys_code_in_the_tensors_memory(on_the_host):
+    def loss(w, x):
+        h = np.tanh(x @ w)
+        h[0] = OUTSIDE[0]
+        return np.mean(h**2) + np.sum(np.log(x[1:] ** 2) * 0.1)
+
+    with PLACE:
+        x, w, OUTSIDE = np.array(X), np.array(X.T.copy()), np.array(X[:, :1] @ X[:1, :1])
+    f, eager = jit(minnp.grad_and_loss(loss, argnum=[0, 1])), minnp.grad_and_loss(loss, argnum=[0, 1])
+    for i in range(5):
+        OUTSIDE[0] = i  # read anew
+        minnp.reset_report()
+        (gw, gx), value = f(w, x)
+        assert not [r for r in minnp.report() if "copy" in r["function"] and "device" in r["function"]]
+        (ew, ex), expected = eager(w, x)
+        assert f.measured() == ([{"host": 0.5, "plain": 1.0}] if i > 1 else [{}])
+        for a, b in ((gw, ew), (gx, ex), (value, expected)):
+            assert a.device == b.device and a.dtype == b.dtype and a.shape == b.shape
+            assert onp.allclose(onp.asarray(a), onp.asarray(b), rtol=1e-4)
+        x *= 1.5
+    assert any(r["backend"] == "torch: host" and r["function"] == "matmul" for r in minnp.report())
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x, x[1:], x * 2),
+        lambda x: (x * 2).reshape(-1)[::-1],
+        lambda x: [(y := x * 2), y, y[1:], y.T],
+        lambda x: (np.broadcast_to(x[:1] + 1, (4, 3)), np.ones_like(x), x.sum(), x[0, 0]),
+        lambda x: (x.real, np.sort(x).reshape(3, 4), x > 0, x.astype("i8"), np.argmax(x)),
+    ],
+)
+def test_results_of_numpys_code_share_no_memory(f, on_the_host):
+    """A write into one, in place where nobody else has its tensor, is seen where it is when torch's calls made it."""
+    with PLACE:
+        x, y = np.array(X), np.array(X)
+    compiled, plain = jit(f), jit(f, compiler="numpy")
+    for _ in range(4):
+        got, want = compiled(x), plain(y)
+        (got, want) = ((got,), (want,)) if isinstance(got, np.ndarray) else (got, want)
+        for a, b in zip(got, want, strict=True):
+            assert a.dtype == b.dtype and onp.allclose(onp.asarray(a), onp.asarray(b), rtol=1e-5)
+        for i, (a, b) in enumerate(zip(got, want, strict=True)):
+            for array in (a, b) if a.ndim else ():
+                with suppress(ValueError):  # a broadcast view is read-only
+                    array[...] = i
+        for a, b in zip((*got, x), (*want, y), strict=True):
+            assert onp.allclose(onp.asarray(a), onp.asarray(b), rtol=1e-5)
+        for a in (x, y):
+            a[...] = X
+    assert compiled.measured() == [{"host": 0.5, "plain": 1.0}] and plain.measured() == [{}]
 
 
 def test_a_compiler_is_a_backend_that_can_be_had():

@@ -87,7 +87,7 @@ class MXNetBackend(Backend):
         """Row name -> dtypes for which its kernel was found to agree with NumPy."""
         return self._verified
 
-    def compile(self, graph: Any, constants: dict, asked: bool = False) -> Any:
+    def compile(self, graph: Any, constants: dict, compiler: str = "auto") -> Any:
         from .compiler import compile_graph
 
         return compile_graph(graph, constants, self) if self.shares_host else None

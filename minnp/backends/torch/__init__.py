@@ -104,11 +104,11 @@ class TorchBackend(Backend):
         known = TABLE.get(row.name) is row or row.name.startswith("npx.")
         return self._table.get(name) if known and name in self._verified else None
 
-    def compile(self, graph: Any, constants: dict, asked: bool = False) -> Callable:
+    def compile(self, graph: Any, constants: dict, compiler: str = "auto") -> Callable:
         from .candidates import candidates
         from .executor import TorchExecutor
 
-        return TorchExecutor(graph, constants, self, candidates(self.where, asked))
+        return TorchExecutor(graph, constants, self, candidates(self, graph, compiler))
 
     def _waiting(self, kernel: Callable) -> Callable:
         """The kernel, and then a wait: what the device refuses is raised at the line that asked for it."""

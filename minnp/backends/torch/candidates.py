@@ -1,27 +1,36 @@
 """Ways to run one generated function of tensors, and the choice among them by measurement.
 
-The plain function is always one of them. Where jit was asked to compile for torch (`jit(f, compiler="torch")`) others
-are torch.compile's code, which takes seconds to make, and on CUDA its calls replayed as a CUDA graph, which keeps its
-copies of arguments and results. A candidate is dropped, with the reason kept, if it cannot be made or does not compute
-what the plain function computes.
+The plain function is always one of them. On a CPU another is what jit makes of the same graph for NumPy, whose memory
+this is. Where jit was asked to compile for torch (`jit(f, compiler="torch")`) others are torch.compile's code, which
+takes seconds to make, and on CUDA its calls replayed as a CUDA graph, which keeps its copies of arguments and results.
+A candidate is dropped, and minnp.report() has the reason, if it cannot be made or does not compute what the plain
+function computes.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import numpy as onp
 import torch
 
-from .dtypes import kept_scalars, wait_for
+from ...core import report
+from ...core.executor import compile_host
+from ...core.graph import Graph
+from ...core.path import alone, lowered
+from ...core.value import Host
+from .dtypes import TO_NUMPY, TO_TORCH, kept_scalars, wait_for
 
 Tensor = torch.Tensor
 ROUNDS = 5  # each way is timed so often, and counts with its shortest time
 ENOUGH = 1.0  # seconds of timing after which no further round begins
 GAIN = 0.97  # of the plain function's time: what another way may take at most
-UNMADE = (RuntimeError, ImportError, TypeError, AttributeError, NotImplementedError)  # a library that lacks something
+# of a library that lacks something, a compiler, or NumPy's kernels where torch's gave a result
+UNMADE = (RuntimeError, ImportError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, OSError)
 
 
 class Choice:
@@ -52,6 +61,7 @@ class Choice:
                 different = f"{type(error).__name__}: {error}"
             if different:
                 self.dropped[name] = different
+                report.record("jit", f"torch: {name}", 0.0, (), different)
             else:
                 runs[name] = run
         start = time.perf_counter()
@@ -165,9 +175,54 @@ def _recorded(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
     return replay, outputs
 
 
-def candidates(where: torch.device, asked: bool) -> dict[str, Callable]:
-    """The ways besides the plain one on a device, by name. asked: jit was told to compile for torch."""
-    if not asked:
-        return {}
-    graphs: dict[str, Callable] = {"CUDA graph": replayed} if where.type == "cuda" else {}
-    return {"torch.compile": compiled, **graphs}
+class Hosted:
+    """A graph as jit compiles it for NumPy, on the memory of a CPU's tensors: a way to run it, made as the others are.
+
+    Arguments come in the order of the generated function: placeholders, then the arrays made outside."""
+
+    def __init__(self, graph: Graph, compiler: str) -> None:
+        self.graph, self.compiler = graph, compiler
+
+    def __call__(self, run: Callable, data: Sequence[Any]) -> Callable:
+        graph = self.graph.copy()
+        parts = [graph.find_nodes(op=op) for op in ("placeholder", "get_attr")]
+        for node in parts[1]:
+            node.op = "placeholder"
+        graph.reorder([*parts[0], *parts[1], *[n for n in graph.nodes if n.op != "placeholder"]])
+        quiet = alone(graph) or nullcontext()
+        compute = compile_host(lowered(graph, self.compiler), {}, keeps=True)
+
+        def call(*given: Any) -> tuple:
+            arrays = [t.numpy() if type(t) is Tensor else t for t in given]
+            with quiet, onp.errstate(all="ignore"):  # as torch, which tells of none
+                out = compute(*arrays)
+            known = {id(a): t for a, t in zip(arrays, given, strict=True)}
+            return tuple([placed(y, known) for y in out])
+
+        return call
+
+
+def placed(y: Any, known: dict[int, Any]) -> Any:
+    """A result as a tensor of its own memory. known: the tensors that have some memory, by the array that shows all of
+    it; this one is added."""
+    if not isinstance(y, (Host, onp.generic)):
+        return y
+    if id(y) in known:
+        return known[id(y)]
+    whole = y.base if type(y.base) is Host else y
+    if not y.ndim or id(whole) in known or not y.flags.writeable or min(y.strides) < 0:
+        y = whole = onp.array(y)
+    known[id(whole)] = tensor = torch.from_numpy(y.view(TO_NUMPY[TO_TORCH[y.dtype]]) if y.dtype.char in "qQ" else y)
+    return tensor
+
+
+def candidates(home: Any, graph: Graph, compiler: str) -> dict[str, Callable]:
+    """The ways besides the plain one to run a graph at home, by name. compiler: as jit was told."""
+    found: dict[str, Callable] = {}
+    if home.where.type == "cpu" and not home.shares_host and compiler != "numpy":
+        found["host"] = Hosted(graph, compiler)
+    if compiler == "torch":
+        found["torch.compile"] = compiled
+        if home.where.type == "cuda":
+            found["CUDA graph"] = replayed
+    return found

@@ -174,6 +174,12 @@ class TorchExecutor:
             self.run = Choice(self.run, self.others)
         return out
 
+    @property
+    def way(self) -> str:
+        """Where its rows are computed, for minnp.report(): at home, in the way that was chosen there."""
+        chosen = self.run.chosen if type(self.run) is Choice else ""
+        return self.home.name if chosen in ("", "plain") else f"{self.home.name}: {chosen}"
+
     def measured(self) -> dict[str, float]:
         """The seconds of the ways that were tried, the chosen one first; {} where there was no choice."""
         if type(self.run) is not Choice or not self.run.chosen:

@@ -82,7 +82,8 @@ def conv_weight_grad(x: Any, g: Any, kernel: Sizes, **params: Any) -> Tensor:
 # ------------------------------------------------------------------ pooling
 @kernel("npx.max_pool")
 def max_pool(x: Tensor, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = False) -> Tensor:
-    return MAX_POOL[len(kernel) - 1](x, kernel, stride, pad, 1, ceil)
+    y, y.places = MAX_POOL[len(kernel) - 1](x, kernel, stride, pad, 1, ceil, return_indices=True)  # found anyway
+    return y
 
 
 class Places:
@@ -130,7 +131,8 @@ def max_pool_grad(g: Tensor, x: Tensor, y: Tensor, **params: Any) -> Tensor:
     first = torch.zeros((1, 1, *y.shape[2:]), dtype=torch.int64, device=x.device)
     first, inside = Places(x.shape[2:], y.shape[2:], params, x.device).positions(first)
     some = y > -torch.inf  # windows of NaN or -inf keep their first place
-    flat = torch.where(some, highest(x, **params), first)
+    places = getattr(y, "places", None)  # of an array of NumPy's memory they are not kept
+    flat = torch.where(some, highest(x, **params) if places is None else places, first)
     if any(params["pad"]):
         g = torch.where(some | inside, g, 0)
     out = torch.zeros((*x.shape[:2], prod(x.shape[2:])), dtype=g.dtype, device=g.device)

@@ -24,6 +24,7 @@ from bisect import bisect
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as onp
@@ -31,7 +32,7 @@ import numpy as onp
 from ..counting import team
 from . import memory, threads
 
-LEAST = 1 << 18  # multiplications from which a product is not simply NumPy's: from there OpenBLAS has threads
+LEAST = 1 << 18  # multiplications up to which a product is simply NumPy's: above, OpenBLAS has threads
 # from which it is cut in 2, 4, 8 and 16
 PIECES = (1 << 22 if team is None else 1 << 21, 1 << 27, 1 << 30, 1 << 32)
 NARROW = 192  # columns of a transposed b below which MKL takes thrice the time
@@ -211,7 +212,7 @@ def matmul(a: Any, b: Any) -> Any:
     which threads share large stacks.
 
     An infinity or NaN that arises is NumPy's business too: it multiplies once more, and warns."""
-    if not (type(a) is onp.ndarray is type(b)) or a.size * b.size < LEAST:
+    if not (type(a) is onp.ndarray is type(b)) or a.size * b.size <= LEAST:
         return onp.matmul(a, b)
     if b.ndim < 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
         return onp.matmul(a, b)
@@ -219,11 +220,17 @@ def matmul(a: Any, b: Any) -> Any:
         return stacked(a, b)
     (*lead, inner), (k, n), blas = a.shape, b.shape, best()
     m = a.size // inner
-    if inner != k or m * n * k < LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
+    if inner != k or m * n * k <= LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
         return onp.matmul(a, b)
     out = memory.empty((*lead, n), a.dtype)
     x, c = (a, out) if len(lead) == 1 else (a.reshape(m, k), out.reshape(m, n))
     return onp.matmul(a, b) if shared(blas, c, x, b, 1.0, 0.0) else out
+
+
+def is_numpys(a: Any, b: Any) -> bool:
+    """Whether `matmul` is onp.matmul for matrices of these shapes, which compiled code then calls itself."""
+    shapes = [getattr(x, "shape", ()) for x in (a, b)]
+    return all(len(s) == 2 for s in shapes) and prod(shapes[0]) * shapes[1][1] <= LEAST
 
 
 def stacked(a: Any, b: Any) -> Any:

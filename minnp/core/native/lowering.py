@@ -294,7 +294,7 @@ def matmul(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | Non
 def called_product(meta: Meta, a: Value, b: Value) -> list[Value] | None:
     """A product that NumPy's BLAS computes on one thread, in the program; None if it cannot."""
     blas = products.openblas()
-    if blas is None or not (a.dtype == b.dtype == meta.dtype) or meta.size * a.shape[-1] >= products.LEAST:
+    if blas is None or not (a.dtype == b.dtype == meta.dtype) or meta.size * a.shape[-1] > products.LEAST:
         return None
     steps: list[Value] = []
     operands, lying = [], []
