@@ -106,7 +106,7 @@ def test_what_takes_seconds_to_make_is_tried_only_where_it_is_asked_for(monkeypa
         for _ in range(4):
             assert onp.allclose(f(array), onp.exp(X) * 2) and onp.allclose(g(array), onp.exp(X) * 2)
         assert f.measured() == [{"torch.compile": 0.1, **others}]
-        assert g.measured() == ([others] if array is x else [])
+        assert g.measured() in ([[others]] if array is x else ([], [{}]))
     guarded = jit(lambda x: x * 2 if x.sum() > 1e3 else x, compiler="torch")
     for _ in range(4):
         guarded(x)
