@@ -1,5 +1,7 @@
 """Contexts choose where new arrays live. A place on the CPU, in a backend's own memory, stands for the GPU here."""
 
+import io
+import pickle
 import threading
 
 import numpy
@@ -131,3 +133,54 @@ def test_set_context_is_for_every_thread(place):
     finally:
         minnp.set_context(minnp.cpu())
     assert np.ones(3).context == minnp.cpu()
+
+
+def written(a, steps):
+    """What a is after the steps, each written as Python code of a and np."""
+    exec("\n".join(steps), {"a": a, "np": np if type(a) is np.ndarray else numpy})
+    return numpy.asarray(a)
+
+
+MEMORY = [
+    ["a.setfield(7, 'i4', 4)", "a.setfield(2, 'f8')"],
+    ["b = a.getfield('u1', 2)", "b[0] = 5", "b += 1"],
+    ["b = a.view('i8')", "b[0] += 3", "a.view('f4')[1, 0] = 2"],
+    ["b = np.frombuffer(a, 'i4', 3, 8)", "b[1:] = 9"],
+    ["a.flat[3] = 9", "a.flat[[0, 5]] = [7, 8]", "a.T.flat[1::4] = -1", "a[:, ::2].flat = [3, 4]"],
+    ["it = a.flat", "a.flat[0] = next(it) + next(it) + it.index + it.coords[1] + next(it)"],
+    ["with np.nditer(a, op_flags=['readwrite']) as it:", "  for v in it: v[...] = 2 * v"],
+    ["for i, v in np.ndenumerate(a): a[i] = v + i[0]"],
+    ["a.byteswap(True)", "a.byteswap(inplace=True)", "a[0] = a[1].byteswap()"],
+    ["a.shape = 6, 2", "a[5] = 9", "b = a.copy()", "b.resize((2, 2), refcheck=False)", "a[:2] = b"],
+    ["a.real = 5", "a.put([0, -1], [5, 6])", "a[1].fill(3)", "np.fill_diagonal(a, 9)"],
+]
+
+
+@pytest.mark.parametrize("steps", MEMORY, ids=lambda steps: steps[0])
+def test_what_is_said_of_memory_is_written_there(place, steps):
+    start = numpy.arange(12.0).reshape(3, 4)
+    there = np.array(start).to_device(place)
+    assert numpy.array_equal(written(there, steps), written(start, steps), equal_nan=True)
+    assert lives_in(there, place)
+
+
+def test_a_resized_array_stays(place):
+    x = np.arange(6.0).to_device(place)
+    x.resize((2, 4), refcheck=False)
+    assert lives_in(x, place) and x.tolist() == [[0, 1, 2, 3], [4, 5, 0, 0]]
+
+
+def test_a_pickle_or_file_is_loaded_where_new_arrays_live(place):
+    x = np.arange(6.0).to_device(place)
+    text, file, archive = pickle.dumps({"x": x[::2], "host": np.ones(2)}), io.BytesIO(), io.BytesIO()
+    np.save(file, x)
+    np.savez(archive, x=x)
+
+    def loaded():
+        file.seek(0), archive.seek(0)
+        return pickle.loads(text)["x"], np.load(file)[::2], np.load(archive)["x"][::2]
+
+    assert not any(lives_in(y, place) for y in loaded())
+    with place:
+        assert all(lives_in(y, place) and y.tolist() == [0, 2, 4] for y in loaded())
+        assert not lives_in(pickle.loads(text)["host"], place)

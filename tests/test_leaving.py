@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import numpy as onp
@@ -10,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import checkpoint, grad, hessian, jacobian, jit, jvp, npx, value_and_grad, vjp, vmap
-from minnp.errors import TracedValueError
+from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 
 
@@ -34,6 +35,8 @@ LEAVES = {
     "item of many": lambda x: x.item(1) * x,
     "tolist": lambda x: onp.array(x.tolist()) * 2,
     "numpy": lambda x: onp.asarray(x) * 2,
+    "bytes": lambda x: onp.frombuffer(x.tobytes()) * x,
+    "pickled bytes": lambda x: pickle.loads(x.dumps()) * x,
     "percent": lambda x: len("%f" % x.sum()) * x,  # noqa: UP031
     "nan_to_num": lambda x: np.nan_to_num(x, nan=x.sum()),
     "dropout": lambda x: npx.dropout(x, 0.5, mask=x),
@@ -83,6 +86,14 @@ def test_what_is_locally_constant_may_be_asked() -> None:
     expected = 2 * 4 * x * int(((2 * x) ** 2).sum())
     onp.testing.assert_allclose(grad(f)(x, 1), expected)
     onp.testing.assert_allclose(grad(lambda n, x: f(x, n), 1)(onp.array(1), x), expected)
+
+
+def test_texts_of_numbers_are_no_constants() -> None:
+    back = lambda x: x.astype("U32").astype(float).sum()
+    for f in (grad(back), lambda x: jvp(back, (x,), (x,)), grad(lambda x: len(bytes(x.data)) * x)):
+        with pytest.raises((NotDifferentiableError, TracedValueError)):
+            f(onp.ones(2))
+    assert grad(lambda x: (x * x).sum() * len(x.astype("U32")))(onp.ones(2)).tolist() == [4, 4]
 
 
 def test_outside_the_tape_numbers_leave() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import flags, public
+from . import context, flags, public
 from .array import concretize, handle, ndarray, read, unwrap, wrap
 from .dispatch import bind
 from .host import owned
@@ -95,11 +95,17 @@ def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: b
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
-    return _rebuild, (onp.asarray(self),)
+    return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (onp.asarray(self),)
 
 
 def _rebuild(a: onp.ndarray) -> ndarray:
     return handle(a)
+
+
+def _rebuild_here(a: onp.ndarray) -> ndarray:
+    """What was an array on a device, where new arrays live: its device may not be there any more."""
+    place = context.home()
+    return handle(a) if place is None else context.settle(handle(a), place)
 
 
 def _deepcopy(self: ndarray, memo: dict) -> ndarray:
@@ -287,10 +293,10 @@ class FlatIterator(metaclass=_FlatType):
 
     def __init__(self, base: ndarray) -> None:
         a = read(base)
-        self.base, self._flat = base, a.flat if type(a) is Host else None
+        self.base, self._flat = base, (a if type(a) is Host else onp.broadcast_to(0, a.shape)).flat  # where it is
 
     def _host(self) -> Any:
-        return self._flat if type(read(self.base)) is Host else None
+        return self._flat if self._flat.base is read(self.base) else None
 
     def __getitem__(self, index: Any) -> Any:
         flat, i = self._host(), unwrap(index, [])
@@ -313,7 +319,8 @@ class FlatIterator(metaclass=_FlatType):
         return flat if flat is not None else iter(self.base.reshape(-1))
 
     def __next__(self) -> Any:
-        return next(self._flat)
+        i, element = self._flat.index, next(self._flat)
+        return element if self._host() is not None else self[i]
 
     @property
     def index(self) -> int:

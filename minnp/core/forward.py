@@ -39,7 +39,7 @@ class JvpTrace(Trace):
             y = followed(row, y)
         if not several and (dtype := getattr(y, "dtype", INT)).kind not in INEXACT:
             moving = [i for i, t in enumerate(tangents) if t is not None]
-            if dtype.kind in "OV" and moving:  # numbers in a form that has no tangents
+            if dtype.kind in "OVSU" and moving:  # numbers in a form that has no tangents
                 raise no_rule(row, moving[0], primals[moving[0]].shape, primals[moving[0]].dtype)
             return y
         t = tangent(row, y, primals, tangents, params)

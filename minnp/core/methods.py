@@ -132,6 +132,15 @@ def _conj(a: Any) -> Any:
     return TABLE["conjugate"](a) if a.dtype.kind == "c" else a  # where the function makes a copy
 
 
+def _bytes_of(name: str) -> Callable:
+    return lambda a, *args, **kwargs: getattr(onp.asarray(a), name)(*args, **kwargs)  # which may refuse to give them
+
+
+for _name in ("tobytes", "tostring", "dumps"):
+    if hasattr(onp.ndarray, _name):
+        defines(getattr(onp.ndarray, _name))(_bytes_of(_name))
+
+
 @defines(onp.ndarray.fill)
 def _fill(a: Any, value: Any) -> None:
     write(a, ..., value)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import public
-from .array import ndarray, read
+from . import context, public
+from .array import handle, ndarray, read
 from .attributes import shown
 from .value import Buffer, Host, Tracer, concrete
 
@@ -43,6 +43,12 @@ def _interface(name: str) -> property:
     return property(get, doc=getattr(onp.ndarray, name).__doc__)
 
 
+def _handed_out(name: str) -> property:
+    get = lambda self: getattr(_memory(self, f"x.{name}"), name)
+    return property(get, getattr(ndarray, name).fset, doc=getattr(onp.ndarray, name).__doc__)
+
+
+ndarray.data, ndarray.ctypes = _handed_out("data"), _handed_out("ctypes")
 ndarray.__array_interface__ = _interface("__array_interface__")
 ndarray.__array_struct__ = _interface("__array_struct__")
 ndarray.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
@@ -117,7 +123,10 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     out = onp.zeros(shape, a.dtype)  # memory borrowed from the pool of recycled buffers
     n = min(a.size, out.size)
     out.reshape(-1)[:n] = a.reshape(-1)[:n]
-    self._host = out
+    if self._host is None:
+        self._value = read(context.settle(handle(out), self._value.backend))
+    else:
+        self._host = out
 
 
 _resize.__name__, _resize.__qualname__ = "resize", "ndarray.resize"

@@ -336,7 +336,8 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
             continue
         if type(o) is not ndarray:
             raise errors.TracedValueError(
-                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced result; pass an array made by minnp.numpy"
+                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array's result; pass an array "
+                "made by minnp.numpy"
             )
         ufunc = getattr(onp, name, None)
         if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, casting):

@@ -202,7 +202,7 @@ class GradTrace(Trace):
 
     def _is_constant(self, dtype: onp.dtype, parents: Any) -> bool:
         """Whether a result of this dtype is locally constant in the inexact ones among its traced arguments."""
-        if dtype.kind in "fcOV":
+        if dtype.kind in "fcOVSU":  # texts tell numbers, too
             return False
         nodes = self.nodes
         return any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents)

@@ -75,8 +75,9 @@ class Elements:
         asked = {*(flags or ())}
         if asked & {"external_loop", "buffered"}:
             raise errors.TracedValueError(
-                "np.nditer with 'external_loop' or 'buffered' hands out the memory of a traced array, where the "
-                "gradient would be lost; loop over its elements without these flags, or compute with the whole array"
+                "np.nditer with 'external_loop' or 'buffered' hands out memory: of a traced array, where the gradient "
+                "would be lost, or of a copy of a device's, where a write would be; loop over its elements without "
+                "these flags, or compute with the whole array"
             )
         given = [None if a is None else as_array(a) for a in (op if isinstance(op, (tuple, list)) else (op,))]
         held = [None if a is None else concrete(read(a)) for a in given]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core import context
 from ..core.array import OURS, ndarray, path_of, read, wrap
 from ..core.dispatch import defines
 from ..core.placed import hosted, laid_out
@@ -185,7 +186,8 @@ class NpzFile(onp.lib.npyio.NpzFile):
     __doc__ = onp.lib.npyio.NpzFile.__doc__
 
     def __getitem__(self, key: str) -> Any:
-        return wrap(super().__getitem__(key))
+        made, place = wrap(super().__getitem__(key)), context.home()
+        return made if place is None else context.settle(made, place)
 
 
 def _archive(z: onp.lib.npyio.NpzFile) -> NpzFile:

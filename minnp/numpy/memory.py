@@ -10,8 +10,10 @@ import numpy as onp
 
 from ..core.array import ndarray, read, same_numbers
 from ..core.dispatch import defines
+from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
-from ..core.value import Tracer
+from ..core.value import Buffer, Tracer, concrete
+from ..core.writing import write
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread
@@ -133,6 +135,28 @@ def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if not same_numbers(a.dtype, dtype):
         _refuse_gradients(a, f"x.view({dtype.str!r})")
     return view(a, dtype=dtype)
+
+
+@defines(onp.ndarray.getfield)
+def _getfield(a: Any, dtype: Any, offset: int = 0) -> Any:
+    size = onp.empty((), a.dtype).getfield(dtype, offset).itemsize  # or NumPy's exception
+    _refuse_gradients(a, "x.getfield()")
+    return _view(_view(a[..., None], "u1")[..., offset : offset + size], dtype)[..., 0]
+
+
+@defines(onp.ndarray.setfield)
+def _setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> None:
+    for x in (a, as_array(val)):
+        _refuse_gradients(x, "x.setfield()")
+    write(_getfield(a, dtype, offset), ..., val)
+
+
+@defines(onp.frombuffer)
+def _frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Any:
+    held = concrete(read(buffer))
+    _refuse_gradients(buffer, "np.frombuffer()")
+    shown = onp.frombuffer(laid_out(held) if type(held) is Buffer else held, dtype, count, offset)  # or its exception
+    return _view(_view(buffer.reshape(-1), "u1")[offset : offset + shown.nbytes], dtype)
 
 
 def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -130,12 +130,12 @@ class MXNetBackend(Backend):
         from .lowering import refuse
 
         array = onp.asarray(array)
-        if array.dtype.name not in DLPACK:
+        if array.dtype.name not in DLPACK or not array.dtype.isnative:
             raise refuse(f"MXNet has no {array.dtype}")
         data = None
         if array.size:  # MXNet's arrays have at least one axis and one element
             data = self.mx.nd.empty(array.shape or (1,), self.context, array.dtype)
-            copy_in(data.handle, onp.require(array, array.dtype.newbyteorder("="), "CA"))
+            copy_in(data.handle, onp.require(array, None, "CA"))
         return data if self.shares_host else self._buffer(data, array.shape, array.dtype)
 
     def meta(self, data: Any) -> tuple[tuple[int, ...], onp.dtype]:
