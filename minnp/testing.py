@@ -11,6 +11,7 @@ from .core.array import handle, ndarray, read
 from .core.forward import jvp
 from .core.gradients import LEAVES, vjp
 from .core.tree import tree_flatten, tree_leaves
+from .core.value import Buffer, concrete
 
 # Central differences of step e err by about e**2 |f'''| / 6 and by u |f| / e: at 6e-6 the latter is 4e-11 |f|.
 # So a part of 5e-6 of the derivative, and 1e-8 of the function's own size, leave room for functions less simple.
@@ -111,11 +112,8 @@ def _dot(a: onp.ndarray, b: onp.ndarray) -> float:
 
 
 def _numbers(tree: Any) -> list[onp.ndarray]:
-    return [
-        onp.asarray(x._host if type(x) is ndarray and x._host is not None else read(x) if type(x) is ndarray else x)
-        for x in tree_leaves(tree)
-        if isinstance(x, LEAVES)
-    ]
+    values = [concrete(read(x)) if type(x) is ndarray else x for x in tree_leaves(tree) if isinstance(x, LEAVES)]
+    return [onp.asarray(v.host() if type(v) is Buffer else v) for v in values]
 
 
 def _phase(w: onp.ndarray) -> onp.ndarray:

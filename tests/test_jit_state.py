@@ -222,3 +222,20 @@ def test_what_no_graph_can_hold_runs_as_it_is() -> None:
         assert g.captures == 0
         with pytest.raises(CaptureError, match="jit runs such a function as it is"):
             fx.capture(f, np.eye(2))
+
+
+def test_a_generator_bound_anew_is_the_one_that_is_drawn_from() -> None:
+    class Noise:
+        def __init__(self) -> None:
+            self.rng = np.random.default_rng(0)
+
+        def __call__(self, x: Any) -> Any:
+            return x + self.rng.normal(size=x.shape)
+
+    noise = Noise()
+    compiled = jit(noise)
+    for seed in (0, 1, 2, 1):
+        noise.rng = np.random.default_rng(seed)
+        got = [compiled(X), compiled(X)]
+        noise.rng = np.random.default_rng(seed)
+        assert all((a == b).all() for a, b in zip(got, [noise(X), noise(X)], strict=True))

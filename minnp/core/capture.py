@@ -21,7 +21,7 @@ from .graph import Graph, Node
 from .host import combine
 from .keys import Static
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
-from .outside import seal
+from .outside import STREAMS, seal
 from .primitive import TABLE, Meta, Primitive
 from .public import PUBLIC
 from .report import user_line
@@ -33,7 +33,6 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
-STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 LOWER = {Buffer, Tracer}
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
@@ -159,6 +158,8 @@ class CaptureTrace(Trace):
                 self._guard(node, "value", y)
             return y
         node.meta["value"] = _meta(y)
+        if type(y) is Buffer:
+            node.meta["home"] = y.backend
         if dynamic and (node.target is not TABLE["getitem"] or _by_mask(node)):
             self._guard(node, "shape", tuple(y.shape))
         return Tracer(self, y, node, view)

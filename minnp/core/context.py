@@ -10,7 +10,8 @@ import numpy as onp
 
 from .. import backends, errors
 from .array import handle, ndarray, read
-from .placed import free
+from .dispatch import bind
+from .placed import free, home_of_index, settled
 from .policy import current as current_policy
 from .primitive import primitive
 from .state import state
@@ -208,6 +209,23 @@ TO_DEVICE = primitive(
 def _whereabouts(value: Any) -> Context:
     value = concrete(value)
     return Context(*value.backend.device) if type(value) is Buffer else cpu()
+
+
+def at_index(x: Any, index: Any) -> Any:
+    """An array or number, traced ones too, at the place where an index that is used on it lives; itself otherwise."""
+    home = home_of_index(index)
+    if home is None or type(value := concrete(read(x) if type(x) is ndarray else x)) is Buffer:
+        return x
+    if type(settled(onp.empty(0, onp.asarray(value).dtype), home)) is not Buffer:  # no such dtype there
+        return x
+    return TO_DEVICE(x, context=Context(*home.device))
+
+
+def index_on_host(index: Any) -> Any:
+    """An index whose arrays, traced ones too, are in NumPy's memory."""
+    if type(index) is tuple:
+        return tuple(map(index_on_host, index))
+    return bind(TO_DEVICE, (index,), {"context": cpu()}) if type(concrete(index)) is Buffer else index
 
 
 def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:

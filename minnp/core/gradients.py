@@ -284,16 +284,15 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         def lent(*boxed: Any, **named: Any) -> Any:
             pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
-            owned = [
-                (a, a._host, b) for a, b in pairs if type(a) is ndarray and a._host is not None and a._root is None
-            ]
+            given = [(a, b._value) for a, b in pairs if type(a) is ndarray]
+            before = [(a._host, a._value if a._host is None else None, a._root) for a, _ in given]
             try:
-                for a, _, b in owned:
-                    a._host, a._value = None, b._value
+                for a, tracer in given:
+                    a._host, a._value, a._root = None, tracer, None
                 return f(*boxed, **named)
             finally:
-                for a, host, _ in owned:
-                    a._host, a._value = host, None
+                for (a, _), held in zip(given, before, strict=True):
+                    a._host, a._value, a._root = held
 
         with _LENDING:
             grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)

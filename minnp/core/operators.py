@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import placed, public
+from . import context, placed, public
 from .array import handle, ndarray, new, path_of, read, unwrap, wrap
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import LARGE, MEDIUM
@@ -302,9 +302,9 @@ def _static(index: Any) -> bool:
 
 def _getitem_definition(a: Any, index: Any) -> Any:
     index = unwrap(index, [])
-    if a._host is not None and (home := placed.home_of_index(index)) is not None:
-        there = placed.settled(a._host, home)  # where the index is, as every operand goes, if it can hold this dtype
-        a, index = (handle(there), index) if type(there) is Buffer else (a, placed.hosted(index))
+    if placed.home_of_index(index) is not None:  # the array goes where the index is, as every operand does, if it can
+        a = context.at_index(a, index)
+        index = index if type(concrete(read(a))) is Buffer else context.index_on_host(index)
     return TABLE["getitem"](a, index=index)
 
 

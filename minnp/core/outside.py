@@ -25,6 +25,7 @@ from .value import Host
 
 ARRAYS = (ndarray, Host)
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
+STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 GONE = (LookupError, ValueError, TypeError)  # what a place raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 LISTED = 32  # items of a list whose numbers are looked at
@@ -49,8 +50,11 @@ class Place:
         return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
 
     def exchanged(self) -> bool:
-        """Whether it holds a function that a variable or an attribute of an object may well exchange for another."""
-        return callable(self.value) and (type(self.holder) is CellType or "__name__" not in self.holder)
+        """Whether it holds a random generator, or a function that a variable or an attribute of an object may well
+        exchange for another."""
+        if callable(self.value):
+            return type(self.holder) is CellType or "__name__" not in self.holder
+        return isinstance(self.value, STREAMS)
 
     def stays(self) -> bool:
         """Whether it still holds what it held."""
@@ -292,6 +296,8 @@ def _kind(x: Any) -> Any:
         return type(x), x
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
+    if isinstance(x, STREAMS):  # the graph holds it
+        return id(x)
     return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as onp
 
+from .across import ACROSS, by_rows, home_of, stay
 from .array import handle, ndarray, new
 from .capture import Captured
 from .executor import compile_host
@@ -56,12 +57,13 @@ class Path:
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
         self.kept = [i for i in range(len(results)) if i not in captured.shown]
         output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
+        home = home_of(graph, captured.constants, home)
         graph = optimize(graph)
         self.streams = streams(graph)
         self.overwrites: list[int] = []
         self.outside = self._outside(graph, found)
         self.alone = None if home is not None or compiler == "numpy" else alone(graph)
-        run = None if home is None else home.compile(graph.copy(), captured.constants, compiler)
+        run = self._run_beside(graph.copy(), home, compiler)
         if run is None:
             graph = lowered(graph, compiler if home is None else "numpy")
             self.overwrites = write_arguments(graph, captured.written)
@@ -70,6 +72,14 @@ class Path:
             run = Checked(run, self.outside)
         self.run = run
         self.finish = self._finishing(len(results))
+
+    def _run_beside(self, graph: Graph, home: Any, compiler: str) -> Callable | None:
+        """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""
+        if home is None:
+            return None
+        if home is ACROSS:
+            return by_rows(graph, self.captured.constants)
+        return home.compile(stay(graph), self.captured.constants, compiler)
 
     def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
         """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""

@@ -10,7 +10,7 @@ from .. import errors
 from . import policy, report
 from .primitive import Primitive
 from .state import capture
-from .value import Buffer, Host
+from .value import Buffer, Host, concrete
 
 NO_PARAMS: dict = {}
 NUMBERS = (int, float, complex, bool)
@@ -102,9 +102,11 @@ def number(buffer: Buffer) -> Any:
 
 
 def home_of_index(index: Any) -> Any:
-    """The place where an index, or an array in it, lives; None where there is none."""
-    parts = index if type(index) is tuple else (index,)
-    return next((p.backend for p in parts if type(p) is Buffer), None)
+    """The place where an index, or an array in it, traced ones too, lives; None where there is none."""
+    for part in index if type(index) is tuple else (index,):
+        if type(part := concrete(part)) is Buffer:
+            return part.backend
+    return None
 
 
 def hosted(x: Any) -> Any:

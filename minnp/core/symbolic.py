@@ -18,10 +18,10 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray
-from .capture import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
+from .outside import STREAMS
 from .primitive import TABLE, Primitive
 from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, unpack_count, view_step
 from .public import PUBLIC

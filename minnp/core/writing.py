@@ -16,6 +16,7 @@ import numpy as onp
 
 from .. import errors
 from .array import ndarray, path_of, read, replay, same_numbers, stack_nested, unwrap
+from .context import at_index, index_on_host
 from .dispatch import bind
 from .flags import READ_ONLY
 from .host import run as run_host
@@ -56,6 +57,7 @@ def _write_kernel(
 def _write_vjp(
     i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None
 ) -> Any:
+    g = at_index(g, index)
     if i == 0:
         return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
     steps = {row.name for row, _ in path}
@@ -160,8 +162,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
+    if type(concrete(current)) is Host and home_of_index(index) is not None:
+        index = index_on_host(index)
     if type(current) is Host and watching is None:  # memory that views show stays where it is
-        index = hosted(index) if home_of_index(index) is not None else index
         value = value.host() if type(value) is Buffer else value
     if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None:
         if not current.flags.writeable:

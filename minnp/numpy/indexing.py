@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.context import at_index
 from ..core.cotangents import restore
 from ..core.dispatch import defines
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
@@ -43,11 +44,15 @@ def _rows(x: Any, index: Any) -> Any:
     return x.take(index, 0) if chosen and x.flags.c_contiguous else x[index]
 
 
+def _getitem_vjp(g: Any, shape: Sequence[int], index: Any) -> Any:
+    return index_add(at_index(g, index), shape=shape, index=index)
+
+
 getitem = primitive(
     "getitem",
     numpy=lambda x, index: x[index],
     fast=_rows,
-    vjp=[lambda g, y, x, index: index_add(restore(g, x.dtype, getitem, 0), shape=x.shape, index=index)],
+    vjp=[lambda g, y, x, index: _getitem_vjp(restore(g, x.dtype, getitem, 0), x.shape, index)],
     jvp="linear",
     accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",

@@ -215,3 +215,26 @@ def test_results_are_the_callers_own_where_numpys_are(f, shows):
             assert y.tolist() == want
             y[...] = 99
             assert (99 in x) is shows
+
+
+def test_a_compiled_function_may_move_arrays_between_memories():
+    place = Context("cpu", 0, "torch")
+    data = onp.arange(12.0).reshape(3, 4) + 1
+    with place:
+        p, v, i = np.array(data), np.array(onp.arange(4.0)), np.array([0, 2])
+    there = lambda a: a._host is None
+    for f in (
+        lambda x: (x.to_device(place) * 2).sum(0),
+        lambda x: (x.to_device(place) * 2).to_device("cpu") @ x.T,
+        lambda x: np.exp(x / 9).to_device("cpu") + 1,
+        lambda x: x @ v,
+        lambda x: np.concatenate([x, p])[i].sum(0) + x[0],
+        lambda x: x[i[1], i[0]] * 2 + np.zeros(4),
+    ):
+        for x in (np.array(data), p):
+            for g in (f, grad(lambda x, f=f: (f(x) ** 2).sum())):
+                compiled, want = jit(g), g(x)
+                for _ in range(3):
+                    got = compiled(x)
+                    assert there(got) == there(want)
+                    onp.testing.assert_allclose(onp.asarray(got), onp.asarray(want), rtol=1e-14)

@@ -8,12 +8,13 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import Context, grad, grad_and_loss, npx
+from minnp.backends.torch import accelerator
 from minnp.core.value import Buffer
 
 DEVICES = [
     "cpu",
     pytest.param(
-        "gpu", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")]
+        "gpu", marks=[pytest.mark.gpu, pytest.mark.skipif(accelerator(torch) is None, reason="torch sees no GPU")]
     ),
 ]
 
@@ -398,3 +399,41 @@ def test_what_numpy_writes_in_python_makes_its_arrays_where_its_arguments_live(t
         onp.testing.assert_allclose(onp.asarray(got), want, rtol=1e-12)
     with pytest.raises(ValueError, match="invalid"):
         np.ravel_multi_index((placed(onp.arange(4), there),) * 2, (3, 2))
+
+
+MIXED = {
+    "rows": lambda x, i, k: x[i],
+    "a mask": lambda x, i, k: x[k],
+    "an element": lambda x, i, k: x[i[1], i[0]] * 2,
+    "of a number": lambda x, i, k: x.sum()[np.array(True)],
+    "insert": lambda x, i, k: np.insert(x, i, 0, axis=0),
+    "delete": lambda x, i, k: np.delete(x, i, axis=0),
+    "a write": lambda x, i, k: (y := x * 1, y.__setitem__((i, slice(1, 3)), x[:2, :2]), y)[2],
+    "a masked write": lambda x, i, k: (y := x.copy(), y.__setitem__(k, 0.0), y)[2],
+}
+
+
+@pytest.mark.parametrize("lived_in", ["host", "place"])
+@pytest.mark.parametrize("name", MIXED)
+def test_an_index_on_the_device_serves_arrays_of_either_memory(there, name, lived_in):
+    f, data, i, k = MIXED[name], onp.arange(12.0).reshape(3, 4), onp.array([0, 2]), onp.array([True, False, True])
+    with there:
+        index, mask = np.array(i), np.array(k)
+    x = np.array(data) if lived_in == "host" else placed(data, there)
+    loss = lambda x: (f(x, index, mask) ** 2).sum()
+    expected = grad(lambda x: (f(x, i, k) ** 2).sum())(np.array(data))
+    assert (onp.asarray(f(x, index, mask)) == onp.asarray(f(np.array(data), i, k))).all()
+    for g in (grad(loss), minnp.jit(grad(loss)), grad(minnp.jit(loss))):
+        assert (onp.asarray(g(x)) == onp.asarray(expected)).all()
+        assert (onp.asarray(g(x)) == onp.asarray(expected)).all()
+
+
+def test_parameters_read_from_elsewhere_have_gradients_on_the_device_and_as_views(there):
+    flat = placed(onp.arange(12.0), there)
+    params = {"w": placed(onp.arange(3.0), there), "part": flat[2:8].reshape(2, 3)}
+    g, loss = grad_and_loss(lambda w: (params["w"] ** 2).sum())(params["w"])
+    assert on_place(g) and onp.asarray(g).tolist() == [0, 2, 4] and loss == 5
+    g, _ = grad_and_loss(lambda w: (params["part"] ** 2).sum())(params["part"])
+    assert onp.asarray(g).tolist() == [[4, 6, 8], [10, 12, 14]]
+    flat[2] = 7
+    assert params["part"][0, 0] == 7

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
 
-from minnp.backends.torch import kernels, registry
+from minnp.backends.torch import accelerator, kernels, registry
 from minnp.errors import BackendUnsupportedError
 from minnp.table import own_kernels
 from tests.backends import torch_composed as composed
@@ -37,10 +37,10 @@ def test_verified_kernels_agree_with_numpy(name):
 
 @pytest.mark.gpu
 def test_verified_kernels_agree_with_numpy_on_the_gpu():
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device here")
+    if accelerator(torch) is None:
+        pytest.skip("torch sees no GPU")
     for name in sorted(registry.VERIFIED):
-        check(name, "cuda")
+        check(name, accelerator(torch))
 
 
 def test_every_verified_name_has_a_kernel():
@@ -68,10 +68,10 @@ def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
 
 @pytest.mark.gpu
 def test_compositions_agree_with_numpy_on_the_gpu():
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device here")
+    if accelerator(torch) is None:
+        pytest.skip("torch sees no GPU")
     for case in filter(composed.known, composed.CASES):
-        assert composed.disagreement(case, "f", "cuda") == "", case
+        assert composed.disagreement(case, "f", accelerator(torch)) == "", case
 
 
 def test_three_hundred_functions_and_methods_run_on_the_device_operators_not_counted():

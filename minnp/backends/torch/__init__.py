@@ -246,12 +246,13 @@ def is_basic(index: Any) -> bool:
 
 
 def accelerator(torch: Any) -> str | None:
-    """torch's name for the kind of GPU in this machine."""
-    if torch.cuda.is_available():
-        return "cuda"
-    if torch.backends.mps.is_available():
-        return "mps"
-    return "xpu" if hasattr(torch, "xpu") and torch.xpu.is_available() else None
+    """torch's name for the kind of GPU in this machine: CUDA's where there is one, else what else drives torch."""
+    for kind, here in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", getattr(torch, "xpu", None))):
+        if here is not None and here.is_available():
+            return kind
+    if hasattr(torch, "accelerator") and torch.accelerator.is_available():  # another maker's, registered with torch
+        return torch.accelerator.current_accelerator().type
+    return None
 
 
 def count(torch: Any, kind: str) -> int:

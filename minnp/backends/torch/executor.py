@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from ...core import report
-from ...core.array import handle, ndarray, read
-from ...core.dispatch import bind
+from ...core.across import each, row_of
+from ...core.array import ndarray, read
 from ...core.effects import Diverged, guard, pick
 from ...core.graph import Graph
 from ...core.interpreter import located
@@ -126,20 +126,7 @@ class TorchExecutor:
 
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
         """A node's result, as the program itself would compute it."""
-        target = node.target
-        if target is guard:
-            return self.holds(*args)
-        if target is pick:
-            return args[0][args[1]]
-        if isinstance(target, Primitive):
-            out = bind(target, each(args, self.value), each(kwargs, self.value))
-        else:
-            out = target(*each(args, self._handle), **each(kwargs, self._handle))
-            out = read(out) if type(out) is ndarray else each(out, lambda v: read(v) if type(v) is ndarray else v)
-        return each(out, self.tensor)
-
-    def _handle(self, v: Any) -> Any:
-        return handle(self.value(v)) if type(v) is Tensor else v
+        return each(row_of(node.target, each(args, self.value), each(kwargs, self.value)), self.tensor)
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
         """Check a guard; the number it needs is one the program would have waited for too."""
@@ -261,15 +248,6 @@ def is_new(node: Any) -> bool:
     while isinstance(node, Node) and (source := shows(node)) is not None:
         node = source
     return isinstance(node, Node) and node.op == "call_function"
-
-
-def each(x: Any, f: Callable[[Any], Any]) -> Any:
-    """x with f(v) for every value v in it, through containers and slices."""
-    if type(x) in (tuple, list):
-        return type(x)([each(v, f) for v in x])
-    if type(x) is dict:
-        return {k: each(v, f) for k, v in x.items()}
-    return slice(each(x.start, f), each(x.stop, f), each(x.step, f)) if type(x) is slice else f(x)
 
 
 def last_readers(graph: Graph) -> dict[Node, list[Node]]:

@@ -1,0 +1,99 @@
+"""Graphs and where their arrays live: wholly in one memory, or across several, as a program that moves arrays does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .array import handle, ndarray, read
+from .dispatch import bind
+from .effects import Diverged, guard, pick
+from .graph import Graph
+from .interpreter import located
+from .node import Node, map_nodes
+from .primitive import TABLE, Meta, Primitive
+from .value import Buffer, Host
+
+ACROSS = "across"
+
+
+def home_of(graph: Graph, constants: dict, home: Any) -> Any:
+    """Where a captured graph runs: a place, None for NumPy's memory, or ACROSS where its arrays are in several.
+
+    home    where its arguments are, or the backend whose kernels are wanted
+    Arrays that depend on no argument have no say: they are moved once.
+    """
+    placed = [n.meta["home"] for n in graph.nodes if "home" in n.meta]
+    placed += [c.backend for c in constants.values() if type(c) is Buffer]
+    if not placed and (home is None or home.shares_host):
+        return home
+    varies: set[Node] = set()
+    where = {home} if home is not None and not home.shares_host else set()
+    for node in graph.nodes:
+        if node.op == "placeholder" or node.meta.get("effect") or not varies.isdisjoint(node.all_input_nodes):
+            varies.add(node)
+            meta = node.meta.get("value")
+            if node.op == "call_function" and type(meta) is Meta and (meta.shape or "home" in node.meta):
+                where.add(node.meta.get("home"))
+    return where.pop() if len(where) == 1 else ACROSS if where else home
+
+
+def stay(graph: Graph) -> Graph:
+    """The graph, all of which runs in one place: what moves arrays there has nothing to do."""
+    for node in graph.find_nodes(op="call_function", target=TABLE["to_device"]):
+        node.replace_all_uses_with(node.args[0])
+        graph.erase_node(node)
+    return graph
+
+
+def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
+    """The graph as a function of values, returning the tuple of its outputs: every row runs where its operands are."""
+
+    def run(*values: Any) -> tuple:
+        given = iter(values)
+        known: dict[Node, Any] = {}
+        for node in graph.nodes:
+            if node.op == "output":
+                return map_nodes(node.args[0], known.__getitem__)
+            if node.op == "placeholder":
+                known[node] = next(given)
+            elif node.op == "get_attr":
+                constant = constants.get(node.target, node.meta.get("constant"))
+                known[node] = read(constant) if type(constant) is ndarray else constant
+            else:
+                args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
+                try:
+                    known[node] = row_of(node.target, args, kwargs)
+                except Exception as error:
+                    if not isinstance(error, Diverged):
+                        located(error, node)
+                    raise
+        return ()
+
+    return run
+
+
+def row_of(target: Any, args: tuple, kwargs: dict) -> Any:
+    """What a node's function gives for values, as the program itself would compute it."""
+    if target is guard:
+        value, kind, expected = args
+        return guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)
+    if target is pick:
+        return args[0][args[1]]
+    if isinstance(target, Primitive):
+        return bind(target, args, kwargs)
+    out = target(*each(args, _shown), **each(kwargs, _shown))
+    return each(out, lambda v: read(v) if type(v) is ndarray else v)
+
+
+def _shown(v: Any) -> Any:
+    return handle(v) if type(v) in (Host, Buffer) else v
+
+
+def each(x: Any, f: Callable[[Any], Any]) -> Any:
+    """x with f(v) for every value v in it, through containers and slices."""
+    if type(x) in (tuple, list):
+        return type(x)([each(v, f) for v in x])
+    if type(x) is dict:
+        return {k: each(v, f) for k, v in x.items()}
+    return slice(each(x.start, f), each(x.stop, f), each(x.step, f)) if type(x) is slice else f(x)
