@@ -125,7 +125,7 @@ ROUNDED = set(
 )  # the others are exact; NumPy's own functions are off by up to 4 units in the last place
 # the signs of zero results depend on NumPy's CPU kernels
 UNSIGNED_ZEROS = set(words("maximum minimum fmax fmin matmul vecdot matvec vecmat"))
-SCALARS = {"b": (True,), "i": (1, 3, -2), "u": (1, 3), "f": (0.25, 2.0, -1.0), "c": (1j,)}
+SCALARS = {"b": (True,), "i": (1, 3, -2), "u": (1, 3), "f": (0.25, 2.0, -1.0), "c": (1j, 2, 3.0)}
 
 
 def ufunc_cases(name: str, chars: str) -> Iterator[tuple]:

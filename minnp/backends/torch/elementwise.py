@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from .dtypes import SIGNED, WIDER, cast, known, refuse, words
+from .dtypes import SIGNED, WIDER, cast, known, refuse, scalar, words
 from .registry import ufunc_kernel
 
 Tensor = torch.Tensor
@@ -141,6 +141,11 @@ def _remainder(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(m == 0, torch.copysign(m, y), m)
 
 
+# by a number from 1 on, where x / y does not overflow
+_fmod.by_number = torch.fmod
+_remainder.by_number = lambda x, y: torch.remainder(x, y).abs_()  # no zero is negative
+
+
 def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """CPython's and NumPy's algorithm: exact where x / y would round up to an integer."""
     if x.dtype is torch.float16:
@@ -154,10 +159,34 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(y == 0, x / y, down)
 
 
+def _floor_divide_by(x: Tensor, y: float) -> Tensor:
+    """torch's algorithm is the one above, but for a GPU's, which multiplies by 1 / y."""
+    return torch.floor_divide(x, y) if x.device.type == "cpu" else _floor_divide(x, scalar(y, x.dtype, x.device))
+
+
+_floor_divide.by_number = _floor_divide_by
+
+
 def _int_power(x: Tensor, y: Tensor) -> Tensor:
     if y.dtype.is_signed and known((y < 0).any()):
         refuse("integers to negative integer powers")  # NumPy raises ValueError
     return torch.pow(x, y)
+
+
+_int_power.by_number = torch.pow
+
+
+def _complex_power(x: Tensor, y: Tensor) -> Tensor:
+    return refuse("complex numbers to powers other than 2 and 3")
+
+
+def _complex_power_by(x: Tensor, n: float) -> Tensor:
+    """NumPy's products; of zeros of any signs it makes one of its own."""
+    y = x * x if n == 2 else x * (x * x) if n == 3 else _complex_power(x, n)
+    return y.masked_fill_(x == 0, 0)
+
+
+_complex_power.by_number = _complex_power_by
 
 
 def _gcd(x: Tensor, y: Tensor) -> Tensor:
@@ -207,8 +236,14 @@ def _divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return _floor_divide(x, y), _remainder(x, y)
 
 
+_divmod.by_number = lambda x, y: (_floor_divide_by(x, y), _remainder.by_number(x, y))
+
+
 def _int_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return _int_floor_divide(x, y), _int_remainder(x, y)
+
+
+_int_divmod.by_number = lambda x, y: (_int_floor_divide.by_number(x, y), torch.remainder(x, y))
 
 
 def _spacing(x: Tensor) -> Tensor:
@@ -284,7 +319,7 @@ OPS: dict[str, Callable] = {
     "sign": Op(_sign, integer=torch.sign, complexes=torch.sgn, unsigned="wide"),
     "square": Op(lambda x: x * x, **BOTH),
     "reciprocal": Op(torch.reciprocal, complexes=_complex_reciprocal),
-    "power": Op(torch.pow, integer=_int_power, unsigned="wide"),
+    "power": Op(torch.pow, integer=_int_power, complexes=_complex_power, unsigned="wide"),
     "float_power": torch.pow,
     "floor_divide": Op(_floor_divide, integer=_int_floor_divide, unsigned="wide"),
     "remainder": Op(_remainder, integer=_int_remainder, unsigned="wide"),

@@ -19,6 +19,7 @@ from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
 PLAIN = (int, type(None), type(Ellipsis))
+WHOLE, BACK = slice(None), slice(None, None, -1)
 
 
 # ------------------------------------------------------------------ reading an index
@@ -50,6 +51,10 @@ def is_plain(index: Any) -> bool:
         step = index.step
         return (step is None or (type(step) is int and step > 0)) and _whole(index.start) and _whole(index.stop)
     return type(index) in PLAIN
+
+
+def _turned(part: Any) -> bool:
+    return type(part) is slice and (part == BACK or is_plain(part))
 
 
 def _whole(v: Any) -> bool:
@@ -109,6 +114,10 @@ def _forward(x: Tensor, parts: list) -> Tensor:
 def getitem(x: Tensor, index: Any) -> Tensor:
     if is_plain(index):
         return x[index]
+    if type(index) is slice and index == BACK and x.ndim:
+        return x.flip(0)
+    if type(index) is tuple and all(map(_turned, index)):
+        return x[tuple([WHOLE if p == BACK else p for p in index])].flip([d for d, p in enumerate(index) if p == BACK])
     if not x.numel():
         refuse("an index array into an empty array")  # torch does not look at it
     x, index = normal(x, index)

@@ -114,7 +114,8 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
         ins, outs = tuple(dtypes[:nin]), dtypes[nin:]
         check_verified(name, ins)
         prepared = op.for_dtype(ins[0]) if hasattr(op, "for_dtype") else op
-        probe = prepared(*[torch.ones((1, 1), dtype=d) for d in ins])
+        ones = [torch.ones((1, 1), dtype=d) for d in ins]
+        probe = prepared.by_number(ones[0], 2) if hasattr(prepared, "by_number") else prepared(*ones)
         results = probe if isinstance(probe, tuple) else (probe,)
         after = None if [r.dtype for r in results] == outs else outs
         return prepared, ins, after
@@ -171,8 +172,8 @@ def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Call
     if outs is None and len(ins) == 2:
         first, second = ins
         if kinds[0] is first and kinds[1] in PYTHON:
-            if kinds[1] is int and hasattr(op, "by_number"):
-                return lambda x, y: op.by_number(x, y) if 0 < y < 128 else op(x, scalar(y, second, x.device))
+            if kinds[1] in (int, float) and hasattr(op, "by_number"):
+                return lambda x, y: op.by_number(x, y) if 1 <= y < 128 else op(x, scalar(y, second, x.device))
             by_number = lambda x, y: op(x, scalar(y, second, x.device))
             if (into := INTO.get(op)) is not None:
                 INTO[by_number] = lambda x, y: into(x, scalar(y, second, x.device))

@@ -206,10 +206,21 @@ static PyObject *chooser(PyObject *index) {
     return NULL;
 }
 
-/* An index at home as its library takes it, a new reference: an array of `chooser`'s, a tuple of integers' ones, or one
-   among whole slices. `data`: with what the arrays hold there, else with their buffers. NULL where Python must look at it. */
+/* Whether an index is a list of Python's integers, which a library takes as NumPy does. */
+static int is_list_of_integers(PyObject *index) {
+    Py_ssize_t n = PyList_CheckExact(index) ? PyList_GET_SIZE(index) : 0, k = 0;
+    while (k < n && PyLong_CheckExact(PyList_GET_ITEM(index, k)))
+        k++;
+    return n > 0 && k == n;
+}
+
+/* An index at home as its library takes it, a new reference: an array of `chooser`'s or a list of integers, a tuple of
+   integers' ones, or one among whole slices. `data`: with what the arrays hold there, else with their buffers, and without
+   lists. NULL where Python must look at it. */
 static PyObject *choice(PyObject *index, PyObject *home, int data) {
     PyObject *i, *parts;
+    if (data && is_list_of_integers(index))
+        return Py_NewRef(index);
     if (!PyTuple_CheckExact(index)) {
         if ((i = chooser(index)) == NULL || SLOT(i, backend_at) != home)
             return NULL;
@@ -222,6 +233,8 @@ static PyObject *choice(PyObject *index, PyObject *home, int data) {
         PyObject *part = PyTuple_GET_ITEM(index, k);
         if ((i = chooser(part)) != NULL && SLOT(i, backend_at) == home && ((Dtype *)SLOT(i, dtype_at))->type != '?')
             part = data ? SLOT(i, data_at) : i, arrays++;
+        else if (data && is_list_of_integers(part))
+            arrays++;
         else if (!PySlice_Check(part) || !plain_index(part)) {
             arrays = 0;
             break;
@@ -334,9 +347,9 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         return found_in(self, a, out);
     }
     if (a == NULL && !PyErr_Occurred()) {
-        int chooses = Py_IS_TYPE(index, Handle);
+        int chooses = Py_IS_TYPE(index, Handle) || PyList_CheckExact(index);
         for (Py_ssize_t k = 0; !chooses && PyTuple_CheckExact(index) && k < PyTuple_GET_SIZE(index); k++)
-            chooses = Py_IS_TYPE(PyTuple_GET_ITEM(index, k), Handle);
+            chooses = Py_IS_TYPE(PyTuple_GET_ITEM(index, k), Handle) || PyList_CheckExact(PyTuple_GET_ITEM(index, k));
         PyObject *h = chooses ? chosen_on_place(self, index)
                               : view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
         if (h != NULL)

@@ -354,25 +354,28 @@ static int is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t others) {
     return alone;
 }
 
-/* Whether indices are such that every array library reads them alike: integers, whole slices, None and ... alone. */
-static int plain_index(PyObject *i) {
+/* Whether an index is made of integers, slices of such, None and ... alone; `back`: also slices that step backwards. */
+static int simple_index(PyObject *i, int back) {
     if (PyTuple_CheckExact(i)) {
         int whole = 0;
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(i); k++)
-            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !plain_index(PyTuple_GET_ITEM(i, k)) ||
+            if (PyTuple_CheckExact(PyTuple_GET_ITEM(i, k)) || !simple_index(PyTuple_GET_ITEM(i, k), back) ||
                 (PyTuple_GET_ITEM(i, k) == Py_Ellipsis && whole++ > 0))
                 return 0;
         return 1;
     }
     if (PySlice_Check(i)) {
         PySliceObject *s = (PySliceObject *)i;
-        int beyond = 0, forwards = s->step == Py_None;
-        if (!forwards && PyLong_CheckExact(s->step))
-            forwards = PyLong_AsLongAndOverflow(s->step, &beyond) > 0;
-        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) && forwards;
+        int beyond = 0, steps = s->step == Py_None;
+        if (!steps && PyLong_CheckExact(s->step))
+            steps = back || PyLong_AsLongAndOverflow(s->step, &beyond) > 0;
+        return (s->start == Py_None || PyLong_CheckExact(s->start)) && (s->stop == Py_None || PyLong_CheckExact(s->stop)) && steps;
     }
     return PyLong_CheckExact(i) || i == Py_None || i == Py_Ellipsis;
 }
+
+/* Whether every array library reads an index alike. */
+static inline int plain_index(PyObject *i) { return simple_index(i, 0); }
 
 /* Whether `...` stands in an index: NumPy's result is then a view also where it has no axes, and no number. */
 static int has_ellipsis(PyObject *i) {
@@ -484,7 +487,8 @@ static PyObject *looking(PyObject *kept, PyObject *x, int basic) {
 static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *const *values, Py_ssize_t k,
                          PyObject *const *items, Py_ssize_t n, int is) {
     PyObject *x = buffer_in(h), *home, *kept, *given[MOST], *out, *view = NULL, *path = NULL;
-    if (n >= MOST || k >= MOST || (row == getitem_row && !plain_index(values[0])))
+    int back = row == getitem_row && !plain_index(values[0]); /* the kernel itself knows what that is, and it has axes */
+    if (n >= MOST || k >= MOST || (back && (x == NULL || !simple_index(values[0], 1))))
         return NULL;
     if (x == NULL)
         return traced_at_place(row, &h, 1, values, k > 0 ? names : NULL);
@@ -493,7 +497,8 @@ static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *
         return NULL;
     Py_INCREF(x), Py_INCREF(kept); /* x keeps home and its data */
     given[0] = SLOT(x, data_at);
-    int basic = n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
+    int basic = !back && n > 0 && PyList_GET_ITEM(kept, BASIC) != Py_None;
+    is = back ? 1 : is;
     for (Py_ssize_t i = 0; i < (basic ? n : k); i++)
         given[i + 1] = basic ? items[i] : values[i];
     out = computed(kept, looking(kept, x, basic), given, basic ? n + 1 : 1, basic || k == 0 ? NULL : names);
