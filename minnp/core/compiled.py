@@ -108,7 +108,7 @@ def _there(e: public.Entry) -> tuple | None:
         return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
     if e.host is onp.split:
         return TABLE["getitem"], (), SPLITS
-    if e.host in public.OF_NUMBERS or e.host in (onp.array, onp.asarray):
+    if e.host in public.OF_NUMBERS or e.host in (onp.array, onp.asarray) or e.name.startswith("random."):
         return e.name, (), MAKES
     if e.name in placed.WHOLE:
         return e, (), WRITES if e.writes else WHOLE

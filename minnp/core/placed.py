@@ -150,38 +150,14 @@ PLAIN |= dict.fromkeys(
 PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
 
 # functions that a place may do in one call, whatever they are given, and those that write to their first argument
-WHOLE = {
-    *(
-        "outer",
-        "inner",
-        "tensordot",
-        "einsum",
-        "kron",
-        "cross",
-        "diag",
-        "tile",
-        "meshgrid",
-        "pad",
-        "median",
-        "quantile",
-    ),
-    *(
-        "percentile",
-        "unique",
-        "histogram",
-        "nansum",
-        "nanmean",
-        "nanmax",
-        "nanmin",
-        "nanvar",
-        "nanstd",
-        "cov",
-        "corrcoef",
-    ),
-    *("gradient", "searchsorted", "ndarray.searchsorted", "digitize", "interp", "take_along_axis", "linalg.lstsq"),
-    *("linalg.outer", "linalg.tensordot", "linalg.cross"),
-    *("add.at", "subtract.at", "put", "ndarray.put", "putmask", "place", "put_along_axis", "fill_diagonal"),
-}
+WHOLE = set(
+    str.split("""
+    outer inner tensordot einsum kron cross diag tile full_like meshgrid pad median quantile percentile unique histogram
+    nansum nanmean nanmax nanmin nanvar nanstd cov corrcoef gradient searchsorted ndarray.searchsorted digitize interp
+    take_along_axis linalg.lstsq linalg.outer linalg.tensordot linalg.cross
+    add.at subtract.at put ndarray.put putmask place put_along_axis fill_diagonal
+    """)
+)
 
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter
 SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}

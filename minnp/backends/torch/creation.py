@@ -134,8 +134,9 @@ def creators(device: torch.device) -> dict[str, Callable]:
         start, stop = float(start), float(stop)
         step = (stop - start) / steps
         y = torch.arange(num, dtype=torch.float64, device=device)
-        y = (y / steps * (stop - start) if step == 0 else y * step) + start
-        if endpoint:
+        y = y.div_(steps).mul_(stop - start) if step == 0 else y.mul_(step)
+        y = y.add_(start) if start or step < 0 else y
+        if endpoint and (step == 0 or steps * step + start != stop):
             y[-1] = stop
         return y
 

@@ -20,16 +20,26 @@ def _number(v: Any) -> float:
     return v if type(v) in (int, float) else refuse("a distribution with arrays as parameters")
 
 
+def _from_0_to_1(g: torch.Generator, size: Any = None) -> Tensor:
+    return torch.rand(_sizes(size), generator=g, device=g.device, dtype=torch.float64)
+
+
+def _standard(g: torch.Generator, size: Any = None) -> Tensor:
+    return torch.randn(_sizes(size), generator=g, device=g.device, dtype=torch.float64)
+
+
 def _uniform(g: torch.Generator, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
     low, high = _number(low), _number(high)
-    return torch.rand(_sizes(size), generator=g, device=g.device, dtype=torch.float64) * (high - low) + low
+    if not low < high:
+        return _from_0_to_1(g, size) * (high - low) + low
+    return torch.empty(_sizes(size), device=g.device, dtype=torch.float64).uniform_(low, high, generator=g)
 
 
 def _normal(g: torch.Generator, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Tensor:
     loc, scale = _number(loc), _number(scale)
     if scale < 0:
         refuse("scale < 0")  # NumPy raises ValueError
-    return torch.randn(_sizes(size), generator=g, device=g.device, dtype=torch.float64) * scale + loc
+    return torch.empty(_sizes(size), device=g.device, dtype=torch.float64).normal_(loc, scale, generator=g)
 
 
 def _exponential(g: torch.Generator, scale: Any = 1.0, size: Any = None) -> Tensor:
@@ -51,18 +61,22 @@ def _permutation(g: torch.Generator, x: Any) -> Tensor:
 
 
 def _sizes(size: Any) -> tuple[int, ...]:
-    return shape_of(size) if size is not None else refuse("a single draw, which NumPy returns as a number")
+    if type(size) is int:
+        return (size,)
+    if size is None:
+        refuse("a single draw, which NumPy returns as a number")
+    return size if type(size) is tuple else shape_of(size)
 
 
 # by NumPy's name: (generator, *NumPy's arguments) -> tensor
 DRAWS: dict[str, Callable] = {
-    "random.random": lambda g, size=None: _uniform(g, size=size),
-    "random.random_sample": lambda g, size=None: _uniform(g, size=size),
-    "random.rand": lambda g, *sizes: _uniform(g, size=sizes or None),
-    "random.randn": lambda g, *sizes: _normal(g, size=sizes or None),
+    "random.random": _from_0_to_1,
+    "random.random_sample": _from_0_to_1,
+    "random.rand": lambda g, *sizes: _from_0_to_1(g, sizes or None),
+    "random.randn": lambda g, *sizes: _standard(g, sizes or None),
     "random.uniform": _uniform,
     "random.normal": _normal,
-    "random.standard_normal": lambda g, size=None: _normal(g, size=size),
+    "random.standard_normal": _standard,
     "random.exponential": _exponential,
     "random.standard_exponential": lambda g, size=None: _exponential(g, size=size),
     "random.randint": _randint,

@@ -108,6 +108,12 @@ def tile(x: Tensor, reps: int) -> Tensor:
     return torch.tile(x, (reps,)) if type(reps) is int else refuse("these repetitions")
 
 
+@whole("full_like")
+def full_like(a: Tensor, fill_value: Any) -> Tensor:
+    alike(a)
+    return torch.full_like(a, number(fill_value)) if a.is_contiguous() else refuse("another memory order")
+
+
 @whole("meshgrid")
 def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
     filled(*xs)
