@@ -153,6 +153,8 @@ def _setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> None:
 
 @defines(onp.frombuffer)
 def _frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Any:
+    if type(buffer) is not ndarray:  # bytes, say, where new arrays live on a device
+        return NotImplemented
     held = concrete(read(buffer))
     _refuse_gradients(buffer, "np.frombuffer()")
     shown = onp.frombuffer(laid_out(held) if type(held) is Buffer else held, dtype, count, offset)  # or its exception
