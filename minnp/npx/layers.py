@@ -166,6 +166,8 @@ def pooling(
     y = sum_pool(x, **params)
     if pool_type == "sum":
         return y
+    if params["ceil"] is False and y.dtype.kind == "f" and (count_include_pad or not any(params["pad"])):
+        return y * (1 / prod(params["kernel"]))
     counts = window_counts(x.shape[2:], **params, include_pad=count_include_pad)
     return y * (1 / counts).astype(y.dtype)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from math import prod
 from typing import Any
 
 import numpy as onp
 
 from ..core.array import ndarray
+from ..core.context import beside
+from ..core.namespace import wrapped
 from ..numpy.arguments import as_array, plain
+from ..numpy.devices import known, placed
 from ..numpy.facts import axis_of
 from ..numpy.indexing import index_add as add_at
 from ..numpy.indexing import take, take_along_axis
 from ..numpy.products import matmul
 from ..numpy.selection import argsort
-from ..numpy.shaping import broadcast_to, reshape, squeeze, swapaxes
+from ..numpy.shaping import astype, broadcast_to, reshape, squeeze, swapaxes
+from ..numpy.ufuncs import where
 
 
 def integers(x: Any) -> onp.ndarray:
@@ -22,9 +27,22 @@ def integers(x: Any) -> onp.ndarray:
     return onp.asarray(plain(as_array(x))).astype(onp.intp)
 
 
+def positions(x: Any, data: Any) -> Any:
+    """The same of indices into data, on the device where both are on one: no step waits for it."""
+    x = as_array(x)
+    if not (known(x) and placed(data)):
+        return integers(x)
+    return x if x.dtype == onp.intp else astype(x, dtype=onp.dtype(onp.intp))
+
+
 def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32") -> ndarray:
     """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none."""
-    return as_array(onp.where(integers(data)[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
+    place = positions(data, data)
+    if type(place) is onp.ndarray:
+        return as_array(onp.where(place[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
+    with beside((place,)) or contextlib.nullcontext():
+        every = wrapped("", "arange", onp.arange)(depth)
+    return where(place[..., None] == every, float(on_value), float(off_value)).astype(dtype)
 
 
 def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> ndarray:
@@ -32,14 +50,14 @@ def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: st
 
     mode   "clip" or "wrap": what an index out of range means
     """
-    x, place = as_array(data), integers(index)
-    axis = axis_of(axis, x.ndim)
+    x = as_array(data)
+    place, axis = positions(index, x), axis_of(axis, x.ndim)
     if place.ndim < x.ndim:
-        place = onp.expand_dims(place, axis)
+        place = place.reshape(*place.shape[:axis], 1, *place.shape[axis:])
     n = x.shape[axis]
     if mode not in ("clip", "wrap"):
         raise ValueError(f"mode={mode!r}: choose from clip, wrap")
-    place = onp.clip(place, 0, n - 1) if mode == "clip" else place % n
+    place = place.clip(0, n - 1) if mode == "clip" else place % n
     y = take_along_axis(x, place, axis=axis)
     return y if keepdims else squeeze(y, axis=axis)
 
@@ -81,7 +99,7 @@ def embedding(
     sparse_grad: bool = False,
 ) -> ndarray:  # fmt: skip
     """weight[data]: indices [...] and weight [V, D] give [..., D]. IndexError for an index out of range."""
-    return take(as_array(weight), integers(data), axis=0)
+    return take(as_array(weight), positions(data, weight), axis=0)
 
 
 def gather_nd(data: Any, indices: Any) -> ndarray:

@@ -15,7 +15,7 @@ from ..core.dispatch import DEFINITIONS, defines
 from ..core.namespace import wrapped
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
-from .indexing import take_along_axis
+from .indexing import take, take_along_axis
 from .products import convolve
 from .rebound import INSTEAD, rebound
 from .reductions import sum_
@@ -92,9 +92,15 @@ INSTEAD[_as_pairs] = _pairs
 
 @defines(onp.pad)
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Zeros all around are one write into an array of them; anything else is NumPy's code, which goes side by side."""
+    """Zeros all around are one write into an array of them, elements of the array itself are taken along each axis;
+    anything else is NumPy's code, which goes side by side."""
     fill, array = kwargs.get("constant_values", 0), as_array(array)
     widths = _widths(pad_width, array.ndim)
+    taken = mode in ("edge", "reflect", "symmetric", "wrap") and not kwargs
+    if taken and widths and array.size and not array.flags.fnc:
+        for d, (n, around) in enumerate(zip(array.shape, widths)):
+            array = take(array, onp.pad(onp.arange(n), around, mode), axis=d)
+        return array
     plainly = mode == "constant" and {*kwargs} <= {"constant_values"} and type(fill) in (int, float) and fill == 0
     if widths is None or not plainly:
         return _padded(array, pad_width, mode, **kwargs)

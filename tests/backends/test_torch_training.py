@@ -138,3 +138,20 @@ def test_a_loss_that_is_not_finite_says_at_which_step_it_was_so(there):
         solver = nn.Solver(net(), nn.io.NDArrayIter(x, y, 4), num_epochs=1, verbose=False, progress=False)
         with pytest.raises(FloatingPointError, match="at step 1 "), onp.errstate(all="ignore"):
             solver.train()
+
+
+def test_labels_on_a_device_stay_there(there):
+    x, w = onp.random.default_rng(0).standard_normal((2, 6, 6)).astype("f4")
+
+    def loss(w, x):
+        y, label = npx.log_softmax(x @ w), np.argmax(x, axis=1)
+        picked = npx.pick(y, label) + npx.pick(y, label + 9, mode="wrap") + (y * npx.one_hot(label, 6)).sum(1)
+        return (npx.embedding(label.astype("f4"), w) ** 2).sum() - picked.mean()
+
+    with there:
+        w_there, x_there = np.array(w), np.array(x)
+        minnp.grad(loss)(w_there, x_there)
+        minnp.reset_report()
+        g = minnp.grad(loss)(w_there, x_there)
+        assert not copies(), str(minnp.report())
+    onp.testing.assert_allclose(g, minnp.grad(loss)(np.array(w), np.array(x)), rtol=1e-4, atol=1e-5)

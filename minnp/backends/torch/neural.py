@@ -128,13 +128,14 @@ def highest(x: Tensor, kernel: Sizes, stride: Sizes, pad: Sizes, ceil: bool = Fa
 
 @kernel("npx.max_pool_grad")
 def max_pool_grad(g: Tensor, x: Tensor, y: Tensor, **params: Any) -> Tensor:
-    first = torch.zeros((1, 1, *y.shape[2:]), dtype=torch.int64, device=x.device)
-    first, inside = Places(x.shape[2:], y.shape[2:], params, x.device).positions(first)
-    some = y > -torch.inf  # windows of NaN or -inf keep their first place
     places = getattr(y, "places", None)  # of an array of NumPy's memory they are not kept
-    flat = torch.where(some, highest(x, **params) if places is None else places, first)
-    if any(params["pad"]):
-        g = torch.where(some | inside, g, 0)
+    flat = highest(x, **params) if places is None else places
+    some = y > -torch.inf  # windows of NaN or -inf keep their first place
+    if x.device.type != "cpu" or not some.all().item():  # whether there are any costs less than they do
+        first = torch.zeros((1, 1, *y.shape[2:]), dtype=torch.int64, device=x.device)
+        first, inside = Places(x.shape[2:], y.shape[2:], params, x.device).positions(first)
+        flat = torch.where(some, flat, first)
+        g = torch.where(some | inside, g, 0) if any(params["pad"]) else g
     out = torch.zeros((*x.shape[:2], prod(x.shape[2:])), dtype=g.dtype, device=g.device)
     return out.scatter_add_(2, flat.flatten(2), g.flatten(2)).reshape(x.shape)
 
