@@ -16,8 +16,9 @@ torch.compile, jax.jit (where JAX is installed). Products are in full float32 fo
 TensorFloat-32 for all: left alone, JAX's are rounded to it and torch's are not. One that fails, or computes something
 else, is named and left out.
 Without a GPU the CPU runs smaller sizes, and says so. Printed are the medians in milliseconds of one step, ready when
-all results are computed, and what minnp's best reaches of the machine: the products' additions and multiplications in
-a second, as a part of what a large product of torch's reaches here, or for the chain the bytes read and written, as a
+all results are computed; the time of minnp eager as a part of torch eager's, and of minnp's best jit as a part of the
+fastest of the others; and what minnp's best reaches of the machine: the products' additions and multiplications in a
+second, as a part of what a large product of torch's reaches here, or for the chain the bytes read and written, as a
 part of a copy's.
 """
 
@@ -269,10 +270,11 @@ def jaxs(work: Workload, arrays: tuple) -> Callable[[], Any]:
 
 
 def contestants(compile_torch: bool) -> dict[str, Callable]:
+    """By name, how each makes its step; torch eager, whose results are what the others are held to, first."""
     found: dict[str, Callable] = {
+        "torch": lambda w, a: torchs(w, a, False),
         "minnp": lambda w, a: ours(w, a, ""),
         "minnp jit": lambda w, a: ours(w, a, "auto"),
-        "torch": lambda w, a: torchs(w, a, False),
     }
     if compile_torch:
         found["minnp jit torch"] = lambda w, a: ours(w, a, "torch")
@@ -324,33 +326,54 @@ def main() -> None:
     print(f"torch {torch.__version__}; {where}; milliseconds, float32")
     print(f"a large product: {operations / 1e9:.0f} GFLOP/s; a copy: {copied / 1e9:.1f} GB/s")
     for name in options.workloads:
-        work = WORKLOADS[name]
-        for size in [(4, 16)] if options.tiny else work.sizes:
-            arrays = work.arrays(*size)
-            steps = {}
-            reference = as_numpy(torchs(work, arrays, False)())
-            for who, make in contestants(not options.no_compile).items():
-                try:
-                    step = make(work, arrays)
-                    for _ in range(3):  # compile, measure, warm up
-                        result = as_numpy(step())
-                except Exception as error:  # out of memory, a compiler that is missing: the others are still worth it
-                    print(f"{name} {size}: {who} is left out, {type(error).__name__}: {str(error)[:200]}", flush=True)
-                    continue
-                error = float(numpy.abs(result - reference).max()) / float(numpy.abs(reference).max())
-                if error < (3e-2 if options.tf32 else 3e-3):
-                    steps[who] = step
-                else:
-                    print(
-                        f"{name} {size}: {who} is left out, its result differs by {error:.1g}",
-                        flush=True,
-                    )
+        for size in [(4, 16)] if options.tiny else WORKLOADS[name].sizes:
+            steps = agreeing(name, size, not options.no_compile, 3e-2 if options.tf32 else 3e-3)
             medians = {who: 1e3 * statistics.median(t) for who, t in take_turns(steps, options.repeat).items()}
-            rate = work.cost(*size) / min(t for who, t in medians.items() if who.startswith("minnp")) * 1e3
-            reached = f"{rate / 1e9:.1f} {'GB' if name == 'chain' else 'GFLOP'}/s, "
-            reached += f"{100 * rate / (copied if name == 'chain' else operations):.0f} %"
             shown = "  ".join(f"{who} {t:.2f}" for who, t in medians.items())
-            print(f"{name} batch {size[0]:5} width {size[1]:5}:  {shown}  ({reached})", flush=True)
+            print(
+                f"{name} batch {size[0]:5} width {size[1]:5}:  {shown}", *told(name, size, medians, operations, copied)
+            )
+            sys.stdout.flush()
+
+
+def agreeing(name: str, size: tuple[int, int], compile_torch: bool, tolerance: float) -> dict[str, Callable]:
+    """The steps of those who compute what the first of them computes. One that fails, out of memory or for want of a
+    compiler, is told and left out: the others are still worth it."""
+    work, steps, reference = WORKLOADS[name], {}, None
+    arrays = work.arrays(*size)
+    for who, make in contestants(compile_torch).items():
+        try:
+            step = make(work, arrays)
+            for _ in range(4):  # capture, compile, measure, warm up
+                result = as_numpy(step())
+        except Exception as error:
+            print(f"{name} {size}: {who} is left out, {type(error).__name__}: {str(error)[:200]}", flush=True)
+            continue
+        reference = result if reference is None else reference
+        error = float(numpy.abs(result - reference).max()) / float(numpy.abs(reference).max())
+        if error < tolerance:
+            steps[who] = step
+        else:
+            print(f"{name} {size}: {who} is left out, its result differs by {error:.1g}", flush=True)
+    return steps
+
+
+def told(name: str, size: tuple[int, int], medians: dict[str, float], operations: float, copied: float) -> list[str]:
+    """What the times mean."""
+    ours = [t for who, t in medians.items() if who.startswith("minnp")]
+    jits = [t for who, t in medians.items() if who.startswith("minnp jit")]
+    peers = [t for who, t in medians.items() if not who.startswith("minnp")]
+    found = []
+    if "minnp" in medians and "torch" in medians:
+        found.append(f"  eager {medians['minnp'] / medians['torch']:.2f} of torch's")
+    if jits and peers:
+        found.append(f"  jit {min(jits) / min(peers):.2f} of the fastest")
+    if ours:
+        rate, unit, peak = WORKLOADS[name].cost(*size) / min(ours) * 1e3, "GFLOP", operations
+        if name == "chain":
+            unit, peak = "GB", copied
+        found.append(f"  ({rate / 1e9:.1f} {unit}/s, {100 * rate / peak:.0f} %)")
+    return found
 
 
 if __name__ == "__main__":

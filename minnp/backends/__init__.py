@@ -102,6 +102,10 @@ class Backend:
         """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""
         return None
 
+    def generator(self) -> Any:
+        """The stream of the draws made here, with get_state and set_state, or None."""
+        return None
+
     def seed(self, seed: Any) -> None:
         """Start the stream of random numbers drawn at this place anew."""
 

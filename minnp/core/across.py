@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .array import handle, ndarray, read
+from .context import drawn
 from .dispatch import bind
 from .effects import Diverged, guard, pick
 from .graph import Graph
 from .interpreter import located
 from .node import Node, map_nodes
 from .primitive import TABLE, Meta, Primitive
+from .streams import drawn_at
 from .value import Buffer, Host
 
 ACROSS = "across"
@@ -63,7 +65,7 @@ def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
             else:
                 args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
                 try:
-                    known[node] = row_of(node.target, args, kwargs)
+                    known[node] = row_of(node, args, kwargs)
                 except Exception as error:
                     if not isinstance(error, Diverged):
                         located(error, node)
@@ -73,8 +75,11 @@ def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
     return run
 
 
-def row_of(target: Any, args: tuple, kwargs: dict) -> Any:
-    """What a node's function gives for values, as the program itself would compute it."""
+def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
+    """What a node gives for values, as the program itself would compute it."""
+    target = node.target
+    if (place := drawn_at(node)) is not None:
+        return drawn(place, node.meta["function"], target, *args, **kwargs)
     if target is guard:
         value, kind, expected = args
         return guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)

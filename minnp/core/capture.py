@@ -27,6 +27,7 @@ from .public import PUBLIC
 from .report import user_line
 from .returned import Change, Own, Shown, changes, containers, shown, with_own
 from .state import capture, state
+from .streams import at_place
 from .trace import Trace
 from .tree import tree_flatten
 from .value import Buffer, Host, Tracer, concrete, overlapping
@@ -117,8 +118,9 @@ class CaptureTrace(Trace):
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
+        drawn = at_place(row, values, params)
         try:
-            y = bind_below(row, raw, inner, self.fast)
+            y = bind_below(row, raw, inner, self.fast) if drawn is None else drawn
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
             of_shapes = row.view and not held(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
@@ -135,7 +137,7 @@ class CaptureTrace(Trace):
         if target is row and (now := onp.geterr()) != self.handling:
             node.meta["handling"] = now
         if TABLE.get(row.name) is not row:
-            node.meta["effect"] = row.name.startswith("random.")
+            node.meta.update(effect=row.name.startswith("random."), function=row.name)
         dynamic = row.name in DATA_SHAPED or (TABLE.get(row.name) is not row and bool(values))
         if type(y) in (tuple, list):
             node.meta["value"] = tuple(_meta(o) for o in y)

@@ -134,6 +134,11 @@ def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any
     return settle(run(), place) if data is None else handle(Buffer(data, place))
 
 
+def drawn(place: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The value of a draw at a place, in compiled code."""
+    return read(made(place, name, args, kwargs, lambda: function(*args, **kwargs)))
+
+
 def settle(result: Any, place: Any) -> Any:
     """A result that came from no array of ours, its arrays moved to a place; what that cannot hold stays here."""
     if type(result) is ndarray:

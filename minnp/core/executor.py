@@ -17,6 +17,7 @@ import numpy as onp
 from .aliasing import donated
 from .array import unwrap
 from .buffers import plan
+from .context import drawn
 from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
 from .host import products
@@ -26,6 +27,7 @@ from .outside import Outside, define, hold
 from .passes.fusion import Fused
 from .passes.native import lying
 from .primitive import Primitive
+from .streams import drawn_at
 from .value import BINARY, SYMBOLS
 
 _SERIAL = itertools.count()
@@ -146,6 +148,8 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
+    elif (place := drawn_at(node)) is not None:
+        kernel = functools.partial(drawn, place, node.meta["function"], target)
     else:
         kernel = getattr(target, "__wrapped__", target)
     k = hold(names, f"k_{node.name}", kernel)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as onp
 
 from .. import backends, errors
-from . import policy
+from . import context, policy
 from .array import handle, ndarray, read
 from .capture import Captured, capture_call
 from .effects import Diverged
@@ -117,7 +117,7 @@ class Jitted:
             if home is None and self.compiler == "auto" and policy.current().backend is not None:
                 home = backends.get(policy.current().backend)
         home = backends.get(self.compiler) if home is None and self.compiler in backends.names() else home
-        key = (shape, *map(kind, values), home)
+        key = (shape, *map(kind, values), context.home(), home)
         fixed = self.fixed.setdefault(key, set())
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)

@@ -18,8 +18,11 @@ NUMBERS = (int, float, complex, bool)
 
 def free(home: Any) -> bool:
     """Whether nothing watches or redirects calls on a place, although something, somewhere, keeps minnp busy."""
-    if capture.get() is not None:
-        return False
+    return capture.get() is None and kept(home)
+
+
+def kept(home: Any) -> bool:
+    """Whether the policy leaves a place what is computed there."""
     now = policy.current()
     return now is policy.AUTO or (now.keeps(home) and not now.only)
 

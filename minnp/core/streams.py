@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as onp
 
+from .context import home
 from .effects import Under, fails, guard
+from .fallback import fill
 from .graph import Graph, Node
+from .placed import kept
+from .primitive import TABLE, Primitive
+from .value import Buffer
 
 
 class Legacy:
@@ -27,6 +32,23 @@ class Legacy:
         self.stream.set_state(state)
 
 
+class OfPlace:
+    """The state of a place's own stream (`Backend.generator`)."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    @property
+    def state(self) -> Any:
+        return self.stream.get_state()
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.stream.set_state(state)
+
+
 def streams(graph: Graph) -> list[Any]:
     """What a graph draws from before the last node that may have the function called anew, each with its `state`;
     NumPy's own stream where none is named."""
@@ -35,6 +57,10 @@ def streams(graph: Graph) -> list[Any]:
     found: dict[int, Any] = {}
     for node in nodes[:last]:
         if not node.meta.get("effect") or node.target in (guard, fails):
+            continue
+        if (place := drawn_at(node)) is not None:
+            if (stream := place.generator()) is not None:
+                found[id(stream)] = OfPlace(stream)
             continue
         named = [a for a in node.args if isinstance(a, (onp.random.Generator, onp.random.RandomState))]
         for stream in named or [onp.random.mtrand._rand]:
@@ -47,3 +73,17 @@ def _begins_anew(node: Node) -> bool:
     those of np.errstate."""
     target: Any = node.target
     return target in (guard, fails) or type(target) is Under or getattr(target, "name", "").startswith("linalg.")
+
+
+def drawn_at(node: Node) -> Any:
+    """The place at which a node draws; None for NumPy's streams, and what does not draw."""
+    return node.meta.get("home") if node.meta.get("effect") and "function" in node.meta else None
+
+
+def at_place(row: Primitive, values: Any, params: dict) -> Buffer | None:
+    """What a function of np.random draws at the place in force, as where nothing is captured; None: NumPy draws."""
+    place = home()
+    if place is None or values or TABLE.get(row.name) is row or not row.name.startswith("random.") or not kept(place):
+        return None
+    data = place.create(row.name, *fill(params["arguments"], ()))
+    return None if data is None else Buffer(data, place)

@@ -1,6 +1,7 @@
 """jit(compiler="torch"): which way to run a function of tensors is measured, and every way gives the same."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 
 import numpy as onp
 import pytest
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context, grad, jit
+from minnp import Context, grad, jit, npx
 from minnp.backends.torch import candidates
 from minnp.backends.torch.candidates import Choice, compiled, disagreement, replayed
 
@@ -81,9 +82,113 @@ def test_a_replay_reads_its_arguments_anew_and_leaves_earlier_results_alone():
     x += 1
     assert disagreement(call(x), plain(x)) == ""
     with pytest.raises(TypeError, match="no tensor"):
-        replayed(plain, [2.0], recorder)
+        replayed(plain, [x, "text"], recorder)
     choice = Choice(lambda: (x * 2,), {"replayed": replayed})  # of constants alone: no argument has a device
     assert torch.equal(choice()[0], x * 2) and choice.dropped == {"replayed": "TypeError: no argument is a tensor"}
+
+
+def test_a_number_is_recorded_and_another_one_computed_with():
+    x = torch.from_numpy(X.copy())
+    call = replayed(lambda x, rate: (x * rate, x), [x, 0.5], recorder)
+    for rate in (0.5, 0.25, 0.5, 2):
+        scaled, same = call(x, rate)
+        assert torch.equal(scaled, x * rate) and torch.equal(same, x) and same is not call(x, 0.5)[1]
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """jit on the place of the CPU replays what a stand-in for CUDA graphs recorded: a list of how often it did."""
+    replays = []
+
+    def record(run):
+        replay, outputs = recorder(run)
+        return lambda: (replays.append(1), replay()), outputs
+
+    graphs = lambda home, graph, compiler, stream: {"CUDA graph": partial(replayed, record=record, stream=stream)}
+    monkeypatch.setattr(candidates, "candidates", graphs)
+    monkeypatch.setattr(candidates, "seconds", lambda run, data: 1.0 if run.__name__ == "run" else 0.5)
+    return replays
+
+
+def test_replays_of_a_training_step_are_eagers(recorded):
+    def loss(w, x, y):
+        h = np.tanh(x @ w)
+        h[0] *= 2
+        return np.mean((h - y) ** 2) + np.sum(np.ones((2, 2)) * w[:2, :2])
+
+    def train(step, w, x, y):
+        kept = []
+        for i in range(8):
+            g, value = step(w, x * (i + 1), y)
+            kept.append((g, value))
+            w -= 0.1 * g
+        return [onp.asarray(a) for pair in kept for a in (*pair, w)]
+
+    with PLACE:
+        w, v, x, y = np.array(X.T.copy()), np.array(X.T.copy()), np.array(X), np.array(X[:, :1])
+    step = jit(minnp.grad_and_loss(loss))
+    got, want = train(step, w, x, y), train(minnp.grad_and_loss(loss), v, x, y)
+    assert all(onp.allclose(a, b, rtol=1e-5) for a, b in zip(got, want, strict=True))
+    assert step.measured() == [{"CUDA graph": 0.5, "plain": 1.0}] and len(recorded) == 1 + 8 - 3
+    minnp.reset_report()
+    step(w, x, y)
+    assert not [r for r in minnp.report() if "copy" in r["function"]] and len(recorded) == 7
+    step(w, x[:2], y[:2]), step(w, x[:2], y[:2]), step(w, x[:2], y[:2]), step(w, x[:2], y[:2])
+    assert len(step.measured()) == 2  # of other shapes, another recording
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_draws_are_eagers_at_every_call(inside, recorded):
+    """Drawn where they live, anew in every replay, and the same again from the same seed."""
+
+    def f(x):
+        noise = npx.dropout(x, 0.5)
+        return noise + (np.random.normal(size=x.shape) if inside else 0), np.zeros(3)
+
+    with PLACE:
+        x = np.array(X)
+
+    def drawn(f):
+        np.random.seed(3)
+        with PLACE if inside else nullcontext():
+            return [onp.asarray(f(x)[0]) for _ in range(6)]
+
+    compiled, want = jit(f), drawn(f)
+    for _ in range(2):
+        assert all(onp.array_equal(a, b) for a, b in zip(drawn(compiled), want, strict=True))
+    assert not any(onp.array_equal(want[0], b) for b in want[1:])
+    assert compiled.measured() == [{"CUDA graph": 0.5, "plain": 1.0}] and recorded
+    minnp.reset_report()
+    drawn(compiled)
+    assert not [r for r in minnp.report() if "copy to device" in r["function"]]
+
+
+def test_draws_before_a_branch_that_goes_another_way_are_drawn_again():
+    f = lambda x: x * 2 if np.random.uniform(size=3).sum() > 1.5 else x * 3
+    with PLACE:
+        x = np.array(X)
+        found = []
+        for g in (f, jit(f)):
+            np.random.seed(0)
+            found.append([float(g(x)[0, 0]) for _ in range(12)])
+    assert found[0] == found[1] and len(set(found[0])) == 2
+
+
+def test_a_capture_that_fails_leaves_the_calls_and_says_why(monkeypatch):
+    def refused(run, device, stream):
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    graphs = lambda home, graph, compiler, stream: {"CUDA graph": partial(replayed, stream=stream)}
+    monkeypatch.setattr(candidates, "candidates", graphs)
+    monkeypatch.setattr(candidates, "cuda_graph", refused)
+    with PLACE:
+        x = np.array(X)
+    minnp.reset_report()
+    f = jit(lambda x: np.exp(x) * 2)
+    for _ in range(4):
+        assert onp.allclose(f(x), onp.exp(X) * 2)
+    (row,) = [r for r in minnp.report() if r["backend"] == "torch: CUDA graph"]
+    assert row["function"] == "jit" and row["calls"] == 1 and "stream is capturing" in row["why"]
 
 
 def test_the_generated_function_is_one_torch_compile_takes_whole():

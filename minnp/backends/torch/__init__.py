@@ -105,10 +105,13 @@ class TorchBackend(Backend):
         return self._table.get(name) if known and name in self._verified else None
 
     def compile(self, graph: Any, constants: dict, compiler: str = "auto") -> Callable:
+        from ...core.streams import drawn_at
         from .candidates import candidates
         from .executor import TorchExecutor
 
-        return TorchExecutor(graph, constants, self, candidates(self, graph, compiler))
+        draws = any(drawn_at(n) is self for n in graph.nodes)
+        stream = self.generator() if draws else None
+        return TorchExecutor(graph, constants, self, candidates(self, graph, compiler, stream), stream)
 
     def _waiting(self, kernel: Callable) -> Callable:
         """The kernel, and then a wait: what the device refuses is raised at the line that asked for it."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as onp
@@ -23,7 +24,7 @@ from ...core.executor import compile_host
 from ...core.graph import Graph
 from ...core.path import alone, lowered
 from ...core.value import Host
-from .dtypes import TO_NUMPY, TO_TORCH, kept_scalars, wait_for
+from .dtypes import PYTHON, TO_NUMPY, TO_TORCH, device_of, kept_scalars, wait_for
 
 Tensor = torch.Tensor
 ROUNDS = 5  # each way is timed so often, and counts with its shortest time
@@ -36,13 +37,15 @@ UNMADE = (RuntimeError, ImportError, TypeError, AttributeError, ValueError, Look
 class Choice:
     """The fastest of several functions of tensors that compute the same; found at the first call.
 
+    others    by name, what makes another of (the plain one, its arguments)
+    stream    what they draw from: each draws the same numbers while they are compared, as if one had run
     chosen    its name, once it was found
     seconds   the shortest time of each, by name
     dropped   why others were left out, by name
     """
 
-    def __init__(self, plain: Callable, others: dict[str, Callable[[Callable, Sequence], Callable]]) -> None:
-        self.plain, self.others = plain, others
+    def __init__(self, plain: Callable, others: dict[str, Callable], stream: Any = None) -> None:
+        self.plain, self.others, self.stream = plain, others, stream
         self.best, self.chosen = plain, ""
         self.seconds: dict[str, float] = {}
         self.dropped: dict[str, str] = {}
@@ -51,11 +54,15 @@ class Choice:
         return self.best(*data) if self.chosen else self._measured(data)
 
     def _measured(self, data: Sequence[Any]) -> tuple:
+        before = self.stream and self.stream.get_state()
         out = self.plain(*data)
+        after = self.stream and self.stream.get_state()
         runs = {"plain": self.plain}
         for name, make in self.others.items():
             try:
                 run = make(self.plain, data)
+                if self.stream:
+                    self.stream.set_state(before)
                 different = disagreement(run(*data), out)
             except UNMADE as error:
                 different = f"{type(error).__name__}: {error}"
@@ -70,6 +77,8 @@ class Choice:
                 self.seconds[name] = min(self.seconds.get(name, float("inf")), seconds(run, data))
             if time.perf_counter() - start > ENOUGH:
                 break
+        if self.stream:
+            self.stream.set_state(after)
         fastest = min(self.seconds, key=self.seconds.__getitem__, default="plain")
         wins = fastest != "plain" and self.seconds[fastest] <= GAIN * self.seconds["plain"]
         self.best, self.chosen = (runs[fastest], fastest) if wins else (self.plain, "plain")
@@ -128,34 +137,41 @@ def compiled(run: Callable, data: Sequence[Any], backend: str = "inductor") -> C
     return torch.compile(run, fullgraph=True, dynamic=False, backend=backend)
 
 
-def replayed(run: Callable, data: Sequence[Any], record: Callable | None = None) -> Callable:
+def replayed(run: Callable, data: Sequence[Any], record: Callable | None = None, stream: Any = None) -> Callable:
     """The calls of torch recorded once on copies of the arguments, and replayed: one launch for all kernels.
 
     record    (function of no arguments) -> (replay, its outputs); by default as a CUDA graph
+    stream    the generator that the calls draw from: every replay draws from where it stands
 
     Arguments are copied to where the recording reads, results from where it writes: the next replay writes there again.
+    Numbers are recorded as they are; with others the calls are made one by one.
     """
-    only_tensors(data)
-    inputs = [t.clone() for t in data]
-    replay, outputs = (record or partial(cuda_graph, device=inputs[0].device))(lambda: run(*inputs))
+    only_tensors([t for t in data if type(t) not in PYTHON])
+    inputs = [t.clone() if type(t) is Tensor else t for t in data]
+    turn = Lock()  # of the threads that call: there is one place for arguments and one for results
+    replay, outputs = (record or partial(cuda_graph, device=device_of(inputs), stream=stream))(lambda: run(*inputs))
 
     def call(*given: Tensor) -> tuple:
-        for to, t in zip(inputs, given, strict=True):
-            to.copy_(t)
-        replay()
-        return tuple([t.clone() if type(t) is Tensor else t for t in outputs])
+        with turn:
+            for to, t in zip(inputs, given, strict=True):
+                if type(t) is Tensor:
+                    to.copy_(t)
+                elif type(t) is not type(to) or repr(t) != repr(to):  # 0.0 is not -0.0
+                    return run(*given)
+            replay()
+            return tuple([t.clone() if type(t) is Tensor else t for t in outputs])
 
     return call
 
 
-def cuda_graph(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
+def cuda_graph(run: Callable, device: torch.device, stream: Any = None) -> tuple[Callable, tuple]:
     """(what replays the kernels that `run` launches, the tensors it returned), after runs that let libraries settle.
     On that device: streams, and so what a capture sees, are of the current one."""
     with torch.cuda.device(device):
-        return _recorded(run, device)
+        return _recorded(run, device, stream)
 
 
-def _recorded(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
+def _recorded(run: Callable, device: torch.device, stream: Any) -> tuple[Callable, tuple]:
     beside = torch.cuda.Stream()
     beside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(beside):
@@ -163,6 +179,8 @@ def _recorded(run: Callable, device: torch.device) -> tuple[Callable, tuple]:
             run()
     torch.cuda.current_stream().wait_stream(beside)
     graph = torch.cuda.CUDAGraph()
+    if stream is not None:
+        graph.register_generator_state(stream)
     with torch.cuda.graph(graph):
         outputs = run()
 
@@ -216,13 +234,17 @@ def placed(y: Any, known: dict[int, Any]) -> Any:
     return tensor
 
 
-def candidates(home: Any, graph: Graph, compiler: str) -> dict[str, Callable]:
-    """The ways besides the plain one to run a graph at home, by name. compiler: as jit was told."""
+def candidates(home: Any, graph: Graph, compiler: str, stream: Any = None) -> dict[str, Callable]:
+    """The ways besides the plain one to run a graph at home, by name. compiler: as jit was told. stream: what it draws
+    from here, which NumPy's code and torch.compile's do not."""
     found: dict[str, Callable] = {}
-    if home.where.type == "cpu" and not home.shares_host and compiler != "numpy":
+    if home.where.type == "cpu" and not home.shares_host and compiler != "numpy" and stream is None:
         found["host"] = Hosted(graph, compiler)
     if compiler == "torch":
-        found["torch.compile"] = compiled
+        if stream is None:
+            found["torch.compile"] = compiled
         if home.where.type == "cuda":
-            found["CUDA graph"] = replayed
+            found["CUDA graph"] = partial(replayed, stream=stream)
+            if stream is None:  # what torch calls mode="reduce-overhead", with results that the next call leaves alone
+                found["torch.compile, CUDA graph"] = lambda run, data: replayed(compiled(run, data), data)
     return found

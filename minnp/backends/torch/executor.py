@@ -17,6 +17,7 @@ import torch
 
 from ...core import report
 from ...core.across import each, row_of
+from ...core.aliasing import is_write
 from ...core.array import ndarray, read
 from ...core.effects import Diverged, guard, pick
 from ...core.graph import Graph
@@ -24,6 +25,7 @@ from ...core.interpreter import located
 from ...core.node import Node, map_nodes
 from ...core.passes.memory import shows
 from ...core.primitive import Primitive
+from ...core.streams import drawn_at
 from ...core.value import Buffer, Host
 from ...errors import BackendUnsupportedError
 from .candidates import Choice
@@ -42,6 +44,7 @@ class TorchExecutor:
     home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
     run     the generated function of tensors, once there is one; `source` is its Python
     others  ways to run it that may be faster: see candidates.py
+    stream  the generator it draws from at home, or None
     new     for each output, whether it is memory of its own
     pure    whether it calls nothing but torch: no dispatcher, no guard
     rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
@@ -49,8 +52,8 @@ class TorchExecutor:
 
     __code__, nodes = None, {}
 
-    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any, others: dict | None = None) -> None:
-        self.graph, self.home, self.others = graph, home, others
+    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any, others: dict, stream: Any = None) -> None:
+        self.graph, self.home, self.others, self.stream = graph, home, others, stream
         self.run: Callable | None = None
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
@@ -126,7 +129,7 @@ class TorchExecutor:
 
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
         """A node's result, as the program itself would compute it."""
-        return each(row_of(node.target, each(args, self.value), each(kwargs, self.value)), self.tensor)
+        return each(row_of(node, each(args, self.value), each(kwargs, self.value)), self.tensor)
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
         """Check a guard; the number it needs is one the program would have waited for too."""
@@ -142,9 +145,10 @@ class TorchExecutor:
         results: dict[Node, Any] = {}
 
         def choose(node: Node, args: tuple, kwargs: dict) -> Any:
-            if isinstance(node.target, Primitive):
+            make = self._maker(node)
+            if make is not None or isinstance(node.target, Primitive):
                 try:
-                    function, operands = self._function(node, args, kwargs)
+                    function, operands = (make, args) if make is not None else self._function(node, args, kwargs)
                     results[node] = function(*operands, **kwargs)
                     chosen[node] = function, operands
                     return results[node]
@@ -155,10 +159,11 @@ class TorchExecutor:
 
         out = self._walk(data, choose)
         for node in chosen:
-            self.rows[node.target.name] = self.rows.get(node.target.name, 0) + 1
+            name = node.meta.get("function") or node.target.name
+            self.rows[name] = self.rows.get(name, 0) + 1
         self._write(chosen, donated(self.graph, results))
         if self.others and self.pure:
-            self.run = Choice(self.run, self.others)
+            self.run = Choice(self.run, self.others, self.stream)
         return out
 
     @property
@@ -197,6 +202,13 @@ class TorchExecutor:
         if plan is not None and type(operands[0]) is Tensor:
             kernel = plan(*operands, **kwargs) or kernel
         return kernel, operands
+
+    def _maker(self, node: Node) -> Callable | None:
+        """What makes a new array here: constants wherever they were made, draws where they were drawn here."""
+        if self.home.shares_host or "function" not in node.meta:
+            return None
+        here = not node.meta["effect"] or drawn_at(node) is self.home
+        return self.home.makers.get(node.meta["function"]) if here else None
 
     def _write(self, chosen: dict, donations: set[Node]) -> None:
         names: dict[str, Any] = {"holds": self.holds}
@@ -273,10 +285,10 @@ def donated(graph: Graph, results: dict[Node, Any]) -> set[Node]:
     last: dict[int, int] = {}
     for n, where in memory.items():
         last[where] = max(last.get(where, 0), *[at[u] for u in n.users], at[n])
-    made = {memory[n] for n in memory if n.target.name == "write_view"}  # copies of its own
+    made = {memory[n] for n in memory if is_write(n)}  # copies of its own
     found: set[Node] = set()
     for n in graph.nodes:
-        if n in memory and n.target.name == "write_view":
+        if n in memory and is_write(n):
             old = n.args[0]
             where = memory.get(old)
             if where in made and last[where] == at[n] and n.args[1] is not old and _apart(n.args[1], where, memory):
