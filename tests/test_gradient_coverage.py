@@ -127,7 +127,7 @@ ATTRIBUTES = {
         __ilshift__ __rshift__ __rrshift__ __irshift__""",
     "steps, flat between jumps": """
         __floordiv__ __rfloordiv__ __ifloordiv__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __contains__ all any argmax
-        argmin argpartition argsort nonzero searchsorted __bool__ __int__ __index__ __len__ round""",
+        argmin argpartition argsort nonzero searchsorted __bool__ __int__ __index__ __len__ __round__ round""",
     "facts about memory, places and types": """
         base context ctypes data device dtype flags itemsize nbytes ndim setflags shape size strides wait_to_read
         newbyteorder""",

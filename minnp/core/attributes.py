@@ -19,7 +19,7 @@ from .primitive import TABLE
 from .quick import seen
 from .state import state, watched
 from .trace import Constant
-from .value import Buffer, Host, Tracer, concrete
+from .value import Buffer, Host, Tracer, concrete, is_scalar
 from .writing import write
 
 
@@ -58,6 +58,16 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
 for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
     _convert = operator.index if _name == "index" else _kind
     setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
+
+
+def _round(self: ndarray, ndigits: Any = None) -> Any:
+    if not is_scalar(read(self)) or self.dtype.kind not in "iuf":
+        raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    rounded = TABLE["round"](self, decimals=0 if ndigits is None else ndigits)
+    return int(rounded) if ndigits is None else rounded
+
+
+ndarray.__round__ = _round
 
 
 def _len(self: ndarray) -> int:

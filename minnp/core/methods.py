@@ -143,6 +143,7 @@ for _name in ("tobytes", "tostring", "dumps"):
 
 @defines(onp.ndarray.fill)
 def _fill(a: Any, value: Any) -> None:
+    onp.zeros(1, a.dtype).fill(plain_like(value))  # or NumPy's exception
     write(a, ..., value)
 
 
@@ -247,6 +248,9 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
     if _masked_at_once(a, mask, values):
         return
     mask = onp.asarray(mask, bool)
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    mask = mask.reshape(a.shape)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
     if len(values):
         write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])

@@ -61,7 +61,7 @@ def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
 def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:
     """Whether NumPy's result of a view row would share memory with its argument, had NumPy made that too."""
     like = laid_out(source)
-    return onp.may_share_memory(row.numpy(like, **hosted(params)), like)
+    return not like.size or onp.may_share_memory(row.numpy(like, **hosted(params)), like)  # nothing shows nothing
 
 
 def laid_out(buffer: Buffer) -> onp.ndarray:
@@ -125,7 +125,7 @@ def settled(out: Any, home: Any) -> Any:
     """NumPy's result brought to the place its arguments came from; a dtype the place has not stays on the host."""
     if isinstance(out, (tuple, list)):
         return tuple([settled(o, home) for o in out])
-    if not isinstance(out, (Host, onp.generic)):
+    if type(out) is not Host and not isinstance(out, onp.generic):  # masked arrays and matrices stay what they are
         return out
     try:
         return Buffer(home.from_host(onp.asarray(out)), home, computed=isinstance(out, onp.generic))

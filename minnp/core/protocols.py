@@ -120,9 +120,10 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     if a.flags.owndata:
         a.resize(shape, refcheck=False)
         return
-    out = onp.zeros(shape, a.dtype)  # memory borrowed from the pool of recycled buffers
+    order = "F" if a.flags.fnc else "C"
+    out = onp.zeros(shape, a.dtype, order)  # memory borrowed from the pool of recycled buffers
     n = min(a.size, out.size)
-    out.reshape(-1)[:n] = a.reshape(-1)[:n]
+    out.reshape(-1, order=order)[:n] = a.reshape(-1, order=order)[:n]
     if self._host is None:
         self._value = read(context.settle(handle(out), self._value.backend))
     else:

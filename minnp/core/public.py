@@ -263,7 +263,7 @@ _OUT_PLACES: dict[str, tuple[int, tuple]] = {
 # What NumPy computes in the common dtype of its argument and `out`; what it casts to `out` in any case; what, besides
 # ufuncs, it broadcasts to `out`.
 TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
-CAST_TO_OUT = TYPED_BY_OUT | {"mean", "var", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
+CAST_TO_OUT = TYPED_BY_OUT | {"take", "mean", "var", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
 
 
 def typed_by(out: ndarray, name: str, a: Any) -> bool:
@@ -273,6 +273,10 @@ def typed_by(out: ndarray, name: str, a: Any) -> bool:
 
 
 BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
+EXACT_OUT: dict[str, Callable] = {  # (result, out): NumPy's exception where `out` is none for it
+    "take": lambda r, o: onp.take(onp.empty(1, r.dtype), [0], out=onp.empty(1, o.dtype)),
+    "dot": lambda r, o: onp.dot([], [], out=onp.empty(() if r.dtype == o.dtype and o.flags.c_contiguous else 1)),
+}
 
 
 def last_of(name: str) -> str:
@@ -336,10 +340,10 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
             continue
         if type(o) is not ndarray:
             raise errors.TracedValueError(
-                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array's result; pass an array "
-                "made by minnp.numpy"
+                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )
         ufunc = getattr(onp, name, None)
+        EXACT_OUT.get(last_of(name), lambda *_: None)(r, o)
         if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, casting):
             if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
                 ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))

@@ -154,7 +154,7 @@ class vectorize(onp.vectorize):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """NumPy's loop over host values; over traced ones a loop that stacks what the function returns."""
         traced = any(type(a) is ndarray and type(read(a)) is not Host for a in (*args, *kwargs.values()))
-        if not traced or self.signature is not None or self.excluded or kwargs:
+        if not traced or self.signature is not None or self.excluded or kwargs or not all(map(onp.size, args)):
             return wrap(super().__call__(*args, **kwargs))
         arrays = list(map(as_array, args))
         shape = onp.broadcast_shapes(*(a.shape for a in arrays))

@@ -127,7 +127,7 @@ def _coefficients(p: Any) -> Any:
     p = as_array(p.coeffs if isinstance(p, onp.poly1d) else p)
     p = reshape(p, shape=(-1,))
     first = onp.flatnonzero(plain(p))
-    return p[first[0] :] if first.size else p[:1]
+    return p[first[0] :] if first.size else p[:1] if p.size else onp.zeros(1, p.dtype)
 
 
 @defines(onp.polymul)
@@ -142,4 +142,5 @@ def _kaiser(M: Any, beta: Any) -> Any:
     if n <= 1:
         return onp.kaiser(n, plain(beta))
     middle, beta = (n - 1) / 2.0, as_array(beta)
+    beta = beta.astype(onp.result_type(beta.dtype, float))
     return i0(beta * onp.sqrt(1 - ((onp.arange(n) - middle) / middle) ** 2.0)) / i0(beta)

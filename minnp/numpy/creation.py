@@ -93,12 +93,17 @@ def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
 
 @defines(onp.array)
 def _array(x: Any, dtype: Any = None, copy: bool | None = True, order: str = "K", ndmin: int = 0, **_: Any) -> Any:
-    return _converted(x, dtype, copy, ndmin)
+    return _ordered(_converted(x, dtype, copy, ndmin), order)
 
 
 @defines(onp.asarray, onp.asanyarray)
 def _asarray(a: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None, **_: Any) -> Any:
-    return _converted(a, dtype, copy)
+    return _ordered(_converted(a, dtype, copy), order)
+
+
+def _ordered(a: Any, order: str | None) -> Any:
+    in_place = order not in ("C", "F") or (a.flags.c_contiguous if order == "C" else a.flags.f_contiguous)
+    return a if in_place else copy_(a, order=order)
 
 
 @defines(onp.ascontiguousarray)
@@ -132,7 +137,7 @@ def _beneath(x: Any) -> Any:
         return x
     value = concrete(read(x))
     if type(value) is not onp.ndarray or value.ndim != x.ndim:  # on a device, or one example of a batch
-        return onp.zeros(x.shape, x.dtype)
+        return onp.zeros(x.shape, x.dtype)[() if is_scalar(read(x)) else ...]
     return value
 
 

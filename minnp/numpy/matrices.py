@@ -82,6 +82,8 @@ _named(la.svd, _svd)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Norms of vectors and matrices; all have gradient 0 where x is 0."""
     x = as_array(x)
+    if not x.size and ord is not None:
+        return NotImplemented  # NumPy knows which norms of nothing it has
     if x.dtype.kind not in "fc":
         x = astype(x, dtype=onp.dtype(float))
     if axis is None:
@@ -140,11 +142,17 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
 @defines(la.cond)
 def _cond(x: Any, p: Any = None) -> Any:
     x = as_array(x)
+    if not x.size or x.ndim < 2:
+        return NotImplemented
     if p in (None, 2, -2):
         values = factors.svdvals(x)
         largest, smallest = values[..., 0], values[..., -1]
         return smallest / largest if p == -2 else largest / smallest
-    out = _norm(x, p, (-2, -1)) * _norm(systems.inv(x), p, (-2, -1))
+    try:
+        inverse = systems.inv(x)
+    except la.LinAlgError:
+        return NotImplemented  # infinite where there is none
+    out = _norm(x, p, (-2, -1)) * _norm(inverse, p, (-2, -1))
     return out if NUMPY_2 or x.dtype.kind != "c" else astype(out, dtype=x.dtype)  # NumPy 1 answers in x's dtype
 
 

@@ -10,6 +10,7 @@ import numpy as onp
 
 from ..core.array import ndarray, read, same_numbers
 from ..core.dispatch import defines
+from ..core.flags import set_writeable
 from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
 from ..core.value import Buffer, Tracer, concrete
@@ -189,7 +190,14 @@ def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fa
             "pass np.ascontiguousarray(x), or use sliding_window_view"
         )
     steps = _c_strides(x.shape) if strides is None else tuple(s // x.dtype.itemsize for s in strides)
-    return strided_view(x, offset=0, shape=x.shape if shape is None else tuple(shape), strides=steps)
+    return _window(x, x.shape if shape is None else tuple(shape), steps, writeable)
+
+
+def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool) -> Any:
+    shown = strided_view(x, offset=0, shape=shape, strides=steps)
+    if not writeable and type(read(shown)) is Buffer:
+        set_writeable(shown, False)
+    return shown
 
 
 @defines(onp.lib.stride_tricks.sliding_window_view)
@@ -209,4 +217,4 @@ def _sliding_window_view(
             raise ValueError("window shape cannot be larger than input array shape")
         shape[a] -= w - 1
     x = x if x.flags.c_contiguous else copy_(x, order="C")
-    return strided_view(x, offset=0, shape=(*shape, *windows), strides=(*steps, *(steps[a] for a in axes)))
+    return _window(x, (*shape, *windows), (*steps, *(steps[a] for a in axes)), writeable)

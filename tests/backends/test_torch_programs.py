@@ -106,6 +106,26 @@ np.zeros(-1)
 np.array([f, 1])
 np.einsum('ij,kj', f, f, dtype='f4')
 np.linalg.solve(np.stack([np.eye(2)] * 2), np.ones((2, 3)))
+w = c[::-1].real; w[...] = 1; out = c  # views, or none
+w = c[::-1].imag; w[0] = 5; out = c
+w = np.einsum('ij->ji', u); w[0] = 7; out = u
+w = np.einsum('ii->i', u[:, :2]); w += 3; out = u
+np.lib.stride_tricks.sliding_window_view(s, 2)[0] = 1
+w = np.require(f, 'f8', 'F'); w[0] = 9; out = f
+w = f.copy('F'); w.resize((2, 2), refcheck=False); out = w
+out = np.meshgrid(v, v), np.polymul(v, s)[0], np.linalg.cond(np.ones((2, 2)), 1); out = *out[0], *out[1:]
+np.linalg.cond(e)
+out = np.linalg.norm(v, np.inf)
+out = np.kaiser(5, s[0].astype('f2'))
+np.putmask(v, k, s)
+f.fill([1, 2])
+np.vectorize(abs)(v)
+np.subtract.at(f, ([0, 1], [1, 1]), 2); out = f
+w = np.ma.masked_where(f > 2, f); out = w.sum(), w.mean(), np.ma.array(f, mask=f < 1).max()
+out = np.isscalar(f[0, 0]), np.isscalar(f), np.isscalar(np.array(2.0)), round(s[0], 1), round(f[1, 2])
+round(f)
+np.take(i, [0], out=np.zeros(1))
+np.dot(s, s, out=np.zeros(()))
 """.strip().splitlines()
 
 

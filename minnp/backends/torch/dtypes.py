@@ -156,7 +156,7 @@ def from_host(array: onp.ndarray, device: torch.device) -> Tensor:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     # a copy: the host's buffer may be written later, a value may not, and torch knows no negative strides
-    copy = onp.array(array, order="K", copy=True)
+    copy = onp.array(array, order="C" if 0 in array.strides else "K", copy=True)
     return torch.from_numpy(copy.view(TO_NUMPY[dtype]) if copy.dtype.char in "qQ" else copy).to(device)
 
 

@@ -182,6 +182,8 @@ def write_view(
         view, index = normal(out, index)
         view[index] = _fitting(new, view, index)
         return out
+    if base.dtype.is_complex and any(row.name in ("real", "imag") for row, _ in path):
+        refuse("a write to the parts of complex numbers where NumPy steps backwards")  # positions are whole numbers'
     chosen = flat_positions(base.shape, base.device)
     for row, params in path:
         chosen = KERNELS[row.name](chosen, **params)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ...core.host.contraction import explicit
 from .dtypes import cast, device_of, promote, refuse
 from .elementwise import Op
 from .registry import kernel, ufunc_kernel
@@ -40,6 +41,10 @@ def einsum(*operands: Any, subscripts: str, optimize: Any = False, **params: Any
     if params:
         refuse(f"einsum with {', '.join(params)}")
     dtype, device = promote(*operands), device_of(operands)
+    if len(operands) == 1 and type(operands[0]) is Tensor:
+        (term,), output = explicit(subscripts, (operands[0].ndim,))
+        if {*term} == {*output}:  # a view: no number is computed
+            return torch.einsum(subscripts, *operands)
     if dtype is torch.bool:
         refuse("einsum of booleans")
     work = dtype if dtype.is_floating_point or dtype.is_complex else torch.int64

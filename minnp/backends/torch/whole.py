@@ -203,6 +203,8 @@ def _moved(sign: int) -> Callable:
     def at(a: Tensor, indices: Any, b: Any) -> Tensor:
         """a with b added at `indices`; elements named twice receive both."""
         filled(a)
+        if type(indices) not in (Tensor, list):
+            refuse("an index for each axis")
         chosen = indices if type(indices) is Tensor else torch.tensor(indices, device=a.device)
         if chosen.dtype is not torch.int64:
             refuse("these indices")
