@@ -310,7 +310,10 @@ class FlatIterator(metaclass=_FlatType):
 
     def __getitem__(self, index: Any) -> Any:
         flat, i = self._host(), unwrap(index, [])
-        return wrap(flat[i]) if flat is not None and not watched() else self.base.reshape(-1)[index]
+        if flat is not None and not watched():
+            return wrap(flat[i])
+        part = self.base.reshape(-1)[index]
+        return part.copy() if part.ndim else part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         flat, i, v = self._host(), unwrap(index, []), unwrap(value, [])

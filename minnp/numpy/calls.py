@@ -203,8 +203,8 @@ for _method, _definition in {
 
 
 # ------------------------------------------------------------------ functions that act like ufuncs
-defines(onp.real)(spelled(ufuncs.real, "val |"))
-defines(onp.imag)(spelled(ufuncs.imag, "val |"))
+defines(onp.real)(lambda val: as_array(val).real)
+defines(onp.imag)(lambda val: as_array(val).imag)
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
 defines(onp.fix)(spelled(ufuncs.fix, "x |"))
 defines(onp.round, onp.around)(spelled(ufuncs.round_, "a | decimals"))

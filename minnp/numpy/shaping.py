@@ -305,7 +305,7 @@ def _broadcast(array: Any, shape: Any, subok: bool = False) -> Any:
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     arrays = tuple(map(as_array, arrays))
     shape = onp.broadcast_shapes(*(a.shape for a in arrays))
-    return (tuple if NUMPY_2 else list)(broadcast_to(a, shape=shape) for a in arrays)
+    return (tuple if NUMPY_2 else list)(a[...] if a.shape == shape else broadcast_to(a, shape=shape) for a in arrays)
 
 
 def _memory_order(a: ndarray, order: str) -> str:

@@ -126,6 +126,12 @@ out = np.isscalar(f[0, 0]), np.isscalar(f), np.isscalar(np.array(2.0)), round(s[
 round(f)
 np.take(i, [0], out=np.zeros(1))
 np.dot(s, s, out=np.zeros(()))
+w = f.flat[1:]; w[0] = 9; out = f, w, f.flat[2]
+w = np.imag(f); w[0] = 1
+w = np.real(c); w[0] = 9; out = c, np.imag(c)
+w = np.broadcast_arrays(f, s)[0]; w[0] = 9; out = f
+np.random.randint(300, size=3, dtype='u1')
+np.random.randint(3, size=3, dtype=float)
 """.strip().splitlines()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
 
 from .creation import shape_of
@@ -53,6 +54,8 @@ def _randint(g: torch.Generator, low: Any, high: Any = None, size: Any = None, d
     low, high = (0, low) if high is None else (low, high)
     if type(low) is not int or type(high) is not int or not low < high:
         refuse("randint with these bounds")
+    if (dtype := onp.dtype(dtype)).kind not in "iu" or low < onp.iinfo(dtype).min or high - 1 > onp.iinfo(dtype).max:
+        refuse("randint beyond its dtype")
     return torch.randint(low, high, _sizes(size), generator=g, device=g.device).to(to_torch(dtype))
 
 
