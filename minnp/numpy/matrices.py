@@ -115,7 +115,8 @@ def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     powers = where(zero, 0.0 if ord > 0 else onp.inf, where(zero, 1.0, size) ** ord)
     total = sum_(powers, axis=axis, keepdims=keepdims)
     zero = total == 0
-    return where(zero, 0.0, where(zero, 1.0, total) ** (1.0 / ord))
+    root = where(zero, 0.0, where(zero, 1.0, total) ** (1.0 / ord))
+    return root if root.dtype == size.dtype else astype(root, dtype=size.dtype)  # NumPy 1 widens numbers
 
 
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:

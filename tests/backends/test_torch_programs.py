@@ -116,6 +116,7 @@ w = f.copy('F'); w.resize((2, 2), refcheck=False); out = w
 out = np.meshgrid(v, v), np.polymul(v, s)[0], np.linalg.cond(np.ones((2, 2)), 1); out = *out[0], *out[1:]
 np.linalg.cond(e)
 out = np.linalg.norm(v, np.inf)
+out = np.linalg.norm(s.astype('f2'), 3) * np.float16(0)
 out = np.kaiser(5, s[0].astype('f2'))
 np.putmask(v, k, s)
 f.fill([1, 2])
