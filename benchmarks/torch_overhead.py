@@ -5,8 +5,9 @@
 Printed are the medians in microseconds of processor time, their difference, and the quartiles of the difference over
 the paired runs. torch's call does what NumPy's says: inv's result is in C order, a comparison of whole arrays is an
 array on the device that nothing waits for, NumPy 1 transforms in double precision, and rows and parts are views, one
-call each. With --large the arguments are (convolution, batch norm, products), and printed are the least
-milliseconds of each and their ratio: processor time with one thread on the CPU, else wall time.
+call each; what torch has no call for is the program that one would write of several. With --large the arguments are
+large (convolution, batch norm, products), and printed are the least milliseconds of each and their ratio: processor
+time with one thread on the CPU, else wall time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from minnp import npx
 
 TWO = slice(1, 3)
 SINGLE = int(numpy.__version__.split(".")[0]) >= 2
+F = torch.nn.functional
 CASES: dict[str, tuple[Callable, Callable]] = {
     "x + y": (lambda d: d.x + d.y, lambda t: t.x + t.y),
     "x * 0.5": (lambda d: d.x * 0.5, lambda t: t.x * 0.5),
@@ -153,18 +155,120 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "relu(x)": (lambda d: npx.relu(d.x), lambda t: torch.relu(t.x)),
     "softmax(m)": (lambda d: npx.softmax(d.m), lambda t: torch.softmax(t.m, -1)),
     "sigmoid(x)": (lambda d: npx.sigmoid(d.x), lambda t: torch.sigmoid(t.x)),
+    "x[::-1]": (lambda d: d.x[::-1], lambda t: t.x.flip(0)),
+    "x[[1, 3]]": (lambda d: d.x[[1, 3]], lambda t: t.x[[1, 3]]),
+    "m[:, [0, 2]]": (lambda d: d.m[:, [0, 2]], lambda t: t.m[:, [0, 2]]),
+    "power(x, 2)": (lambda d: np.power(d.x, 2), lambda t: torch.pow(t.x, 2)),
+    "c ** 3": (lambda d: d.c**3, lambda t: (t.c * (t.c * t.c)).masked_fill_(t.c == 0, 0)),
+    "x % 2": (lambda d: d.x % 2, lambda t: torch.remainder(t.x, 2).abs_()),
+    "x // 2": (lambda d: d.x // 2, lambda t: torch.floor_divide(t.x, 2)),
+    "divmod(x, 2)": (
+        lambda d: np.divmod(d.x, 2),
+        lambda t: (torch.floor_divide(t.x, 2), torch.remainder(t.x, 2).abs_()),
+    ),
+    "pad(x, 1)": (lambda d: np.pad(d.x, 1), lambda t: F.pad(t.x, (1, 1))),
+    "pad(x, 1, edge)": (
+        lambda d: np.pad(d.x, 1, mode="edge"),
+        lambda t: torch.cat([t.x[:1], t.x, t.x[-1:]]),
+    ),
+    "pad(m, 1, reflect)": (lambda d: np.pad(d.m, 1, mode="reflect"), lambda t: reflected(reflected(t.m, 0), 1)),
+    "histogram(x, 4)": (lambda d: np.histogram(d.x, 4, (-1.0, 1.0)), lambda t: counted(t.x, t.e)),
+    "percentile(x, 30)": (lambda d: np.percentile(d.x, 30.0), lambda t: torch.quantile(t.x, 0.3)),
+    "quantile(m, q, 0)": (lambda d: np.quantile(d.m, 0.3, axis=0), lambda t: torch.quantile(t.m, 0.3, 0)),
+    "median(x)": (lambda d: np.median(d.x), lambda t: middle(t.x)),
+    "interp(x, b, b)": (lambda d: np.interp(d.x, d.b, d.b), lambda t: interpolated(t.x, t.b, t.b)),
+    "searchsorted(b, x)": (lambda d: np.searchsorted(d.b, d.x), lambda t: sought(t.b, t.x, False)),
+    "searchsorted, right": (lambda d: np.searchsorted(d.b, d.x, side="right"), lambda t: sought(t.b, t.x, True)),
+    "digitize(x, b)": (
+        lambda d: np.digitize(d.x, d.b),
+        lambda t: sought(t.b, t.x, True) if (t.b[1:] >= t.b[:-1]).all().item() else None,
+    ),
+    "take_along_axis": (lambda d: np.take_along_axis(d.m, d.j, 1), lambda t: torch.gather(t.m, 1, t.j)),
+    "put_along_axis": (
+        lambda d: np.put_along_axis(d.n, d.j, d.m, 1),
+        lambda t: torch.scatter(t.n, 1, t.j, t.m),
+    ),
+    "add.at(w, i, 1)": (
+        lambda d: np.add.at(d.w, d.i, 1.0),
+        lambda t: torch.index_put(t.w, (t.i,), t.u, accumulate=True),
+    ),
+    "fill_diagonal(n, 1)": (lambda d: np.fill_diagonal(d.n, 1.0), lambda t: t.n.clone().fill_diagonal_(1.0)),
+    "putmask(w, k, 1)": (lambda d: np.putmask(d.w, d.k, 1.0), lambda t: torch.masked_fill(t.w, t.k, 1.0)),
+    "lstsq(m, m)": (
+        lambda d: np.linalg.lstsq(d.m, d.m, rcond=None),
+        lambda t: least_squares(t.m, t.m),
+    ),
+    "inner(x, y)": (lambda d: np.inner(d.x, d.y), lambda t: torch.inner(t.x, t.y)),
+    "tensordot, axes": (
+        lambda d: np.tensordot(d.m, d.m, ([1], [1])),
+        lambda t: torch.tensordot(t.m, t.m, ([1], [1])),
+    ),
+    "kron(m, m)": (lambda d: np.kron(d.m, d.m), lambda t: torch.kron(t.m, t.m)),
+    "cov(m)": (lambda d: np.cov(d.m), lambda t: torch.cov(t.m.double())),
+    "gradient(x)": (lambda d: np.gradient(d.x), lambda t: torch.gradient(t.x)),
+    "meshgrid(x, y)": (
+        lambda d: np.meshgrid(d.x, d.y),
+        lambda t: [g.contiguous() for g in torch.meshgrid(t.x, t.y, indexing="xy")],
+    ),
+    "nansum(x)": (lambda d: np.nansum(d.x), lambda t: torch.nansum(t.x)),
+    "nanmean(m, 0)": (lambda d: np.nanmean(d.m, axis=0), lambda t: torch.nanmean(t.m, 0)),
+    "full_like(x, 2)": (lambda d: np.full_like(d.x, 2.0), lambda t: torch.full_like(t.x, 2.0)),
+    "linspace(0, 1, 10)": (
+        lambda d: np.linspace(0, 1, 10),
+        lambda t: torch.arange(10, dtype=torch.float64).mul_(1 / 9),
+    ),
+    "random.rand(10)": (lambda d: np.random.rand(10), lambda t: torch.rand(10, dtype=torch.float64, generator=t.g)),
+    "random.normal(0, 2)": (
+        lambda d: np.random.normal(0.0, 2.0, 10),
+        lambda t: torch.empty(10, dtype=torch.float64).normal_(0.0, 2.0, generator=t.g),
+    ),
 }
 
 
 # of no arrays, so that they are made where the context says
 MADE = {"zeros(10)", "ones((4, 4))", "empty(10)", "full(10, 2.5)", "arange(10)", "eye(4)", "array([1.0, 2.0])"}
+MADE |= {"linspace(0, 1, 10)", "random.rand(10)", "random.normal(0, 2)"}
+
+
+# what NumPy's functions are on tensors
+def reflected(t: torch.Tensor, d: int) -> torch.Tensor:
+    return torch.cat([t.narrow(d, 1, 1).flip(d), t, t.narrow(d, t.shape[d] - 2, 1).flip(d)], d)
+
+
+def counted(t: torch.Tensor, edges: torch.Tensor) -> tuple:
+    return torch.histogram(t, edges)[0].to(torch.int64), edges
+
+
+def middle(t: torch.Tensor) -> torch.Tensor:
+    """The mean of the middle two, or NaN."""
+    rows, n = torch.sort(t)[0], len(t)
+    return torch.where(torch.isnan(rows[-1]), rows[-1], (rows[n // 2 - 1] + rows[n // 2]) / 2)
+
+
+def sought(a: torch.Tensor, v: torch.Tensor, right: bool) -> torch.Tensor:
+    """torch's own search, but for NaNs in a."""
+    last = a[-1].item()
+    return torch.searchsorted(a, v, right=right) if last == last else None
+
+
+def least_squares(a: torch.Tensor, b: torch.Tensor) -> tuple:
+    x, residuals, rank, s = torch.linalg.lstsq(a, b, rcond=4.8e-7, driver="gelsd")
+    return x.contiguous(), residuals, rank.to(torch.int32), s
+
+
+def interpolated(x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor) -> torch.Tensor:
+    """In float64, as NumPy, and the ends beyond the table."""
+    x, xp, fp = x.double(), xp.double(), fp.double()
+    i = torch.searchsorted(xp[1:-1], x, right=True)
+    slope = torch.diff(fp) / torch.diff(xp)
+    y = slope[i] * (x - xp[i]) + fp[i]
+    return torch.where(x >= xp[-1], fp[-1], torch.where(x < xp[0], fp[0], y))
 
 
 def add_to(w: Any) -> None:
     w[1:3] += 1.0
 
 
-F = torch.nn.functional
 # name: (shapes of the arguments, ours, torch's)
 LARGE: dict[str, tuple[list[tuple], Callable, Callable]] = {
     "m @ m, 1024": ([(1024, 1024)] * 2, lambda a, b: a @ b, lambda a, b: a @ b),
@@ -202,6 +306,10 @@ class Data:
         self.w, self.i = make(numpy.zeros(10, "f4")), make(numpy.array([1, 3, 5]))
         self.p, self.v, self.r = abs(self.x), make(rng.standard_normal(4).astype("f4")), make(numpy.array([0, 3]))
         self.n, self.s, self.a = make(numpy.zeros((4, 4), "f4")), self.x.sum(), self.k.any()
+        self.b, self.e = make(numpy.linspace(-2, 2, 8).astype("f4")), make(numpy.linspace(-1, 1, 5).astype("f4"))
+        self.j, self.u = make(numpy.argsort(rng.random((4, 4)), 1)), make(numpy.array(1, "f4"))
+        self.c = make((rng.random(10) + 1j).astype("F"))
+        self.g = torch.Generator()
 
 
 def microseconds(f: Callable[[], Any], loops: int = 1000) -> float:

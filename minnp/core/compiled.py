@@ -122,7 +122,7 @@ def _there(e: public.Entry) -> tuple | None:
     if e.name in placed.PLAIN:
         return row, (), UNTRACED + placed.PLAIN[e.name]
     if isinstance(e.host, onp.ufunc):
-        return (row, frozenset(), e.nin) if e.host.nout == 1 and not row.view else None
+        return (row, frozenset(), e.nin) if not row.view else None
     if name in placed.REDUCTIONS:
         return row, frozenset(placed.REDUCTIONS[name]), REDUCES
     if name in placed.DIRECT:

@@ -139,6 +139,8 @@ def _within(x: Any, length: Any, axis: int) -> ndarray:
 def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None, use_length: bool = False,
             dtype: Any = None) -> ndarray:  # fmt: skip
     """exp(data / temperature), scaled to sum to 1 along an axis; with `length`, over its first places and 0 beyond."""
+    if length is temperature is dtype is None:
+        return rows.softmax(as_array(data), axis=axis)
     x = _scaled(data, temperature, dtype)
     if length is None:
         return rows.softmax(x, axis=axis)

@@ -63,6 +63,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     n = xp.shape[0]
     if n < 2:
         refuse("interp in a table of one")
+    return interpolated(x, xp, fp, left, right)
+
+
+def interpolated(x: Tensor, xp: Tensor, fp: Tensor, left: Any, right: Any) -> Tensor:
+    """interp of float64 tensors."""
+    n, device = xp.shape[0], xp.device
     i = torch.searchsorted(xp[1:-1].contiguous(), x.contiguous(), right=True)  # the segment, of NaN the last one
     slope = torch.diff(fp) / torch.diff(xp)
     y = torch.take(slope, i) * (x - torch.take(xp, i)) + torch.take(fp, i)

@@ -161,7 +161,7 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 def _floor_divide_by(x: Tensor, y: float) -> Tensor:
     """torch's algorithm is the one above, but for a GPU's, which multiplies by 1 / y."""
-    return torch.floor_divide(x, y) if x.device.type == "cpu" else _floor_divide(x, scalar(y, x.dtype, x.device))
+    return torch.floor_divide(x, y) if x.is_cpu else _floor_divide(x, scalar(y, x.dtype, x.device))
 
 
 _floor_divide.by_number = _floor_divide_by

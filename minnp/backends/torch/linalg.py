@@ -150,6 +150,14 @@ def matrix_rank(x: Tensor, **params: Any) -> Tensor:
     return la.matrix_rank(inexact(x))
 
 
+def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
+    """NumPy's own routine."""
+    if rcond is None or rcond < 0:
+        rcond = torch.finfo(a.dtype).eps * max(a.shape)
+    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if b.ndim == 1 else b, rcond=rcond, driver="gelsd")
+    return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
+
+
 @kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     """Solution, residuals, rank and singular values, from the singular value decomposition as LAPACK's gelsd."""
@@ -162,14 +170,12 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
         or not (rcond is None or isinstance(rcond, float))
     ):
         refuse("lstsq of these arguments")
+    if a.device.type == "cpu":
+        return gelsd(a, b, rcond)
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
     m, n = a.shape
     if rcond is None or rcond < 0:
         rcond = torch.finfo(a.dtype).eps * max(m, n)
-    if a.device.type == "cpu":  # NumPy's own routine
-        x, residuals, rank, s = la.lstsq(a, columns, rcond=rcond, driver="gelsd")
-        residuals = residuals if residuals.numel() == columns.shape[1] else columns.real[:0, 0]
-        return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
     u, s, vh = la.svd(a, full_matrices=False)
     keep = s > rcond * s[0]
     x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()

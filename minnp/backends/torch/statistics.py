@@ -95,22 +95,22 @@ def unique(ar: Tensor) -> Tensor:
 
 
 @functools.lru_cache(256)
-def _edges(low: Any, high: Any, bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+def _edges(low: Any, high: Any, bins: int, dtype: torch.dtype) -> Tensor:
     if not (bins > 0 and -1e30 < low < high < 1e30):
         refuse("these bins")
-    return torch.from_numpy(onp.linspace(low, high, bins + 1, dtype=TO_NUMPY[dtype])).to(device)
+    return torch.from_numpy(onp.linspace(low, high, bins + 1, dtype=TO_NUMPY[dtype]))
 
 
 @whole("histogram")
 def histogram(a: Tensor, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
     filled(a)
-    if a.device.type != "cpu" or a.numel() >= 2**24 or type(bins) is not int:  # it counts in a's dtype
+    if not a.is_cpu or a.numel() >= 2**24 or type(bins) is not int:  # it counts in a's dtype
         refuse("a histogram of this array")
     if range is None:
         low, high = map(TO_NUMPY[a.dtype].type, map(known, torch.aminmax(a)))
-        edges = _edges.__wrapped__(low, high, bins, a.dtype, a.device)
+        edges = _edges.__wrapped__(low, high, bins, a.dtype)
     else:
-        edges = _edges(*map(number, range), bins, a.dtype, a.device)
+        edges = _edges(*map(number, range), bins, a.dtype)
     return torch.histogram(a, edges)[0].to(torch.int64), edges
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from .creation import interpolated
 from .dtypes import LEGACY, refuse, scalar
-from .reductions import dims
-from .registry import KERNELS
+from .linalg import gelsd
 
 Tensor = torch.Tensor
 DTYPES = (torch.float32, torch.float64)
@@ -30,11 +30,12 @@ def whole(*names: str) -> Callable:
     return enter
 
 
-def alike(*xs: Any) -> None:
+def alike(first: Any, *rest: Any) -> None:
     """Refuse what are not tensors of one dtype of floats."""
-    first = xs[0]
-    for x in xs:
-        if type(x) is not Tensor or x.dtype is not first.dtype or x.dtype not in DTYPES:
+    if type(first) is not Tensor or first.dtype not in DTYPES:
+        refuse("operands of other dtypes")
+    for x in rest:
+        if type(x) is not Tensor or x.dtype is not first.dtype:
             refuse("operands of other dtypes")
 
 
@@ -124,8 +125,8 @@ def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
 def _widths(given: Any, ndim: int) -> list:
     """(before, after) for every axis."""
     if type(given) is int:
-        given = ((given, given),) * ndim
-    elif all(type(n) is int for n in given):
+        return ((given, given),) * ndim if given >= 0 else refuse("a negative width")
+    if all(type(n) is int for n in given):
         given = (tuple(given) * (2 // len(given)),) * ndim  # before and after, or one number for both
     if len(given) != ndim or any(len(w) != 2 or type(w[0]) is not int or type(w[1]) is not int for w in given):
         refuse("these widths")
@@ -155,12 +156,8 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
         if not before and not after:
             continue
         if mode == "edge":
-            first, last = x.narrow(d, 0, 1), x.narrow(d, n - 1, 1)
-            shape = list(x.shape)
-            shape[d] = before
-            parts = [first if before == 1 else first.expand(shape), x]
-            shape[d] = after
-            parts.append(last if after == 1 else last.expand(shape))
+            first, last = (x[:1], x[n - 1 :]) if d == 0 else (x.narrow(d, 0, 1), x.narrow(d, n - 1, 1))
+            parts = [first] * before + [x] + [last] * after
         else:
             off, turned = FLIPS[mode]
             if max(before, after) > n - off:
@@ -170,32 +167,68 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
             else:
                 parts = [x.narrow(d, n - before, before), x, x.narrow(d, 0, after)]
         x = torch.cat(parts, d)
-    return x if x.shape and any(map(any, widths)) else x.clone()
+    return x if any(map(any, widths)) else x.clone()
 
 
-# ------------------------------------------------------------------ rows that take NumPy's own arguments
+# ------------------------------------------------------------------ rows whose questions the host's own memory answers
+def _ascending(a: Tensor, v: Tensor) -> None:
+    """Refuse what torch's search does not take as NumPy's does: NaNs, of which the last element tells."""
+    if a.ndim != 1 or not a.is_cpu or not a.is_contiguous() or not v.is_contiguous():
+        refuse("a search in other memory")
+    last = a[-1].item()
+    if last != last:
+        refuse("a search among NaNs")
+
+
 @whole("searchsorted", "ndarray.searchsorted")
-def searchsorted(a: Tensor, v: Any, side: str = "left", sorter: None = None) -> Tensor:
-    alike(a)
+def searchsorted(a: Tensor, v: Any, side: str = "left") -> Tensor:
     if type(v) in NUMBERS:
         a, v = a.double(), scalar(v, torch.float64, a.device)
-    return KERNELS["searchsorted"](a, v, side, sorter)
+    alike(a, v)
+    _ascending(a, v)
+    return torch.searchsorted(a, v, right=side == "right") if side in ("left", "right") else refuse("another side")
 
 
-def _row(name: str, *needed: int) -> None:
-    """The row's kernel, where the arguments at these places are tensors of floats."""
+@whole("digitize")
+def digitize(x: Tensor, bins: Tensor, right: bool = False) -> Tensor:
+    alike(x, bins)
+    _ascending(bins, x)
+    if not (bins[1:] >= bins[:-1]).all().item():
+        refuse("bins that do not ascend")
+    return torch.searchsorted(bins, x, right=not right)
 
-    def run(*data: Any, **params: Any) -> Any:
-        filled(*[data[i] for i in needed])
-        return KERNELS[name](*data, **params)
 
-    whole(name)(run)
+@whole("take_along_axis")
+def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
+    filled(x)
+    _along(x, indices, axis)
+    return torch.gather(x, axis, indices)  # or it raises, of those that count from the end
 
 
-_row("digitize", 0, 1)
-_row("interp", 1, 2)
-_row("take_along_axis", 0)
-_row("linalg.lstsq", 0, 1)
+def _along(x: Tensor, indices: Tensor, axis: int) -> None:
+    """Refuse indices that are broadcast, and those that another device would not look at."""
+    same = type(axis) is int and x.is_cpu and indices.dtype is torch.int64 and indices.ndim == x.ndim
+    if not same or indices.numel() * x.shape[axis] != x.numel() * indices.shape[axis]:
+        refuse("indices of another form")
+
+
+@whole("interp")
+def interp(x: Any, xp: Tensor, fp: Tensor, left: Any = None, right: Any = None) -> Tensor:
+    filled(xp, fp)
+    if type(x) in NUMBERS:
+        x = scalar(float(x), torch.float64, xp.device)
+    alike(x)
+    if xp.ndim > 1 or xp.shape != fp.shape or len(xp) < 2:
+        refuse("another table")
+    return interpolated(x.double(), xp.double(), fp.double(), left, right)
+
+
+@whole("linalg.lstsq")
+def lstsq(a: Tensor, b: Tensor, rcond: Any = None) -> tuple:
+    filled(a, b)
+    if not a.is_cpu or a.ndim != 2 or b.ndim > 2 or type(rcond) not in (float, type(None)) or len(a) != len(b):
+        refuse("these systems")
+    return gelsd(a, b, rcond)
 
 
 # ------------------------------------------------------------------ what is written to the first argument
@@ -241,11 +274,7 @@ def putmask(a: Tensor, mask: Tensor, values: Any) -> Tensor:
 @whole("put_along_axis")
 def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int) -> Tensor:
     filled(arr)
-    axis = dims(axis, arr.ndim)[0] if type(axis) is int else refuse("this axis")
-    if indices.dtype is not torch.int64 or arr.device.type != "cpu":  # of several to one place, the last one stays
-        refuse("these indices")
-    if indices.numel() * arr.shape[axis] != arr.numel() * indices.shape[axis] or indices.ndim != arr.ndim:
-        refuse("indices of another shape")
+    _along(arr, indices, axis)
     if type(values) is not Tensor:
         return torch.scatter(arr, axis, indices, number(values))
     alike(arr, values)

@@ -531,7 +531,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         calm(SLOT(buffer_in(given[0]), backend_at)) && has_axes(given[0]))
         return Py_NewRef(given[0]);
     if (s->there != NULL && (n > 0 || (s->form == MAKES && k > 0))) {
-        int out = s->nin > 0 && s->nin == s->form && ((k == 1 && n == s->nin && PyTuple_GET_ITEM(kwnames, 0) == word_out) || (k == 0 && n == s->nin + 1));
+        int out = s->row != Py_None && s->nin > 0 && s->nin == s->form && ((k == 1 && n == s->nin && PyTuple_GET_ITEM(kwnames, 0) == word_out) || (k == 0 && n == s->nin + 1));
         PyObject *h = out ? out_on_place(s, given, s->nin) : short_on_place(s, given, n, kwnames);
         if (h != NULL || PyErr_Occurred())
             return h;

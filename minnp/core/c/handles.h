@@ -56,6 +56,7 @@ static ternaryfunc python_row_call; /* NULL: rows have not been given their shor
 static PyObject *free_place, *slot_of_row, *as_numpys, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view, *word_meta, *word_recorded, *word_T, *word_is_contiguous,
     *word_fields;
 static PyObject *axis_name, *index_name, *keepdims_name, *getitem_row, *transpose_row, *multiply_row, *write_row, *copy_row, *reshape_row, *shape_name;
+static PyObject *subscription; /* operator.getitem, which need not be called */
 static PyObject *last_home, *last_slots; /* of the place that was asked last */
 static PyObject *captures, *policies, *calm_home, *calm_policy; /* context variables; what `free` was last true of */
 static PyObject *dtypes;                 /* of a place's library -> NumPy's, as they were met */

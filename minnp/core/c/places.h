@@ -196,7 +196,7 @@ static PyObject *computed(PyObject *kept, PyObject *run, PyObject *const *given,
     PyObject *out = NULL;
     Py_INCREF(kept);
     if (run != NULL) {
-        out = PyObject_Vectorcall(run, given, n, names);
+        out = run == subscription ? PyObject_GetItem(given[0], given[1]) : PyObject_Vectorcall(run, given, n, names);
         Py_DECREF(run);
     }
     if (out != NULL) {

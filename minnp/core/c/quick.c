@@ -118,6 +118,9 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     copied_at = slot_of(buffer_type, "_host");
     definition_at = slot_of(entry_type, "definition");
     meta_shape_at = slot_of(meta, "shape"), meta_dtype_at = slot_of(meta, "dtype");
+    PyObject *library = PyImport_ImportModule("operator");
+    subscription = library != NULL ? PyObject_GetAttrString(library, "getitem") : NULL;
+    Py_XDECREF(library);
     if (PyErr_Occurred())
         return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
