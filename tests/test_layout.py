@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+pytestmark = pytest.mark.either("about files")
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minnp"
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -7,7 +7,10 @@ import pytest
 
 from minnp import backends
 
-pytestmark = pytest.mark.skipif("mxnet" not in backends.installed(), reason="mxnet is not installed")
+pytestmark = [
+    pytest.mark.skipif("mxnet" not in backends.installed(), reason="mxnet is not installed"),
+    pytest.mark.either("how a library is imported"),
+]
 
 
 def run_python(program, *options):

@@ -7,7 +7,10 @@ import pytest
 from . import run
 from .__main__ import TO_EXPLAIN
 
-pytestmark = pytest.mark.host("the lists of known failures are of NumPy's own kernels")
+pytestmark = [
+    pytest.mark.host("the lists of known failures are of NumPy's own kernels"),
+    pytest.mark.either("minutes, nearly all in NumPy's code; test_compiled compares the first lines of ours"),
+]
 INSTALLED = [name for name in run.files() if name in run.REQUIRED]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from minnp.backends import installed
 
+pytestmark = pytest.mark.either("whole programs, in processes of their own")
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
 needs_mxnet = pytest.mark.skipif(
     "mxnet" not in installed(), reason="mxnet is not installed: pip install 'minnp[mxnet]'"

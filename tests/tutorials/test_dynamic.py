@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as onp
 import pytest
 
+pytestmark = pytest.mark.either("whole programs, of functions that other tests call both ways")
 FOLDER = Path(__file__).parents[2] / "tutorials" / "dynamic"
 
 
