@@ -669,6 +669,20 @@ def test_a_printed_graph_runs_in_a_process_that_has_imported_nothing_else() -> N
         onp.testing.assert_allclose(onp.array(json.loads(line)), onp.asarray(want), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("f", "want"),
+    [
+        (lambda x: x * 2, "return multiply"),
+        (lambda x: (x * 2,), "return (multiply,)"),
+        (lambda x: {"a": x + 1, "b": [x, 2, None]}, "return {'a': add, 'b': [x, 2, None]}"),
+        (lambda x: None, "return None"),
+        (lambda x: x.__setitem__(0, 5.0) or x * 2, "return (multiply, write_view)"),
+    ],
+)
+def test_printed_code_returns_what_the_function_does(f: Any, want: str) -> None:
+    assert jit(f).lower(X).code.splitlines()[-1].strip() == want
+
+
 def test_layers_are_traced_through_where_a_tracer_says_so() -> None:
     class Through(fx.Tracer):
         def is_leaf_module(self, module: Any, name: str) -> bool:

@@ -30,6 +30,7 @@ from .outside import Before, goes_on, holds, places
 from .passes import optimize
 from .path import Path
 from .placed import free
+from .returned import as_returned
 from .state import capture, state
 from .tree import open_tree, tree_flatten
 from .value import Buffer, Host, Tracer
@@ -295,6 +296,7 @@ class Lowered:
     def __init__(self, captured: Captured, compiler: str) -> None:
         self.graph: Graph = optimize(captured.graph.copy())
         self._path = lambda: Path(captured, (), compiler)
+        self._returning = lambda: as_returned(self.graph.copy(), captured)
 
     @property
     def source(self) -> str:
@@ -303,8 +305,8 @@ class Lowered:
 
     @property
     def code(self) -> str:
-        """The graph as Python in minnp.numpy."""
-        return self.graph.code
+        """The graph as Python in minnp.numpy, returning what f does; with what f wrote, where it wrote, in a tuple."""
+        return self._returning().code
 
     def flops(self) -> int:
         """Floating point operations of one run, by the rows' own counts."""

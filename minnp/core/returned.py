@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .array import handle, ndarray
+from .graph import Graph, Node
 from .tree import children, rebuilt
 from .value import Host
 
@@ -150,3 +151,15 @@ def _held(container: Any) -> Any:
     if isinstance(container, (list, dict)):
         return list(container) if isinstance(container, list) else dict(container)
     return {field.name: getattr(container, field.name) for field in dataclasses.fields(container)}
+
+
+def as_returned(graph: Graph, captured: Any) -> Graph:
+    """The graph, with results in the containers that the function returned; as it was where that changed arguments, or
+    a container is none that code can say."""
+    output = graph.output_node()
+    (results,) = output.args
+    if not captured.written and not captured.changes:
+        output.args = (captured.rebuild(list(results)),)
+        if set(output.all_input_nodes) != {n for n in results if isinstance(n, Node)}:
+            output.args = (results,)
+    return graph
