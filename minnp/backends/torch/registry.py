@@ -173,7 +173,11 @@ def _prepared(op: Callable, kinds: tuple, ins: tuple, outs: list | None) -> Call
         first, second = ins
         if kinds[0] is first and kinds[1] in PYTHON:
             if kinds[1] in (int, float) and hasattr(op, "by_number"):
-                return lambda x, y: op.by_number(x, y) if 1 <= y < 128 else op(x, scalar(y, second, x.device))
+                return lambda x, y: (
+                    op.by_number(x, y)
+                    if type(y) in (int, float) and 1 <= y < 128
+                    else op(x, scalar(y, second, x.device))
+                )
             by_number = lambda x, y: op(x, scalar(y, second, x.device))
             if (into := INTO.get(op)) is not None:
                 INTO[by_number] = lambda x, y: into(x, scalar(y, second, x.device))
