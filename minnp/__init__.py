@@ -31,7 +31,7 @@ _LATE = {
     "make_ggnvp": ".core.transforms",
     "vmap": ".core.batching",
 }
-_MODULES = ("fx", "nn", "npx", "numpy")
+_MODULES = ("fx", "nn", "npx", "numpy", "testing")
 
 
 def __getattr__(name: str) -> Any:

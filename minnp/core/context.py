@@ -226,6 +226,13 @@ def at_index(x: Any, index: Any) -> Any:
     return TO_DEVICE(x, context=Context(*home.device))
 
 
+def alongside(x: Any, value: Any) -> Any:
+    """A value, traced ones too, in the memory of another."""
+    if type(concrete(x)) is not Buffer and type(concrete(value)) is not Buffer:
+        return x
+    return bind(TO_DEVICE, (x,), {"context": _whereabouts(value)})
+
+
 def index_on_host(index: Any) -> Any:
     """An index whose arrays, traced ones too, are in NumPy's memory."""
     if type(index) is tuple:

@@ -63,19 +63,25 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
         try:
             return on_place(home, row, values, params)
         except errors.BackendUnsupportedError as refusal:
-            return fall_back(row, values, params, home, str(refusal))
+            return fall_back(row, numbers(values), params, home, str(refusal))
     if row.worth is not None and any(row.worth(name, values, params) for name in backends.installed()):
         return _choose(row, values, params)
     row.calls += 1
     return row.fast(*values, **params)
 
 
+def numbers(values: Any) -> Any:
+    """Values with the numbers themselves where numbers of a capture that has ended stand for them."""
+    if STAND_INS.isdisjoint(map(type, values)):
+        return values
+    return [v.value if type(v) in STAND_INS else v for v in values]
+
+
 def _choose(row: Primitive, values: Any, params: dict) -> Any:
     """Run a row on plain values with the best kernel the policy allows, and record which."""
     if row.anywhere:
         return row.numpy(*values, **params)
-    if not STAND_INS.isdisjoint(map(type, values)):  # of a capture that has ended
-        values = [v.value if type(v) in STAND_INS else v for v in values]
+    values = numbers(values)
     home = next((v.backend for v in values if type(v) is Buffer), None)
     if home is None and values and not any(type(v) is Host and v.ndim for v in values):
         return fall_back(row, values, params, None, "")  # numbers alone: nothing for a backend to gain

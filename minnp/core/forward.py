@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as onp
 
+from . import context
 from .array import handle, ndarray, read
 from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
 from .dispatch import bind
@@ -164,7 +165,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
         if t.shape != value.shape:
             raise ValueError(f"tangent of shape {t.shape} for an argument of shape {value.shape}")
         trace.lent.append(value)
-        return handle(Tracer(trace, value, fit(t, value)))
+        return handle(Tracer(trace, value, fit(context.alongside(t, value), value)))
 
     boxed = tree_map(box, tuple(primals), tuple(tangents))
     try:

@@ -437,3 +437,21 @@ def test_parameters_read_from_elsewhere_have_gradients_on_the_device_and_as_view
     assert onp.asarray(g).tolist() == [[4, 6, 8], [10, 12, 14]]
     flat[2] = 7
     assert params["part"][0, 0] == 7
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_masked_arrays_and_matrices_of_arrays_there_are_what_they_are(there):
+    x = placed(onp.array([[1.0, -3.0], [2.0, 8.0]]), there)
+    assert np.ma.masked_less(x, 0).sum() == 11
+    assert np.ma.array(x, mask=x > 6).filled(7.0).tolist() == [[1, -3], [2, 7]]
+    assert (np.asmatrix(x) * np.asmatrix(x)).tolist() == [[-5, -27], [18, 58]]
+
+
+def test_tangents_and_parts_of_complex_numbers_follow_the_array_there(there):
+    x, rows = placed(onp.arange(12.0).reshape(3, 4), there), placed(onp.array([0, 2]), there)
+    y, t = minnp.jvp(lambda x: x[rows] * 3, (x,), (onp.ones((3, 4)),))
+    assert on_place(t) and (onp.asarray(t) == 3).all() and (onp.asarray(y) == 3 * onp.asarray(x)[[0, 2]]).all()
+    z = placed(onp.arange(4.0) + 1j, there)
+    z.imag[...] = placed(onp.array([5.0, 6.0, 7.0, 8.0]), there)
+    z.real[[0, 2]] = 9
+    assert onp.asarray(z).tolist() == [9 + 5j, 1 + 6j, 9 + 7j, 3 + 8j]

@@ -168,10 +168,11 @@ def write_view(
         new = onp.array(new, TO_NUMPY[base.dtype])
     if type(new) is onp.ndarray and new.ndim:
         new = from_host(new, base.device)
-    new = new.to(base.dtype) if type(new) is Tensor else scalar(_assigned(new, base.dtype), base.dtype, base.device)
     view = out
     for row, params in path:
         view = KERNELS[row.name](view, **params)
+    kind = view.dtype
+    new = new.to(kind) if type(new) is Tensor else scalar(_assigned(new, kind), kind, base.device)
     shown = view is out or view.untyped_storage().data_ptr() == out.untyped_storage().data_ptr()
     if shown and is_plain(index):
         view[index] = _fitting(new, view, index)
