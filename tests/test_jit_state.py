@@ -13,7 +13,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import fx, jit
+from minnp import fx, grad, jit
 from minnp.errors import CaptureError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -239,3 +239,26 @@ def test_a_generator_bound_anew_is_the_one_that_is_drawn_from() -> None:
         got = [compiled(X), compiled(X)]
         noise.rng = np.random.default_rng(seed)
         assert all((a == b).all() for a, b in zip(got, [noise(X), noise(X)], strict=True))
+
+
+def test_gradients_of_compiled_code_follow_arrays_made_outside() -> None:
+    """Rules that compute with such an array alone, 1 / w, are recorded: it may be written, or bound anew."""
+
+    class Net:
+        w: Any = None
+
+    net = Net()
+    for f in (
+        lambda x: (x / net.w).sum(),
+        lambda x: (x.T @ net.w).sum(),
+        lambda x: ((x + 1) ** net.w).sum(),
+        lambda x: np.arctan2(x, net.w).sum(),
+    ):
+        for make in (np.array, onp.array):
+            net.w = make(onp.full((2, 3), 2.0))
+            slope = jit(grad(f))
+            slope(X)
+            net.w[...] = 3.0
+            onp.testing.assert_allclose(onp.asarray(slope(X)), onp.asarray(grad(f)(X)), rtol=1e-14)
+            net.w = make(onp.full((2, 3), 4.0))
+            onp.testing.assert_allclose(onp.asarray(slope(X)), onp.asarray(grad(f)(X)), rtol=1e-14)

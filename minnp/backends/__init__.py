@@ -132,6 +132,14 @@ class Backend:
         """(shape, NumPy dtype) of a buffer."""
         raise NotImplementedError
 
+    def shares(self, a: Any, b: Any) -> bool:
+        """Whether two buffers show the same memory."""
+        return a is b
+
+    def strides(self, data: Any) -> Any:
+        """What tells apart buffers of one shape that lie otherwise in memory; None: all lie in C order."""
+        return None
+
 
 # name -> (module, class, library to look for, how to install it), in the order `auto` prefers them
 _REGISTRY = {

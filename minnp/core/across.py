@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .array import handle, ndarray, read
-from .context import drawn
+from .context import Context, cpu, drawn
 from .dispatch import bind
 from .effects import Diverged, guard, pick
 from .graph import Graph
 from .interpreter import located
 from .node import Node, map_nodes
+from .placed import settled
 from .primitive import TABLE, Meta, Primitive
 from .streams import drawn_at
 from .value import Buffer, Host
@@ -23,7 +24,7 @@ def home_of(graph: Graph, constants: dict, home: Any) -> Any:
     """Where a captured graph runs: a place, None for NumPy's memory, or ACROSS where its arrays are in several.
 
     home    where its arguments are, or the backend whose kernels are wanted
-    Arrays that depend on no argument have no say: they are moved once.
+    Arrays that depend on no argument, constants and draws, have no say: they are moved.
     """
     placed = [n.meta["home"] for n in graph.nodes if "home" in n.meta]
     placed += [c.backend for c in constants.values() if type(c) is Buffer]
@@ -32,7 +33,7 @@ def home_of(graph: Graph, constants: dict, home: Any) -> Any:
     varies: set[Node] = set()
     where = {home} if home is not None and not home.shares_host else set()
     for node in graph.nodes:
-        if node.op == "placeholder" or node.meta.get("effect") or not varies.isdisjoint(node.all_input_nodes):
+        if node.op == "placeholder" or not varies.isdisjoint(node.all_input_nodes):
             varies.add(node)
             meta = node.meta.get("value")
             if node.op == "call_function" and type(meta) is Meta and (meta.shape or "home" in node.meta):
@@ -72,6 +73,7 @@ def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
                     raise
         return ()
 
+    run.constants, run.nodes = constants, {}
     return run
 
 
@@ -87,8 +89,15 @@ def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
         return args[0][args[1]]
     if isinstance(target, Primitive):
         return bind(target, args, kwargs)
-    out = target(*each(args, _shown), **each(kwargs, _shown))
-    return each(out, lambda v: read(v) if type(v) is ndarray else v)
+    return made_at(node.meta.get("home"), target, args, kwargs)
+
+
+def made_at(home: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The value of function(*args, **kwargs), whose new arrays live at a place (None: in NumPy's memory)."""
+    with cpu() if home is None else Context(*home.device):
+        out = function(*each(args, _shown), **each(kwargs, _shown))
+    out = each(out, lambda v: read(v) if type(v) is ndarray else v)
+    return out if home is None else each(out, lambda v: settled(v, home) if type(v) is Host else v)
 
 
 def _shown(v: Any) -> Any:

@@ -139,7 +139,7 @@ def read(h: ndarray) -> Any:
         value = value.value
     if isinstance(value, (Tracer, Buffer)):
         h._value = value
-        if type(value) is Buffer and state.busy and (watching := capture.get()) is not None:
+        if type(value) is Buffer and state.busy and (watching := capture.get()) is not None and not watching.symbolic:
             watching.handles[id(value)] = value, h
         return value
     if value is h:  # of a class of the user's

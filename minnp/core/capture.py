@@ -12,13 +12,12 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from . import policy
+from . import context
 from .array import handle, ndarray, read
-from .dispatch import bind
+from .beneath import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
-from .host import combine
 from .keys import Static
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .outside import STREAMS, seal
@@ -34,7 +33,6 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
-LOWER = {Buffer, Tracer}
 DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
@@ -118,17 +116,22 @@ class CaptureTrace(Trace):
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
+        host = getattr(row.numpy, "host", None)  # of a call that fell back
         drawn = at_place(row, values, params)
         try:
-            y = bind_below(row, raw, inner, self.fast) if drawn is None else drawn
+            if drawn is not None:
+                y = drawn
+            elif host is None or raw or context.home() is None or row.name.startswith("random."):
+                y = bind_below(row, raw, inner, self.fast)
+            else:
+                y = made_below(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
             of_shapes = row.view and not held(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
                 self._effect(fails, self._under(row), type(error), args, recorded)
             raise
         target = self._under(row)
-        host = getattr(row.numpy, "host", None)
-        if host is not None:  # a call that fell back: said as the user said it
+        if host is not None:  # said as the user said it
             args, recorded = fill(params["arguments"], args)
             args = tuple([self.known[id(a)][1] if isinstance(a, STREAMS) and id(a) in self.known else a for a in args])
             target = PUBLIC.get(host, host)
@@ -184,6 +187,10 @@ class CaptureTrace(Trace):
             return self.constant(v)
         return v
 
+    def lifted(self, values: Any) -> list:
+        """Values with tracers in the place of arrays made outside, which others may write to or bind anew."""
+        return [Tracer(self, v, self.constant(v)) if isinstance(v, Host) else v for v in values]
+
     def constant(self, value: Any) -> Node:
         """The get_attr node of an array made outside: held by reference, so that in-place updates are seen."""
         found = self.known.get(id(value))
@@ -228,17 +235,6 @@ class CaptureTrace(Trace):
 
     def _effect(self, function: Callable, *args: Any) -> None:
         self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
-
-
-def bind_below(row: Primitive, raw: list, params: dict, fast: bool) -> Any:
-    """Run a row beneath the capture that is recording it; `fast` as the capture has it."""
-    token = capture.set(None)
-    try:
-        if fast and row.worth is None and policy.current().plain and LOWER.isdisjoint(map(type, raw)):
-            return combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
-        return bind(row, raw, params)
-    finally:
-        capture.reset(token)
 
 
 def _by_mask(node: Node) -> bool:
@@ -379,7 +375,7 @@ def capture_call(
             read(h)
     seal(trace.graph, trace.constants)
     if trace.depends_on_layout():
-        trace.fixed |= {i for i, v in enumerate(leaves) if type(v) is Host}
+        trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
     captured.left = trace.left
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]

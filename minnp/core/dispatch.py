@@ -53,7 +53,9 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             home = v.backend
     if state.busy != state.written:
         watching = capture.get()
-        if watching is not None and (top is None or top.level < watching.level):
+        if watching is not None and top is not None and top.level > watching.level:
+            values = watching.lifted(values)  # rules compute with them, and what they compute is recorded
+        elif watching is not None:
             top = watching
         if top is None and (home is None or policies.current().only or not policies.current().keeps(home)):
             return _choose(row, values, params)

@@ -28,7 +28,7 @@ from .live import NUMBERS, refused, types_asked
 from .native import engine as native
 from .outside import Before, goes_on, holds, places
 from .passes import optimize
-from .path import Path
+from .path import Path, steps_back
 from .placed import free
 from .returned import as_returned
 from .state import capture, state
@@ -105,9 +105,9 @@ class Jitted:
         shape = open_tree(marked, leaves)
         values = [read(x) if type(x) is ndarray else x for x in leaves]
         home = None
-        for v in values:
-            if type(v) is Tracer:
-                return self.function(*args, **kwargs)  # another transformation runs it row by row
+        for x, v in zip(leaves, values):
+            if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
+                return self.function(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
             if type(v) is Buffer:
                 home = v.backend
             elif isinstance(v, Host) and type(v) not in ARRAYS:

@@ -33,6 +33,8 @@ def identity(v: Any) -> Any:
     whether they may be written."""
     if type(v) is Host:
         return v.strides, v.flags.writeable
+    if type(v) is Buffer:
+        return v.backend.strides(v.data)
     if type(v) is Static:
         v = v.value
     if type(v) is float:

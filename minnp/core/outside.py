@@ -21,7 +21,7 @@ import numpy as onp
 from .array import ndarray, read
 from .effects import Diverged
 from .graph import Graph
-from .value import Host
+from .value import Buffer, Host
 
 ARRAYS = (ndarray, Host)
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
@@ -223,6 +223,7 @@ class Outside:
     found      (place, the name of its array in the code, or None)
     arrays     those of the path, by name
     names      what the names in the code stand for
+    kept       the arrays of what a backend compiled, by name, or None
     """
 
     def __init__(self, found: list[tuple[Place, str | None]], arrays: dict) -> None:
@@ -232,6 +233,7 @@ class Outside:
                 watched.setdefault(id(place), (place, None))
         self.found, self.arrays = list(watched.values()), arrays
         self.names: dict[str, Any] = {}
+        self.kept: dict[str, Any] | None = None
         self.said: dict[str, Callable] = {}  # names in the code, and what they stand for
         self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
 
@@ -273,8 +275,10 @@ class Outside:
         before = [(place.holder, place.value) for place, _ in self.found]
         self.arrays.update(moved)
         self.names.update(moved)
-        for (place, _), (holder, new) in zip(self.found, states):
+        for (place, name), (holder, new) in zip(self.found, states):
             place.holder, place.value = holder, new
+            if name in moved and self.kept is not None:
+                self.kept[name] = new  # a handle knows which buffer holds now
         for name, what in self.said.items():
             self.names[name] = what()
         return any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
@@ -306,6 +310,9 @@ class Checked:
 
     def __init__(self, run: Any, outside: Outside) -> None:
         self.run = run
+        outside.kept = getattr(run, "constants", None)
+        if outside.kept is not None:
+            outside.names |= {name: held(place.value) for place, name in outside.found if name is not None}
         lines = ["def check():", *outside.lines(functools.partial(hold, outside.names))]
         self.check = define(lines, "<minnp jit check>", outside.names, outside.cells)
 
@@ -345,6 +352,9 @@ def _lie_alike(a: Any, b: Any) -> bool:
     """Whether code for one array serves for the other. That of an array without axes may hold its number."""
     if a is b:
         return True
+    if type(a) is type(b) is Buffer:
+        lies = lambda x: (x.backend, x.shape, x.dtype, x.backend.strides(x.data))
+        return lies(a) == lies(b) and a.ndim > 0
     same = type(a) is type(b) is Host and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
     return same and a.ndim > 0 and a.flags.aligned == b.flags.aligned
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from .across import ACROSS, by_rows, home_of, stay
-from .array import handle, ndarray, new
+from .array import handle, ndarray, new, read
 from .capture import Captured
 from .executor import compile_host
 from .graph import Graph
@@ -78,7 +78,7 @@ class Path:
         if home is None:
             return None
         if home is ACROSS:
-            return by_rows(graph, self.captured.constants)
+            return by_rows(graph, dict(self.captured.constants))
         return home.compile(stay(graph), self.captured.constants, compiler)
 
     def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
@@ -138,21 +138,33 @@ class Path:
         """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
         if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
             return False
-        others = [*arrays, *self.constants.values()]
+        others = [*arrays, *(read(c) if type(c) is ndarray else c for c in self.captured.constants.values())]
         if len(set(map(id, others))) == len(others):
             for a in others:
-                if (base := getattr(a, "base", None)) is not None and type(base) is not Lease:
+                if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):
                     break
             else:
                 return True
-        others = [a for a in others if isinstance(a, Host)]
+        others = [a for a in others if isinstance(a, (Host, Buffer))]
         return not any(
-            k != j and onp.may_share_memory(arrays[i], a)
+            k != j and overlap(arrays[i], a)
             for i in self.captured.written
             for k in [next((k for k, a in enumerate(others) if a is arrays[i]), None)]
             for j, a in enumerate(others)
             if k is not None
         )
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether writing to one of two arrays may change the other."""
+    if isinstance(a, Host) and isinstance(b, Host):
+        return onp.may_share_memory(a, b)
+    return type(a) is type(b) is Buffer and a.backend is b.backend and a.backend.shares(a.data, b.data)
+
+
+def steps_back(x: Any, v: Buffer) -> bool:
+    """Whether an argument is a view that steps back through the memory of its root: its buffer v is a copy."""
+    return type(x) is ndarray and x._root is not None and not overlap(v, read(x._root))
 
 
 def lowered(graph: Graph, compiler: str) -> Graph:

@@ -82,9 +82,10 @@ def slot_of(home: Any, row: Primitive) -> list:
     if home not in report.PLACES:
         report.PLACES.append(home)
     kernel = home.kernel(row) if isinstance(row, Primitive) else home.whole(row.name)
-    return home.slots.setdefault(
-        row, [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
-    )
+    slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
+    if hasattr(getattr(row, "numpy", None), "host"):  # of a call that falls back, which may be for a function made anew
+        return slot
+    return home.slots.setdefault(row, slot)
 
 
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into")

@@ -52,6 +52,10 @@ class Trace:
     def looked(self, name: str) -> None:
         """The function asked for an attribute that says how an array lies in memory, or for its text."""
 
+    def lifted(self, values: Any) -> Any:
+        """The values that a trace above works with, as the trace that records everything wants them."""
+        return values
+
     def leave(self, name: str, made: Any) -> None:
         """A call made an array of a subclass of NumPy's: no tracer has its operators, so none stands for it."""
         raise errors.NotDifferentiableError(

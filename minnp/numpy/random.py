@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import compiled
+from ..core import compiled, context
 from ..core.array import ndarray, read, wrap
-from ..core.context import seed as _seed_places
 from ..core.dispatch import DEFINITIONS
 from ..core.fallback import fallback
 from ..core.namespace import lazy as _lazy
@@ -71,10 +70,13 @@ def _definitions(draw: Callable) -> dict[str, Callable]:
 
 
 def _drawn(name: str, host: Callable, args: tuple, kwargs: dict) -> Any:
-    """A draw by NumPy itself; a capture records it, for every call draws anew."""
+    """A draw by NumPy itself, or where new arrays live; a capture records it, for every call draws anew."""
     if watched():
         return wrap(fallback(entry(f"random.{name}", host), list(args), kwargs))
-    return host(*args, **kwargs)
+    place = context.home()
+    if place is None:
+        return host(*args, **kwargs)
+    return context.made(place, f"random.{name}", args, kwargs, lambda: wrap(host(*args, **kwargs)))
 
 
 for _name, _definition in _definitions(
@@ -245,7 +247,7 @@ def seed(seed: Any = None) -> None:
 
 def _seed_all(seed: Any) -> None:
     _onp.random.seed(seed)
-    _seed_places(seed)
+    context.seed(seed)
 
 
 _shuffle_array = _function("random.shuffle", _onp.random.shuffle)

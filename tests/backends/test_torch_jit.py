@@ -238,3 +238,51 @@ def test_a_compiled_function_may_move_arrays_between_memories():
                     got = compiled(x)
                     assert there(got) == there(want)
                     onp.testing.assert_allclose(onp.asarray(got), onp.asarray(want), rtol=1e-14)
+
+
+def test_compiled_code_there_does_what_the_function_does_with_state_draws_and_layouts():
+    place = Context("cpu", 0, "torch")
+
+    class Net:
+        def __init__(self):
+            self.w, self.h = np.ones((3, 2)), onp.ones(2)
+
+        def loss(self, x):
+            return ((x @ self.w * self.h) ** 2).sum()
+
+    def writes(x):
+        x.reshape(-1)[0] = 5.0
+        return x.sum()
+
+    def both(x, y):
+        x += y
+        return x * y
+
+    with place:
+        net, x = Net(), np.arange(6.0).reshape(2, 3)
+        slope, draw = jit(grad(net.loss)), lambda x: np.random.normal(x, 2.0) + np.random.permutation(x.T).T
+        for k in range(40):  # arrays bound anew are read anew, by one path
+            net.w = net.w * 0.9 + k
+            net.h = net.h * 1.01
+            assert onp.allclose(onp.asarray(slope(x)), onp.asarray(grad(net.loss)(x)), rtol=1e-12)
+        assert slope.cache_info()["captures"] == 1
+        runs = []
+        for f in (draw, jit(draw)):
+            np.random.seed(0)
+            runs.append([onp.asarray(f(x)) for _ in range(3)])
+        assert all((a == b).all() for a, b in zip(*runs, strict=True))
+        compiled = jit(writes)
+        makers = (
+            lambda: np.arange(6.0).reshape(2, 3),
+            lambda: np.arange(6.0).reshape(3, 2).T,
+            lambda: np.arange(12.0).reshape(2, 6)[:, ::2],
+            lambda: np.arange(6.0).reshape(2, 3)[::-1],
+        )
+        for make in makers * 2:
+            a, b = make(), make()
+            assert compiled(a) == writes(b) and (a == b).all()
+        added = jit(both)
+        for _ in range(3):
+            a, b = np.arange(4.0), np.arange(4.0)
+            assert (added(a, a) == both(b, b)).all() and (a == b).all()
+            assert (added(a[1:], a[:-1]) == both(b[1:], b[:-1])).all() and (a == b).all()

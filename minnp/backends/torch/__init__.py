@@ -148,8 +148,13 @@ class TorchBackend(Backend):
             return True  # torch copies where NumPy steps backwards
         if result is source or row.name == "sum_to":
             return result is source
-        memory = lambda data: data.untyped_storage().data_ptr()  # torch calls what shows a copy a view, too
-        return memory(result) == memory(source)
+        return self.shares(result, source)  # torch calls what shows a copy a view, too
+
+    def strides(self, data: Any) -> Any:
+        return data.stride()
+
+    def shares(self, a: Any, b: Any) -> bool:
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
     def order(self, data: Any) -> list[int] | None:
         if data.is_contiguous():
