@@ -156,9 +156,9 @@ PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.
 # functions that a place may do in one call, whatever they are given, and those that write to their first argument
 WHOLE = set(
     str.split("""
-    outer inner tensordot einsum kron cross diag tile full_like meshgrid pad median quantile percentile unique histogram
-    nansum nanmean nanmax nanmin nanvar nanstd cov corrcoef gradient searchsorted ndarray.searchsorted digitize interp
-    take_along_axis linalg.lstsq linalg.outer linalg.tensordot linalg.cross
+    outer inner tensordot einsum kron cross vander diag tile full_like meshgrid pad median quantile percentile
+    unique histogram nansum nanmean nanmax nanmin nanvar nanstd cov corrcoef gradient searchsorted
+    ndarray.searchsorted digitize interp take_along_axis linalg.lstsq linalg.outer linalg.tensordot linalg.cross
     add.at subtract.at put ndarray.put putmask place put_along_axis fill_diagonal
     """)
 )

@@ -71,7 +71,8 @@ put(x.T,[1],5.0) putmask(x,x>0,2) putmask(x,x>0,x*2) place(x,x>0,2) place(x,x>0,
 putmask(x[0],x[0]>0,1.0) putmask(x,x>0,1j) put_along_axis(x,j,x*2,1) put_along_axis(x,j[:,:1],9.0,axis=1)
 put_along_axis(x,j-4,1.0,1) put_along_axis(x,j+4,1.0,1) put_along_axis(x,j*0,x*2,1) put_along_axis(x,j,x[0],1)
 put_along_axis(x,j,1.0,5) fill_diagonal(x,3.0) fill_diagonal(x,[1,2,3.0]) fill_diagonal(x.T,2) fill_diagonal(x,3,True)
-fill_diagonal(v,3) full_like(x,2) full_like(x,2.5) full_like(x,v) full_like(x,1j) full_like(x,2,dtype='i4')
+fill_diagonal(v,3) vander(v) vander(v,3) vander(v,0) vander(v,2,True) vander(x) polyfit(s,s,1)
+full_like(x,2) full_like(x,2.5) full_like(x,v) full_like(x,1j) full_like(x,2,dtype='i4')
 """)
 
 

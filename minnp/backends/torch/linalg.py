@@ -154,7 +154,7 @@ def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
     """NumPy's own routine."""
     if rcond is None or rcond < 0:
         rcond = torch.finfo(a.dtype).eps * max(a.shape)
-    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if b.ndim == 1 else b, rcond=rcond, driver="gelsd")
+    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if b.ndim == 1 else b, rcond=float(rcond), driver="gelsd")
     return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
 
 
@@ -167,7 +167,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
         or b.ndim not in (1, 2)
         or not a.numel()
         or a.shape[0] != b.shape[0]
-        or not (rcond is None or isinstance(rcond, float))
+        or not (rcond is None or isinstance(rcond, (float, onp.floating)))
     ):
         refuse("lstsq of these arguments")
     if a.device.type == "cpu":

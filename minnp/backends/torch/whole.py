@@ -96,6 +96,12 @@ def cross(a: Tensor, b: Tensor) -> Tensor:
     return a.roll(-1, -1) * b.roll(-2, -1) - a.roll(-2, -1) * b.roll(-1, -1)
 
 
+@whole("vander")
+def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
+    filled(x)
+    return torch.vander(x.double(), N, increasing) if x.ndim == 1 and N != 0 else refuse("powers of a matrix, or none")
+
+
 # ------------------------------------------------------------------ moving
 @whole("diag")
 def diag(v: Tensor, k: int = 0) -> Tensor:
