@@ -381,6 +381,14 @@ def capture_call(
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 
 
+def copied(x: Any) -> Any:
+    """An argument's value that may be written while it is captured: arrays copied, those of a place where they are."""
+    if not isinstance(x, (ndarray, Host)):
+        return x
+    value = concrete(read(x)) if type(x) is ndarray else x
+    return value if type(value) is Buffer else onp.array(value)
+
+
 def held(x: Any) -> list:
     """The values of a capture that parameters hold."""
     found: list = []

@@ -18,7 +18,7 @@ import numpy as onp
 from .. import backends, errors
 from . import context, policy
 from .array import handle, ndarray, read
-from .capture import Captured, capture_call
+from .capture import Captured, capture_call, copied
 from .effects import Diverged
 from .graph import Graph
 from .host.products import single_thread
@@ -264,7 +264,7 @@ class Jitted:
         """Capture (or find) the path of these arguments without keeping its result: .graph, .code, .flops()."""
         arguments = self._marked(args, kwargs)
         leaves, rebuild = tree_flatten(arguments)
-        values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
+        values = [copied(x) for x in leaves]
         live = {i for i, v in enumerate(values) if changes(v)}
         captured, *_ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
         return Lowered(captured, self.compiler)

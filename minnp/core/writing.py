@@ -181,7 +181,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         raise errors.TracedValueError(
             "one record of a traced array is written; name the field first: x['name'][i] = v, not x[i]['name'] = v"
         )
-    if watching is not None and type(old) is Host:
+    if watching is not None and type(old) in (Host, Buffer):
         raise errors.CaptureError(
             f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
             "pass the array in and return it, or make it inside the function"

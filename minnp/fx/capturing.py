@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as onp
-
-from minnp.core.array import ndarray, read
-from minnp.core.capture import capture_call
+from minnp.core.array import handle, ndarray, read
+from minnp.core.capture import capture_call, copied
 from minnp.core.effects import assign
 from minnp.core.jit import leaf_names
 from minnp.core.node import map_nodes
 from minnp.core.tree import tree_flatten
-from minnp.core.value import Host
+from minnp.core.value import Buffer
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule
@@ -27,7 +25,7 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     are not written.
     """
     leaves, rebuild = tree_flatten((args, kwargs))
-    values = [onp.array(x) if isinstance(x, (ndarray, Host)) else x for x in leaves]
+    values = [copied(x) for x in leaves]
     captured, *_ = capture_call(f, values, rebuild, leaf_names(f, args, kwargs))
     graph = captured.graph
     output = graph.output_node()
@@ -47,6 +45,9 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     for node in graph.find_nodes(op="get_attr"):
         if id(node.meta["constant"]) in names:
             node.target = names[id(node.meta.pop("constant"))]
+        elif type(node.meta["constant"]) is Buffer:  # its handle, if it has one, knows the buffer that holds now
+            constant = captured.constants[node.target]
+            node.meta["constant"] = handle(constant) if type(constant) is Buffer else constant
     graph.eliminate_dead_code()
     return GraphModule(owner, graph)
 

@@ -182,7 +182,7 @@ class Layer:
                 options.setdefault("rng", np.random.default_rng([seed, zlib.crc32((prefix + name).encode())]))
                 layer.params[name] = chosen(declared["shape"], options)
             for name, value in layer.aux_param_configs.items():
-                layer.aux_params[name] = np.array(value) if hasattr(value, "shape") else value
+                layer.aux_params[name] = np.array(np.asarray(value).asnumpy()) if hasattr(value, "shape") else value
         return self
 
     @property

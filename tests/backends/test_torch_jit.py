@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context, grad, grad_and_loss, jit, npx
+from minnp import Context, fx, grad, grad_and_loss, jit, nn, npx
 from minnp.backends.torch.dtypes import LEGACY
 from minnp.backends.torch.executor import TorchExecutor
 from minnp.core.value import Buffer
@@ -286,3 +286,34 @@ def test_compiled_code_there_does_what_the_function_does_with_state_draws_and_la
             a, b = np.arange(4.0), np.arange(4.0)
             assert (added(a, a) == both(b, b)).all() and (a == b).all()
             assert (added(a[1:], a[:-1]) == both(b[1:], b[:-1])).all() and (a == b).all()
+
+
+def test_folded_and_integer_graphs_of_a_model_there_stay_there():
+    images = [onp.random.RandomState(k).normal(size=(4, 3, 8, 8)).astype("f4") for k in range(3)]
+    layers = [nn.Conv2D(3, 8, 3, pad="same"), nn.BatchNorm(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 10)]
+    with Context("cpu", 0, "torch"):
+        model, x = nn.Sequential(*layers).init(0), np.array(images[0])
+        want = onp.asarray(model(x, mode="test"))
+        module = fx.capture(lambda x: model(x, mode="test"), x)
+        folded = fx.GraphModule(module, fx.fold_convolutions(module.graph.copy()))
+        integers = fx.GraphModule(folded, fx.quantize(folded.graph.copy(), images))
+        for run, near in ((module, 0), (folded, 1e-5), (integers, 0.03), (jit(integers), 0.03)):
+            run(x)
+            minnp.reset_report()
+            got = run(x)
+            assert not [r for r in minnp.report() if r["moved"]] and type(got._value) is Buffer
+            assert onp.abs(onp.asarray(got) - want).max() <= near * onp.abs(want).max()
+        model.tree()["4.weight" if "4.weight" in model.tree() else next(iter(model.tree()))][...] = 0.0
+        assert (onp.asarray(module(x)) == onp.asarray(model(x, mode="test"))).all()  # read as they are now
+
+
+def test_captured_code_refuses_to_write_arrays_made_outside_there():
+    with Context("cpu", 0, "torch"):
+        x, seen = np.arange(3.0), np.zeros(3)
+
+        def f(x):
+            seen[0] += 1
+            return x * 2
+
+        with pytest.raises(minnp.errors.CaptureError, match="writes to an array made outside"):
+            jit(f)(x)

@@ -12,7 +12,7 @@ from ..graph import Graph
 from ..interpreter import Interpreter
 from ..node import Node, attribute, map_nodes
 from ..primitive import Meta
-from ..value import Host
+from ..value import Buffer, Host
 from .modules import on_modules
 from .rows import escapes, is_pure
 
@@ -57,15 +57,21 @@ def held(node: Node) -> Any:
         value = attribute(node.graph.owning_module, node.target)
     if type(value) is ndarray:
         value = read(value)
+    value = value.host() if type(value) is Buffer else value
     return value if isinstance(value, (Host, onp.generic)) else None
 
 
 def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
-    """A get_attr node at the insert point, of an array that cannot change from now on: a frozen copy of the value."""
+    """A get_attr node at the insert point, of an array that cannot change from now on: a frozen copy of the value,
+    where the graph's other arrays live."""
     frozen = onp.array(value, order="C")
     frozen.setflags(write=False)
+    homes = (n.meta["constant"] for n in graph.find_nodes(op="get_attr") if "constant" in n.meta)
+    values = (read(c) if type(c) is ndarray else c for c in homes)
+    place = next((v.backend for v in values if type(v) is Buffer), None)
     node = graph.get_attr(unused(graph, name))
-    node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=frozen)
+    constant = frozen if place is None else handle(Buffer(place.from_host(frozen), place))
+    node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=constant)
     return node
 
 
