@@ -63,7 +63,7 @@ class Path:
         self.overwrites: list[int] = []
         self.outside = self._outside(graph, found)
         self.alone = None if home is not None or compiler == "numpy" else alone(graph)
-        run = self._run_beside(graph.copy(), home, compiler)
+        run = self._run_beside(graph, home, compiler)
         if run is None:
             graph = lowered(graph, compiler if home is None else "numpy")
             self.overwrites = write_arguments(graph, captured.written)
@@ -77,9 +77,9 @@ class Path:
         """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""
         if home is None:
             return None
-        if home is ACROSS:
-            return by_rows(graph, dict(self.captured.constants))
-        return home.compile(stay(graph), self.captured.constants, compiler)
+        constants = self.captured.constants
+        run = None if home is ACROSS else home.compile(stay(graph.copy()), constants, compiler)
+        return by_rows(graph, dict(constants)) if run is None and (home is ACROSS or not home.shares_host) else run
 
     def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
         """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""

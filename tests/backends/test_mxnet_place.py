@@ -140,3 +140,24 @@ def test_a_gpu_that_is_not_there_is_refused_with_the_reason():
         pytest.skip("mxnet sees a GPU here")
     with pytest.raises(errors.BackendMissingError, match=r"mxnet \S+ sees 0 GPUs"), minnp.Context("gpu", 0, "mxnet"):
         pass
+
+
+def test_compiled_functions_run_row_by_row_there():
+    x, v = np.array(base()), np.array(base())
+
+    def writes(x):
+        x.reshape(-1)[0] = 5.0
+        return x.sum()
+
+    joined, stacked = (lambda x: np.concatenate([x, v])[1:]), (lambda x: np.stack([x, v]))
+    for f in (joined, stacked, lambda x: np.where(v > 0, x, 0), writes):
+        compiled = minnp.jit(f)
+        for _ in range(3):
+            a, b = x.copy(), x.copy()
+            got, want = compiled(a), f(b)
+            assert onp.allclose(onp.asarray(got), onp.asarray(want)) and (onp.asarray(a) == onp.asarray(b)).all()
+            assert got._host is None
+    compiled = minnp.jit(lambda x: (x.to_device("cpu") * 2, x * 3))
+    for _ in range(3):
+        here, there = compiled(x)
+        assert here._host is not None and there._host is None and (here == 2 * base()).all()
