@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .array import handle, ndarray, read
+from .array import handle
 from .context import Context, cpu, drawn
 from .dispatch import bind
 from .effects import Diverged, guard, pick
 from .graph import Graph
 from .interpreter import located
 from .node import Node, map_nodes
+from .outside import held
 from .placed import settled
 from .primitive import TABLE, Meta, Primitive
 from .streams import drawn_at
@@ -49,29 +50,36 @@ def stay(graph: Graph) -> Graph:
     return graph
 
 
+def walk(graph: Graph, data: Sequence[Any], run: Callable[[Node, Any, Any], Any]) -> tuple:
+    """The outputs of a graph, its nodes computed by run(node, args, kwargs).
+
+    data    what the placeholders stand for, then what is read by get_attr
+    """
+    inputs = [n for op in ("placeholder", "get_attr") for n in graph.find_nodes(op=op)]
+    known = dict(zip(inputs, data, strict=True))
+    for node in graph.nodes:
+        if node.op == "output":
+            return map_nodes(node.args[0], known.__getitem__)
+        if node.op != "call_function":
+            continue
+        args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
+        try:
+            known[node] = run(node, args, kwargs)
+        except Exception as error:
+            if not isinstance(error, Diverged):
+                located(error, node)
+            raise
+    return ()
+
+
 def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
     """The graph as a function of values, returning the tuple of its outputs: every row runs where its operands are."""
 
+    read = graph.find_nodes(op="get_attr")
+
     def run(*values: Any) -> tuple:
-        given = iter(values)
-        known: dict[Node, Any] = {}
-        for node in graph.nodes:
-            if node.op == "output":
-                return map_nodes(node.args[0], known.__getitem__)
-            if node.op == "placeholder":
-                known[node] = next(given)
-            elif node.op == "get_attr":
-                constant = constants.get(node.target, node.meta.get("constant"))
-                known[node] = read(constant) if type(constant) is ndarray else constant
-            else:
-                args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
-                try:
-                    known[node] = row_of(node, args, kwargs)
-                except Exception as error:
-                    if not isinstance(error, Diverged):
-                        located(error, node)
-                    raise
-        return ()
+        arrays = [held(constants.get(n.target, n.meta.get("constant"))) for n in read]
+        return walk(graph, [*values, *arrays], row_of)
 
     run.constants, run.nodes = constants, {}
     return run
@@ -83,8 +91,7 @@ def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
     if (place := drawn_at(node)) is not None:
         return drawn(place, node.meta["function"], target, *args, **kwargs)
     if target is guard:
-        value, kind, expected = args
-        return guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)
+        return holds(*args)
     if target is pick:
         return args[0][args[1]]
     if isinstance(target, Primitive):
@@ -92,11 +99,16 @@ def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
     return made_at(node.meta.get("home"), target, args, kwargs)
 
 
+def holds(value: Any, kind: str, expected: Any) -> None:
+    """Check a guard; the number it needs is one the program would have waited for too."""
+    guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)
+
+
 def made_at(home: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """The value of function(*args, **kwargs), whose new arrays live at a place (None: in NumPy's memory)."""
     with cpu() if home is None else Context(*home.device):
         out = function(*each(args, _shown), **each(kwargs, _shown))
-    out = each(out, lambda v: read(v) if type(v) is ndarray else v)
+    out = each(out, held)
     return out if home is None else each(out, lambda v: settled(v, home) if type(v) is Host else v)
 
 

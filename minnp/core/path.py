@@ -138,7 +138,7 @@ class Path:
         """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
         if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
             return False
-        others = [*arrays, *(read(c) if type(c) is ndarray else c for c in self.captured.constants.values())]
+        others = [*arrays, *map(held, self.captured.constants.values())]
         if len(set(map(id, others))) == len(others):
             for a in others:
                 if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):

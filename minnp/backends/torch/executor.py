@@ -16,13 +16,12 @@ from typing import Any
 import torch
 
 from ...core import report
-from ...core.across import each, row_of
+from ...core.across import each, holds, row_of, walk
 from ...core.aliasing import is_write
-from ...core.array import ndarray, read
-from ...core.effects import Diverged, guard, pick
+from ...core.effects import guard, pick
 from ...core.graph import Graph
-from ...core.interpreter import located
-from ...core.node import Node, map_nodes
+from ...core.node import Node
+from ...core.outside import held
 from ...core.passes.memory import shows
 from ...core.primitive import Primitive
 from ...core.streams import drawn_at
@@ -65,7 +64,7 @@ class TorchExecutor:
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
-        data = [self.tensor(v) for v in values] + [self.tensor(self._constant(n)) for n in self._read]
+        data = [self.tensor(v) for v in values] + [self.tensor(held(self.constants[n])) for n in self._read]
         if self.run is None:
             out = self._compile(data)
             self.calls += 1
@@ -74,7 +73,7 @@ class TorchExecutor:
                 out = self.run(*data)
                 self.calls += 1
             except REFUSALS:
-                out = self._walk(data, self.dispatched)
+                out = walk(self.graph, data, self.dispatched)
         return tuple([self.value(v, data if new else ()) for v, new in zip(out, self.new, strict=True)])
 
     # -------------------------------------------------------------- values and tensors
@@ -99,44 +98,18 @@ class TorchExecutor:
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, at home once and for all where home can hold it."""
-        v = read(v) if type(v) is ndarray else v
+        v = held(v)
         data = v if self.home.shares_host else self.tensor(v)
         return Buffer(data, self.home) if type(data) is Tensor else v
 
-    def _constant(self, name: str) -> Any:
-        """An array made outside, as it is now."""
-        v = self.constants[name]
-        return read(v) if type(v) is ndarray else v
-
     # -------------------------------------------------------------- node by node
-    def _walk(self, data: list, run: Callable[[Node, Any, Any], Any]) -> tuple:
-        """The outputs, nodes computed by run(node, args, kwargs)."""
-        inputs = [n for op in ("placeholder", "get_attr") for n in self.graph.nodes if n.op == op]
-        known = dict(zip(inputs, data, strict=True))
-        for node in self.graph.nodes:
-            if node.op == "output":
-                return map_nodes(node.args[0], known.__getitem__)
-            if node.op != "call_function":
-                continue
-            args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
-            try:
-                known[node] = run(node, args, kwargs)
-            except Exception as error:
-                if not isinstance(error, Diverged):
-                    located(error, node)
-                raise
-        return ()
-
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
         """A node's result, as the program itself would compute it."""
         return each(row_of(node, each(args, self.value), each(kwargs, self.value)), self.tensor)
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
-        """Check a guard; the number it needs is one the program would have waited for too."""
-        guard(self.value(value).host() if kind == "value" and self._placed(value) else value, kind, expected)
-
-    def _placed(self, value: Any) -> bool:
-        return type(value) is Tensor and not self.home.shares_host
+        """Check a guard on a tensor."""
+        holds(self.value(value) if kind == "value" and not self.home.shares_host else value, kind, expected)
 
     # -------------------------------------------------------------- code
     def _compile(self, data: list) -> tuple:
@@ -157,7 +130,7 @@ class TorchExecutor:
             self.pure &= node.target is pick
             return self.dispatched(node, args, kwargs)
 
-        out = self._walk(data, choose)
+        out = walk(self.graph, data, choose)
         for node in chosen:
             name = node.meta.get("function") or node.target.name
             self.rows[name] = self.rows.get(name, 0) + 1
