@@ -27,8 +27,6 @@ MAY_IMPORT = {
 }
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
 HEAVY = ["mxnet", "torch", "llvmlite", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
-# Files over 400 lines, and the reason.
-LONG: dict[str, str] = {}
 
 
 def module_name(path):
@@ -102,9 +100,6 @@ def test_file_keeps_the_habits(path):
     name = str(path.relative_to(ROOT))
     if len(tree.body):
         assert ast.get_docstring(tree), f"{name} does not say what it is in its first line"
-    assert text.count("\n") <= 400 or name in LONG, (
-        f"{name} has {text.count(chr(10))} lines; split it, or give a reason"
-    )
     for node in ast.walk(tree):
         where = f"{name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.ExceptHandler):
