@@ -1,0 +1,1 @@
+"""The programs: plain NumPy, written without knowledge of the front end that runs them."""
