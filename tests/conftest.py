@@ -15,6 +15,10 @@ hypothesis.settings.load_profile("minnp")
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="all programs of tests/adversarial, not a sample by the date")
+
+
 @pytest.fixture(autouse=True)
 def on_the_host(request, monkeypatch):
     """Tests marked `host`, and programs they start, run under the default policy whatever MINNP_BACKEND says."""
