@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as onp
 import pytest
-from tests.adversarial.program import Program
 
 import minnp.numpy as np
+from tests.adversarial.program import Program
 from tests.adversarial.ways import SEEDS, WAYS, Case, outcome
 
 COUNT = int(os.environ.get("MINNP_FUZZ", "120"))

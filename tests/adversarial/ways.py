@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as onp
-from tests.adversarial.program import Program
 
 import minnp
 import minnp.numpy as np
 from minnp.errors import MinnpError
+from tests.adversarial.program import Program
 
 FOLDER = Path(__file__).parent / "programs"
 THEMES = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
@@ -66,8 +66,19 @@ def on_device(x: onp.ndarray) -> Any:
     """Ours, in memory of its own, in the same memory order; on the device that MINNP_DEVICE names."""
     if library := os.environ.get("MINNP_DEVICE"):
         with minnp.Context("cpu", 0, library):
-            return np.array(x, order="K")
-    return np.array(x, order="K")
+            return like(x)
+    return like(x)
+
+
+def like(x: onp.ndarray) -> Any:
+    """Ours, with x's strides where these are not those of a copy."""
+    copy = np.array(x, order="K")
+    if x.strides == copy.strides:
+        return copy
+    order = memory_order(x)
+    room = np.zeros((*(x.shape[k] for k in order), 2), x.dtype)
+    room[..., 0] = x.transpose(order)
+    return room[..., 0].transpose(*onp.argsort(order).tolist())
 
 
 def ours(args: tuple) -> tuple:
@@ -77,11 +88,11 @@ def ours(args: tuple) -> tuple:
 def strided(args: tuple) -> tuple:
     """The same numbers in the same order, in every second place of memory twice as large."""
 
-    def spread(a: onp.ndarray) -> Any:
+    def spread(a: onp.ndarray) -> onp.ndarray:
         order = memory_order(a)
         room = onp.zeros((*(a.shape[k] for k in order), 2), a.dtype)
         room[..., 0] = a.transpose(order)
-        return on_device(room)[..., 0].transpose(onp.argsort(order))
+        return room[..., 0].transpose(onp.argsort(order))
 
     return tuple(spread(a) if isinstance(a, onp.ndarray) else a for a in args)
 
@@ -157,10 +168,10 @@ def total(out: Any, namespace: Any) -> Any:
 class Case:
     """A program on one choice of arguments: NumPy's results, and what its derivatives are measured by."""
 
-    def __init__(self, name: str, real: Program, mine: Program, seed: int):
-        self.name, self.real, self.mine = name, real, mine
-        self.args = arguments(real, seed)
-        self.left = tuple(onp.copy(a, order="K") if isinstance(a, onp.ndarray) else a for a in self.args)
+    def __init__(self, name: str, real: Program, mine: Program, seed: int, layout: Callable[[tuple], tuple] = tuple):
+        self.name, self.real, self.mine, self.seed = name, real, mine, seed
+        self.args = layout(arguments(real, seed))
+        self.left = layout(arguments(real, seed))
         self.want = real.f(*self.left)
         self.places = [k for k, a in enumerate(self.args) if inexact(a)] if real.order and real.nums else []
         draw = onp.random.default_rng(seed + 1000)
@@ -196,7 +207,7 @@ class Case:
         def at(step: float) -> float:
             args = [wide(a) for a in self.args]
             for k, t in zip(self.places, self.directions):
-                args[k] = args[k] + step * wide(t)
+                args[k] = moved(args[k], step, t)
             return float(total(self.real.f(*args), onp))
 
         rough = lambda h: (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
@@ -224,6 +235,13 @@ def wide(a: Any) -> Any:
     return a.astype({"f": "f8", "c": "c16"}.get(a.dtype.kind, a.dtype), order="K", copy=True)
 
 
+def moved(x: Any, step: float, t: Any) -> Any:
+    """x and a step along t, in double precision and in x's memory order."""
+    x = wide(x)
+    x += step * wide(t)
+    return x
+
+
 def several(g: Any) -> list:
     return list(g) if isinstance(g, (list, tuple)) else [g]
 
@@ -238,9 +256,14 @@ def check(case: Case, other: Case, way: str) -> None:
     if way == "value":
         run(case, case.mine.f, ours(case.args), way)
     elif way in ("jit", "jit numpy", "jit strided"):
+        if way == "jit strided":
+            try:
+                case, other = (Case(one.name, one.real, one.mine, one.seed, strided) for one in (case, other))
+            except ValueError:  # of NumPy: not every memory layout has every view
+                return
         compiled = minnp.jit(case.mine.f, compiler="numpy" if way == "jit numpy" else "auto")
         for n, one in enumerate((case, other, case)):
-            run(one, compiled, strided(one.args) if way == "jit strided" else ours(one.args), f"{way}, call {n}")
+            run(one, compiled, ours(one.args), f"{way}, call {n}")
     elif "vmap" in way:
         if batch := stacked(case, other):
             mapped(case, other, way, *batch)
@@ -306,11 +329,11 @@ def second(case: Case, way: str) -> None:
         product = lambda *at: minnp.jvp(lambda *x: case.gradient(*x), at, case.tangents())[1]
         got = several((minnp.jit(product) if way == "jit(hvp)" else product)(*case.start()))
 
-    def moved(h: float) -> list:
-        at = [wide(case.args[k]) + h * wide(t) for k, t in zip(case.places, case.directions)]
-        return [plain(g) for g in case.gradient(*ours(tuple(at)))]
+    def at(h: float) -> list:
+        args = tuple(moved(case.args[k], h, t) for k, t in zip(case.places, case.directions))
+        return [plain(g) for g in case.gradient(*ours(args))]
 
-    rough = lambda h: [(8 * (a - b) - (c - d)) / (12 * h) for a, b, c, d in zip(*map(moved, (h, -h, 2 * h, -2 * h)))]
+    rough = lambda h: [(8 * (a - b) - (c - d)) / (12 * h) for a, b, c, d in zip(*map(at, (h, -h, 2 * h, -2 * h)))]
     coarse, want = rough(3e-4), rough(1e-4)
     limit = 100 * case.rtol * max(largest(want), largest(case.gradients), 1e-2)
     for k, g, w, c in zip(case.places, got, want, coarse):
