@@ -52,7 +52,7 @@ def test_commands_exist():
     script = (ROOT / "run").read_text()
     for command in commands:
         assert re.search(rf"^(\w+ \| )*{command}( \| \w+)*\)$", script, re.MULTILINE), f"./run has no {command}"
-    assert re.search(r"^\./run test$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert re.search(r"^\./run test --all$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
 
 
 def test_links_point_to_files():
