@@ -8,17 +8,20 @@ import importlib
 import os
 from typing import Any
 
+from . import numpy  # arrays have their operators from there, and rows are there: no name below works without
 from .core.context import Context, cpu, current_context, gpu, set_context
 from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 from .core.host import memory_reuse, num_threads, set_num_threads
 from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.public import LATE
 from .core.report import report, reset_report
-from .dispatch.policy import OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
 
 # Imported when first asked for: a program that only computes does not wait for them.
 _LATE = {
     "Function": ".core.function",
+    "OnlyMXNetPolicy": ".dispatch.policy",
+    "OnlyNumPyPolicy": ".dispatch.policy",
+    "PreferMXNetPolicy": ".dispatch.policy",
     "checkpoint": ".core.transforms",
     "custom_jvp": ".core.transforms",
     "custom_vjp": ".core.transforms",
@@ -31,7 +34,7 @@ _LATE = {
     "make_ggnvp": ".core.transforms",
     "vmap": ".core.batching",
 }
-_MODULES = ("fx", "nn", "npx", "numpy", "testing")
+_MODULES = ("fx", "nn", "npx", "testing")
 
 
 def __getattr__(name: str) -> Any:
@@ -43,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_MODULES]
+    return [*__all__, "numpy", *_MODULES]
 
 
 LATE["scipy.special"] = "minnp.scipy.special"

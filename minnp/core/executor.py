@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as onp
 
+from . import buffers
 from .aliasing import donated
 from .array import unwrap
-from .buffers import plan
 from .context import drawn
 from .effects import Under, guard, pick
 from .graph import Graph, Node, map_nodes
@@ -48,7 +48,7 @@ def compile_host(
     last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
-    block, places = plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
+    block, places = buffers.plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
     if outside is not None:
         lines += outside.lines(functools.partial(hold, names))
     if block is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -20,11 +19,12 @@ from .hooks import CLASSES, viewable
 from .namespace import lazy
 
 
-class Submodules(MetaPathFinder, Loader):
+class Submodules:
     """Finds `minnp.X.y` wherever the installed library X has `X.y`, after Python's own finders.
 
     What is no module in the library, but an object of ours, is found as well: autograd has modules where SciPy has
-    distributions, `import minnp.scipy.stats.norm as norm`.
+    distributions, `import minnp.scipy.stats.norm as norm`. It has the methods of a finder and of a loader without their
+    base classes: to import importlib.abc takes half as long as all of minnp.
     """
 
     def __init__(self, package: str, definitions: dict[str, str] | None = None) -> None:

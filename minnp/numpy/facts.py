@@ -5,6 +5,7 @@ Shape facts look at metas only, so they serve capture, flop counting and the tes
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -80,13 +81,21 @@ def same(metas: Sequence[Meta], params: dict) -> Meta:
 
 
 # ------------------------------------------------------------------ samples
+@functools.cache
+def _hashes(n: int, seed: int) -> onp.ndarray:
+    """n values in [0, 1) that look random: one of the few hashes that need no generator, whose seeding would be felt at
+    import, where rows are made."""
+    unit = onp.sin(onp.arange(1, n + 1) * 12.9898 + 78.233 * (seed + 1)) * 43758.5453 % 1
+    unit.flags.writeable = False
+    return unit
+
+
 def spread(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0, dtype: Any = float) -> onp.ndarray:
     """Sample values in (low, high), all different; complex ones with parts in that range."""
     n = 1
     for d in shape:
         n *= d
-    # a hash of the position: rows are made at import, where seeding a generator for each would be felt
-    unit = onp.sin(onp.arange(1, 2 * n + 1) * 12.9898 + 78.233 * (seed + 1)) * 43758.5453 % 1
+    unit = _hashes(2 * n, seed)
     x = low + (high - low) * unit
     values = x[:n] + 1j * x[n:] if onp.dtype(dtype).kind == "c" else x[:n]
     return values.astype(dtype).reshape(shape)

@@ -229,7 +229,8 @@ def unique_values(x):
 
 
 # ------------------------------------------------------------------ NumPy 1.26: arguments its functions lack
-_asarray = ours("asarray")
+if not NUMPY_2:
+    _asarray = ours("asarray")
 
 
 @also(STANDARD, onp.asarray)

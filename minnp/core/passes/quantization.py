@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..executor import compile_host
+from .. import executor
 from ..graph import Graph
 from ..node import Node
 from ..primitive import TABLE, Meta
@@ -95,7 +95,7 @@ def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
 
     Calling the observed graph in any other way (as a GraphModule, say) shows them what goes through it too.
     """
-    run = compile_host(graph, {n.target: held(n) for n in graph.find_nodes(op="get_attr")})
+    run = executor.compile_host(graph, {n.target: held(n) for n in graph.find_nodes(op="get_attr")})
     for batch in batches:
         run(*map(onp.asarray, batch if isinstance(batch, tuple) else (batch,)))
     return graph
