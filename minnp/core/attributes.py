@@ -5,22 +5,23 @@ from __future__ import annotations
 import gc
 import operator
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as onp
 
 from . import context, flags, public
-from .array import concretize, handle, ndarray, read, unwrap, wrap
+from .array import concretize, handle, ndarray, read, stack_nested, unwrap, wrap
 from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
-from .placed import hosted, laid_out
+from .placed import laid_out
 from .primitive import TABLE
 from .quick import seen
 from .state import state, watched
 from .trace import Constant
 from .value import Buffer, Host, Tracer, concrete, is_scalar
-from .writing import write
+from .writing import holds_value, write
 
 
 # ------------------------------------------------------------------ Python's own conversions
@@ -321,8 +322,16 @@ class FlatIterator(metaclass=_FlatType):
             public.release(read(self.base))
             flat[i] = v
             return
-        positions = onp.arange(self.base.size)[hosted(i)]
-        write(self.base, onp.unravel_index(positions, self.base.shape), value)
+        shape = self.base.shape
+        at = handle(onp.arange(self.base.size))[index]
+        if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
+            value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
+            value = value.reshape(-1) if type(value) is ndarray else onp.ravel(v)
+            if not value.size:
+                return
+            value = value[onp.arange(n) % value.size].reshape(at.shape)
+        steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        write(self.base, tuple([at // step % n for step, n in zip(steps, shape)]), value)
 
     def __len__(self) -> int:
         return self.base.size

@@ -33,7 +33,8 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
-DATA_SHAPED = {"getitem", "nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
+INDEXED = {"getitem", "last_write"}  # where a mask is the index
+DATA_SHAPED = INDEXED | {"nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
 
 
 class CaptureTrace(Trace):
@@ -165,7 +166,7 @@ class CaptureTrace(Trace):
         node.meta["value"] = _meta(y)
         if type(y) is Buffer:
             node.meta["home"] = y.backend
-        if dynamic and (node.target is not TABLE["getitem"] or _by_mask(node)):
+        if dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
             self._guard(node, "shape", tuple(y.shape))
         return Tracer(self, y, node, view)
 

@@ -76,10 +76,24 @@ def _write_vjp(
 
 
 def repeats(index: Any) -> bool:
-    """Whether an index may name an element twice (the last write wins, and only it receives a gradient)."""
-    parts = index if type(index) is tuple else (index,)
-    arrays = any((isinstance(p, (Host, list)) and onp.asarray(p).dtype != bool) or type(p) is Buffer for p in parts)
-    return arrays and not ascends(index)
+    """Whether an index may name an element twice (the last write wins, and only it receives a gradient): one that
+    holds integers may, unless they are seen to ascend. What a capture sees of them tells nothing: compiled code meets
+    others, in arguments and in arrays made outside alike."""
+    return holds_integers(index) and (capture.get() is not None or not ascends(index))
+
+
+def holds_integers(index: Any) -> bool:
+    """Whether an index has an array or a sequence of integers; a range is none, for it names nothing twice."""
+    return any(map(_integers, index)) if type(index) is tuple else _integers(index)
+
+
+def _integers(part: Any) -> bool:
+    if isinstance(part, (list, tuple)):
+        one = lambda p: isinstance(p, (int, onp.integer)) and not isinstance(p, bool)
+        return any(one(p) or _integers(p) for p in part)
+    if part is None or part is Ellipsis or isinstance(part, (slice, int, range, onp.integer, onp.bool_)):
+        return False
+    return (part.dtype if hasattr(part, "dtype") else onp.asarray(part).dtype).kind != "b"
 
 
 def ascends(index: Any) -> bool:
@@ -97,10 +111,10 @@ def ascends(index: Any) -> bool:
 def _last_write(x: Any, index: Any) -> Any:
     """x[index], zero where a later element of the index names the same place."""
     at = onp.array(x[index])
-    if at.ndim:
+    if at.ndim and repeats(index):
         place, order = onp.full(x.shape, -1), onp.arange(at.size).reshape(at.shape)
         place[index] = order
-        at = at * (place[index] == order)
+        at = onp.where(place[index] == order, at, at.dtype.type(0))
     return at
 
 
@@ -157,7 +171,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         dtype = current.dtype
         del current
         if type(value) in (list, tuple):  # numbers become the array's, or NumPy says why not
-            value = read(stack_nested(value)) if holds_buffer(value) else onp.array(value, dtype)
+            value = read(stack_nested(value)) if holds_value(value) else onp.array(value, dtype)
         return write_on_place(h, index, value)
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
@@ -207,8 +221,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     root._host, root._value = None, result
 
 
-def holds_buffer(x: Any) -> bool:
-    return any(type(e) is Buffer or (type(e) in (list, tuple) and holds_buffer(e)) for e in x)
+def holds_value(x: Any) -> bool:
+    """Whether a list, or one in it, has an element that is traced or on a device."""
+    return any(isinstance(e, (Tracer, Buffer)) or (type(e) in (list, tuple) and holds_value(e)) for e in x)
 
 
 def write_on_place(h: ndarray, index: Any, value: Any) -> None:

@@ -9,28 +9,11 @@ import numpy as onp
 
 from ..core.host import kernels
 from ..core.host.products import matmul
-from ..core.writing import ascends
+from ..core.writing import holds_integers, repeats
 
 CHUNK = 1 << 18  # elements added at a time: their indices take 2 MB
 FEW, SEVERAL = 128, 1 << 12  # rows of a table, and elements, from which adding to it is a product with zeros and ones
 ROUND = 3000  # elements that add.at adds in the time of one more NumPy call on rows
-
-
-def is_basic(index: Any) -> bool:
-    """Whether NumPy answers x[index] with a view: no array among the indices, so no element is taken twice."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(
-        p is None
-        or p is Ellipsis
-        or isinstance(p, slice)
-        or (isinstance(p, (int, onp.integer)) and p is not True and p is not False)
-        for p in parts
-    )
-
-
-def _repeats(index: Any) -> bool:
-    """Whether x[index] may take an element twice; a lone boolean mask does not."""
-    return not is_basic(index) and not (isinstance(index, onp.ndarray) and index.dtype == bool)
 
 
 def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool = False) -> None:
@@ -38,11 +21,11 @@ def add_at(buffer: onp.ndarray, g: onp.ndarray, index: Any, freely: bool = False
     rows_alone = type(index) is onp.ndarray and index.ndim == 1 and buffer.ndim == 2
     if rows_alone and g.shape == (index.size, buffer.shape[1]) and kernels.add_at(buffer, index, g):
         return
-    once = not _repeats(index)
-    rows = None if once else _rows(buffer, g, index)
+    chosen = holds_integers(index)
+    rows = _rows(buffer, g, index) if chosen else None
     if rows is not None and kernels.add_at(*rows):
         return
-    if once or ascends(index):
+    if not chosen or not repeats(index):
         buffer[index] += g
     elif rows is not None:
         _add_rows(*rows, freely)

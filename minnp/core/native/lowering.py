@@ -265,6 +265,8 @@ def norm(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | None:
     if not axes:
         return None
     emit = [rows.elementwise(name, [x.dtype] * n, {}, x.dtype, small) for name, n in (("multiply", 2), ("sqrt", 1))]
+    if None in emit:
+        return None
     squares = Map(x.shape, x.dtype, (x, x), emit[0])
     total = Reduce(meta.shape, meta.dtype, (squares,), "sum", axes)
     return [squares, total, Map(meta.shape, meta.dtype, (total,), emit[1])]
@@ -287,6 +289,8 @@ def matmul(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | Non
     left = View(space, a.dtype, (a,), 0, (*lie_a, *((0,) * (len(b.shape) - 1))))
     right = View(space, b.dtype, (b,), 0, ((0,) * axis + lie_b))
     emit = rows.elementwise("multiply", [a.dtype, b.dtype], {}, meta.dtype, small)
+    if emit is None:  # of float16, say
+        return None
     product = Map(space, meta.dtype, (left, right), emit)
     return [left, right, product, Reduce(meta.shape, meta.dtype, (product,), "sum", (axis,))]
 
