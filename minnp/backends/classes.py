@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core import array, hooks  # unfinished, where the other library was imported before us
+from ..core import array, hooks, tree  # unfinished, where the other library was imported before us
 from ..core.counting import FUNCTION, quick
 from .helping import telling
 
@@ -43,7 +43,7 @@ TAKING = {
     "pandas.core.util.hashing": "hash_array",
     "numpy.testing": "assert_equal assert_almost_equal",
     "numpy.lib.recfunctions": "merge_arrays stack_arrays",
-    **dict.fromkeys(("numpy.char", "numpy.core.defchararray"), "array asarray"),
+    **dict.fromkeys(("numpy.char", "numpy.core.defchararray", "numpy._core.defchararray"), "array asarray"),
     "networkx.convert": "to_networkx_graph",
     "sklearn.utils.validation": "check_random_state",
     "scipy._lib._util": "check_random_state",
@@ -89,10 +89,8 @@ def _theirs(x: Any) -> Any:
     t = type(x)
     if t is array.ndarray:
         return onp.asarray(x)
-    if t is dict:
-        return {k: _theirs(v) for k, v in x.items()}
-    if t is tuple or t is list:
-        return x if _exchanged().isdisjoint(map(type, x)) else t(map(_theirs, x))
+    if t in tree.CONTAINERS:
+        return tree.replaced(x, _theirs)
     if t is ModuleType and x.__name__.startswith("minnp.numpy"):
         return sys.modules[x.__name__.removeprefix("minnp.")]
     return hooks.theirs(x) if t is FUNCTION else x

@@ -7,6 +7,7 @@ A handle holds an immutable value. `_host is not None` is the whole test of the 
 
 from __future__ import annotations
 
+import inspect
 import types
 from typing import Any
 
@@ -19,7 +20,7 @@ from .dispatch import bind
 from .hooks import MET, meet, theirs
 from .primitive import TABLE, Primitive
 from .state import capture, state
-from .tree import LEAVES, named
+from .tree import CONTAINERS, LEAVES, named, replaced
 from .value import Buffer, Host, Tracer, owner
 
 new = object.__new__
@@ -82,11 +83,30 @@ class _ArrayType(type):
         return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, Host))
 
 
-def _memory(h: ndarray) -> onp.ndarray:
+FULL_READ_ONLY = inspect.BufferFlags.FULL_RO if hasattr(inspect, "BufferFlags") else 0x11C
+
+
+def _memory(h: ndarray, flags: int) -> onp.ndarray:
+    """The NumPy array whose buffer a handle exports.
+
+    Asked for everything, as memoryview(x) and numpy.asarray do, a dtype that a buffer cannot say is refused: NumPy then
+    takes what __array__ gives it, where it would lose offsets, titles and the like without a word."""
     value = read(h)
     if type(value) is Tracer:
         raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
-    return value.host() if type(value) is Buffer else value
+    a = value.host() if type(value) is Buffer else value
+    if flags == FULL_READ_ONLY and (a.dtype.kind == "V" or a.dtype.metadata) and not _survives(a.dtype):
+        raise BufferError(f"a buffer cannot say all of {a.dtype!r}; take memoryview(numpy.asarray(x))")
+    return a
+
+
+def _survives(dtype: onp.dtype) -> bool:
+    """Whether NumPy reads the same dtype in the buffer that it exports."""
+    try:
+        read = onp.asarray(memoryview(onp.zeros(1, dtype))).dtype
+    except (RuntimeError, ValueError):  # a buffer that NumPy does not write, or cannot read
+        return False
+    return read == dtype and read.isalignedstruct == dtype.isalignedstruct and not dtype.metadata
 
 
 class ndarray(exporter(_memory), metaclass=_ArrayType):
@@ -216,8 +236,8 @@ def wrap(out: Any, sources: Any = ()) -> Any:
         return h
     if t is Tracer or t is Buffer:
         return _wrap_value(out, sources)
-    if t is tuple or t is list:
-        return t([wrap(o, sources) for o in out])
+    if t is tuple or t is list:  # itself where it holds no array: it may be an element of an array of objects
+        return replaced(out, lambda e: wrap(e, sources))
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return named(out, [wrap(o, sources) for o in out])
     return OURS[t](out) if t in OURS else out
@@ -247,15 +267,17 @@ ATOMS = {int, float, complex, bool, str, type(None), slice, type(...)}
 
 
 def unwrap(x: Any, sources: list) -> Any:
-    """The values in an argument, containers included; every handle met is appended to `sources`."""
+    """The values in an argument, containers included; every handle met is appended to `sources`.
+
+    A container without anything of ours is handed on as it is."""
     t = type(x)
     if t is ndarray:
         sources.append(x)
         return read(x)
-    if t is list or t is tuple:
-        return x if ATOMS.issuperset(map(type, x)) else t([unwrap(e, sources) for e in x])
-    if t is dict:
-        return {k: unwrap(e, sources) for k, e in x.items()}
+    if t in CONTAINERS:
+        if ATOMS.issuperset(map(type, x.values() if t is dict else x)):
+            return x
+        return replaced(x, lambda e: e if type(e) in ATOMS else unwrap(e, sources))
     if t not in MET:
         meet(t)
     return Host if x is ndarray else x

@@ -106,7 +106,7 @@ def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: b
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
-    return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (onp.asarray(self),)
+    return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (_array(self),)
 
 
 def _rebuild(a: onp.ndarray) -> ndarray:
@@ -129,7 +129,7 @@ VERSIONED = onp.lib.NumpyVersion(onp.__version__) >= "2.1.0"  # its __dlpack__ t
 
 def _exported(self: ndarray) -> Any:
     value = read(self)
-    return value.backend.exported(value.data) if type(value) is Buffer else onp.asarray(self)
+    return value.backend.exported(value.data) if type(value) is Buffer else _array(self)
 
 
 def _dlpack(
@@ -165,7 +165,7 @@ for _name, _special in {
     "reduce": lambda self: _reduce_ex(self, 2),
     "reduce_ex": _reduce_ex,
     "deepcopy": _deepcopy,
-    "copy": lambda self: self.copy(),
+    "copy": lambda self: self.copy(order="K"),
     "dlpack": _dlpack,
     "dlpack_device": _dlpack_device,
     "array_function": lambda self, func, types, args, kwargs: array_function(func, args, kwargs),

@@ -35,16 +35,17 @@ _GET_BUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p,
 _ALIVE: list = []  # what the C side points to
 
 
-def exporter(memory: Callable[[Any], Any]) -> type:
-    """A base class whose instances export the buffer of `memory(instance)`."""
+def exporter(memory: Callable[[Any, int], Any]) -> type:
+    """A base class whose instances export the buffer of `memory(instance, what is asked for)`."""
     if sys.version_info >= (3, 12):
-        return type("Exporter", (), {"__slots__": (), "__buffer__": lambda x, flags: memory(x).__buffer__(flags)})
+        give = lambda x, flags: memory(x, flags).__buffer__(flags)
+        return type("Exporter", (), {"__slots__": (), "__buffer__": give})
     get_buffer = _GET_BUFFER(("PyObject_GetBuffer", ctypes.pythonapi))
 
     def export(x: Any, view: int, flags: int) -> int:
         status = -1
         try:
-            status = get_buffer(memory(x), view, flags)
+            status = get_buffer(memory(x, flags), view, flags)
         finally:
             return status  # noqa: B012  an exception ends here: C code called us
 

@@ -12,6 +12,7 @@ from .array import unwrap
 from .dispatch import bind
 from .primitive import Primitive
 from .state import watched
+from .tree import CONTAINERS, replaced
 from .value import Buffer, Host, Tracer, concrete
 
 PLAIN = (Host, onp.memmap)
@@ -64,18 +65,10 @@ def freeze(x: Any, leaves: list) -> Any:
     if isinstance(x, (Host, Tracer, Buffer)):
         leaves.append(x)
         return Leaf(len(leaves) - 1)
-    if type(x) in (list, tuple):
-        return type(x)([freeze(v, leaves) for v in x])
-    if type(x) is dict:
-        return {k: freeze(v, leaves) for k, v in x.items()}
-    return x
+    return replaced(x, lambda e: freeze(e, leaves), copies=True) if type(x) in CONTAINERS else x
 
 
 def fill(x: Any, leaves: Any) -> Any:
     if type(x) is Leaf:
         return leaves[x.i]
-    if type(x) in (list, tuple):
-        return type(x)([fill(v, leaves) for v in x])
-    if type(x) is dict:
-        return {k: fill(v, leaves) for k, v in x.items()}
-    return x
+    return replaced(x, lambda e: fill(e, leaves)) if type(x) in CONTAINERS else x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as onp
 
 from .array import ndarray
+from .tree import CONTAINERS, inside, replaced
 
 # what NumPy says of a class of the user's, whose __array__ gives an array of ours
 REFUSAL = ("object __array__ method not producing an array",)
@@ -27,17 +28,17 @@ class _Adapter:
 
 def overrides(x: Any) -> bool:
     """Whether NumPy asks the argument's class what a function means (NEP 13): a Series, a Quantity, a Proxy."""
-    if type(x) in (list, tuple):
-        return any(map(overrides, x))
+    if type(x) in CONTAINERS:
+        return any(map(overrides, inside(x)))
     return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
 
 
 def adapted(x: Any) -> Any:
     """An argument of a NumPy function, every such object in it adapted."""
-    if isinstance(x, (list, tuple)):
-        return type(x)([adapted(e) for e in x]) if not hasattr(x, "_fields") else type(x)(*map(adapted, x))
-    if isinstance(x, dict):
-        return {k: adapted(v) for k, v in x.items()}
+    if type(x) in CONTAINERS:
+        return replaced(x, adapted)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(adapted, x))
     if isinstance(x, (ndarray, onp.generic, type)) or not hasattr(type(x), "__array__"):
         return x
     return _Adapter(x)

@@ -6,18 +6,20 @@ would a table of functions of ours know them. A hook whose module imports us in 
 
 from __future__ import annotations
 
+import dis
 import functools
 import importlib
 import sys
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as onp
 
 Host = onp.ndarray
 MET: weakref.WeakSet = weakref.WeakSet()  # classes that were looked at
+KNOWING: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of a class, whether its module imports us
 VIEWABLE: weakref.WeakSet = weakref.WeakSet()  # NumPy's that give views of our class
 
 
@@ -58,16 +60,61 @@ HOOKS: dict[str, Callable] = {
 
 
 def _for_us(hook: types.FunctionType) -> bool:
-    """Whether the hook's module has names of ours, and not NumPy itself."""
-    found = list(hook.__globals__.values())
-    homes = [x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None) for x in found]
-    return any(str(home).startswith("minnp.numpy") for home in homes) and not any(x is onp for x in found)
+    """Whether the hook's module has names of ours; where it has NumPy too, whether the hook does not ask for NumPy's
+    functions alone."""
+    names = hook.__globals__
+    if not any(map(_of_ours, list(names.values()))):
+        return False
+    if not any(x is onp for x in list(names.values())):
+        return True
+    asked = list(_asked(hook.__code__, names))
+    return any(map(_of_ours, asked)) or not any(map(_of_numpys, asked))
+
+
+def knows_us(cls: type) -> bool:
+    """Whether a class's module, or that of one it derives from, imports us."""
+    if cls not in KNOWING:
+        modules = [sys.modules.get(c.__module__) for c in cls.__mro__ if c is not object]
+        KNOWING[cls] = any(_of_ours(x) for m in modules if m is not None for x in list(vars(m).values()))
+    return KNOWING[cls]
+
+
+def _of_ours(x: Any) -> bool:
+    home = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
+    return str(home).startswith("minnp.numpy")
+
+
+def _of_numpys(x: Any) -> bool:
+    return not _of_ours(x) and ours(x) is not x
+
+
+def _asked(code: types.CodeType, names: dict) -> Iterator:
+    """The functions that a hook may compare with the one it is told of: those it names and does not call, as
+    `np.multiply`, and those in the tables and tuples among its globals."""
+    home = None
+    for step in dis.get_instructions(code):
+        if home is not None and step.opname == "LOAD_ATTR" and "NULL|self" not in step.argrepr:  # no method's call
+            yield getattr(home, step.argval, None)
+        found = names.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+        home = found if isinstance(found, types.ModuleType) else None
+        if isinstance(found, (dict, set, frozenset, list, tuple)):
+            yield from list(found)
+        elif found is not None and home is None:
+            yield found
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _asked(inner, names)
 
 
 def _told(hook: Callable, translate: Callable) -> Callable:
+    names = hook.__globals__
+
     @functools.wraps(hook)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return hook(self, *translate(*args), **kwargs)
+        out = hook(self, *translate(*args), **kwargs)
+        if out is NotImplemented and any(x is onp for x in list(names.values())):  # it may know NumPy's function
+            out = hook(self, *args, **kwargs)
+        return out
 
     return call
 

@@ -9,6 +9,7 @@ import numpy as onp
 
 from .array import ndarray
 from .public import PUBLIC, foreign_entry, invoke
+from .tree import inside
 from .ufunc import make_ufunc
 
 
@@ -37,7 +38,7 @@ def opened(x: Any) -> Any:
 
 def holds(x: Any) -> bool:
     """Whether x is an array of ours, or a list or tuple with one."""
-    return type(x) is ndarray or (type(x) in (list, tuple) and any(map(holds, x)))
+    return type(x) is ndarray or any(type(e) is ndarray for e in inside(x))
 
 
 def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:

@@ -10,6 +10,7 @@ import numpy as onp
 
 from . import context, placed, public
 from .array import handle, ndarray, new, path_of, read, unwrap, wrap
+from .hooks import knows_us
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import LARGE, MEDIUM
 from .host import call as call_large
@@ -163,9 +164,9 @@ def _gives_way(other: Any, inplace: bool = False) -> bool:
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
         return ufunc is None and not inplace
-    return (
-        not isinstance(other, onp.generic) and getattr(other, "__array_priority__", -1.0) > ndarray.__array_priority__
-    )
+    if isinstance(other, onp.generic) or not (priority := getattr(other, "__array_priority__", 0.0)) > 0.0:  # NumPy's
+        return False
+    return priority > ndarray.__array_priority__ or knows_us(t)  # others, as SciPy's matrices, want NumPy's class
 
 
 def _unary(op: str, name: str) -> Callable:

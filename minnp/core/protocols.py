@@ -36,7 +36,7 @@ def _interface(name: str) -> property:
 
     def get(self: ndarray) -> Any:
         value = read(self)
-        if type(value) is Tracer or value.dtype.kind not in "?biufc":
+        if type(value) is Tracer or value.dtype.kind not in "?biufc" or value.dtype.metadata:
             raise AttributeError(f"{name}: a traced or non-numeric array ({value.dtype}) has no memory to hand out")
         return getattr(value.host() if type(value) is Buffer else value, name)
 
@@ -106,8 +106,7 @@ ndarray.__delitem__ = _delitem
 def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     """x.resize(shape): in place, as NumPy's: only an array that owns its memory and of which there is no view."""
     a = _memory(self, "resize")
-    shape = shape[0] if len(shape) == 1 else shape
-    if shape is None or shape == ():
+    if not shape or (shape := shape[0] if len(shape) == 1 else shape) is None:
         return
     if self._root is not None:
         raise ValueError("cannot resize this array: it does not own its data")

@@ -28,6 +28,7 @@ from .fallback import fallback
 from .host import run as run_host
 from .primitive import TABLE
 from .state import capture, state
+from .tree import CONTAINERS, replaced
 from .value import Buffer, Host, Value
 from .writing import release, write
 
@@ -247,8 +248,8 @@ def numpys(e: Entry, args: tuple, kwargs: dict, error: Exception) -> Exception:
 
 def _zeros(x: Any) -> Any:
     """An argument with NumPy's zeros in the place of values."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_zeros, x))
+    if type(x) in CONTAINERS:
+        return replaced(x, _zeros)
     return onp.zeros(x.shape, x.dtype) if isinstance(x, Value) else x
 
 

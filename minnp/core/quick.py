@@ -38,6 +38,7 @@ from .public import (
 )
 from .short import on_value, quickly
 from .state import state
+from .tree import inside, replaced
 from .value import NUMBERS, Host
 
 
@@ -45,21 +46,24 @@ def held(x: list | tuple) -> Any:
     """A list or tuple with the host arrays its handles hold; None where a member needs the general path."""
     if ATOMS.issuperset(map(type, x)):
         return x
-    out = []
-    for e in x:
-        t = type(e)
-        if t is ndarray:
-            e = e._host
-            if e is None or e.size >= LARGE:
-                return None
-        elif t is list or t is tuple:
-            e = held(e)
-            if e is None:
-                return None
-        elif t not in PLAIN:
-            return None
-        out.append(e)
-    return out if type(x) is list else tuple(out)
+    try:
+        return replaced(x, _held)
+    except _General:
+        return None
+
+
+class _General(Exception):
+    """A member of a container needs the general path."""
+
+
+def _held(e: Any) -> Any:
+    if type(e) is ndarray:
+        e = e._host
+        if e is None or e.size >= LARGE:
+            raise _General
+    elif type(e) not in PLAIN:
+        raise _General
+    return e
 
 
 def plain(options: dict) -> bool:
@@ -174,13 +178,7 @@ def seen(out: Host, args: tuple) -> ndarray:
 
 def handles_in(args: list | tuple) -> list:
     """The handles among arguments, and in the lists and tuples among them."""
-    found: list = []
-    for a in args:
-        if type(a) is ndarray:
-            found.append(a)
-        elif type(a) is list or type(a) is tuple:
-            found += handles_in(a)
-    return found
+    return [a for a in inside(args) if type(a) is ndarray]
 
 
 def returned(e: Entry) -> Callable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,46 @@ def tree_leaves(tree: Any) -> list:
         else:
             leaves += tree_leaves(child)
     return leaves
+
+
+CONTAINERS = {list, tuple, dict}
+DEEPEST = 64  # axes that an array of NumPy's can have: containers farther in are objects to it
+
+
+def replaced(x: Any, leaf: Callable, copies: bool = False, met: dict | None = None, depth: int = 0) -> Any:
+    """A list, tuple or dict with leaf(e) for all that it and the containers in it hold; x itself if each leaf(e) is e.
+
+    NumPy's arrays of objects hold the very containers they are given, so no other is handed on without need, unless
+    `copies` asks for one that its owner cannot change. One that holds itself is in there as it was.
+    """
+    t = type(x)
+    if t not in CONTAINERS:
+        return leaf(x)
+    met = {} if met is None else met
+    if id(x) in met:
+        return met[id(x)]
+    if depth > DEEPEST:
+        return x
+    met[id(x)] = x
+    old = list(x.values() if t is dict else x)
+    new = [replaced(e, leaf, copies, met, depth + 1) if type(e) in CONTAINERS else leaf(e) for e in old]
+    if copies or not all(map(operator.is_, old, new)):
+        met[id(x)] = dict(zip(x, new, strict=True)) if t is dict else t(new)
+    return met[id(x)]
+
+
+def inside(x: Any) -> list:
+    """x, or what lists, tuples and dicts in it hold, in order; each container is looked into once."""
+    found: list = []
+    met, left = set(), [x]
+    while left:
+        e = left.pop()
+        if type(e) not in CONTAINERS:
+            found.append(e)
+        elif id(e) not in met:
+            met.add(id(e))
+            left += [*(e.values() if type(e) is dict else e)][::-1]
+    return found
 
 
 def children(tree: Any) -> list | None:

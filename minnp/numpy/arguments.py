@@ -12,6 +12,7 @@ from ..core.live import Live
 from ..core.primitive import Primitive
 from ..core.state import capture
 from ..core.trace import Constant
+from ..core.tree import CONTAINERS, inside, replaced
 from ..core.value import Host
 
 NOT_GIVEN = onp._NoValue
@@ -42,13 +43,13 @@ def on_host(*arrays: ndarray) -> bool:
 
 
 def holds_handle(x: Any) -> bool:
-    return any(type(e) is ndarray or (isinstance(e, (list, tuple)) and holds_handle(e)) for e in x)
+    return any(type(e) is ndarray for e in inside(x if type(x) in CONTAINERS else list(x)))
 
 
 def plain(x: Any) -> Any:
     """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
-    if isinstance(x, (list, tuple)):
-        return type(x)([plain(e) for e in x])
+    if type(x) in CONTAINERS:
+        return replaced(x, plain)
     if type(x) is Live:
         return x.fixed()
     return concretize(read(x), Constant) if type(x) is ndarray else x

@@ -14,6 +14,7 @@ from ..core.dispatch import defines
 from ..core.placed import hosted, laid_out
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.state import capture
+from ..core.tree import CONTAINERS, replaced
 from ..core.value import Buffer, Tracer, concrete, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
@@ -131,8 +132,8 @@ def _asked(question: Callable) -> Callable:
 
 
 def _beneath(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)([_beneath(e) for e in x])
+    if type(x) in CONTAINERS:
+        return replaced(x, _beneath)
     if type(x) is not ndarray:
         return x
     value = concrete(read(x))

@@ -13,6 +13,7 @@ from numpy.testing import __all__ as __all__
 from ..core import foreign
 from ..core.array import ndarray
 from ..core.methods import shown
+from ..core.tree import replaced
 
 _COMPARING = (
     "assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal assert_array_almost_equal_nulp "
@@ -21,14 +22,7 @@ _COMPARING = (
 
 
 def _visible(x: Any) -> Any:
-    t = type(x)
-    if t is ndarray:
-        return shown(x)
-    if t is list or t is tuple:
-        return t([_visible(e) for e in x])
-    if t is dict:
-        return {k: _visible(v) for k, v in x.items()}
-    return x
+    return replaced(x, lambda e: shown(e) if type(e) is ndarray else e)
 
 
 def _looking(compare: Callable) -> Callable:

@@ -46,7 +46,7 @@ NUMBER(as_index, PyNumber_Index, python_index, "iu")
 static PyObject *memory_of;
 
 static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
-    PyObject *a = PyObject_CallOneArg(memory_of, self);
+    PyObject *a = PyObject_CallFunction(memory_of, "Oi", self, flags);
     if (a == NULL)
         return -1;
     int status = PyObject_GetBuffer(a, view, flags);

@@ -436,7 +436,7 @@ static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
         PyObject *h = fresh ? NULL : seen_among(args, n, out);
         if (h != NULL || PyErr_Occurred())
             return h;
-        if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host))))
+        if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host) || PyCapsule_CheckExact(base))))
             return handle_on(out, Py_None);
     } else if (is_plain(out))
         return out;
@@ -713,7 +713,18 @@ static PyObject *function_doc(PyObject *f, void *Py_UNUSED(closure)) {
     return text != NULL ? text : PyErr_Occurred() ? NULL : PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__doc__");
 }
 
-static PyGetSetDef function_facts[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+/* As its callers see it: without the home, which inspect.signature takes off itself. */
+static PyObject *function_signature(PyObject *f, void *Py_UNUSED(closure)) {
+    PyObject *whole = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__signature__");
+    PyObject *inspect = whole != NULL ? PyImport_ImportModule("inspect") : NULL;
+    PyObject *bound = inspect != NULL ? PyObject_CallMethod(inspect, "_signature_bound_method", "O", whole) : NULL;
+    Py_XDECREF(whole), Py_XDECREF(inspect);
+    return bound;
+}
+
+static PyGetSetDef function_facts[] = {{"__doc__", function_doc, NULL, NULL, NULL},
+                                       {"__signature__", function_signature, NULL, NULL, NULL},
+                                       {NULL, NULL, NULL, NULL, NULL}};
 
 static PyTypeObject Function_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minnp.core._quick.Function",

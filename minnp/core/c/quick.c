@@ -182,6 +182,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
     python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
     Handle->tp_as_sequence->sq_length = length;
+    Handle->tp_as_sequence->sq_concat = Host->tp_as_sequence->sq_concat; /* NumPy's refusal, for operator.concat */
     python_item = Handle->tp_as_sequence->sq_item, Handle->tp_as_sequence->sq_item = item;
     python_iter = Handle->tp_iter, Handle->tp_iter = iterator;
     Handle->tp_as_mapping->mp_subscript = subscript;

@@ -1,0 +1,202 @@
+"""Values that NumPy gives, where a drop-in could silently give others: objects, dtypes, memory orders, protocols."""
+
+import copy
+import inspect
+import operator
+import pickle
+import sys
+
+import numpy
+import pytest
+
+import minnp.numpy as np
+from minnp.core.counting import quick
+
+RECORD = numpy.dtype(
+    {"names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [4, 16], "titles": ["A", "B"], "itemsize": 32}
+)
+
+
+# ------------------------------------------------------------------ containers
+def filled(d):
+    a = np.empty(2, object)
+    a.fill(d)
+    return a[0]
+
+
+KEEPING = {
+    "array": lambda d: np.array([d, d])[0],
+    "array of lists": lambda d: np.array([d, None], dtype="O")[0],
+    "append": lambda d: np.append(np.array([None], object), [d])[-1],
+    "full": lambda d: np.full(2, d)[0],
+    "full_like": lambda d: np.full_like(np.array([None]), d)[0],
+    "fill": filled,
+    "concatenate": lambda d: np.concatenate([[d], [None]])[0],
+    "choice": lambda d: np.random.choice([d, d]),
+    "Generator.choice": lambda d: np.random.default_rng(0).choice([d, d]),
+    "Generator.permutation": lambda d: np.random.default_rng(0).permutation([d, d])[0],
+    "where": lambda d: np.where(True, np.array([d]), None)[0],
+    "insert": lambda d: np.insert(np.array([None, 1]), 1, d)[1],
+    "maximum of a list with arrays": lambda d: np.array([np.float64(1), d])[1],
+}
+
+
+@pytest.mark.host("objects are NumPy's")
+@pytest.mark.parametrize("call", KEEPING.values(), ids=KEEPING)
+def test_an_array_of_objects_holds_the_very_containers_it_is_given(call):
+    d = {"a": 1, "inner": [1, {"b": (2,)}]}
+    assert call(d) is d
+
+
+@pytest.mark.host("objects are NumPy's")
+def test_elements_that_are_containers_come_back_as_themselves():
+    inner = [1, (2, {"a": 3})]
+    o = np.empty(2, object)
+    o[0] = o[1] = inner
+    assert all(x is inner for x in (o[0], o.item(0), o.take(0), np.random.default_rng(0).choice(o), *o, o.tolist()[1]))
+
+
+@pytest.mark.host("objects are NumPy's")
+def test_a_list_that_holds_itself_is_an_object():
+    a = [1]
+    a.append(a)
+    made = np.array(a, dtype=object)
+    assert made.shape == (2,) and made[1] is a
+    b = [np.arange(2)]
+    b.append(b)
+    assert np.iterable(b) and repr(np.array([b, None], dtype=object)[1]) == "None"
+
+
+def test_a_container_with_an_array_of_ours_reaches_numpy_with_numpys():
+    a = [np.ones(2), [np.zeros(2), (np.ones(2),) * 2]]
+    assert np.concatenate([a[0], a[1][0]]).tolist() == [1, 1, 0, 0]
+    assert np.stack([a[1][0], *a[1][1]]).shape == (3, 2)
+    deep = [1.0]
+    for _ in range(500):
+        deep = [deep]
+    for module in (np, numpy):
+        with pytest.raises(ValueError, match="sequence"):
+            module.array(deep, dtype=float)
+
+
+# ------------------------------------------------------------------ dtypes
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_pickle_of_a_structured_array_keeps_offsets_and_titles(protocol):
+    x = np.zeros(2, RECORD)
+    x["a"], x["b"] = [1, 2], [3, 4]
+    y = pickle.loads(pickle.dumps(x, protocol))
+    assert y.dtype == RECORD and y.tolist() == [(1, 3.0), (2, 4.0)]
+    assert copy.deepcopy(x).dtype == copy.copy(x).dtype == RECORD
+
+
+@pytest.mark.parametrize(
+    "dtype", [RECORD, "V5", "i4,(2,)f8", numpy.dtype("i1,f8", align=True), numpy.dtype("f8", metadata={"unit": "m"})]
+)
+def test_numpy_asarray_of_an_array_of_ours_keeps_all_of_its_dtype(dtype):
+    x = np.zeros(2, dtype)
+    a = numpy.asarray(x)
+    assert a.dtype == x.dtype and a.dtype.metadata == x.dtype.metadata
+    assert a.dtype.isalignedstruct == x.dtype.isalignedstruct
+    assert np.shares_memory(x, a)
+
+
+@pytest.mark.skipif(quick is None and sys.version_info < (3, 12), reason="Python 3.11 cannot say why")
+def test_what_a_buffer_cannot_say_is_refused_with_the_way_out():
+    with pytest.raises(BufferError, match=r"numpy\.asarray"):
+        memoryview(np.zeros(2, RECORD))
+    assert memoryview(np.zeros(2, "i4,f8")).nbytes == 24
+
+
+# ------------------------------------------------------------------ memory and classes
+@pytest.mark.host("memory is NumPy's")
+def test_resize_to_no_axes_keeps_one_element():
+    x = np.arange(4.0)
+    x.resize(())
+    assert x.shape == () and x == 0
+    x.resize()
+    x.resize(None)
+    assert x.shape == ()
+
+
+def test_copy_keeps_the_memory_order():
+    x = np.asfortranarray(np.ones((2, 3)))
+    assert copy.copy(x).flags.f_contiguous and not copy.copy(x).flags.c_contiguous
+    assert copy.copy(np.ones((2, 3))).flags.c_contiguous
+
+
+@pytest.mark.host("texts are NumPy's")
+def test_formatting_an_array_of_texts_gives_texts():
+    made = np.array(["%d"]).view(np.char.chararray) % np.array([1])
+    assert made.dtype.kind == "U" and made.tolist() == ["1"]
+
+
+@pytest.mark.skipif(quick is None, reason="a slot that Python cannot fill")
+@pytest.mark.parametrize("concat", [operator.concat, operator.iconcat])
+def test_operator_concat_is_refused(concat):
+    with pytest.raises(TypeError, match="Concatenation"):
+        concat(np.ones(2), np.ones(2))
+
+
+class Reflecting:
+    """A class that NumPy's arrays give way to, by the older protocol."""
+
+    __array_priority__ = 10
+
+    def __radd__(self, other):
+        return type(other)
+
+    __eq__ = __rmatmul__ = __radd__
+    __hash__ = None
+
+
+def test_operators_give_way_to_a_class_of_higher_priority_as_numpys_do():
+    a, r = np.ones(2), Reflecting()
+    assert a.__add__(r) is NotImplemented and a.__eq__(r) is NotImplemented
+    assert a + r is a @ r is (a == r) is np.ndarray
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_r_finds_the_names_of_its_caller():
+    p, q = np.ones(2), np.zeros(1)
+    assert np.r_["p, q"].tolist() == [[1, 1, 0]] == numpy.r_["p, q"].tolist()
+    del p, q
+
+
+@pytest.mark.skipif(quick is None, reason="Python's bound methods show the function's")
+@pytest.mark.parametrize("name", ["sum", "concatenate", "linspace", "sin", "linalg.norm"])
+def test_a_functions_signature_has_no_parameter_of_ours(name):
+    f = operator.attrgetter(name)(np)
+    if name == "concatenate" and not hasattr(f, "__signature__"):  # NumPy 1.26's shows none
+        return
+    assert "home" not in f.__signature__.parameters
+    assert f.__signature__ == inspect.signature(f)
+
+
+# ------------------------------------------------------------------ hooks in a module that imports NumPy as well
+TABLE = {np.sum: "sum of ours", numpy.mean: "mean of NumPy's"}
+
+
+class Comparing:
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        numpy.asarray(1)
+        if ufunc is np.multiply:
+            return "multiply of ours"
+        return "tuple of ours" if ufunc in (np.add, np.subtract) else NotImplemented
+
+    def __array_function__(self, function, types, args, kwargs):
+        return TABLE.get(function, NotImplemented)
+
+
+class OfNumpys:
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return "multiply of NumPy's" if ufunc is numpy.multiply else NotImplemented
+
+
+def test_hooks_are_told_of_the_functions_they_ask_for_where_the_module_imports_numpy_too():
+    x = Comparing()
+    assert np.multiply(x, 2) == np.ones(2) * x == "multiply of ours"
+    assert np.add(x, 2) == "tuple of ours"
+    assert np.sum(x) == "sum of ours" and np.mean(x) == "mean of NumPy's"
+    assert np.multiply(OfNumpys(), 2) == "multiply of NumPy's"
+    with pytest.raises(TypeError):
+        np.median(x)
