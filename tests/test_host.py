@@ -142,6 +142,152 @@ def test_astype_copy_clip(rng):
     assert host.call(np.ndarray.copy, (x.T,), {}) is NotImplemented  # C order, of a Fortran array
 
 
+AXES = [(97,), (3, 97), (20, 33), (2, 3, 97), (17, 2, 33), (2, 3, 4, 33), (18, 1, 2, 33), (1, 3, 2, 97)]
+MEMORY = {
+    "C": lambda x: x,
+    "F": np.asfortranarray,
+    "gaps": lambda x: x.repeat(2, -1)[..., ::2],
+    "backwards": lambda x: x[..., ::-1].copy()[..., ::-1],
+    "rows backwards": lambda x: x[::-1].copy()[::-1],
+    "spread": lambda x: np.broadcast_to(x[..., :1], x.shape),
+    "middle first": lambda x: x.swapaxes(0, -2).copy().swapaxes(0, -2) if x.ndim > 2 else x,
+    "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), x.dtype, offset=1).reshape(x.shape),
+}
+
+
+def broadcasts_to(shape):
+    """Every shape that broadcasts to this one: axes missing, axes of one element."""
+    for n in range(len(shape) + 1):
+        for ones in itertools.product((False, True), repeat=n):
+            yield tuple(1 if one else d for one, d in zip(ones, shape[len(shape) - n :]))
+
+
+@pytest.fixture
+def any_size(monkeypatch):
+    """Operations of every size are cut up, into small pieces."""
+    for uf in elementwise.LEAST:
+        monkeypatch.setitem(elementwise.LEAST, uf, 0)
+    monkeypatch.setattr(elementwise, "PIECE", 64)
+    monkeypatch.setattr(elementwise, "PLAIN", 0)
+    monkeypatch.setattr(memory, "LEAST", 0)
+    pieces = []
+    ranges = elementwise.ranges
+
+    def counted(*args):
+        found = list(ranges(*args))
+        pieces.append(len(found))
+        return found
+
+    monkeypatch.setattr(elementwise, "ranges", counted)
+    return pieces
+
+
+def compared(function, args, kwargs, theirs):
+    """Whether host.call does this; the same value or exception type as theirs(), and what was written, if so."""
+    copies = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+    try:
+        expected = quiet(theirs)
+    except (TypeError, ValueError) as failure:
+        with pytest.raises(type(failure)):
+            if quiet(host.call, function, args, kwargs) is NotImplemented:
+                raise
+        return False
+    ours = quiet(host.call, function, args, kwargs)
+    for x, before in zip(args, copies):  # theirs() was given its own out= and its own left operand
+        if isinstance(x, np.ndarray) and x is not ours:
+            np.testing.assert_array_equal(x, before)
+    if ours is NotImplemented:
+        return False
+    check(ours, expected)
+    return True
+
+
+def takes(function, kinds):
+    try:
+        function(*(np.ones(1, kind) for kind in kinds))
+    except TypeError:
+        return False
+    return True
+
+
+CUT = [uf for uf in elementwise.LEAST if uf.nin == 2]
+
+
+@pytest.mark.parametrize("function", CUT, ids=lambda f: f.__name__)
+def test_every_broadcast_of_two_operands_is_numpys_bits(function, rng, any_size):
+    """Of up to four axes, in every memory order, with numbers, of mixed dtypes, with `out=` and in place."""
+    mixed = [kinds for kinds in ("dd", "ff", "df", "fd", "di", "ii", "??", "bh", "Df", "ei") if takes(function, kinds)]
+    dtypes, layouts = itertools.cycle(mixed), itertools.cycle(MEMORY)
+    in_place = {uf: op for op, uf in elementwise.IN_PLACE.items()}.get(function)
+    done = 0
+    for shape in AXES:
+        for small in broadcasts_to(shape):
+            pairs = [(mixed[0], "C", "C"), (next(dtypes), "C", "C"), (next(dtypes), next(layouts), next(layouts))]
+            for kinds, a_memory, b_memory in pairs:
+                a, b = MEMORY[a_memory](data(rng, shape, kinds[0])), data(rng, small, kinds[1])
+                b = MEMORY[b_memory](b) if b.ndim else b
+                for args in ((a, b), (b, a)) + (((a, b[()]), (a, b.item())) if not b.ndim else ()):
+                    done += compared(function, args, {}, lambda: function(*args))  # noqa: B023
+                for out_memory in ("C", next(layouts)):
+                    out = np.zeros(shape, quiet(function, abs(a), abs(b)).dtype)
+                    ours, theirs = MEMORY[out_memory](out), MEMORY[out_memory](out.copy())
+                    if ours.flags.writeable:
+                        ours, theirs = (x.copy("K") if x.base is out else x for x in (ours, theirs))
+                        compared(function, (a, b), {"out": ours}, lambda: function(a, b, out=theirs))  # noqa: B023
+                if in_place is not None:
+                    ours, theirs = a.copy("K"), a.copy("K")
+                    done += compared(in_place, (ours, b), {}, lambda: in_place(theirs, b))  # noqa: B023
+    assert done > 300 and max(any_size) > 2
+
+
+@pytest.mark.parametrize("shape", AXES)
+def test_every_layout_of_one_operand_is_numpys_bits(shape, rng, any_size):
+    done = 0
+    for layout, dtype in itertools.product(MEMORY.values(), "dfi?e"):
+        a = layout(data(rng, shape, dtype))
+        for uf in elementwise.LEAST:
+            if uf.nin == 1:
+                done += compared(uf, (a,), {}, lambda: uf(a))  # noqa: B023
+        done += compared(np.copy, (a,), {}, lambda: np.copy(a))  # noqa: B023
+        for to in "fdi?":
+            done += compared(np.ndarray.astype, (a, to), {}, lambda: a.astype(to))  # noqa: B023
+    assert done > 300 and max(any_size) > 1
+
+
+@pytest.mark.parametrize("shape", AXES)
+def test_clip_between_bounds_of_every_shape_is_numpys_bits(shape, rng, any_size):
+    done, layouts = 0, itertools.cycle(MEMORY)
+    for least in broadcasts_to(shape):
+        for most in broadcasts_to(shape):
+            a = MEMORY[next(layouts)](data(rng, shape, "d"))
+            args = a, data(rng, least, "d"), data(rng, most, "f")
+            done += compared(np.clip, args, {}, lambda: np.clip(*args))  # noqa: B023
+            done += compared(np.clip, (a, -0.5, args[2]), {}, lambda: np.clip(a, -0.5, args[2]))  # noqa: B023
+    assert done and max(any_size) > 1
+
+
+def test_few_long_rows_and_one_row_for_all(rng):
+    """At the sizes and with the threads users have: public functions, under a gradient and compiled."""
+    x, row = data(rng, (8, 300_000), "d"), data(rng, 300_000, "d")
+    ours, ours_row = mnp.array(x), mnp.array(row)
+    for f in (
+        lambda np, x, row: x - row,
+        lambda np, x, row: x / row,
+        lambda np, x, row: x < row,
+        lambda np, x, row: np.maximum(x, row),
+        lambda np, x, row: np.clip(x, -1.0, row),
+        lambda np, x, row: np.hypot(x, row),
+        lambda np, x, row: x - x.mean(0),
+        lambda np, x, row: np.exp(x - x.max(0)),
+    ):
+        np.testing.assert_array_equal(f(mnp, ours, ours_row), quiet(f, np, x, row))
+        np.testing.assert_allclose(minnp.jit(lambda x, row: f(mnp, x, row))(ours, ours_row), quiet(f, np, x, row))  # noqa: B023
+    ours -= ours_row
+    np.testing.assert_array_equal(ours, x - row)
+    gradient = minnp.grad(lambda x: mnp.sum((x - ours_row) * (x - mnp.mean(x, 0))))(mnp.array(x))
+    np.testing.assert_allclose(gradient, 2 * x - row - x.mean(0) - (x - row).mean(0), atol=1e-12)
+
+
 # ------------------------------------------------------------------ reductions
 @pytest.mark.parametrize("dtype", "fdFDil?")
 @pytest.mark.parametrize("shape", [(3 * N + 77,), (1500, 2200), (60, 50, 1111), (3, N)])

@@ -41,6 +41,15 @@ CLASSES = {
 }
 LEAST = {getattr(onp, name): least for least, names in CLASSES.items() for name in names.split()}
 
+# Functions with a vector loop for neighbouring elements alone, where the other loop gives other last bits. Which of the
+# two NumPy takes for arrays with gaps and for broadcasts depends on what its iterator copies to a buffer, and that is
+# another thing for a piece than for the whole.
+BY_STRIDE = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh arcsin arccos arctan arcsinh arccosh arctanh "
+    "arctan2 power float_power cbrt"
+)
+BY_STRIDE = {getattr(onp, name) for name in BY_STRIDE.split()}
+
 
 def bound(uf: onp.ufunc) -> int:
     """Bytes of the largest operand from which `uf` is done here, if all else fits."""
@@ -77,28 +86,28 @@ def elementwise(function: Callable, args: Sequence, out: onp.ndarray | None, lea
     if cut is None or (out is not None and not writable(out, lead, args)):
         return NotImplemented
     axis, order = cut
+    if axis is not None and function in BY_STRIDE and buffered(function, args, out):
+        return NotImplemented
     if out is None:
-        probe = function(*[a[:0] if whole_axis(a, lead, 0) else a for a in args])
+        probe = function(*[a[:0] if spans(a, lead, 0) else a for a in args])
         if type(probe) is not onp.ndarray or probe.dtype.kind not in "biufc":
             return NotImplemented
         out = memory.empty(lead.shape, probe.dtype, order)
     else:
-        function(*[a[:0] if whole_axis(a, lead, 0) else a for a in args], out=out[:0])
+        function(*[a[:0] if spans(a, lead, 0) else a for a in args], out=out[:0])
     if threads.alone():
         function(*args, out=out)
         return out
     pieces = list(ranges(lead.size if axis is None else lead.shape[axis], lead.size))
     if axis is None:
         sliced = [flat(a, order) if type(a) is onp.ndarray and a.ndim else None for a in args]
-        target = flat(out, order)
-        axis = 0
+        target, after = flat(out, order), ()
     else:
-        sliced = [a if whole_axis(a, lead, axis) else None for a in args]
-        target = out
-    before = (slice(None),) * axis
+        sliced = [a if spans(a, lead, axis) else None for a in args]
+        target, after = out, (slice(None),) * (lead.ndim - axis - 1)
 
     def work(i: int) -> None:
-        here = (*before, pieces[i])
+        here = (..., pieces[i], *after)  # counted from the last axis, as operands with fewer axes are aligned
         function(*[a if s is None else s[here] for a, s in zip(args, sliced)], out=target[here])
 
     threads.run(work, len(pieces), name)
@@ -120,6 +129,7 @@ def cutting(lead: onp.ndarray, operands: Sequence) -> tuple[int | None, str] | N
             same &= a.shape == lead.shape
         elif not isinstance(a, SCALARS):
             return None
+    f_order &= 1 not in lead.shape  # NumPy gives an axis of one element another stride then
     if same and (c_order or f_order):
         return None if lead.dtype.hasobject else (None, "C" if c_order else "F")
     for a in operands:
@@ -128,6 +138,17 @@ def cutting(lead: onp.ndarray, operands: Sequence) -> tuple[int | None, str] | N
     # few long rows are cut across, many are dealt out
     axis = 0 if lead.shape[0] >= 16 or lead.ndim == 1 else 1
     return axis, "C"
+
+
+def buffered(function: Callable, args: Sequence, out: onp.ndarray | None) -> bool:
+    """Whether NumPy may copy operands to its buffer: to convert or align them, or because they are float16."""
+    arrays = [a for a in (*args, out) if type(a) is onp.ndarray and a.ndim]
+    kinds = {a.dtype for a in arrays}
+    if len(kinds) > 1 or not all(a.flags.aligned for a in arrays):
+        return True
+    kind = kinds.pop()
+    result = function(*[onp.empty(0, kind) if type(a) is onp.ndarray and a.ndim else a for a in args]).dtype
+    return kind.char not in "fdFD" or result != kind
 
 
 def rowwise(a: onp.ndarray) -> bool:
@@ -148,9 +169,13 @@ def broadcasts(a: onp.ndarray, lead: onp.ndarray) -> bool:
     return missing >= 0 and all(d in (1, n) for d, n in zip(a.shape, lead.shape[missing:]))
 
 
-def whole_axis(a: Any, lead: onp.ndarray, axis: int) -> bool:
-    """Whether operand `a` has all of the lead's `axis`, and is cut with it; others are passed whole."""
-    return type(a) is onp.ndarray and a.ndim == lead.ndim and a.shape[axis] == lead.shape[axis]
+def spans(a: Any, lead: onp.ndarray, axis: int) -> bool:
+    """Whether operand `a`, aligned by its last axis, has all of the lead's `axis`, and is cut with it; others are
+    passed whole."""
+    if type(a) is not onp.ndarray:
+        return False
+    own = axis - (lead.ndim - a.ndim)
+    return own >= 0 and a.shape[own] == lead.shape[axis]
 
 
 def writable(out: Any, lead: onp.ndarray, args: Sequence) -> bool:
