@@ -151,7 +151,7 @@ def main() -> None:
     options.add_argument("--threads", type=int, default=os.cpu_count())
     given = options.parse_args()
     if importlib.util.find_spec("torch") is None:
-        raise SystemExit("this benchmark needs torch: pip install 'minnp[torch]'")
+        raise SystemExit("this benchmark needs torch: pip install torch")
     import torch
 
     torch.set_num_threads(given.threads)

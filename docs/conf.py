@@ -15,7 +15,6 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "minnp"
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing"]  # links to files outside docs/, which the repository's pages resolve
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 

@@ -52,7 +52,7 @@ class FallbackError(MinnpError, RuntimeError):
 class BackendMissingError(MinnpError, ImportError):
     """A backend was asked for whose library is not installed.
 
-    minnp.set_backend("mxnet")                             # pip install 'minnp[mxnet]'
+    minnp.set_backend("mxnet")                             # pip install mxnet==1.9.1
     """
 
 
@@ -63,5 +63,5 @@ class SymbolError(MinnpError, ValueError):
 class DrawingError(MinnpError, ImportError):
     """A picture was asked for where Graphviz is not installed; the message says what to install.
 
-    minnp.fx.draw(graph, "step.svg")                       # pip install 'minnp[draw]'; apt-get install graphviz
+    minnp.fx.draw(graph, "step.svg")                       # pip install graphviz; apt-get install graphviz
     """

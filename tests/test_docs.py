@@ -3,25 +3,18 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from test_readme import run
+from alone import ROOT
+from pages import blocks, run_block
 
-from minnp.backends import installed
-
-ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-BLOCK = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.host("the pages print what the default policy gives")
-@pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=lambda p: p.stem)
-def test_blocks_run(page):
-    names = {}
-    for needs, block in BLOCK.findall(page.read_text()):
-        if needs in ("", *installed()):
-            run(block, names)
+@pytest.mark.parametrize("block", [block for page in PAGES for block in blocks(page)], ids=str)
+def test_a_block_runs_alone_in_a_new_process(block):
+    run_block(block)
 
 
 def test_links_point_to_files():
@@ -69,3 +62,9 @@ def test_the_tables_of_correspondences_name_what_exists():
                     value = getattr(value, part)
                 found += 1
     assert found >= 40
+
+
+def test_what_is_advised_to_install_is_on_an_index():
+    """minnp is not, so nothing may say `pip install 'minnp[torch]'`."""
+    for path in [*ROOT.glob("minnp/**/*.py"), *ROOT.glob("tutorials/**/*.py"), *PAGES, ROOT / "README.md"]:
+        assert not re.search(r"""pip install ['"]?minnp|extra .?minnp\[""", path.read_text()), path

@@ -167,7 +167,7 @@ def test_the_environment_names_the_backend():
     if "mxnet" in installed():
         assert mxnet.stdout.strip() == "prefer_mxnet"
     else:
-        assert "pip install 'minnp[mxnet]'" in mxnet.stderr
+        assert "pip install mxnet==1.9.1" in mxnet.stderr
 
 
 # ------------------------------------------------------------------ contexts

@@ -15,7 +15,7 @@ from minnp.core.passes.dead import dead_code
 from minnp.core.passes.unrolled import gather_steps, row_name
 
 pytestmark = [
-    pytest.mark.skipif(not available(), reason="needs llvmlite, the extra minnp[compiler]"),
+    pytest.mark.skipif(not available(), reason="needs llvmlite: pip install 'llvmlite>=0.45'"),
     pytest.mark.skipif(not products.can_update(), reason="needs a BLAS that adds"),
     pytest.mark.host("machine code is the host's"),
 ]

@@ -1,6 +1,6 @@
 """A convolutional net whose convolutions are an MXNet symbol, inside a NumPy program: the second tutorial.
 
-    python tutorials/convnet_symbol.py                     # needs mxnet: pip install 'minnp[mxnet]'
+    python tutorials/convnet_symbol.py                     # needs mxnet: pip install mxnet==1.9.1
 
 The first tutorial (two_layer_net.py) was NumPy from end to end. Convolutions are where a deep learning library earns
 its keep, so here they are a symbol, a graph that MXNet binds once per shape and runs whole. `Function` makes it one

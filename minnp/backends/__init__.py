@@ -143,8 +143,8 @@ class Backend:
 
 # name -> (module, class, library to look for, how to install it), in the order `auto` prefers them
 _REGISTRY = {
-    "mxnet": ("minnp.backends.mxnet", "MXNetBackend", "mxnet", "pip install 'minnp[mxnet]'"),
-    "torch": ("minnp.backends.torch", "TorchBackend", "torch", "pip install 'minnp[torch]'"),
+    "mxnet": ("minnp.backends.mxnet", "MXNetBackend", "mxnet", "pip install mxnet==1.9.1"),
+    "torch": ("minnp.backends.torch", "TorchBackend", "torch", "pip install torch"),
 }
 _LOADED: dict[str, Any] = {}
 _INSTALLED: list[str] | None = None

@@ -60,7 +60,7 @@ class Context:
             refusals.append(f"{name}: {why}")
         raise errors.BackendMissingError(
             f"no backend reaches {self!r}: {'; '.join(refusals) or 'none is installed'}. "
-            "Install one that does (pip install 'minnp[torch]'), or stay on minnp.cpu()"
+            "Install one that does (pip install torch), or stay on minnp.cpu()"
         )
 
     def __enter__(self) -> Context:

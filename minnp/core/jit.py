@@ -378,7 +378,7 @@ def jit(
     functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
-    compiler   "llvm": machine code, which the extra minnp[compiler] makes. Arithmetic is NumPy's to the bit; sums,
+    compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums,
                products of small matrices, and those that are added (up) are in another order; elementary functions
                and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
                "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
@@ -392,7 +392,7 @@ def jit(
         raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
     found = compiler in ("auto", "llvm") and native.available()  # loads it now: the first call has enough to do
     if compiler == "llvm" and not found:
-        raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "minnp[compiler]"')
+        raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "llvmlite>=0.45"')
     if compiler in backends.names():
         backends.get(compiler)
     if f is None:

@@ -63,7 +63,7 @@ class EarlyStopping(Callback):
 class TensorBoard(Callback):
     """Scalars for TensorBoard in `folder`: the loss at every step, everything in the history at every epoch.
 
-    Written by tensorboard's own Writer (pip install tensorboard, or minnp[tensorboard]); view with
+    Written by tensorboard's own Writer (pip install tensorboard); view with
     `tensorboard --logdir folder`.
     """
 

@@ -36,7 +36,7 @@ def digits(test: float = 0.2, seed: int = 0) -> Dataset:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        raise ImportError("the digits come with scikit-learn: pip install scikit-learn (or minnp[nn])") from error
+        raise ImportError("the digits come with scikit-learn: pip install scikit-learn") from error
     bunch = load_digits()
     images = np.asarray(bunch.images).astype(np.float32)[:, None] / np.float32(16)
     labels = np.asarray(bunch.target).astype(np.int64)

@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
     if name not in FROM_MXNET:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec("mxnet") is None:
-        raise ImportError(f"minnp.nn.io.{name} is MXNet's iterator, and mxnet is missing: pip install 'minnp[mxnet]'")
+        raise ImportError(f"minnp.nn.io.{name} is MXNet's iterator, and mxnet is missing: pip install mxnet==1.9.1")
     return getattr(importlib.import_module("mxnet.io"), name)
 
 

@@ -24,7 +24,7 @@ try:
 except minnp.errors.BackendMissingError as error:
     print(error)
 """
-    assert "pip install 'minnp[mxnet]'" in run_python(program)
+    assert "pip install mxnet==1.9.1" in run_python(program)
 
 
 def test_the_loader_says_so_too():
@@ -36,7 +36,7 @@ try:
 except BackendMissingError as error:
     print(error)
 """
-    assert "pip install 'minnp[mxnet]'" in run_python(program)
+    assert "pip install mxnet==1.9.1" in run_python(program)
 
 
 def test_numpy_goes_on_working():

@@ -10,7 +10,7 @@ import warnings
 import numpy as onp
 import pytest
 
-pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
 import minnp
 import minnp.numpy as np

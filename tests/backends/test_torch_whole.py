@@ -5,7 +5,7 @@ import warnings
 import numpy as onp
 import pytest
 
-torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install 'minnp[torch]'")
+torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
 import minnp
 import minnp.numpy as np

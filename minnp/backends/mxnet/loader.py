@@ -20,7 +20,7 @@ from typing import Any
 
 from minnp.errors import BackendMissingError
 
-INSTALL = "pip install 'minnp[mxnet]'"
+INSTALL = "pip install mxnet==1.9.1"
 
 # Read once, when the library starts: no banner for every fused graph, and idle OpenMP threads sleep instead of
 # spinning (on a busy machine a spinning pool makes small calls ten times slower).

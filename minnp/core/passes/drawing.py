@@ -28,7 +28,7 @@ LOOKS = {
 }
 LONGEST = 44  # characters of a line in a box
 WHAT_TO_INSTALL = (
-    "pip install 'minnp[draw]' for the Python package, and the program `dot` itself: apt-get install graphviz, "
+    "pip install graphviz for the Python package, and the program `dot` itself: apt-get install graphviz, "
     "brew install graphviz, or https://graphviz.org/download"
 )
 
