@@ -1097,6 +1097,52 @@ def solves(np, s):
     return np.linalg.solve(s, s[0]), np.linalg.inv(s), np.linalg.det(s), np.linalg.norm(s)
 
 
+# ------------------------------------------------------------------ shapes and dtypes that depend on data
+ROTATION, SYMMETRIC = onp.array([[0.0, -1.0], [1.0, 0.0]]), onp.array([[2.0, 1.0], [1.0, 3.0]])
+RANK_ONE, RANK_TWO = onp.ones((3, 2)), onp.arange(6.0).reshape(3, 2)
+BY_DATA: dict[str, tuple] = {  # name: (function, an argument, one for which the result lies or is typed otherwise)
+    "bincount": (lambda x: np.bincount(x) * 2.0 + 1, [5, 1, 1], [0, 1, 1]),
+    "bincount, weighted": (lambda x: np.bincount(x, weights=x * 1.0) * 2.0, [5, 1, 1], [0, 1, 1]),
+    "eigvals": (lambda x: np.linalg.eigvals(x) * 2.0 + 1, SYMMETRIC, ROTATION),
+    "eig": (lambda x: np.linalg.eig(x)[1] * 2.0 + 1, SYMMETRIC, ROTATION),
+    "roots": (lambda x: np.roots(x) * 2.0 + 1, [1.0, 0.0, -1.0], [1.0, 0.0, 1.0]),
+    "roots, fewer": (lambda x: np.roots(x) * 2.0 + 1, [1.0, 0.0, -1.0], [0.0, 1.0, 1.0]),
+    "emath.sqrt": (lambda x: np.emath.sqrt(x) * 2.0, [1.0, 4.0], [-1.0, 4.0]),
+    "real_if_close": (lambda x: np.real_if_close(x) * 2.0, [1 + 0j, 2], [1j, 2]),
+    "lstsq": (lambda x: np.linalg.lstsq(x, onp.ones((3, 2)), rcond=None)[1] * 2.0 + 1, RANK_ONE, RANK_TWO),
+    "trim_zeros": (lambda x: np.trim_zeros(x) * 2.0, [1.0, 2.0, 0.0], [1.0, 0.0, 0.0]),
+    "unique": (lambda x: np.unique(x) * 2.0, [1.0, 2.0, 0.0], [1.0, 0.0, 0.0]),
+    "delete": (lambda x: np.delete(x, x > 1) * 2.0, [1.0, 2.0, 0.0], [1.0, 1.0, 0.0]),
+    "split": (lambda x: np.split(x, x.astype(int)[:2])[1] * 2.0, [1.0, 2.0, 0.0], [1.0, 3.0, 0.0]),
+    "repeat": (lambda x: np.repeat(x, x.astype(int)) * 2.0, [1.0, 2.0, 0.0], [1.0, 3.0, 0.0]),
+    "arange": (lambda x: np.arange(x[0]) * 2.0, [1.0, 2.0], [3.0, 2.0]),
+    "rows at a mask": (lambda x: x[x[:, 0] > 1, 1] * 2.0, RANK_ONE, RANK_TWO),
+    "gradient at a mask": (lambda x: grad(lambda y: written_at(y, x > 1))(x), [1.0, 2.0, 3.0], [1.0, 1.0, 2.0]),
+    "tangent at a mask": (lambda x: hvp(lambda y: written_at(y, x > 1))(x, x), [1.0, 2.0, 3.0], [1.0, 1.0, 2.0]),
+}
+
+
+def written_at(x, chosen):
+    out = x * 1
+    out[chosen] = out[chosen] ** 2 * 3
+    out[chosen] *= 2
+    out[chosen, ...] += x[0]
+    return (out**2).sum()
+
+
+@pytest.mark.parametrize("name", BY_DATA)
+def test_shapes_and_dtypes_that_depend_on_data_are_guarded(name):
+    f, *values = BY_DATA[name]
+    values = [onp.asarray(v) for v in values]
+    for compiler in COMPILERS:
+        for order in (values, values[::-1]):
+            compiled = jit(f, compiler=compiler)
+            for v in (*order, *order):
+                want = onp.asarray(f(np.array(v)))
+                got = onp.asarray(compiled(np.array(v)))
+                close(got, want, f"{compiler}, {v}")
+
+
 # ------------------------------------------------------------------ the checks
 def given(f: Callable, k: int) -> list:
     return [MAKERS[name](k) for name in list(inspect.signature(f).parameters)[1:]]

@@ -11,6 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.effects import Diverged
 from minnp.core.host import products
 from minnp.core.native import engine, rows
 from minnp.core.native.program import Writer
@@ -440,3 +441,18 @@ def test_powers_by_multiplication_are_within_3_ulp_and_numpys_at_the_ends(kind: 
             assert (abs(y - exact)[:2000] <= 3 * onp.spacing(want[:2000])).all()
             onp.testing.assert_array_equal(y[2000:], want[2000:])
             assert (onp.signbit(y) == onp.signbit(want))[~onp.isnan(want)].all()
+
+
+@compiled
+@pytest.mark.parametrize("shape, wrong", [((6,), [(5,), (7,), (2, 3), ()]), ((40_000,), [(30_000,), (200, 200)])])
+def test_machine_code_refuses_what_it_was_not_made_for(shape: tuple, wrong: list) -> None:
+    """It reads memory by the shape and the dtype of the capture: others take another way, whatever let them through."""
+    f = jit(lambda x: np.exp(x * 2 + 1) * x, compiler="llvm")
+    x = onp.linspace(0.0, 1.0, shape[0])
+    f(x)
+    run = next(iter(f.paths.values()))[0].run
+    assert "compiled" in run.source
+    onp.testing.assert_array_equal(run(onp.repeat(x, 2)[::2])[0], run(x)[0])  # it lies otherwise, that is all
+    for other in [*(onp.zeros(s) for s in wrong), x.astype(int), x.astype("f4"), x.astype(">f8")]:
+        with pytest.raises(Diverged):
+            run(other)

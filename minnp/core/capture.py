@@ -34,7 +34,18 @@ from .value import Buffer, Host, Tracer, concrete, overlapping
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
 INDEXED = {"getitem", "last_write"}  # where a mask is the index
-DATA_SHAPED = INDEXED | {"nonzero", "flatnonzero", "argwhere", "unique", "repeat", "compress", "extract"}
+DATA_SHAPED = INDEXED | {
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "unique",
+    "repeat",
+    "compress",
+    "extract",
+    "bincount",
+    "linalg.lstsq",
+}
+DATA_TYPED = {"linalg.eig", "linalg.eigvals"}  # real, or complex
 
 
 class CaptureTrace(Trace):
@@ -142,7 +153,10 @@ class CaptureTrace(Trace):
             node.meta["handling"] = now
         if TABLE.get(row.name) is not row:
             node.meta.update(effect=row.name.startswith("random."), function=row.name)
-        dynamic = row.name in DATA_SHAPED or (TABLE.get(row.name) is not row and bool(values))
+        free = TABLE.get(row.name) is not row and bool(values)  # of a function that no row tells anything of
+        dynamic = ("shape" if free or row.name in DATA_SHAPED else "") + (
+            "dtype" if free or row.name in DATA_TYPED else ""
+        )
         if type(y) in (tuple, list):
             node.meta["value"] = tuple(_meta(o) for o in y)
             outs = []
@@ -156,7 +170,7 @@ class CaptureTrace(Trace):
             view = (values[0], row, params)
         return self._result(y, node, dynamic, view)
 
-    def _result(self, y: Any, node: Node, dynamic: bool, view: Any = None) -> Any:
+    def _result(self, y: Any, node: Node, dynamic: str, view: Any = None) -> Any:
         if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
             if type(y) in NUMBERS and node.meta.get("effect"):
                 return Live(self, y, node, frozenset((DRAWN,)))
@@ -166,8 +180,10 @@ class CaptureTrace(Trace):
         node.meta["value"] = _meta(y)
         if type(y) is Buffer:
             node.meta["home"] = y.backend
-        if dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
+        if "shape" in dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
             self._guard(node, "shape", tuple(y.shape))
+        if "dtype" in dynamic and y.dtype.kind in "fc":
+            self._guard(node, "dtype", y.dtype)
         return Tracer(self, y, node, view)
 
     def _mine(self, v: Any) -> bool:

@@ -38,11 +38,14 @@ class Diverged(Exception):
 def guard(value: Any, kind: str, expected: Any) -> None:
     """Raise Diverged unless things are as they were at capture.
 
-    kind    "value": value equals expected; "shape": its shape does; "array": it is an array, not a number; "axes":
-            one of the values has axes; "given": it is not None
+    kind    "value": value equals expected; "shape": its shape does; "dtype": its dtype does; "array": it is an array,
+            not a number; "axes": one of the values has axes; "given": it is not None
     """
     if kind == "shape":
         if onp.shape(value) != expected:
+            raise Diverged
+    elif kind == "dtype":
+        if value.dtype != expected:
             raise Diverged
     elif kind == "array":
         if not hasattr(value, "__setitem__"):

@@ -109,7 +109,8 @@ class TorchExecutor:
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
         """Check a guard on a tensor."""
-        holds(self.value(value) if kind == "value" and not self.home.shares_host else value, kind, expected)
+        numpys = kind == "dtype" or (kind == "value" and not self.home.shares_host)
+        holds(self.value(value) if numpys else value, kind, expected)
 
     # -------------------------------------------------------------- code
     def _compile(self, data: list) -> tuple:

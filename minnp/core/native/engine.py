@@ -21,8 +21,10 @@ import numpy as onp
 from ..counting import team
 from ..host import threads
 
-# Offsets in bytes inside PyArrayObject (numpy/ndarraytypes.h); checked against a live array before they are used.
-DATA, FLAGS = 16, 64
+# Offsets in bytes inside PyArrayObject (numpy/ndarraytypes.h), and of a dtype's letters inside PyArray_Descr; checked
+# against live arrays before they are used.
+DATA, AXES, SHAPE, DTYPE, FLAGS = 16, 24, 32, 56, 64
+LETTERS = 24  # kind, char and byteorder, of one byte each
 ORDERED = 0x0001 | 0x0100  # C order, aligned
 BUILT_IN = "ptr @kernel(ptr %self, ptr %args, i64 %count)"
 RANGES = "void @kernel(ptr %args, i64 %begin, i64 %end, i64 %part)"
@@ -94,9 +96,18 @@ def _layout_is_known() -> bool:
     for view, ordered in ((a, True), (a.T, False), (a[1:, 2:], False)):
         data = ctypes.c_size_t.from_address(id(view) + DATA).value
         flags = ctypes.c_int.from_address(id(view) + FLAGS).value
-        if data != view.ctypes.data or (flags & ORDERED == ORDERED) != ordered:
+        shape = (ctypes.c_ssize_t * 2).from_address(ctypes.c_size_t.from_address(id(view) + SHAPE).value)
+        dtype = ctypes.c_size_t.from_address(id(view) + DTYPE).value
+        if ctypes.c_int.from_address(id(view) + AXES).value != 2 or tuple(shape) != view.shape:
             return False
-    return True
+        if data != view.ctypes.data or (flags & ORDERED == ORDERED) != ordered or dtype != id(view.dtype):
+            return False
+    return all(ctypes.string_at(id(d) + LETTERS, 3) == letters(d) for d in map(onp.dtype, ("f8", "i4", "u1", "?")))
+
+
+def letters(dtype: onp.dtype) -> bytes:
+    """What a dtype of numbers has at LETTERS."""
+    return (dtype.kind + dtype.char + dtype.byteorder).encode()
 
 
 def symbol(name: str) -> int:

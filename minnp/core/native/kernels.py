@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..effects import Diverged
 from ..host import memory, threads
 from ..interpreter import located
 from ..node import Node
@@ -87,7 +88,7 @@ class Small(Kernel):
             "k": function,
             "empty": onp.empty,
             "array": onp.asarray,
-            "order": onp.ascontiguousarray,
+            "expected": expected,
             "singular": self.singular,
         }
         inputs = [f"a{i}" for i in range(len(self.inputs))]
@@ -99,11 +100,20 @@ class Small(Kernel):
             names[f"d{i}"] = v.dtype
             lines.append(f"    {y} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
         lines.append(f"    told = k({', '.join([*inputs, *outputs])})")
-        ordered = [f"order({a})" if v.shape else a for a, v in zip(inputs, self.inputs)]
+        for i, v in enumerate(self.inputs):
+            names[f"v{i}"] = v
+        ordered = [f"expected({a}, v{i})" for i, a in enumerate(inputs)]
         lines.append(f"    if told is NotImplemented:\n        told = k({', '.join([*ordered, *outputs])})")
         lines.append("    if told is not None:\n        raise singular(told)")
         lines.append(f"    return {', '.join(outputs)},")
         self.run = python("run", lines, names)
+
+
+def expected(array: onp.ndarray, v: Value) -> onp.ndarray:
+    """An array as machine code wants it. Raises Diverged for another shape or dtype than when it was captured."""
+    if array.shape != tuple(v.shape) or array.dtype != v.dtype:
+        raise Diverged
+    return onp.require(array, v.dtype, ["C", "A"])
 
 
 def python(name: str, lines: list[str], names: dict[str, Any]) -> Callable:
@@ -141,13 +151,15 @@ class Layout:
         """Write the Python that calls the machine code: memory for the results, ranges, sums of what ranges summed."""
         kernel, self.function = self.kernel, function
         names: dict[str, Any] = {"k": function.run, "empty": memory.empty, "size": threads.num_threads}
-        names |= {"full": onp.full, "array": onp.asarray, "strides": self.strides, "other": kernel.other}
+        names |= {"full": onp.full, "array": onp.asarray, "other": kernel.other}
+        names["lying"] = sum([(s, tuple(v.shape), v.dtype) for s, v in zip(self.strides, kernel.inputs)], ())
         inputs = [f"a{i}" for i in range(len(kernel.inputs))]
         olds = [f"b{i}" for i, frame in kernel.frames.items() if frame.fill is None]
         lines = [f"def run({', '.join([*inputs, *olds])}, out=()):"]
         # a reduction of an array gives a NumPy scalar, which has no memory of its own
         lines += [f"    {a} = array({a})" for a, v in zip(inputs, kernel.inputs) if not v.shape]
-        lines.append(f"    if ({''.join(a + '.strides, ' for a in inputs)}) != strides:")
+        lies = "".join(f"{a}.strides, {a}.shape, {a}.dtype, " for a in inputs)
+        lines.append(f"    if ({lies}) != lying:")
         lines.append(f"        return other(({', '.join(inputs)},), out, {', '.join(olds)})")
         given, results, finish = list(inputs), [], []
         for i, v in enumerate(kernel.results):
@@ -227,6 +239,9 @@ class Large(Kernel):
 
     def other(self, arrays: Sequence[Any], out: Sequence[Any], *olds: Any) -> Any:
         """The results for arguments in another layout than the usual one: compiled for it, or copies in the usual."""
+        for a, v in zip(arrays, self.inputs):
+            if a.shape != tuple(v.shape) or a.dtype != v.dtype:
+                raise Diverged
         strides = tuple([a.strides for a in arrays])
         layout = self.layouts.get(strides)
         if layout is None and all(a.flags.aligned for a in arrays) and len(self.layouts) < LAYOUTS:

@@ -6,6 +6,7 @@ is called for ranges of its first axis.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -178,8 +179,8 @@ class Writer:
 
     # -------------------------------------------------------------- whole functions
     def small_text(self) -> engine.Text | None:
-        """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs in another one,
-        and returns which of the matrices to solve by was singular, if one was."""
+        """A function (*inputs, *results) of arrays in C order, which refuses (NotImplemented) inputs that are none, or
+        have another shape or dtype, and returns which of the matrices to solve by was singular, if one was."""
         self.arguments(0, self.inputs, checked=True)
         self.arguments(len(self.inputs), self.results)
         last = dying(self.steps, self.results, self.becomes)
@@ -244,25 +245,49 @@ class Writer:
         """Code that returns a new reference to an object of the Python API."""
         return f"  call void {self.constant('Py_IncRef')}(ptr {self.constant(name)})\n  ret ptr {self.constant(name)}"
 
-    def data(self, i: int, checked: bool = False) -> str:
-        """The data pointer of argument i."""
+    def field(self, of: str, offset: int, type_: str) -> str:
+        at = self.code.emit(f"getelementptr i8, ptr {of}, i64 {offset}")
+        return self.code.emit(f"load {type_}, ptr {at}")
+
+    def data(self, i: int, expected: Value | None = None) -> str:
+        """The data pointer of argument i, which is refused unless it is an array in C order as expected, if that is
+        given."""
         code = self.code
-        at = code.emit(f"getelementptr ptr, ptr %args, i64 {i}")
-        array = code.emit(f"load ptr, ptr {at}")
-        if checked:
-            field = code.emit(f"getelementptr i8, ptr {array}, i64 {engine.FLAGS}")
-            flags = code.emit(f"load i32, ptr {field}")
-            wrong = code.emit(f"and i32 {flags}, {engine.ORDERED}")
-            bad = code.emit(f"icmp ne i32 {wrong}, {engine.ORDERED}")
-            fine = code.label("ordered")
+        array = self.field("%args", 8 * i, "ptr")
+        if expected is not None:
+            letters = int.from_bytes(engine.letters(expected.dtype), "little")
+            facts = [
+                (
+                    "i32",
+                    code.emit(f"and i32 {self.field(array, engine.FLAGS, 'i32')}, {engine.ORDERED}"),
+                    engine.ORDERED,
+                ),
+                ("i32", self.field(array, engine.AXES, "i32"), len(expected.shape)),
+            ]
+            bad = self.differ(facts)  # else the shape below would be read beyond its end
+            fine = code.label("array")
             code.do(f"br i1 {bad}, label %refuse, label %{fine}")
             code.begin(fine)
-        field = code.emit(f"getelementptr i8, ptr {array}, i64 {engine.DATA}")
-        return code.emit(f"load ptr, ptr {field}")
+            kind = self.field(self.field(array, engine.DTYPE, "ptr"), engine.LETTERS, "i32")
+            facts = [("i32", code.emit(f"and i32 {kind}, {0xFFFFFF}"), letters)]
+            if expected.shape:
+                shape = self.field(array, engine.SHAPE, "ptr")
+                facts += [("i64", self.field(shape, 8 * axis, "i64"), n) for axis, n in enumerate(expected.shape)]
+            bad = self.differ(facts)
+            fine = code.label("expected")
+            code.do(f"br i1 {bad}, label %refuse, label %{fine}")
+            code.begin(fine)
+        return self.field(array, engine.DATA, "ptr")
+
+    def differ(self, facts: Sequence[tuple[str, str, int]]) -> str:
+        """Whether one of several (type, value, expected number) is not as expected."""
+        code = self.code
+        bad = [code.emit(f"icmp ne {type_} {found}, {n}") for type_, found, n in facts]
+        return functools.reduce(lambda a, b: code.emit(f"or i1 {a}, {b}"), bad)
 
     def arguments(self, first: int, values: Sequence[Value], checked: bool = False) -> None:
         for i, v in enumerate(values):
-            base = self.data(first + i, checked)
+            base = self.data(first + i, v if checked else None)
             strides = self.strides[v] if v in self.strides else dense("", v.shape, v.dtype).strides
             self.places[v] = Place(base, v.shape, strides, v.dtype)
 
