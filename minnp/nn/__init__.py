@@ -13,20 +13,32 @@ Everything is written on minnp.numpy and minnp.npx only, so each file can be rea
 """
 
 from . import augment, callbacks, checkpoint, datasets, init, io, layers, losses, metrics, model, optim, solver
+from . import training as _training
 from .model import Layer, ModelBase
 from .modules import (
     GELU,
+    AvgPool1D,
     AvgPool2D,
+    AvgPool3D,
     BatchNorm,
+    Conv1D,
     Conv2D,
+    Conv3D,
+    ConvTranspose1D,
+    ConvTranspose2D,
+    ConvTranspose3D,
     Dropout,
     Embedding,
     Flatten,
     GlobalAvgPool2D,
+    GroupNorm,
+    InstanceNorm,
     Lambda,
     LayerNorm,
     Linear,
+    MaxPool1D,
     MaxPool2D,
+    MaxPool3D,
     ReLU,
     Residual,
     Sequential,
@@ -36,3 +48,6 @@ from .modules import (
 )
 from .recurrent import GRU, LSTM, RNN, MultiHeadAttention, TransformerBlock
 from .solver import Solver
+
+# Its options are Solver's, in whose file they are listed; help and completion find them here.
+ModelBase.fit.__signature__ = _training.signature()

@@ -10,10 +10,15 @@ from typing import Any
 
 import minnp.numpy as np
 
+from .checks import named
+
+__all__ = ["Compose", "Crop", "Cutout", "Flip", "Normalise", "Rotate", "Scale"]
+
 
 class Compose:
     """last(... second(first(images)))."""
 
+    @named()
     def __init__(self, *steps: Callable) -> None:
         self.steps = steps
 
@@ -26,6 +31,7 @@ class Compose:
 class Crop:
     """A window of the image's own size, at a random place in the image with `pad` zeros around it."""
 
+    @named()
     def __init__(self, pad: int) -> None:
         self.pad = pad
 
@@ -42,6 +48,7 @@ class Crop:
 class Flip:
     """Left and right exchanged with probability `prob`."""
 
+    @named()
     def __init__(self, prob: float = 0.5) -> None:
         self.prob = prob
 
@@ -53,6 +60,7 @@ class Flip:
 class Rotate:
     """Rotated about the centre by up to +-degrees, by the nearest pixel; zeros come in at the corners."""
 
+    @named()
     def __init__(self, degrees: float) -> None:
         self.degrees = degrees
 
@@ -71,6 +79,7 @@ class Rotate:
 class Cutout:
     """A size x size square of zeros, centred anywhere in the image (DeVries and Taylor 2017)."""
 
+    @named()
     def __init__(self, size: int) -> None:
         self.size = size
 
@@ -87,6 +96,7 @@ class Cutout:
 class Scale:
     """Contrast and brightness: images times 1 + u, plus v, with u in +-contrast and v in +-brightness."""
 
+    @named()
     def __init__(self, contrast: float = 0.1, brightness: float = 0.1) -> None:
         self.contrast, self.brightness = contrast, brightness
 
@@ -100,6 +110,7 @@ class Scale:
 class Normalise:
     """(images - mean) / std, per channel: the one step that testing needs too."""
 
+    @named()
     def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
         self.mean, self.std = mean, std
 

@@ -13,6 +13,10 @@ import math
 import os
 from typing import Any
 
+from .checks import named
+
+__all__ = ["Callback", "Curves", "EarlyStopping", "TensorBoard", "curves"]
+
 
 class Callback:
     """Every method does nothing. Set `solver.stopped = True` to end the training after this epoch."""
@@ -39,6 +43,7 @@ def higher_is_better(monitor: str) -> bool:
 class EarlyStopping(Callback):
     """Stops when `monitor` has not improved by more than `min_delta` for `patience` epochs."""
 
+    @named()
     def __init__(self, patience: int = 5, monitor: str = "val_loss", min_delta: float = 0.0) -> None:
         self.patience, self.monitor, self.min_delta = patience, monitor, min_delta
         self.best, self.waited = -math.inf, 0
@@ -67,6 +72,7 @@ class TensorBoard(Callback):
     `tensorboard --logdir folder`.
     """
 
+    @named()
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder, self.writer = os.fspath(folder), None
 
@@ -92,6 +98,7 @@ class TensorBoard(Callback):
 class Curves(Callback):
     """A picture of the history in `path` (.png, .svg, .pdf), drawn anew after every epoch. Needs matplotlib."""
 
+    @named()
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = path
 
@@ -99,6 +106,7 @@ class Curves(Callback):
         curves(solver.history, self.path)
 
 
+@named()
 def curves(history: dict[str, list[float]], path: str | os.PathLike | None = None) -> Any:
     """A matplotlib figure of a history, one panel per quantity, training and validation together; saved to `path`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -21,6 +21,10 @@ from typing import Any, BinaryIO
 
 import minnp.numpy as np
 
+from .checks import named
+
+__all__ = ["CheckpointError", "load", "load_latest", "save"]
+
 MAGIC = b"minnp.1\n"
 ALIGN = 64
 KINDS = "biufc"  # the dtypes whose bytes are their value: no objects, no strings
@@ -30,6 +34,7 @@ class CheckpointError(ValueError):
     """The file is not a whole checkpoint: missing, cut short, or changed. The message says which."""
 
 
+@named()
 def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, keep_previous: bool = True) -> None:
     """Replace the checkpoint at `path` with these arrays and facts, or, if anything stops it, leave it as it was."""
     path = os.fspath(path)
@@ -49,6 +54,7 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
     sync_folder(os.path.dirname(path) or ".")
 
 
+@named()
 def load(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
     """(arrays, facts) of the checkpoint at `path`; raises CheckpointError unless every byte is as it was written."""
     path = os.fspath(path)
@@ -72,6 +78,7 @@ def load(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
     return arrays, header["facts"]
 
 
+@named()
 def load_latest(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
     """(arrays, facts) of the newest whole checkpoint: the one at `path`, else the one before it.
 

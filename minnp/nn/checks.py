@@ -8,7 +8,9 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def count(name: str, value: Any, least: int = 0) -> int:
@@ -31,6 +33,20 @@ def number(name: str, value: Any, above: float = -math.inf) -> Any:
     return value
 
 
+def flag(name: str, value: Any) -> bool:
+    """value as True or False; 0 and 1 will do."""
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise TypeError(f"{name} is True or False, got {value!r}")
+    return bool(value)
+
+
+def choice(name: str, value: Any, known: Iterable[str]) -> Any:
+    """value, one of those known."""
+    if value not in known:
+        raise ValueError(f"{name}={value!r}: choose from {', '.join(known)}")
+    return value
+
+
 def shape(name: str, value: Any) -> tuple[int, ...]:
     """value as a shape; a single number is a shape of one axis, as in NumPy."""
     sizes = value if hasattr(value, "__iter__") and not isinstance(value, str) else (value,)
@@ -48,14 +64,124 @@ def one_of(kind: str, name: str, known: dict[str, Callable], signature: str) -> 
     return known[name]
 
 
+# ------------------------------------------------------------------ names of arguments
+# What other libraries call an argument, where it is too far from our name to be found by its letters.
+ELSEWHERE = {
+    "dilation_rate": "dilation",
+    "eps": "epsilon",
+    "filters": "out_channels",
+    "in_units": "in_features",
+    "kernel": "kernel_size",
+    "kernel_initializer": "init_rule",
+    "lr": "learning_rate",
+    "num_filter": "out_channels",
+    "num_group": "groups",
+    "pool_size": "kernel_size",
+    "rate": "p",
+    "return_sequences": "last",
+    "sigma": "stdvar",
+    "std": "stdvar",
+    "units": "out_features",
+    "use_bias": "bias",
+    "wd": "weight_decay",
+}
+
+
+def unknown(who: str, name: str, known: Iterable[str], kind: str = "argument", others: Iterable[str] = ()) -> TypeError:
+    """The error that says that `who` has no argument `name`, and which is the nearest of those known.
+
+    others: further names, which are looked at for being near but not listed
+    """
+    known, others = list(known), list(others)
+    if name == "activation":
+        meant = "an activation is a step of its own, such as nn.ReLU()"
+    elif ELSEWHERE.get(name) in known:
+        meant = f"do you mean {ELSEWHERE[name]!r}?"
+    else:
+        near = difflib.get_close_matches(name, [*known, *others], 1)
+        meant = f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}" if known else "it takes none"
+    return TypeError(f"{who} has no {kind} {name!r}; {meant}")
+
+
 def options(name: str, given: Iterable[str], takers: Iterable[Callable], hints: dict[str, str]) -> None:
     """TypeError for a keyword that has a hint or that none of the functions takes, with the hint or the nearest one."""
     known = [key for taker in takers for key in inspect.signature(taker).parameters]
     for key in given:
-        if key in hints or key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            meant = hints.get(key) or (f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}")
-            raise TypeError(f"{name} has no option {key!r}; {meant}")
+        if key in hints:
+            raise TypeError(f"{name} has no option {key!r}; {hints[key]}")
+        if key not in known:
+            raise unknown(name, key, known, "option")
+
+
+def named(**others: str) -> Callable[[F], F]:
+    """A decorator: TypeError, with the nearest name, for arguments that the function does not have.
+
+    others: {another library's name of an argument: our own}, which the function then takes as well
+    """
+
+    def decorate(function: F) -> F:
+        names = takes(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if not options.keys() <= names:
+                who = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+                options = respelt(who, function, options, names, others)
+            return function(*args, **options)
+
+        return call
+
+    return decorate
+
+
+def takes(function: Callable) -> frozenset[str]:
+    """The names that the function's arguments can be given by."""
+    by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return frozenset(p.name for p in inspect.signature(function).parameters.values() if p.kind in by_name)
+
+
+def respelt(
+    who: str, function: Callable, given: dict[str, Any], names: frozenset[str], others: dict[str, str]
+) -> dict[str, Any]:
+    """The arguments `given` by our names of them."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        own = others.get(name, name)
+        if own not in names or own == "self":
+            known = [n for n in inspect.signature(function).parameters if n in names and n != "self"]
+            raise unknown(who, name, known, others=others)
+        if own in found or (own != name and own in given):
+            raise TypeError(f"{who} is given {own!r} twice: {name!r} is another name for it")
+        found[own] = value
+    return found
+
+
+def misspelt(who: str, function: Callable, given: Iterable[str]) -> None:
+    """TypeError for a name in `given` that is none of the function's arguments."""
+    parameters = inspect.signature(function).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for name in given:
+            if name not in parameters:
+                raise unknown(who, name, parameters)
+
+
+def settled(who: str, config: dict, given: dict, defaults: dict[str, Any], known: frozenset[str]) -> dict:
+    """config with `given` and, for what neither sets, the defaults; TypeError for a setting that is not known."""
+    config.update(given)
+    if not config.keys() <= known:
+        wrong = next(name for name in config if name not in known)
+        raise unknown(who, wrong, defaults, "setting")
+    for name, value in defaults.items():
+        config.setdefault(name, value)
+    return config
+
+
+def shows_settings(function: Callable, defaults: dict[str, Any]) -> None:
+    """Let the signature of function(..., config=None, **settings) name the settings."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    settings = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
+    own = [p for p in inspect.signature(function, follow_wrapped=False).parameters.values() if p.kind != p.VAR_KEYWORD]
+    function.__signature__ = inspect.Signature([*own, *settings])
 
 
 def of_arrays(values: dict[str, Any]) -> str:
@@ -78,16 +204,23 @@ def explain(error: Exception, where: str, what: Any) -> None:
         error.add_note(f"in {where}: {formula(what)}")
 
 
-def explained(function: Callable) -> Callable:
-    """The function, whose errors about shapes and types carry its arguments' shapes and its formula as a note."""
+def explained(**others: str) -> Callable[[F], F]:
+    """As `named`; and errors about shapes and types carry the arguments' shapes and the formula as a note."""
 
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        try:
-            return function(*args, **options)
-        except MISTAKES as error:
-            given = dict(zip(inspect.signature(function).parameters, args)) | options
-            explain(error, f"{function.__name__}({of_arrays(given)})", function)
-            raise
+    def decorate(function: F) -> F:
+        names = takes(function)
 
-    return call
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if not options.keys() <= names:
+                options = respelt(function.__name__, function, options, names, others)
+            try:
+                return function(*args, **options)
+            except MISTAKES as error:
+                given = dict(zip(inspect.signature(function).parameters, args)) | options
+                explain(error, f"{function.__name__}({of_arrays(given)})", function)
+                raise
+
+        return call
+
+    return decorate

@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 
 import minnp.numpy as np
 
+from .checks import named
+
+__all__ = ["DataFileError", "Dataset", "cifar10", "digits", "fashion_mnist", "mnist"]
+
 PathLike = str | os.PathLike
 
 
@@ -31,6 +35,7 @@ class DataFileError(ValueError):
     """A data file that is not what its name says: too short, too long, or with the wrong numbers in it."""
 
 
+@named()
 def digits(test: float = 0.2, seed: int = 0) -> Dataset:
     """1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn; a fraction `test` is kept for testing."""
     try:
@@ -54,6 +59,7 @@ CIFAR_HELP = (
 )
 
 
+@named()
 def cifar10(path: PathLike) -> Dataset:
     """CIFAR-10 from the folder of its python or binary version (or the folder above): 3 x 32 x 32, 10 classes.
 
@@ -140,11 +146,13 @@ FASHION_CLASSES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", 
 IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
+@named()
 def mnist(path: PathLike) -> Dataset:
     """MNIST from the folder of its four idx files, gzipped or not: 1 x 28 x 28, 10 digits."""
     return idx_dataset(path, "MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/", tuple("0123456789"))
 
 
+@named()
 def fashion_mnist(path: PathLike) -> Dataset:
     """Fashion-MNIST, in the same files as MNIST: 1 x 28 x 28, 10 kinds of clothes."""
     return idx_dataset(path, "Fashion-MNIST", "https://github.com/zalandoresearch/fashion-mnist", FASHION_CLASSES)

@@ -1,66 +1,91 @@
 """Initial values: each rule is `rule(shape, config) -> array`, MinPy's signature; names are looked up by `rule_named`.
 
-config may give dtype (float32) and rng (a NumPy Generator; np.random's global stream without it).
+Settings come in the dict `config` or by name, `gaussian((3, 4), stdvar=0.1)`; those that a rule does not have raise
+TypeError. Every rule has dtype (float32) and rng (a NumPy Generator; np.random's global stream without it).
 Fans: a matrix [D, M] has D inputs and M outputs; a convolution [F, C, K, K] has C K K inputs and F K K outputs.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import minnp.numpy as np
 
-from .checks import one_of
+from .checks import named, one_of, settled, shows_settings
+
+__all__ = ["constant", "custom", "gaussian", "he", "msra", "orthogonal", "rule_named", "xavier"]
 
 Config = dict[str, Any]
 
 
-def xavier(shape: Sequence[int], config: Config | None = None) -> Any:
+def initialiser(**own: Any) -> Callable[[Callable], Callable]:
+    """A decorator: rule(shape, config), whose settings besides dtype and rng, and their defaults, are `own`."""
+    defaults = {**own, "dtype": np.float32, "rng": None}
+    known = frozenset(defaults)
+
+    def decorate(draw: Callable[[Sequence[int], Config], Any]) -> Callable[..., Any]:
+        @functools.wraps(draw)
+        def rule(shape: Sequence[int], config: Config | None = None, **settings: Any) -> Any:
+            full = settled(draw.__name__, dict(config or {}), settings, defaults, known)
+            return np.asarray(draw(shape, full)).astype(full["dtype"])
+
+        shows_settings(rule, defaults)
+        return rule
+
+    return decorate
+
+
+@initialiser()
+def xavier(shape: Sequence[int], config: Config) -> Any:
     """Uniform in +-sqrt(6 / (fan_in + fan_out)): keeps the variance of tanh layers (Glorot and Bengio 2010, eq. 16)."""
     fan_in, fan_out = fans(shape)
     limit = math.sqrt(6.0 / (fan_in + fan_out))
-    return finish((2.0 * uniform(shape, config) - 1.0) * limit, config)
+    return (2.0 * uniform(shape, config) - 1.0) * limit
 
 
-def he(shape: Sequence[int], config: Config | None = None) -> Any:
+@initialiser()
+def he(shape: Sequence[int], config: Config) -> Any:
     """Normal with standard deviation sqrt(2 / fan_in): keeps the variance of ReLU layers (He et al. 2015, eq. 10)."""
-    return finish(normal(shape, config) * math.sqrt(2.0 / fans(shape)[0]), config)
+    return normal(shape, config) * math.sqrt(2.0 / fans(shape)[0])
 
 
 msra = he
 
 
-def orthogonal(shape: Sequence[int], config: Config | None = None) -> Any:
-    """Rows or columns orthonormal, times config["gain"] (1): Saxe et al. 2014. Axes after the first are flattened."""
+@initialiser(gain=1.0)
+def orthogonal(shape: Sequence[int], config: Config) -> Any:
+    """Rows or columns orthonormal, times gain (1): Saxe et al. 2014. Axes after the first are flattened."""
     rows, columns = shape[0], math.prod(shape[1:])
     q, r = np.linalg.qr(normal((max(rows, columns), min(rows, columns)), config))
     q = q * np.sign(np.diagonal(r))  # QR leaves the signs to LAPACK; this makes q uniform over orthogonal matrices
     q = q if rows >= columns else q.T
-    return finish(q.reshape(shape) * (config or {}).get("gain", 1.0), config)
+    return q.reshape(shape) * config["gain"]
 
 
-def constant(shape: Sequence[int], config: Config | None = None) -> Any:
-    """Every element config["value"] (0)."""
-    return finish(np.full(shape, float((config or {}).get("value", 0.0))), config)
+@initialiser(value=0.0)
+def constant(shape: Sequence[int], config: Config) -> Any:
+    """Every element `value` (0)."""
+    return np.full(shape, float(config["value"]))
 
 
-def gaussian(shape: Sequence[int], config: Config | None = None) -> Any:
-    """Normal with mean config["mu"] (0) and standard deviation config["stdvar"] (0.001)."""
-    config = config or {}
-    return finish(normal(shape, config) * config.get("stdvar", 0.001) + config.get("mu", 0.0), config)
+@initialiser(mu=0.0, stdvar=0.001)
+def gaussian(shape: Sequence[int], config: Config) -> Any:
+    """Normal with mean mu (0) and standard deviation stdvar (0.001)."""
+    return normal(shape, config) * config["stdvar"] + config["mu"]
 
 
-def custom(shape: Sequence[int], config: Config | None = None) -> Any:
-    """config["function"](shape), checked to have that shape."""
-    function = (config or {}).get("function", np.zeros)
-    value = np.asarray(function(shape))
+@initialiser(function=np.zeros)
+def custom(shape: Sequence[int], config: Config) -> Any:
+    """function(shape), checked to have that shape; zeros by default."""
+    value = np.asarray(config["function"](shape))
     if value.shape != tuple(shape):
         raise ValueError(
-            f"the custom initialiser {function!r} returned {value.shape} for a parameter of {tuple(shape)}"
+            f"the custom initialiser {config['function']!r} returned {value.shape} for a parameter of {tuple(shape)}"
         )
-    return finish(value, config)
+    return value
 
 
 RULES: dict[str, Callable] = {
@@ -74,6 +99,7 @@ RULES: dict[str, Callable] = {
 }
 
 
+@named()
 def rule_named(rule: str | Callable) -> Callable:
     """The initialiser called `rule`, or `rule` itself when it is a function."""
     return one_of("init_rule", rule, RULES, "(shape, config) -> array")
@@ -89,15 +115,11 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * window, shape[0] * window
 
 
-def normal(shape: Sequence[int], config: Config | None) -> Any:
-    rng = (config or {}).get("rng")
+def normal(shape: Sequence[int], config: Config) -> Any:
+    rng = config["rng"]
     return np.random.standard_normal(shape) if rng is None else rng.standard_normal(shape)
 
 
-def uniform(shape: Sequence[int], config: Config | None) -> Any:
-    rng = (config or {}).get("rng")
+def uniform(shape: Sequence[int], config: Config) -> Any:
+    rng = config["rng"]
     return np.random.random(shape) if rng is None else rng.random(shape)
-
-
-def finish(value: Any, config: Config | None) -> Any:
-    return np.asarray(value).astype((config or {}).get("dtype", np.float32))

@@ -71,6 +71,7 @@ def __getattr__(name: str) -> Any:
 class DataBatch:
     """One minibatch: data and label are lists of arrays; the last `pad` examples are repeats that should not count."""
 
+    @checks.named()
     def __init__(self, data: list, label: list, pad: int = 0, index: Any = None) -> None:
         self.data, self.label, self.pad, self.index = data, label, pad, index
 
@@ -96,6 +97,7 @@ class DataIter:
 class Batches(DataIter):
     """The batches that `source` gives anew at every iteration, (x, y) pairs or DataBatch: torch's DataLoader, say."""
 
+    @checks.named()
     def __init__(self, source: Any) -> None:
         if iter(source) is source:
             raise TypeError(
@@ -122,6 +124,7 @@ class NDArrayIter(DataIter):
     transform: (list of data arrays, rng) -> list, or (array, rng) -> array for one data array: see minnp.nn.augment
     """
 
+    @checks.named()
     def __init__(
         self,
         data: Any,
@@ -235,6 +238,7 @@ class Prefetch(DataIter):
     of a with block.
     """
 
+    @checks.named()
     def __init__(self, source: DataIter, depth: int = 2) -> None:
         if depth < 1:
             raise ValueError(f"Prefetch keeps at least one batch ready; got depth={depth}")
@@ -335,11 +339,13 @@ def each_batch(source: Any) -> Iterator[DataBatch]:
             yield DataBatch([as_array(x)], [as_array(y)])
 
 
+@checks.named()
 def save_data_labels(x: Any, y: Any, file_name: str | os.PathLike) -> None:
     """Write examples and labels to one file, for load_data_labels."""
     checkpoint.save(file_name, {"data": x, "labels": y}, keep_previous=False)
 
 
+@checks.named()
 def load_data_labels(file_name: str | os.PathLike) -> tuple[Any, Any]:
     """(x, y) that save_data_labels wrote."""
     arrays, _ = checkpoint.load(file_name)

@@ -8,13 +8,13 @@ Losses live in minnp.nn.losses and can be used from here too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minnp.numpy as np
 from minnp import npx
 
-from .checks import count, explained
+from .checks import choice, count, explained, named
 from .losses import (
     binary_cross_entropy,
     huber_loss,
@@ -33,17 +33,25 @@ __all__ = [
     "avg_pool",
     "batchnorm",
     "binary_cross_entropy",
+    "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "dropout",
     "flatten",
     "gelu",
+    "groupnorm",
     "gru_step",
     "gru_temporal",
     "huber_loss",
+    "instancenorm",
     "l1_loss",
     "l2_loss",
     "layernorm",
     "leaky_relu",
+    "linear",
     "log_softmax",
     "lstm_step",
     "lstm_temporal",
@@ -65,18 +73,20 @@ __all__ = [
 
 
 # ------------------------------------------------------------------ affine and activations
+@named()
 def flatten(x: Any) -> Any:
     """x [N, d1, ..., dk] as [N, d1 * ... * dk]."""
     x = x if hasattr(x, "ndim") else np.asarray(x)
     return x if x.ndim == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
-@explained
+@explained()
 def affine(x: Any, w: Any, b: Any) -> Any:
     """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M]."""
     return np.dot(flatten(x), w) + b
 
 
+@named()
 def linear(x: Any, w: Any, b: Any = None) -> Any:
     """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
     # One matrix product for all leading axes; np.dot of a 3-D array is many small ones.
@@ -85,89 +95,269 @@ def linear(x: Any, w: Any, b: Any = None) -> Any:
     return y if x.ndim == 2 else y.reshape((*x.shape[:-1], w.shape[1]))
 
 
+@named()
 def relu(x: Any) -> Any:
     """y = max(x, 0), any shape; the gradient at 0 is 0."""
     return npx.relu(x)
 
 
+@named()
 def leaky_relu(x: Any, slope: float = 0.01) -> Any:
     """y = x where x > 0, slope * x elsewhere."""
     x = np.asarray(x)
     return np.where(x > 0, x, slope * x)
 
 
+@named()
 def sigmoid(x: Any) -> Any:
     """y = 1 / (1 + exp(-x)), without overflow at either end."""
     return npx.sigmoid(x)
 
 
+@named()
 def tanh(x: Any) -> Any:
     """y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))."""
     return np.tanh(x)
 
 
+@named()
 def gelu(x: Any) -> Any:
     """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact)."""
     return npx.gelu(x, approximate=True)
 
 
+@named()
 def softmax(x: Any, axis: int = -1) -> Any:
     """y_i = exp(x_i) / sum_j exp(x_j) along `axis`."""
     return npx.softmax(x, axis=axis)
 
 
+@named()
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """y_i = x_i - log sum_j exp(x_j) along `axis`, without overflow."""
     return npx.log_softmax(x, axis=axis)
 
 
-# ------------------------------------------------------------------ images, always [N, C, H, W]
-@explained
-def conv2d(x: Any, w: Any, b: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, groups: int = 1) -> Any:
+# ------------------------------------------------------------------ images [N, C, H, W]; signals [N, C, T]; volumes
+DATA = {1: "signals [N, C, T]", 2: "images [N, C, H, W]", 3: "volumes [N, C, D, H, W]"}
+PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # np.pad's names
+
+
+@explained(pad="padding", dilate="dilation")
+def conv1d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+) -> Any:
+    """y[n, f, i] = b[f] + sum_{c, u} w[f, c, u] x[n, c, i s + u d - p], zero outside x.
+
+    x [N, C, T], w [F, C / groups, K] -> y [N, F, T']: as conv2d, with one axis.
+    """
+    return convolved("conv1d", 1, x, w, b, stride, padding, dilation, groups, padding_mode)
+
+
+@explained(pad="padding", dilate="dilation")
+def conv2d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+) -> Any:
     """y[n, f, i, j] = b[f] + sum_{c, u, v} w[f, c, u, v] x[n, c, i s + u d - p, j s + v d - p], zero outside x.
 
     x [N, C, H, W], w [F, C / groups, K, K], b [F] or None -> y [N, F, H', W'], H' = (H + 2 p - d (K - 1) - 1) // s + 1.
-    stride, pad and dilate are one int for both directions or a pair.
+    stride s (1), padding p (0) and dilation d (1) are one int for both directions or a pair; padding="same" keeps H and
+    W (stride 1; of an odd number of rows one more is added behind), "valid" is 0. padding_mode says what is outside x:
+    "zeros", "reflect", "replicate" (the nearest pixel) or "circular".
     """
-    if x.ndim != 4:
-        raise ValueError(f"conv2d takes images [N, C, H, W]; got {list(x.shape)}")
-    options = {
-        "kernel": w.shape[2:],
-        "stride": pair("stride", stride, 1),
-        "pad": pair("pad", pad, 0),
-        "dilate": pair("dilate", dilate, 1),
-    }
+    return convolved("conv2d", 2, x, w, b, stride, padding, dilation, groups, padding_mode)
+
+
+@explained(pad="padding", dilate="dilation")
+def conv3d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+) -> Any:
+    """y[n, f, i, j, k] = b[f] + sum_{c, u, v, t} w[f, c, u, v, t] x[n, c, i s + u d - p, j s + v d - p, k s + t d - p].
+
+    x [N, C, D, H, W], w [F, C / groups, K, K, K] -> y [N, F, D', H', W']: as conv2d, with three axes.
+    """
+    return convolved("conv3d", 3, x, w, b, stride, padding, dilation, groups, padding_mode)
+
+
+def convolved(
+    who: str,
+    axes: int,
+    x: Any,
+    w: Any,
+    b: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    padding_mode: str,
+) -> Any:
+    """The convolution of x [N, C, *S] with w [F, C / groups, *K], with S and K of that many axes."""
+    check_data(who, x, axes)
+    size, dilate = w.shape[2:], sizes("dilation", dilation, 1, axes)
+    steps, around = sizes("stride", stride, 1, axes), paddings(padding, size, dilate, stride)
+    choice("padding_mode", padding_mode, PADDING_MODES)
+    if padding_mode == "zeros" and all(before == after for before, after in around):
+        pad = tuple(before for before, _ in around)
+    else:
+        pad = (0,) * axes
+        x = np.pad(x, ((0, 0), (0, 0), *around), mode=PADDING_MODES[padding_mode])
+    options = {"kernel": size, "stride": steps, "pad": pad, "dilate": dilate}
     return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
 
 
-@explained
-def max_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
-    """y[n, c, i, j] = max of x[n, c] over the size x size window at (i s - p, j s - p); stride is `size` by default."""
-    return pool(x, size, stride, pad, "max")
+def paddings(padding: Any, kernel: Sequence[int], dilation: Sequence[int], stride: Any) -> list[tuple[int, int]]:
+    """(before, after) for each axis."""
+    if padding == "valid":
+        padding = 0
+    if not isinstance(padding, str):
+        return [(p, p) for p in sizes("padding", padding, 0, len(kernel))]
+    if padding != "same":
+        raise ValueError(f"padding is a number, one for each axis, 'same' or 'valid'; got {padding!r}")
+    if any(s != 1 for s in sizes("stride", stride, 1, len(kernel))):
+        raise ValueError(f"padding='same' keeps the size, which needs stride 1; got stride={stride!r}")
+    spare = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    return [(s // 2, s - s // 2) for s in spare]
 
 
-@explained
-def avg_pool(x: Any, size: Any = 2, stride: Any = None, pad: Any = 0) -> Any:
-    """y[n, c, i, j] = mean of x[n, c] over the window at (i s - p, j s - p), zeros of the padding counted."""
-    return pool(x, size, stride, pad, "avg")
+@explained(pad="padding", adj="output_padding", dilate="dilation")
+def conv_transpose1d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """y[n, f, i s + u d - p] += w[c, f, u] x[n, c, i]; x [N, C, T], w [C, F / groups, K] -> y [N, F, T'].
+
+    As conv_transpose2d, with one axis.
+    """
+    return transposed("conv_transpose1d", 1, x, w, b, stride, padding, output_padding, dilation, groups)
 
 
-def pool(x: Any, size: Any, stride: Any, pad: Any, kind: str) -> Any:
-    if x.ndim != 4:
-        raise ValueError(f"pooling takes images [N, C, H, W]; got {list(x.shape)}")
-    size = pair("size", size, 1)
-    stride = size if stride is None else pair("stride", stride, 1)
-    return npx.pooling(x, kernel=size, stride=stride, pad=pair("pad", pad, 0), pool_type=kind)
+@explained(pad="padding", adj="output_padding", dilate="dilation")
+def conv_transpose2d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """y[n, f, i s + u d - p, j s + v d - p] += w[c, f, u, v] x[n, c, i, j], then + b[f]: the transpose of conv2d.
+
+    x [N, C, H, W], w [C, F / groups, K, K], b [F] or None -> y [N, F, H', W'],
+    H' = (H - 1) s - 2 p + d (K - 1) + 1 + output_padding: what conv2d with the same options takes back to H x W, if
+    output_padding < s.
+    """
+    return transposed("conv_transpose2d", 2, x, w, b, stride, padding, output_padding, dilation, groups)
 
 
-def pair(name: str, value: Any, least: int) -> tuple[int, int]:
-    """One number for both directions, or one for each."""
-    vertical, horizontal = value if isinstance(value, list | tuple) else (value, value)
-    return count(name, vertical, least), count(name, horizontal, least)
+@explained(pad="padding", adj="output_padding", dilate="dilation")
+def conv_transpose3d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """y[n, f, i s + u d - p, ...] += w[c, f, u, ...] x[n, c, i, ...]; x [N, C, D, H, W], w [C, F / groups, K, K, K].
+
+    As conv_transpose2d, with three axes -> y [N, F, D', H', W'].
+    """
+    return transposed("conv_transpose3d", 3, x, w, b, stride, padding, output_padding, dilation, groups)
+
+
+def transposed(
+    who: str,
+    axes: int,
+    x: Any,
+    w: Any,
+    b: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Any:
+    check_data(who, x, axes)
+    options = {
+        "stride": sizes("stride", stride, 1, axes),
+        "pad": sizes("padding", padding, 0, axes),
+        "adj": sizes("output_padding", output_padding, 0, axes),
+        "dilate": sizes("dilation", dilation, 1, axes),
+    }
+    return npx.deconvolution(x, w, b, kernel=w.shape[2:], num_group=groups, no_bias=b is None, **options)
+
+
+@explained(size="kernel_size", pad="padding")
+def max_pool(x: Any, kernel_size: Any = 2, stride: Any = None, padding: Any = 0) -> Any:
+    """y[n, c, i, j] = max of x[n, c] over the K x K window at (i s - p, j s - p); x [N, C, H, W] -> [N, C, H', W'].
+
+    kernel_size K (2), stride s (K) and padding p (0) are one int for both directions or a pair.
+    """
+    return pool("pooling", 2, x, kernel_size, stride, padding, "max")
+
+
+@explained(size="kernel_size", pad="padding")
+def avg_pool(x: Any, kernel_size: Any = 2, stride: Any = None, padding: Any = 0) -> Any:
+    """y[n, c, i, j] = mean of x[n, c] over the window at (i s - p, j s - p), zeros of the padding counted.
+
+    Shapes and arguments as in max_pool.
+    """
+    return pool("pooling", 2, x, kernel_size, stride, padding, "avg")
+
+
+def pool(who: str, axes: int, x: Any, size: Any, stride: Any, padding: Any, kind: str) -> Any:
+    check_data(who, x, axes)
+    size = sizes("kernel_size", size, 1, axes)
+    stride = size if stride is None else sizes("stride", stride, 1, axes)
+    return npx.pooling(x, kernel=size, stride=stride, pad=sizes("padding", padding, 0, axes), pool_type=kind)
+
+
+def check_data(who: str, x: Any, axes: int) -> None:
+    if x.ndim != axes + 2:
+        raise ValueError(f"{who} takes {DATA[axes]}; got {list(x.shape)}")
+
+
+def sizes(name: str, value: Any, least: int, axes: int) -> tuple[int, ...]:
+    """One number for all axes, or one for each."""
+    values = tuple(value) if isinstance(value, list | tuple) else (value,) * axes
+    if len(values) != axes:
+        raise ValueError(f"{name} is one number or {axes}, one for each axis; got {value!r}")
+    return tuple(count(name, v, least) for v in values)
 
 
 # ------------------------------------------------------------------ normalisation and noise
-@explained
+@explained()
 def batchnorm(
     x: Any,
     gamma: Any,
@@ -194,13 +384,35 @@ def batchnorm(
     return y, *kept
 
 
-@explained
+@explained()
 def layernorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
-    """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D]."""
-    return npx.layer_norm(x, gamma, beta, eps=eps)
+    """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D].
+
+    gamma and beta of several axes: mean and var over as many. eps is 1e-5.
+    """
+    return npx.layer_norm(x, gamma, beta, axis=tuple(range(-np.ndim(gamma), 0)), eps=eps)
 
 
-@explained
+@explained()
+def groupnorm(x: Any, gamma: Any, beta: Any, num_groups: int, eps: float = 1e-5) -> Any:
+    """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over each group of C / num_groups channels of x[n].
+
+    x [N, C, ...], gamma, beta [C] -> y [N, C, ...] (Wu and He 2018, equation 7). One group is layer normalisation over
+    all but N.
+    """
+    return npx.group_norm(x, gamma, beta, num_groups=num_groups, eps=eps)
+
+
+@explained()
+def instancenorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the pixels of each x[n, c]; x [N, C, ...].
+
+    gamma, beta [C] -> y [N, C, ...] (Ulyanov et al. 2016, equation 4).
+    """
+    return npx.instance_norm(x, gamma, beta, eps=eps)
+
+
+@explained(p="prob")
 def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -> Any:
     """y = x m / (1 - prob), m = 1 with probability 1 - prob, else 0 ("train"); y = x ("test").
 
@@ -231,23 +443,35 @@ def check_mode(mode: str | None, who: str) -> str:
 
 
 # ------------------------------------------------------------------ sequences, always [N, T, D]
-@explained
+@explained()
 def temporal_affine(x: Any, w: Any, b: Any) -> Any:
     """y[n, t] = x[n, t] w + b; x [N, T, D], w [D, M], b [M] -> y [N, T, M]."""
     n, t, d = x.shape
     return np.dot(x.reshape(n * t, d), w).reshape(n, t, w.shape[1]) + b
 
 
-@explained
+@explained()
 def word_embedding(x: Any, w: Any) -> Any:
     """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D]."""
     return w[x]
 
 
-@explained
+@explained()
 def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H]."""
     return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
+
+
+def lstm_over_time(x: Any, h0: Any, c0: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any, Any]:
+    """(h [N, T, H] at every step, the last h, the last c) of an LSTM as in lstm_step."""
+    n = h0.shape[1]
+    if x.shape[1] == 0:
+        return np.zeros((x.shape[0], 0, n), h0.dtype), h0, c0
+    # The kernel wants weights transposed, and the gates in the order i, f, g, o.
+    order = slice(0, 2 * n), slice(3 * n, 4 * n), slice(2 * n, 3 * n)
+    wx, wh, bias = (np.concatenate([a[..., part] for part in order], axis=-1) for a in (Wx, Wh, b))
+    hs, h, c = npx.lstm(np.swapaxes(x, 0, 1), h0, c0, wx.T, wh.T, bias)
+    return np.swapaxes(hs, 0, 1), h, c
 
 
 def over_time(run: Callable, x: Any, h0: Any) -> Any:
@@ -257,13 +481,13 @@ def over_time(run: Callable, x: Any, h0: Any) -> Any:
     return np.swapaxes(run(np.swapaxes(x, 0, 1)), 0, 1)
 
 
-@explained
+@explained()
 def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
     return over_time(lambda x: npx.simple_rnn(x, h0, Wx.T, Wh.T, b)[0], x, h0)
 
 
-@explained
+@explained()
 def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any]:
     """a = x Wx + h Wh + b, split in four [N, H] gates: i, f, o = sigmoid(a1, a2, a3), g = tanh(a4);
     c' = f c + i g, h' = o tanh(c'); x [N, D], h, c [N, H], Wx [D, 4H], Wh [H, 4H], b [4H] -> (h', c').
@@ -273,17 +497,14 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
     return npx.lstm_cell(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
 
 
-@explained
-def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
-    """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c = 0; x [N, T, D] -> h [N, T, H]."""
-    n = h0.shape[1]
-    # The kernel wants weights transposed, and the gates in the order i, f, g, o.
-    order = slice(0, 2 * n), slice(3 * n, 4 * n), slice(2 * n, 3 * n)
-    wx, wh, bias = (np.concatenate([a[..., part] for part in order], axis=-1) for a in (Wx, Wh, b))
-    return over_time(lambda x: npx.lstm(x, h0, np.zeros(h0.shape, h0.dtype), wx.T, wh.T, bias)[0], x, h0)
+@explained()
+def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, c0: Any = None) -> Any:
+    """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c0 (0); x [N, T, D] -> h [N, T, H]."""
+    c0 = np.zeros(h0.shape, h0.dtype) if c0 is None else c0
+    return lstm_over_time(x, h0, c0, Wx, Wh, b)[0]
 
 
-@explained
+@explained()
 def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """r, z = sigmoid(x Wx + h Wh + b) split in two; m = tanh(x Wxh + (r h) Whh + bh); h' = z h + (1 - z) m.
 
@@ -302,7 +523,7 @@ def gru_gates(gates: Any, candidate: Any, h: Any, Wh: Any, Whh: Any) -> Any:
     return m + z * (h - m)
 
 
-@explained
+@explained()
 def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
 
@@ -316,7 +537,7 @@ def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, 
     return over_time(run, x, h0)
 
 
-@explained
+@explained()
 def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     """y = softmax(q k^T / sqrt(D)) v; q [..., T, D], k [..., S, D], v [..., S, E] -> y [..., T, E].
 

@@ -22,8 +22,10 @@ NAMES = (
     "binary_cross_entropy",
     "temporal_softmax_loss",
 )
+__all__ = [*NAMES, "one_hot"]
 
 
+@explained()
 def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
     """y[n, c] = 1 where labels[n] == c, else 0; labels [...] integers -> [..., classes].
 
@@ -53,7 +55,7 @@ def are_rows(x: Any, y: Any) -> bool:
     return y.shape == x.shape
 
 
-@explained
+@explained()
 def softmax_loss(x: Any, y: Any) -> Any:
     """loss = -1/N sum_n log softmax(x[n])[y[n]]; scores x [N, C], labels y [N] or one-hot [N, C].
 
@@ -65,7 +67,7 @@ def softmax_loss(x: Any, y: Any) -> Any:
     return -np.sum(logp * y) / logp.shape[0] if are_rows(logp, y) else -np.mean(picked(logp, y))
 
 
-@explained
+@explained()
 def softmax_cross_entropy(prob: Any, label: Any) -> Any:
     """loss = -1/N sum_n log prob[n, label[n]]; prob [N, C] are probabilities already (see softmax_loss for scores)."""
     label = np.asarray(label)
@@ -74,7 +76,7 @@ def softmax_cross_entropy(prob: Any, label: Any) -> Any:
     return -np.mean(np.log(picked(prob, label)))
 
 
-@explained
+@explained()
 def svm_loss(x: Any, y: Any) -> Any:
     """loss = 1/N sum_n sum_{c != y[n]} max(0, x[n, c] - x[n, y[n]] + 1): the multi-class hinge; x [N, C], y [N]."""
     margins = npx.relu(x - np.expand_dims(picked(x, y), 1) + 1.0)
@@ -82,32 +84,32 @@ def svm_loss(x: Any, y: Any) -> Any:
     return np.sum(margins) / x.shape[0] - 1.0
 
 
-@explained
+@explained()
 def l2_loss(x: Any, label: Any) -> Any:
     """loss = 1/N sum_n |x[n] - label[n]|^2; x [N, ...], label alike, [N] numbers, or [N] integer classes."""
     return np.sum((x - targets(x, label)) ** 2) / x.shape[0]
 
 
-@explained
+@explained()
 def l1_loss(x: Any, label: Any) -> Any:
     """loss = 1/N sum_n |x[n] - label[n]|_1; shapes as in l2_loss."""
     return np.sum(np.abs(x - targets(x, label))) / x.shape[0]
 
 
-@explained
+@explained()
 def huber_loss(x: Any, label: Any, delta: float = 1.0) -> Any:
     """loss = 1/N sum of r^2 / 2 where |r| <= delta, delta (|r| - delta / 2) elsewhere, r = x - label (Huber 1964)."""
     r = np.abs(x - targets(x, label))
     return np.sum(np.where(r <= delta, 0.5 * r * r, delta * (r - 0.5 * delta))) / x.shape[0]
 
 
-@explained
+@explained()
 def binary_cross_entropy(x: Any, y: Any) -> Any:
     """loss = mean of log(1 + exp(x)) - x y: scores x (logits) and targets y in [0, 1], alike (or [N] for [N, 1])."""
     return np.mean(np.logaddexp(0.0, x) - x * targets(x, y))
 
 
-@explained
+@explained()
 def temporal_softmax_loss(x: Any, y: Any, mask: Any) -> Any:
     """loss = -1/N sum_{n, t} mask[n, t] log softmax(x[n, t])[y[n, t]]; scores x [N, T, V], labels y and mask [N, T]."""
     n, t, v = x.shape

@@ -7,9 +7,13 @@ from typing import Any
 
 import minnp.numpy as np
 
+from . import checks
 from .checks import one_of
 
+__all__ = ["accuracy", "mae", "mse"]
 
+
+@checks.named()
 def accuracy(predict: Any, y: Any) -> float:
     """The fraction that is right.
 
@@ -26,11 +30,13 @@ def accuracy(predict: Any, y: Any) -> float:
     return float(np.mean((predict > 0) == (y > 0.5)))
 
 
+@checks.named()
 def mse(predict: Any, y: Any) -> float:
     """Mean of (predict - y)^2 over all elements."""
     return float(np.mean((np.asarray(predict) - np.asarray(y).reshape(predict.shape)) ** 2))
 
 
+@checks.named()
 def mae(predict: Any, y: Any) -> float:
     """Mean of |predict - y| over all elements."""
     return float(np.mean(np.abs(np.asarray(predict) - np.asarray(y).reshape(predict.shape))))

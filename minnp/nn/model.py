@@ -21,6 +21,8 @@ import minnp.numpy as np
 
 from . import checkpoint, checks, init
 
+__all__ = ["Layer", "ModelBase"]
+
 Tree = dict[str, Any]
 
 
@@ -49,21 +51,61 @@ class Layer:
 
     def __new__(cls, *args: Any, **options: Any) -> Layer:
         # Here and not in __init__, so that a model that forgets super().__init__() works too.
+        if cls.__init__ is object.__init__:  # which refuses nothing where there is a __new__
+            for name in options:
+                raise checks.unknown(cls.__name__, name, ())
+            if args:
+                raise TypeError(f"{cls.__name__} takes no arguments, got {args[0]!r:.60}")
         layer = super().__new__(cls)
         layer.params, layer.aux_params = Params(cls.__name__), Params(cls.__name__)
         layer.param_configs, layer.aux_param_configs = {}, {}
         return layer
 
-    def add_param(self, name: str, shape: Sequence[int], **config: Any) -> Layer:
+    # A layer without arguments has no __init__ of its own: this is then its signature.
+    __new__.__signature__ = inspect.Signature([inspect.Parameter("cls", inspect.Parameter.POSITIONAL_ONLY)])
+
+    @checks.named()
+    def add_param(
+        self,
+        name: str,
+        shape: Sequence[int],
+        *,
+        init_rule: str | Callable | None = None,
+        init_config: dict | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        momentum: float | None = None,
+        decay_rate: float | None = None,
+        beta1: float | None = None,
+        beta2: float | None = None,
+        epsilon: float | None = None,
+    ) -> Layer:
         """Declare a trained parameter; returns self.
 
-        config: init_rule and init_config (minnp.nn.init), and settings of the optimiser for this parameter alone
-        (learning_rate, weight_decay, ...).
+        init_rule, init_config: its initial values (minnp.nn.init); those of the model's `init` where not given
+        learning_rate, ...: settings of the optimiser for this parameter alone
         """
         self._check_new(name)
+        if init_config is not None and init_rule is None:
+            raise ValueError(
+                f"{type(self).__name__}'s parameter {name!r} has an init_config {init_config} of no init_rule"
+            )
+        if init_rule is not None:
+            init.rule_named(init_rule)  # raises where there is none of that name
+        given = {
+            "init_rule": init_rule,
+            "init_config": init_config,
+            "learning_rate": learning_rate,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "decay_rate": decay_rate,
+            "beta1": beta1,
+            "beta2": beta2,
+            "epsilon": epsilon,
+        }
         self.param_configs[name] = {
             "shape": checks.shape(f"{type(self).__name__}'s parameter {name!r}", shape),
-            **config,
+            **{key: value for key, value in given.items() if value is not None},
         }
         return self
 
@@ -169,6 +211,7 @@ class Layer:
             for values, old in before:
                 values.update(old)
 
+    @checks.named()
     def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Layer:
         """Give every parameter its initial value; returns self.
 
@@ -211,6 +254,8 @@ class Layer:
         try:
             return self.forward(*inputs, **options)
         except checks.MISTAKES as error:
+            if options:
+                checks.misspelt(f"{type(self).__name__}'s forward", self.forward, options)
             given = checks.of_arrays(dict(zip(("x", "z"), inputs)))
             own = checks.of_arrays(self.params)
             checks.explain(error, f"{type(self).__name__}({given})" + (f" with {own}" if own else ""), type(self))
@@ -289,6 +334,7 @@ class ModelBase(Layer):
 
         return fit(self, x, y, **options)
 
+    @checks.named()
     def evaluate(
         self, x: Any, y: Any = None, batch_size: int = 128, metrics: Sequence | None = None
     ) -> dict[str, float]:
@@ -297,6 +343,7 @@ class ModelBase(Layer):
 
         return evaluate(self, x, y, batch_size, metrics)
 
+    @checks.named()
     def predict(self, x: Any, batch_size: int = 128) -> Any:
         """The outputs of forward in "test" mode for all examples, [N, ...]."""
         from .training import predict

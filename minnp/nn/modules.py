@@ -14,53 +14,224 @@ import minnp.numpy as np
 from . import checks, layers, losses
 from .model import Layer, ModelBase
 
+__all__ = [
+    "GELU",
+    "AvgPool1D",
+    "AvgPool2D",
+    "AvgPool3D",
+    "BatchNorm",
+    "Conv1D",
+    "Conv2D",
+    "Conv3D",
+    "ConvTranspose1D",
+    "ConvTranspose2D",
+    "ConvTranspose3D",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GlobalAvgPool2D",
+    "GroupNorm",
+    "InstanceNorm",
+    "Lambda",
+    "LayerNorm",
+    "Linear",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPool3D",
+    "ReLU",
+    "Residual",
+    "Sequential",
+    "Sigmoid",
+    "Symbolic",
+    "Tanh",
+]
+
 
 class Linear(Layer):
-    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
+    """y = x w + b over the last axis; x [..., in_features], w [in_features, out_features], b [out_features].
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, **config: Any) -> None:
+    bias=False leaves b out. w is drawn by init_rule and init_config (by default the model's own rule); learning_rate
+    and weight_decay are the optimiser's for w alone.
+    """
+
+    @checks.named(inputs="in_features", outputs="out_features")
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        init_rule: str | Callable | None = None,
+        init_config: dict | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+    ) -> None:
         super().__init__()
-        self.bias = bias
-        self.add_param("w", (inputs, outputs), **config)
+        self.bias = checks.flag("bias", bias)
+        of_w = {"init_rule": init_rule, "init_config": init_config}
+        self.add_param("w", (in_features, out_features), **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
         if bias:
-            self.add_param("b", (outputs,), init_rule="constant")
+            self.add_param("b", (out_features,), init_rule="constant")
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.linear(x, self.params["w"], self.params["b"] if self.bias else None)
 
 
-class Conv2D(Layer):
-    """layers.conv2d: x [N, C, H, W], w [F, C / groups, K, K], b [F] -> [N, F, H', W']; pad="same" keeps H and W."""
+# ------------------------------------------------------------------ convolutions
+class Convolution(Layer):
+    """Conv1D, Conv2D and Conv3D: w is [out_channels, in_channels / groups, *kernel_size]."""
 
+    axes = 2
+    function: Callable = staticmethod(layers.conv2d)
+
+    @checks.named(channels="in_channels", filters="out_channels", size="kernel_size", pad="padding", dilate="dilation")
     def __init__(
         self,
-        channels: int,
-        filters: int,
-        size: int = 3,
-        stride: int = 1,
-        pad: int | str = 0,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | str = 0,
+        *,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
         bias: bool = True,
-        **config: Any,
+        padding_mode: str = "zeros",
+        init_rule: str | Callable = "he",
+        init_config: dict | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
     ) -> None:
         super().__init__()
-        if pad == "same":
-            if size % 2 == 0 or stride != 1:
-                raise ValueError(f"pad='same' needs an odd size and stride 1, got size={size}, stride={stride}")
-            pad = size // 2
-        self.stride, self.pad, self.groups, self.bias = stride, pad, groups, bias
-        self.add_param("w", (filters, channels // groups, size, size), **{"init_rule": "he", **config})
+        size = layers.sizes("kernel_size", kernel_size, 1, self.axes)
+        self.stride = layers.sizes("stride", stride, 1, self.axes)
+        self.dilation = layers.sizes("dilation", dilation, 1, self.axes)
+        layers.paddings(padding, size, self.dilation, self.stride)  # raises what is wrong with it here
+        self.padding, self.padding_mode = padding, checks.choice("padding_mode", padding_mode, layers.PADDING_MODES)
+        self.groups, self.bias = groups_of(groups, in_channels, out_channels), checks.flag("bias", bias)
+        shape = (out_channels, in_channels // groups, *size)
+        of_w = {"init_rule": init_rule, "init_config": init_config}
+        self.add_param("w", shape, **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
         if bias:
-            self.add_param("b", (filters,), init_rule="constant")
+            self.add_param("b", (out_channels,), init_rule="constant")
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         b = self.params["b"] if self.bias else None
-        return layers.conv2d(x, self.params["w"], b, self.stride, self.pad, 1, self.groups)
+        window = self.stride, self.padding, self.dilation
+        return type(self).function(x, self.params["w"], b, *window, self.groups, self.padding_mode)
+
+
+def groups_of(groups: int, *channels: int) -> int:
+    """groups, which divides the numbers of channels."""
+    groups = checks.count("groups", groups, 1)
+    for number in channels:
+        if checks.count("the number of channels", number, 1) % groups:
+            raise ValueError(f"groups={groups} does not divide {number} channels")
+    return groups
+
+
+class Conv1D(Convolution):
+    """layers.conv1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in Conv2D."""
+
+    axes, function = 1, staticmethod(layers.conv1d)
+
+
+class Conv2D(Convolution):
+    """layers.conv2d: x [N, in_channels, H, W] -> [N, out_channels, H', W'].
+
+    kernel_size     K (3), stride s (1), padding p (0), dilation d (1): one int for all axes, or one for each;
+                    H' = (H + 2 p - d (K - 1) - 1) // s + 1; padding="same" keeps H and W (with stride 1)
+    groups          channels in so many groups (1), of which each output sees one
+    bias            whether b [out_channels] is added
+    padding_mode    what the padding holds: "zeros", "reflect", "replicate" or "circular"
+    init_rule       of w [out_channels, in_channels / groups, K, K] ("he"), with init_config; learning_rate and
+                    weight_decay are the optimiser's for w alone
+    """
+
+
+class Conv3D(Convolution):
+    """layers.conv3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; arguments as in Conv2D."""
+
+    axes, function = 3, staticmethod(layers.conv3d)
+
+
+class TransposedConvolution(Layer):
+    """ConvTranspose1D, 2D and 3D: w is [in_channels, out_channels / groups, *kernel_size]."""
+
+    axes = 2
+    function: Callable = staticmethod(layers.conv_transpose2d)
+
+    @checks.named(
+        channels="in_channels",
+        filters="out_channels",
+        size="kernel_size",
+        pad="padding",
+        adj="output_padding",
+        dilate="dilation",
+    )
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        *,
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        init_rule: str | Callable = "he",
+        init_config: dict | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+    ) -> None:
+        super().__init__()
+        size = layers.sizes("kernel_size", kernel_size, 1, self.axes)
+        self.stride = layers.sizes("stride", stride, 1, self.axes)
+        self.padding = layers.sizes("padding", padding, 0, self.axes)
+        self.output_padding = layers.sizes("output_padding", output_padding, 0, self.axes)
+        self.dilation = layers.sizes("dilation", dilation, 1, self.axes)
+        if any(more >= step for more, step in zip(self.output_padding, self.stride)):
+            raise ValueError(f"output_padding={output_padding} is less than the stride, {stride}")
+        self.groups, self.bias = groups_of(groups, in_channels, out_channels), checks.flag("bias", bias)
+        shape = (in_channels, out_channels // groups, *size)
+        of_w = {"init_rule": init_rule, "init_config": init_config}
+        self.add_param("w", shape, **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
+        if bias:
+            self.add_param("b", (out_channels,), init_rule="constant")
+
+    def forward(self, x: Any, mode: str | None = None) -> Any:
+        b = self.params["b"] if self.bias else None
+        window = self.stride, self.padding, self.output_padding, self.dilation
+        return type(self).function(x, self.params["w"], b, *window, self.groups)
+
+
+class ConvTranspose1D(TransposedConvolution):
+    """layers.conv_transpose1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in ConvTranspose2D."""
+
+    axes, function = 1, staticmethod(layers.conv_transpose1d)
+
+
+class ConvTranspose2D(TransposedConvolution):
+    """layers.conv_transpose2d: x [N, in_channels, H, W] -> [N, out_channels, H', W'].
+
+    H' = (H - 1) s - 2 p + d (K - 1) + 1 + output_padding, with kernel_size K (3), stride s (1), padding p (0),
+    output_padding (0, less than s) and dilation d (1) as in Conv2D, and so are groups, bias and the settings of
+    w [in_channels, out_channels / groups, K, K].
+    """
+
+
+class ConvTranspose3D(TransposedConvolution):
+    """layers.conv_transpose3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; as ConvTranspose2D."""
+
+    axes, function = 3, staticmethod(layers.conv_transpose3d)
 
 
 class Lambda(Layer):
     """y = function(x): any function of one array as a layer."""
 
+    @checks.named()
     def __init__(self, function: Callable) -> None:
         super().__init__()
         self.function = function
@@ -104,22 +275,64 @@ class Flatten(Layer):
         return layers.flatten(x)
 
 
-class MaxPool2D(Layer):
-    """layers.max_pool: [N, C, H, W] -> [N, C, H / size, W / size] with the default stride."""
+# ------------------------------------------------------------------ pooling
+class Pooling(Layer):
+    """The pooling layers: kernel_size, stride (kernel_size by default) and padding, for all axes or one for each."""
 
-    def __init__(self, size: int = 2, stride: int | None = None, pad: int = 0) -> None:
+    axes, kind = 2, "max"
+
+    @checks.named(size="kernel_size", pad="padding")
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int] = 2,
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ) -> None:
         super().__init__()
-        self.options = (size, stride, pad)
+        self.kernel_size = layers.sizes("kernel_size", kernel_size, 1, self.axes)
+        self.stride = self.kernel_size if stride is None else layers.sizes("stride", stride, 1, self.axes)
+        self.padding = layers.sizes("padding", padding, 0, self.axes)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return layers.max_pool(x, *self.options)
+        who = type(self).__name__
+        return layers.pool(who, self.axes, x, self.kernel_size, self.stride, self.padding, self.kind)
 
 
-class AvgPool2D(MaxPool2D):
-    """layers.avg_pool: as MaxPool2D, with the mean."""
+class MaxPool1D(Pooling):
+    """y[n, c, i] = max of x[n, c, i s - p : i s - p + K]; [N, C, T] -> [N, C, T / K]; arguments as in MaxPool2D."""
 
-    def forward(self, x: Any, mode: str | None = None) -> Any:
-        return layers.avg_pool(x, *self.options)
+    axes = 1
+
+
+class MaxPool2D(Pooling):
+    """layers.max_pool: [N, C, H, W] -> [N, C, H / K, W / K] with the default stride.
+
+    kernel_size K (2), stride (K) and padding (0) are one int for all axes, or one for each.
+    """
+
+
+class MaxPool3D(Pooling):
+    """The largest of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D."""
+
+    axes = 3
+
+
+class AvgPool1D(Pooling):
+    """y[n, c, i] = mean of x[n, c, i s - p : i s - p + K], zeros of the padding counted; arguments as in MaxPool2D."""
+
+    axes, kind = 1, "avg"
+
+
+class AvgPool2D(Pooling):
+    """layers.avg_pool: as MaxPool2D, with the mean, zeros of the padding counted."""
+
+    kind = "avg"
+
+
+class AvgPool3D(Pooling):
+    """The mean of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D."""
+
+    axes, kind = 3, "avg"
 
 
 class GlobalAvgPool2D(Layer):
@@ -129,16 +342,31 @@ class GlobalAvgPool2D(Layer):
         return np.mean(x, axis=(2, 3))
 
 
-class BatchNorm(Layer):
-    """layers.batchnorm over the batch, with its running averages; x [N, C] or [N, C, H, W]."""
+# ------------------------------------------------------------------ normalisation and noise
+class Normalisation(Layer):
+    """A layer with a factor gamma and a term beta, which begin as 1 and 0 and do not decay."""
 
-    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.9) -> None:
+    eps: float
+
+    def scaled(self, shape: Sequence[int], eps: float) -> None:
+        self.eps = checks.number("eps", eps)
+        self.add_param("gamma", shape, init_rule="constant", init_config={"value": 1.0}, weight_decay=0.0)
+        self.add_param("beta", shape, init_rule="constant", weight_decay=0.0)
+
+
+class BatchNorm(Normalisation):
+    """layers.batchnorm over the batch, with its running averages; x [N, num_features] or [N, num_features, ...].
+
+    eps (1e-5) is added to the variance; momentum (0.9) is the share of the old average in the new one.
+    """
+
+    @checks.named(channels="num_features")
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9) -> None:
         super().__init__()
-        self.eps, self.momentum = eps, momentum
-        self.add_param("gamma", (channels,), init_rule="constant", init_config={"value": 1.0}, weight_decay=0.0)
-        self.add_param("beta", (channels,), init_rule="constant", weight_decay=0.0)
-        self.add_aux_param("running_mean", np.zeros(channels, np.float32))
-        self.add_aux_param("running_var", np.ones(channels, np.float32))
+        self.momentum = checks.number("momentum", momentum)
+        self.scaled((num_features,), eps)
+        self.add_aux_param("running_mean", np.zeros(num_features, np.float32))
+        self.add_aux_param("running_var", np.ones(num_features, np.float32))
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         p, kept = self.params, self.aux_params
@@ -150,47 +378,92 @@ class BatchNorm(Layer):
         return y
 
 
-class LayerNorm(Layer):
-    """layers.layernorm over the last axis; x [..., D]."""
+class LayerNorm(Normalisation):
+    """layers.layernorm over the last axis, or axes; x [..., *normalized_shape], which is an int for one axis."""
 
-    def __init__(self, size: int, eps: float = 1e-5) -> None:
+    @checks.named(size="normalized_shape")
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5) -> None:
         super().__init__()
-        self.eps = eps
-        self.add_param("gamma", (size,), init_rule="constant", init_config={"value": 1.0}, weight_decay=0.0)
-        self.add_param("beta", (size,), init_rule="constant", weight_decay=0.0)
+        self.scaled(checks.shape("normalized_shape", normalized_shape), eps)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.layernorm(x, self.params["gamma"], self.params["beta"], self.eps)
 
 
-class Dropout(Layer):
-    """layers.dropout: each element dropped with probability `prob` in training."""
+class GroupNorm(Normalisation):
+    """layers.groupnorm: each group of channels of each example of x [N, num_channels, ...] normalised."""
 
-    def __init__(self, prob: float = 0.5) -> None:
+    @checks.named(groups="num_groups", channels="num_channels")
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5) -> None:
         super().__init__()
-        self.prob = layers.check_prob(prob)
+        self.num_groups = groups_of(num_groups, num_channels)
+        self.scaled((num_channels,), eps)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return layers.dropout(x, self.prob, mode)
+        return layers.groupnorm(x, self.params["gamma"], self.params["beta"], self.num_groups, self.eps)
+
+
+class InstanceNorm(Normalisation):
+    """layers.instancenorm: each channel of each example of x [N, num_features, ...] normalised over its pixels."""
+
+    @checks.named(channels="num_features")
+    def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.scaled((num_features,), eps)
+
+    def forward(self, x: Any, mode: str | None = None) -> Any:
+        return layers.instancenorm(x, self.params["gamma"], self.params["beta"], self.eps)
+
+
+class Dropout(Layer):
+    """layers.dropout: each element dropped with probability p (0.5) in training, and the rest scaled by 1 / (1 - p)."""
+
+    @checks.named(prob="p")
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        self.p = layers.check_prob(p)
+
+    def forward(self, x: Any, mode: str | None = None) -> Any:
+        return layers.dropout(x, self.p, mode)
 
 
 class Embedding(Layer):
-    """layers.word_embedding: x [...] integers in [0, V), w [V, D] -> [..., D]."""
+    """layers.word_embedding: x [...] integers in [0, num_embeddings) -> [..., embedding_dim], rows of w.
 
-    def __init__(self, words: int, size: int, **config: Any) -> None:
+    w [num_embeddings, embedding_dim] is drawn by init_rule and init_config (normal with a deviation of 0.5);
+    learning_rate and weight_decay are the optimiser's for it.
+    """
+
+    @checks.named(words="num_embeddings", size="embedding_dim")
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        init_rule: str | Callable | None = None,
+        init_config: dict | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+    ) -> None:
         super().__init__()
-        self.add_param("w", (words, size), **{"init_rule": "gaussian", "init_config": {"stdvar": 0.5}, **config})
+        if init_rule is None:
+            init_rule, init_config = "gaussian", {"stdvar": 0.5, **(init_config or {})}
+        of_w = {"init_rule": init_rule, "init_config": init_config}
+        shape = (num_embeddings, embedding_dim)
+        self.add_param("w", shape, **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.word_embedding(x, self.params["w"])
 
 
+# ------------------------------------------------------------------ layers of layers
 class Symbolic(Layer):
     """y = the MXNet symbol at x: its arguments are this layer's parameters, but for the inputs named in input_shapes.
 
     Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. Needs mxnet.
     """
 
+    @checks.named()
     def __init__(self, symbol: Any, input_shapes: dict[str, Sequence[int]], name: str = "symbol") -> None:
         super().__init__()
         from minnp import Function
@@ -206,6 +479,7 @@ class Symbolic(Layer):
 class Residual(Layer):
     """y = x + inner(x) (He et al. 2016)."""
 
+    @checks.named()
     def __init__(self, *inner: Layer) -> None:
         super().__init__()
         self.inner = inner[0] if len(inner) == 1 else Sequential(*inner)
@@ -228,6 +502,7 @@ class Sequential(ModelBase):
     loss is a function (outputs, labels) -> number, or the name of one in minnp.nn.losses.
     """
 
+    @checks.named()
     def __init__(self, *steps: Layer | Callable, loss: Callable | str = "softmax_loss") -> None:
         super().__init__()
         self.steps = [as_layer(step) for step in steps]

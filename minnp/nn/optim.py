@@ -1,14 +1,15 @@
 """Optimisers: `w, config = rule(w, dw, config)`, MinPy's signature; w is updated in place and returned.
 
 config holds one parameter's settings, and the rule keeps its state in it (velocity, cache, m, v, t), so a checkpoint of
-the configs is a checkpoint of the optimiser. Every rule reads "learning_rate" and "weight_decay" (0): L2, added to the
+the configs is a checkpoint of the optimiser. Settings may also be given by name, `sgd(w, dw, learning_rate=0.1)`; those
+that a rule does not have raise TypeError. Every rule reads "learning_rate" and "weight_decay" (0): L2, added to the
 gradient; except adamw and lion, where it shrinks the weights themselves (Loshchilov and Hutter 2019).
 """
 
 from __future__ import annotations
 
+import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,22 +17,58 @@ import minnp
 import minnp.numpy as np
 from minnp import npx
 
-from .checks import count, number, one_of
+from . import checks
+from .checks import count, named, number, one_of
+
+__all__ = [
+    "adagrad",
+    "adam",
+    "adamw",
+    "clip_norm",
+    "clip_value",
+    "cosine",
+    "exponential",
+    "linear",
+    "lion",
+    "nesterov",
+    "rmsprop",
+    "rule_named",
+    "sgd",
+    "sgd_momentum",
+    "step_decay",
+    "warmup",
+]
 
 HOST = minnp.cpu()
 Config = dict[str, Any]
 
 
-def sgd(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]:
+    """A decorator: rule(w, dw, config), its settings and their defaults, and the names of the state in its config."""
+    known = frozenset((*states, *defaults))
+
+    def decorate(step: Callable[[Any, Any, Config], tuple]) -> Callable[..., tuple[Any, Config]]:
+        @functools.wraps(step)
+        def rule(w: Any, dw: Any, config: Config | None = None, **settings: Any) -> tuple[Any, Config]:
+            config = {} if config is None else config
+            return step(w, dw, checks.settled(step.__name__, config, settings, defaults, known))
+
+        checks.shows_settings(rule, defaults)
+        return rule
+
+    return decorate
+
+
+@optimiser(learning_rate=1e-2, weight_decay=0.0)
+def sgd(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """w -= lr dw."""
-    config = settings(config, learning_rate=1e-2, weight_decay=0.0)
     w -= config["learning_rate"] * decayed(w, dw, config)
     return w, config
 
 
-def sgd_momentum(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("velocity", learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
+def sgd_momentum(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """v = momentum v - lr dw;  w += v (Polyak 1964)."""
-    config = settings(config, learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
     v = state(config, "velocity", w)
     v *= config["momentum"]
     v -= config["learning_rate"] * decayed(w, dw, config)
@@ -39,9 +76,9 @@ def sgd_momentum(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Co
     return w, config
 
 
-def nesterov(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("velocity", learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
+def nesterov(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """v' = momentum v - lr dw;  w += momentum v' - lr dw (Sutskever et al. 2013, in the variables of Bengio 2012)."""
-    config = settings(config, learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
     step = config["learning_rate"] * decayed(w, dw, config)
     v = state(config, "velocity", w)
     v *= config["momentum"]
@@ -51,9 +88,9 @@ def nesterov(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config
     return w, config
 
 
-def adagrad(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("cache", learning_rate=1e-2, weight_decay=0.0, epsilon=1e-8)
+def adagrad(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """s += dw^2;  w -= lr dw / (sqrt(s) + eps) (Duchi et al. 2011)."""
-    config = settings(config, learning_rate=1e-2, weight_decay=0.0, epsilon=1e-8)
     dw = decayed(w, dw, config)
     s = state(config, "cache", w)
     s += dw * dw
@@ -61,9 +98,9 @@ def adagrad(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]
     return w, config
 
 
-def rmsprop(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("cache", learning_rate=1e-2, weight_decay=0.0, decay_rate=0.99, epsilon=1e-8)
+def rmsprop(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """s = rho s + (1 - rho) dw^2;  w -= lr dw / (sqrt(s) + eps); rho is "decay_rate" (Tieleman and Hinton 2012)."""
-    config = settings(config, learning_rate=1e-2, weight_decay=0.0, decay_rate=0.99, epsilon=1e-8)
     dw = decayed(w, dw, config)
     s = state(config, "cache", w)
     average(s, dw * dw, config["decay_rate"])
@@ -71,25 +108,25 @@ def rmsprop(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]
     return w, config
 
 
-def adam(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("m", "v", "t", learning_rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0)
+def adam(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """m = b1 m + (1 - b1) dw;  v = b2 v + (1 - b2) dw^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
 
     Kingma and Ba 2015, algorithm 1.
     """
-    config = settings(config, **ADAM, weight_decay=0.0)
     return adam_step(w, decayed(w, dw, config), config), config
 
 
-def adamw(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("m", "v", "t", learning_rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=1e-2)
+def adamw(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """w -= lr weight_decay w, then Adam's step (Loshchilov and Hutter 2019); weight_decay is 0.01 by default."""
-    config = settings(config, **ADAM, weight_decay=1e-2)
     w *= 1.0 - config["learning_rate"] * config["weight_decay"]
     return adam_step(w, dw, config), config
 
 
-def lion(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
+@optimiser("m", learning_rate=1e-4, weight_decay=0.0, beta1=0.9, beta2=0.99)
+def lion(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """w -= lr (sign(b1 m + (1 - b1) dw) + weight_decay w);  m = b2 m + (1 - b2) dw (Chen et al. 2023)."""
-    config = settings(config, learning_rate=1e-4, weight_decay=0.0, beta1=0.9, beta2=0.99)
     m, b1 = state(config, "m", w), config["beta1"]
     direction = np.sign(b1 * m + (1.0 - b1) * dw)
     if config["weight_decay"]:
@@ -97,9 +134,6 @@ def lion(w: Any, dw: Any, config: Config | None = None) -> tuple[Any, Config]:
     w -= config["learning_rate"] * direction
     average(m, dw, config["beta2"])
     return w, config
-
-
-ADAM = {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 
 
 def adam_step(w: Any, dw: Any, config: Config) -> Any:
@@ -123,13 +157,6 @@ def decayed(w: Any, dw: Any, config: Config) -> Any:
     return dw + config["weight_decay"] * w if config["weight_decay"] else dw
 
 
-def settings(config: Config | None, **defaults: float) -> Config:
-    config = {} if config is None else config
-    for name, value in defaults.items():
-        config.setdefault(name, value)
-    return config
-
-
 def state(config: Config, name: str, w: Any) -> Any:
     if name not in config:
         config[name] = np.zeros_like(w)
@@ -148,36 +175,25 @@ RULES: dict[str, Callable] = {
 }
 
 
+@named()
 def rule_named(rule: str | Callable) -> Callable:
     """The optimiser called `rule`, or `rule` itself when it is a function (w, dw, config) -> (w, config)."""
     return one_of("update_rule", rule, RULES, "(w, dw, config) -> (w, config)")
 
 
 def settled(rule: str | Callable, config: Config) -> Config:
-    """config with the rule's defaults for what it does not set; raises where a number in it cannot be one."""
+    """config with the rule's defaults for what it does not set; raises where a number in it cannot be one.
+
+    TypeError for a setting that the rule does not have."""
     for name in ("learning_rate", "weight_decay"):
         if name in config:
             number(name, config[name])
-    one = np.zeros(1, np.float32)
-    _, full = rule_named(rule)(one, np.zeros(1, np.float32), dict(config))
-    if rule in RULES.values():
-        known = settings_of(rule)
-        for name in [name for name in config if name not in known]:
-            warnings.warn(
-                f"{rule.__name__} has no setting {name!r}, which does nothing; it has {', '.join(known)}",
-                UserWarning,
-                stacklevel=2,
-            )
+    _, full = rule_named(rule)(np.zeros(1, np.float32), np.zeros(1, np.float32), dict(config))
     return full
 
 
-def settings_of(rule: Callable) -> list[str]:
-    """The names of a rule's settings, without its state."""
-    _, config = rule(np.zeros(1, np.float32), np.zeros(1, np.float32), {})
-    return [name for name, value in config.items() if not hasattr(value, "shape") and name != "t"]
-
-
 # ------------------------------------------------------------------ clipping
+@named()
 def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]:
     """(grads scaled so that their joint 2-norm is at most limit, the norm before): Pascanu et al. 2013, algorithm 1.
 
@@ -194,35 +210,41 @@ def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]
     return {name: g * (limit / norm) for name, g in grads.items()}, norm
 
 
+@named()
 def clip_value(grads: dict[str, Any], limit: float) -> dict[str, Any]:
     """Every element of every gradient limited to [-limit, limit]."""
     return {name: np.clip(g, -limit, limit) for name, g in grads.items()}
 
 
 # ------------------------------------------------------------------ learning-rate schedules: step -> factor of the rate
+@named()
 def step_decay(every: int, factor: float = 0.1) -> Callable[[int], float]:
     """factor^(step // every)."""
     every = count("every", every, 1)
     return lambda step: factor ** (step // every)
 
 
+@named()
 def exponential(rate: float) -> Callable[[int], float]:
     """exp(-rate step)."""
     return lambda step: math.exp(-rate * step)
 
 
+@named()
 def cosine(steps: int, floor: float = 0.0) -> Callable[[int], float]:
     """From 1 down to floor along half a cosine over `steps`, floor after (Loshchilov and Hutter 2017, one cycle)."""
     steps = count("steps", steps, 1)
     return lambda step: floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
 
 
+@named()
 def linear(steps: int, floor: float = 0.0) -> Callable[[int], float]:
     """From 1 down to floor along a line over `steps`, floor after."""
     steps = count("steps", steps, 1)
     return lambda step: 1.0 - (1.0 - floor) * min(step / steps, 1.0)
 
 
+@named()
 def warmup(steps: int, then: Callable[[int], float] | None = None) -> Callable[[int], float]:
     """(step + 1) / steps for the first `steps`, then the schedule `then`, counted from there (1 without one)."""
 

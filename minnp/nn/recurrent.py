@@ -5,67 +5,233 @@ from __future__ import annotations
 from typing import Any
 
 import minnp.numpy as np
+from minnp import npx
 
-from . import layers
+from . import checks, layers
 from .model import Layer
 from .modules import Dropout, LayerNorm, Linear
 
+__all__ = ["GRU", "LSTM", "RNN", "MultiHeadAttention", "TransformerBlock"]
 
-class RNN(Layer):
-    """layers.rnn_temporal: x [N, T, D] -> h [N, T, H], or the last h [N, H] with last=True; h0 is zero unless given."""
+
+class Recurrent(Layer):
+    """RNN, LSTM and GRU: num_layers layers, each of one or two directions, with parameters of their own.
+
+    Those of the first layer are called Wx, Wh, b, ...; of further ones Wx_l1, ...; of the way back Wx_reverse, ...
+    """
 
     gates = 1
 
-    def __init__(self, inputs: int, hidden: int, last: bool = False) -> None:
+    @checks.named(inputs="input_size", hidden="hidden_size")
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        last: bool = False,
+    ) -> None:
         super().__init__()
-        self.hidden, self.last = hidden, last
-        self.add_param("Wx", (inputs, self.gates * hidden))
-        self.add_param("Wh", (hidden, self.gates * hidden), init_rule=blocks("orthogonal", self.gates))
-        self.add_param("b", (self.gates * hidden,), init_rule="constant")
+        if isinstance(num_layers, bool):
+            raise TypeError(f"num_layers is a whole number, got {num_layers}; last={num_layers} is given by name")
+        self.hidden_size, self.num_layers = hidden_size, checks.count("num_layers", num_layers, 1)
+        self.bias, self.last = checks.flag("bias", bias), checks.flag("last", last)
+        self.dropout = layers.check_prob(dropout)
+        if self.dropout and self.num_layers == 1:
+            raise ValueError(f"dropout={dropout} drops between the layers of a stack, and num_layers is 1")
+        self.bidirectional = checks.flag("bidirectional", bidirectional)
+        self.ways = ("", "_reverse") if bidirectional else ("",)
+        for layer in range(self.num_layers):
+            width = input_size if layer == 0 else hidden_size * len(self.ways)
+            for way in self.ways:
+                self.add_cell(f"_l{layer}{way}" if layer else way, width, hidden_size)
 
-    def forward(self, x: Any, h0: Any = None, mode: str | None = None) -> Any:
-        h = self.run(x, np.zeros((x.shape[0], self.hidden), self.params["Wh"].dtype) if h0 is None else h0)
-        return h[:, -1] if self.last else h
+    def add_cell(self, suffix: str, width: int, hidden: int) -> None:
+        """Declare the parameters of one layer in one direction."""
+        self.add_param(f"Wx{suffix}", (width, self.gates * hidden))
+        self.add_param(f"Wh{suffix}", (hidden, self.gates * hidden), init_rule=blocks("orthogonal", self.gates))
+        if self.bias:
+            self.add_param(f"b{suffix}", (self.gates * hidden,), **self.of_b(hidden))
 
-    def run(self, x: Any, h0: Any) -> Any:
-        return layers.rnn_temporal(x, h0, self.params["Wx"], self.params["Wh"], self.params["b"])
+    def of_b(self, hidden: int) -> dict[str, Any]:
+        """The initial values of b."""
+        return {"init_rule": "constant"}
+
+    def own(self, suffix: str, *names: str) -> list[Any]:
+        """The parameters of one layer in one direction, zeros for a bias that there is not."""
+        p = self.params
+        dtype = p[f"Wh{suffix}"].dtype
+        sizes = {"b": self.gates * self.hidden_size, "bh": self.hidden_size}
+        zeros = [name for name in names if not self.bias and name in sizes]
+        return [np.zeros(sizes[name], dtype) if name in zeros else p[name + suffix] for name in names]
+
+    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+        """(h [N, T, H] at every step, the last states) of one layer in one direction, from its first states."""
+        raise NotImplementedError
+
+    def through(self, x: Any, firsts: tuple, mode: str | None, states: bool) -> Any:
+        """forward, from the first states: for each kind [N, H], [num_layers * directions, N, H] or None (zeros)."""
+        ways, count = self.ways, self.num_layers * len(self.ways)
+        given = [self.first(x, first, count) for first in firsts]
+        lasts: list[tuple] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = layers.dropout(x, self.dropout, mode)
+            outs = []
+            for way in ways:
+                own = tuple(first[len(lasts)] for first in given)
+                out, *ended = self.run(f"_l{layer}{way}" if layer else way, x[:, ::-1] if way else x, own)
+                outs.append(out[:, ::-1] if way else out)
+                lasts.append(tuple(ended))
+            x = outs[0] if len(outs) == 1 else np.concatenate(outs, axis=-1)
+        if self.last:
+            ends = [ended[0] for ended in lasts[-len(ways) :]]
+            x = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=-1)
+        if not states:
+            return x
+        kinds = zip(*lasts)
+        return (x, *(kind[0] if count == 1 else np.stack(kind) for kind in kinds))
+
+    def first(self, x: Any, state: Any, count: int) -> Any:
+        """A state for each layer and direction."""
+        if state is None:
+            zeros = np.zeros((x.shape[0], self.hidden_size), self.params["Wh"].dtype)
+            return [zeros] * count
+        if count == 1 and state.ndim == 2:
+            return [state]
+        if state.ndim != 3 or state.shape[0] != count:
+            raise ValueError(
+                f"{type(self).__name__} has {count} states [{count}, N, {self.hidden_size}]; got {list(state.shape)}"
+            )
+        return state
 
 
-class LSTM(RNN):
-    """layers.lstm_temporal: x [N, T, D] -> h [N, T, H], or the last h [N, H] with last=True; c starts at zero.
+class RNN(Recurrent):
+    """h[t] = f(x[t] Wx + h[t - 1] Wh + b), f = tanh; x [N, T, input_size] -> h [N, T, hidden_size] at every step.
 
-    The forget gate's bias starts at 1 (Jozefowicz et al. 2015): at first the cell remembers.
+    num_layers      layers one on the other (1), each reading the h of the one below; dropout (0): the probability
+                    with which each number of what they read is dropped in training
+    bidirectional   each layer runs both ways over the steps, and gives both h side by side: [N, T, 2 H]
+    last            give the h that each direction ended with, [N, H] (or [N, 2 H]), instead of h at every step
+    bias            whether b is added
+    nonlinearity    f: "tanh" or "relu"
+
+    forward(x, h0) begins with h0 [N, H] ([num_layers * directions, N, H] where there are more) instead of zeros;
+    states=True gives (h, the states that the steps ended with).
+    """
+
+    @checks.named(inputs="input_size", hidden="hidden_size")
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        last: bool = False,
+    ) -> None:
+        options = {"bias": bias, "dropout": dropout, "bidirectional": bidirectional, "last": last}
+        super().__init__(input_size, hidden_size, num_layers, **options)
+        self.nonlinearity = checks.choice("nonlinearity", nonlinearity, ("tanh", "relu"))
+
+    def forward(self, x: Any, h0: Any = None, mode: str | None = None, states: bool = False) -> Any:
+        return self.through(x, (h0,), mode, states)
+
+    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+        wx, wh, b = self.own(suffix, "Wx", "Wh", "b")
+        run = lambda x: npx.simple_rnn(x, *states, wx.T, wh.T, b, activation=self.nonlinearity)[0]
+        h = layers.over_time(run, x, *states)
+        return h, h[:, -1] if x.shape[1] else states[0]
+
+
+class LSTM(Recurrent):
+    """layers.lstm_temporal: x [N, T, input_size] -> h [N, T, hidden_size]; arguments as in RNN.
+
+    The forget gate's bias starts at 1 (Jozefowicz et al. 2015): at first the cell remembers. forward(x, h0, c0) begins
+    with these states instead of zeros; states=True gives (h, last h, last c).
     """
 
     gates = 4
 
-    def __init__(self, inputs: int, hidden: int, last: bool = False) -> None:
-        super().__init__(inputs, hidden, last)
+    def of_b(self, hidden: int) -> dict[str, Any]:
         forget = np.zeros(4 * hidden, np.float32)
         forget[hidden : 2 * hidden] = 1.0
-        self.param_configs["b"].update(init_rule="custom", init_config={"function": lambda shape: forget})
+        return {"init_rule": "custom", "init_config": {"function": lambda shape: forget}}
 
-    def run(self, x: Any, h0: Any) -> Any:
-        return layers.lstm_temporal(x, h0, self.params["Wx"], self.params["Wh"], self.params["b"])
+    def forward(self, x: Any, h0: Any = None, c0: Any = None, mode: str | None = None, states: bool = False) -> Any:
+        return self.through(x, (h0, c0), mode, states)
+
+    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+        return layers.lstm_over_time(x, *states, *self.own(suffix, "Wx", "Wh", "b"))
 
     def step(self, x: Any, h: Any, c: Any) -> tuple[Any, Any]:
-        """(h', c') after one more x [N, D]: for generating one symbol at a time."""
-        return layers.lstm_step(x, h, c, self.params["Wx"], self.params["Wh"], self.params["b"])
+        """(h', c') after one more x [N, D], for generating one symbol at a time; of a stack h, c [num_layers, N, H]."""
+        if self.bidirectional:
+            raise ValueError("a bidirectional LSTM reads all steps before it gives one: it has no step")
+        if self.num_layers == 1:
+            return layers.lstm_step(x, h, c, *self.own("", "Wx", "Wh", "b"))
+        hs, cs = [], []
+        for layer in range(self.num_layers):
+            suffix = f"_l{layer}" if layer else ""
+            x, now = layers.lstm_step(x, h[layer], c[layer], *self.own(suffix, "Wx", "Wh", "b"))
+            hs.append(x)
+            cs.append(now)
+        return np.stack(hs), np.stack(cs)
 
 
-class GRU(RNN):
-    """layers.gru_temporal: x [N, T, D] -> h [N, T, H], or the last h [N, H] with last=True."""
+class GRU(Recurrent):
+    """layers.gru_temporal: x [N, T, input_size] -> h [N, T, hidden_size]; arguments and forward as in RNN.
+
+    reset_after=True is cuDNN's and torch's cell, npx.gru, in which r multiplies h Whh + bh and not h: with gates in the
+    order r, z, n,  n = tanh(x Wx_n + b_n + r (h Wh_n + bh)); it has Wx [D, 3H], Wh [H, 3H], b [3H] and bh [H], and is
+    several times faster.
+    """
 
     gates = 2
 
-    def __init__(self, inputs: int, hidden: int, last: bool = False) -> None:
-        super().__init__(inputs, hidden, last)
-        self.add_param("Wxh", (inputs, hidden))
-        self.add_param("Whh", (hidden, hidden), init_rule="orthogonal")
-        self.add_param("bh", (hidden,), init_rule="constant")
+    @checks.named(inputs="input_size", hidden="hidden_size")
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        reset_after: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        last: bool = False,
+    ) -> None:
+        self.reset_after = checks.flag("reset_after", reset_after)
+        self.gates = 3 if reset_after else 2
+        options = {"bias": bias, "dropout": dropout, "bidirectional": bidirectional, "last": last}
+        super().__init__(input_size, hidden_size, num_layers, **options)
 
-    def run(self, x: Any, h0: Any) -> Any:
-        return layers.gru_temporal(x, h0, *(self.params[name] for name in ("Wx", "Wh", "b", "Wxh", "Whh", "bh")))
+    def add_cell(self, suffix: str, width: int, hidden: int) -> None:
+        super().add_cell(suffix, width, hidden)
+        if not self.reset_after:
+            self.add_param(f"Wxh{suffix}", (width, hidden))
+            self.add_param(f"Whh{suffix}", (hidden, hidden), init_rule="orthogonal")
+        if self.bias:
+            self.add_param(f"bh{suffix}", (hidden,), init_rule="constant")
+
+    def forward(self, x: Any, h0: Any = None, mode: str | None = None, states: bool = False) -> Any:
+        return self.through(x, (h0,), mode, states)
+
+    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+        if self.reset_after:
+            wx, wh, b, bh = self.own(suffix, "Wx", "Wh", "b", "bh")
+            after = np.concatenate([np.zeros(2 * self.hidden_size, bh.dtype), bh])
+            h = layers.over_time(lambda x: npx.gru(x, *states, wx.T, wh.T, b, after)[0], x, *states)
+        else:
+            h = layers.gru_temporal(x, *states, *self.own(suffix, "Wx", "Wh", "b", "Wxh", "Whh", "bh"))
+        return h, h[:, -1] if x.shape[1] else states[0]
 
 
 def blocks(rule: str, count: int) -> Any:
@@ -83,15 +249,17 @@ def blocks(rule: str, count: int) -> Any:
 class MultiHeadAttention(Layer):
     """y = concat_h(attention(x Wq_h, z Wk_h, z Wv_h)) Wo; x [N, T, D], z [N, S, D] (x itself by default) -> [N, T, D].
 
-    D is split over `heads`. causal=True lets position t see positions <= t only; mask [N, S] is True for real tokens
-    (Vaswani et al. 2017, section 3.2.2).
+    D = embed_dim is split over num_heads. causal=True lets position t see positions <= t only; mask [N, S] is True for
+    real tokens (Vaswani et al. 2017, section 3.2.2).
     """
 
-    def __init__(self, size: int, heads: int, causal: bool = False) -> None:
+    @checks.named(size="embed_dim", heads="num_heads")
+    def __init__(self, embed_dim: int, num_heads: int, causal: bool = False) -> None:
         super().__init__()
+        size, heads = embed_dim, checks.count("num_heads", num_heads, 1)
         if size % heads:
             raise ValueError(f"MultiHeadAttention splits its size over the heads: {heads} does not divide {size}")
-        self.heads, self.causal = heads, causal
+        self.heads, self.causal = heads, checks.flag("causal", causal)
         self.query, self.key, self.value, self.out = (Linear(size, size) for _ in range(4))
 
     def forward(self, x: Any, z: Any = None, mask: Any = None, mode: str | None = None) -> Any:
@@ -112,11 +280,18 @@ class MultiHeadAttention(Layer):
 
 
 class TransformerBlock(Layer):
-    """x = x + attention(norm1(x));  y = x + w2 gelu(w1 norm2(x)): the pre-norm block; x, y [N, T, D]."""
+    """x = x + attention(norm1(x));  y = x + w2 gelu(w1 norm2(x)): the pre-norm block; x, y [N, T, D], D = embed_dim.
 
-    def __init__(self, size: int, heads: int, causal: bool = False, wider: int = 4, dropout: float = 0.0) -> None:
+    num_heads and causal are MultiHeadAttention's; w1 is [D, wider * D] (4); dropout (0) acts on what is added to x.
+    """
+
+    @checks.named(size="embed_dim", heads="num_heads")
+    def __init__(
+        self, embed_dim: int, num_heads: int, causal: bool = False, wider: int = 4, dropout: float = 0.0
+    ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(size, heads, causal)
+        size = embed_dim
+        self.attention = MultiHeadAttention(size, num_heads, causal)
         self.norm1, self.norm2 = LayerNorm(size), LayerNorm(size)
         self.wide, self.narrow = Linear(size, wider * size), Linear(wider * size, size)
         self.drop = Dropout(dropout) if dropout else None

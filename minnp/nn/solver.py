@@ -25,6 +25,7 @@ from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_b
 from .io import DataBatch, each_batch
 from .training import measure
 
+__all__ = ["Solver"]
 MOST_WAITING = 200  # losses computed on a device before they are read, and looked at for being finite, unasked
 
 
@@ -50,6 +51,7 @@ class Solver:
         progress                    a tqdm bar; by default where tqdm is installed, in a terminal or a notebook
     """
 
+    @checks.named()
     def __init__(
         self,
         model: Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -66,6 +67,17 @@ def fit(
         **options,
     )
     return solver.train()
+
+
+def signature() -> inspect.Signature:
+    """What `fit` takes, with the options of Solver that are its own too, as a method."""
+    from .solver import Solver
+
+    own = [p for p in inspect.signature(fit).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [p for name, p in inspect.signature(Solver).parameters.items() if name not in HINTS]
+    known = {p.name for p in own}
+    own[0] = own[0].replace(name="self")
+    return inspect.Signature([*own, *(p for p in more if p.name not in known)])
 
 
 def evaluate(model: Any, x: Any, y: Any, batch_size: int, chosen: Sequence | None) -> dict[str, float]:

@@ -1,0 +1,358 @@
+"""No option is swallowed: arguments have names, unknown ones raise and say the nearest, and each one does something."""
+
+import inspect
+import types
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import nn
+
+# ------------------------------------------------------------------ what is public
+MODULES = [
+    nn, nn.augment, nn.callbacks, nn.checkpoint, nn.datasets, nn.init, nn.io, nn.layers, nn.losses, nn.metrics,
+    nn.model, nn.modules, nn.optim, nn.recurrent, nn.solver,
+]  # fmt: skip
+
+
+def public():
+    """{name: class or function} of minnp.nn and its modules."""
+    found = {}
+    for module in MODULES:
+        for name in getattr(module, "__all__", None) or vars(module):
+            value = getattr(module, name)
+            # errors, and Dataset, a named tuple, are given to the user and not built
+            given = isinstance(value, type) and issubclass(value, Exception | tuple)
+            ours = isinstance(value, type | types.FunctionType) and value.__module__.startswith("minnp.nn")
+            if ours and not given and not name.startswith("_"):
+                found.setdefault(value, f"{module.__name__.removeprefix('minnp.')}.{name}")
+    return {name: value for value, name in found.items()}
+
+
+PUBLIC = public()
+
+
+def test_the_public_names_are_found():
+    assert len(PUBLIC) > 100
+    assert {"nn.Conv2D", "nn.Solver", "nn.optim.adam", "nn.init.he", "nn.io.NDArrayIter"} <= set(PUBLIC)
+    assert {"nn.layers.softmax_loss", "nn.augment.Crop", "nn.callbacks.Curves", "nn.layers.conv2d"} <= set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_argument_has_a_name_and_a_misspelt_one_is_refused_with_the_nearest(name):
+    thing = PUBLIC[name]
+    arguments = inspect.signature(thing).parameters.values()
+    assert not [a for a in arguments if a.kind is a.VAR_KEYWORD], f"{name} takes options without naming them"
+    named = [a.name for a in arguments if a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY)]
+    assert inspect.getdoc(thing)
+    given = []
+    if "config" in named:  # its settings are in the config or have names: looked at once the arrays are there
+        given = [(2, 3)] if named[0] == "shape" else [np.ones(2), np.ones(2)]
+        named = named[named.index("config") + 1 :]
+    for argument in named:
+        wrong = f"{argument}zz" if len(argument) > 2 else f"{argument}z"
+        with pytest.raises(TypeError, match=f"has no (argument|setting) '{wrong}'") as error:
+            thing(*given, **{wrong: 1})
+        assert "do you mean" in str(error.value) or "known: " in str(error.value), error.value
+        if len(argument) > 4:
+            assert f"do you mean '{argument}'?" in str(error.value)
+    with pytest.raises(TypeError):
+        thing(*given, quite_unknown=1)
+
+
+def test_no_layer_takes_options_without_naming_them():
+    """The models of a user too: what add_param and fit take has names."""
+    for method in (nn.Layer.add_param, nn.Layer.init, nn.ModelBase.fit, nn.ModelBase.evaluate, nn.ModelBase.predict):
+        kinds = [p.kind for p in inspect.signature(method).parameters.values()]
+        assert inspect.Parameter.VAR_KEYWORD not in kinds
+    assert {"epochs", "optimizer", "clip_norm", "jit", "resume"} <= set(inspect.signature(nn.ModelBase.fit).parameters)
+    with pytest.raises(TypeError, match="has no argument 'init_rul'; do you mean 'init_rule'"):
+        nn.ModelBase().add_param("w", (2,), init_rul="he")
+    with pytest.raises(ValueError, match=r"parameter 'w' has an init_config \{'stdvar': 1\} of no init_rule"):
+        nn.Linear(2, 3, init_config={"stdvar": 1})
+    with pytest.raises(ValueError, match=r"unknown init_rule 'hee'.* do you mean 'he'"):
+        nn.Linear(2, 3, init_rule="hee")
+    with pytest.raises(TypeError, match="Linear's forward has no argument 'made'; do you mean 'mode'"):
+        nn.Linear(2, 3).init()(onp.ones((1, 2)), made="train")
+    with pytest.raises(TypeError, match="ReLU takes no arguments, got 5"):
+        nn.ReLU(5)
+    with pytest.raises(TypeError, match="ReLU has no argument 'inplace'; it takes none"):
+        nn.ReLU(inplace=True)
+
+
+MISSPELT = {
+    "strides": (lambda: nn.Conv2D(3, 9, 3, strides=2), "stride"),
+    "biass": (lambda: nn.Linear(3, 9, biass=False), "bias"),
+    "use_bias": (lambda: nn.Linear(3, 9, use_bias=False), "bias"),
+    "units": (lambda: nn.Linear(3, units=9), "out_features"),
+    "dilation_rate": (lambda: nn.Conv2D(3, 9, dilation_rate=2), "dilation"),
+    "lr": (lambda: nn.optim.adam(onp.ones(1), onp.ones(1), {"lr": 1}), "learning_rate"),
+    "momentun": (lambda: nn.optim.sgd_momentum(onp.ones(1), onp.ones(1), momentun=0.5), "momentum"),
+    "std": (lambda: nn.init.gaussian((2, 3), {"std": 1.0}), "stdvar"),
+    "batchsize": (lambda: nn.io.NDArrayIter(onp.ones((2, 2)), batchsize=2), "batch_size"),
+    "num_epoch": (lambda: nn.Solver(None, None, num_epoch=2), "num_epochs"),
+    "patiens": (lambda: nn.callbacks.EarlyStopping(patiens=2), "patience"),
+    "return_sequences": (lambda: nn.LSTM(2, 3, return_sequences=False), "last"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_the_words_of_other_libraries_are_refused_with_ours(name):
+    build, ours = MISSPELT[name]
+    with pytest.raises(TypeError, match=f"has no (argument|setting) '{name}'; do you mean '{ours}'?"):
+        build()
+
+
+def test_an_activation_is_a_step_of_its_own():
+    with pytest.raises(TypeError, match="Conv2D has no argument 'activation'; an activation is a step of its own"):
+        nn.Conv2D(3, 9, 3, activation="relu")
+
+
+# ------------------------------------------------------------------ each argument does something
+IMAGES = onp.random.default_rng(0).standard_normal((2, 4, 9, 9)).astype("f")
+SIGNALS, VOLUMES = IMAGES[:, :, 0], IMAGES[:, :, :, :, None] * onp.linspace(-1, 1, 7, dtype="f")
+ROWS, STEPS, WORDS = IMAGES[:, :, 0, 0], onp.moveaxis(SIGNALS, 1, 2).copy(), onp.array([[0, 3, 1], [2, 2, 4]])
+
+OF_WEIGHTS = {"init_rule": "gaussian", "learning_rate": 0.5, "weight_decay": 0.25}
+CONVOLUTION = {
+    "out_channels": 8, "kernel_size": 1, "stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": False,
+    "init_config": {"rng": np.random.default_rng(9)}, **OF_WEIGHTS,
+}  # fmt: skip
+PADDED = {"padding_mode": ("circular", {"padding": 1})}
+OF_GAUSSIAN = ({"stdvar": 1.0}, {"init_rule": "gaussian"})
+TRANSPOSED = CONVOLUTION | {"output_padding": 1}
+POOLING = {"kernel_size": 3, "stride": 1, "padding": 1}
+STACK = {"num_layers": 2, "bias": False, "bidirectional": True, "last": True, "hidden_size": 6}
+# {layer: (what it is built with, its input, {argument: another value, or (another value, what else is then given)})}
+LAYERS = {
+    "Linear": ({"in_features": 4, "out_features": 6}, ROWS,
+               {"out_features": 5, "bias": False, "init_config": OF_GAUSSIAN, **OF_WEIGHTS}),
+    "Conv1D": ({"in_channels": 4, "out_channels": 6}, SIGNALS, CONVOLUTION | PADDED),
+    "Conv2D": ({"in_channels": 4, "out_channels": 6}, IMAGES, CONVOLUTION | PADDED),
+    "Conv3D": ({"in_channels": 4, "out_channels": 6}, VOLUMES, CONVOLUTION | PADDED),
+    "ConvTranspose1D": ({"in_channels": 4, "out_channels": 6, "stride": 3}, SIGNALS, TRANSPOSED),
+    "ConvTranspose2D": ({"in_channels": 4, "out_channels": 6, "stride": 3}, IMAGES, TRANSPOSED),
+    "ConvTranspose3D": ({"in_channels": 4, "out_channels": 6, "stride": 3}, VOLUMES, TRANSPOSED),
+    "MaxPool1D": ({}, SIGNALS, POOLING),
+    "MaxPool2D": ({}, IMAGES, POOLING),
+    "MaxPool3D": ({}, VOLUMES, POOLING),
+    "AvgPool1D": ({}, SIGNALS, POOLING),
+    "AvgPool2D": ({}, IMAGES, POOLING),
+    "AvgPool3D": ({}, VOLUMES, POOLING),
+    "BatchNorm": ({"num_features": 4}, IMAGES, {"eps": 0.1, "momentum": 0.5}),
+    "LayerNorm": ({"normalized_shape": 9}, IMAGES, {"eps": 0.1, "normalized_shape": (9, 9)}),
+    "GroupNorm": ({"num_groups": 2, "num_channels": 4}, IMAGES, {"num_groups": 1, "eps": 0.1}),
+    "InstanceNorm": ({"num_features": 4}, IMAGES, {"eps": 0.1}),
+    "Dropout": ({}, ROWS, {"p": 0.1}),
+    "Embedding": ({"num_embeddings": 5, "embedding_dim": 3}, WORDS,
+                  OF_WEIGHTS | {"num_embeddings": 6, "embedding_dim": 4, "init_rule": "he", "init_config": {"mu": 1}}),
+    "RNN": ({"input_size": 4, "hidden_size": 5}, STEPS,
+            {**STACK, "nonlinearity": "relu", "dropout": (0.5, {"num_layers": 2})}),
+    "LSTM": ({"input_size": 4, "hidden_size": 5}, STEPS, {**STACK, "dropout": (0.5, {"num_layers": 2})}),
+    "GRU": ({"input_size": 4, "hidden_size": 5}, STEPS,
+            {**STACK, "reset_after": True, "dropout": (0.5, {"num_layers": 2})}),
+    "MultiHeadAttention": ({"embed_dim": 4, "num_heads": 2}, STEPS, {"num_heads": 1, "causal": True}),
+    "TransformerBlock": ({"embed_dim": 4, "num_heads": 2}, STEPS,
+                         {"num_heads": 1, "causal": True, "wider": 2, "dropout": 0.5}),
+    "Lambda": ({"function": np.tanh}, ROWS, {"function": np.exp}),
+}  # fmt: skip
+# Arguments that must be what the input has: another value is an error when the layer runs.
+OF_INPUT = {"in_features", "in_channels", "num_features", "num_channels", "input_size", "embed_dim"}
+WITHOUT = {  # take no arguments, or only layers
+    "Flatten", "GELU", "GlobalAvgPool2D", "ReLU", "Sigmoid", "Tanh", "Residual", "Sequential", "Symbolic",
+}  # fmt: skip
+
+
+def built(kind, arguments, x):
+    """What a layer is and does: parameters, what is declared of them, running averages, the output in training."""
+    layer = getattr(nn, kind)(**arguments).init(3)
+    np.random.seed(0)
+    y = layer(x, mode="train")
+    declared = {
+        name: {key: value for key, value in config.items() if isinstance(value, str | float | tuple)}
+        for name, config in layer.configs().items()
+    }
+    arrays = {**layer.tree(), **layer.aux_tree(), "y": y}
+    return repr(declared), {name: (a.shape, onp.asarray(a).tobytes()) for name, a in arrays.items()}
+
+
+def test_every_layer_is_in_the_table():
+    assert set(nn.modules.__all__ + nn.recurrent.__all__) == set(LAYERS) | WITHOUT
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_every_argument_of_a_layer_changes_what_is_built(kind):
+    base, x, changes = LAYERS[kind]
+    arguments = set(inspect.signature(getattr(nn, kind)).parameters)
+    assert arguments == set(changes) | (arguments & OF_INPUT), "arguments that no line of the table changes"
+    for argument, change in changes.items():
+        value, given = change if isinstance(change, tuple) and isinstance(change[-1], dict) else (change, {})
+        before = built(kind, {**base, **given}, x)
+        after = built(kind, {**base, **given, argument: value}, x)
+        assert before == built(kind, {**base, **given}, x)
+        assert before != after, f"{kind}({argument}={value!r}) is the same layer"
+    for argument in arguments & OF_INPUT:
+        with pytest.raises((ValueError, IndexError)):
+            built(kind, {**base, argument: 2 * base[argument]}, x)
+
+
+# The spellings that were documented before torch's words became the documented ones, and MXNet's.
+OTHERS = [
+    ("Linear", {"in_features": 4, "out_features": 6}, {"inputs": 4, "outputs": 6}, ROWS),
+    ("Conv2D", {"in_channels": 4, "out_channels": 6, "kernel_size": 5, "padding": 1, "dilation": 2},
+     {"channels": 4, "filters": 6, "size": 5, "pad": 1, "dilate": 2}, IMAGES),
+    ("ConvTranspose2D", {"in_channels": 4, "out_channels": 6, "kernel_size": 5, "padding": 1, "stride": 2,
+                         "output_padding": 1},
+     {"channels": 4, "filters": 6, "size": 5, "pad": 1, "stride": 2, "adj": 1}, IMAGES),
+    ("MaxPool2D", {"kernel_size": 3, "padding": 1}, {"size": 3, "pad": 1}, IMAGES),
+    ("AvgPool2D", {"kernel_size": 3, "padding": 1}, {"size": 3, "pad": 1}, IMAGES),
+    ("BatchNorm", {"num_features": 4}, {"channels": 4}, IMAGES),
+    ("LayerNorm", {"normalized_shape": 9}, {"size": 9}, IMAGES),
+    ("Dropout", {"p": 0.25}, {"prob": 0.25}, ROWS),
+    ("Embedding", {"num_embeddings": 5, "embedding_dim": 3}, {"words": 5, "size": 3}, WORDS),
+    ("RNN", {"input_size": 4, "hidden_size": 5}, {"inputs": 4, "hidden": 5}, STEPS),
+    ("LSTM", {"input_size": 4, "hidden_size": 5}, {"inputs": 4, "hidden": 5}, STEPS),
+    ("GRU", {"input_size": 4, "hidden_size": 5}, {"inputs": 4, "hidden": 5}, STEPS),
+    ("MultiHeadAttention", {"embed_dim": 4, "num_heads": 2}, {"size": 4, "heads": 2}, STEPS),
+    ("TransformerBlock", {"embed_dim": 4, "num_heads": 2}, {"size": 4, "heads": 2}, STEPS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "ours", "others", "x"), OTHERS, ids=[o[0] for o in OTHERS])
+def test_older_spellings_build_the_same_layer(kind, ours, others, x):
+    assert built(kind, others, x) == built(kind, ours, x)
+    own, other = next((o, t) for o, t in zip(ours, others) if o != t)
+    with pytest.raises(TypeError, match=f"{kind} is given '{own}' twice: '{other}' is another name for it"):
+        getattr(nn, kind)(**ours, **{other: others[other]})
+
+
+def test_functions_take_the_older_spellings_too():
+    w = onp.random.default_rng(1).standard_normal((6, 4, 3, 3)).astype("f")
+    for others, ours in (
+        (nn.layers.conv2d(IMAGES, w, pad=1, dilate=2), nn.layers.conv2d(IMAGES, w, padding=1, dilation=2)),
+        (nn.layers.max_pool(IMAGES, size=3, pad=1), nn.layers.max_pool(IMAGES, kernel_size=3, padding=1)),
+        (nn.layers.avg_pool(IMAGES, size=3, pad=1), nn.layers.avg_pool(IMAGES, kernel_size=3, padding=1)),
+        (nn.layers.dropout(IMAGES, p=0.5, seed=1), nn.layers.dropout(IMAGES, prob=0.5, seed=1)),
+    ):
+        assert onp.array_equal(onp.asarray(others), onp.asarray(ours))
+
+
+@pytest.mark.parametrize("name", nn.optim.RULES)
+def test_every_setting_of_an_optimiser_changes_its_steps_and_may_be_given_by_name(name):
+    rule = nn.optim.RULES[name]
+
+    def steps(**settings):
+        w, config = np.array([1.0, -2.0]), {"learning_rate": 0.5}
+        for g in ([50.0, 1.0], [-0.5, -0.5], [0.5, 5.0]):
+            w, config = rule(w, np.array(g), config | settings)
+        return onp.asarray(w).tolist()
+
+    settings = [p.name for p in inspect.signature(rule).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert {"learning_rate", "weight_decay"} <= set(settings)
+    for setting in settings:
+        assert steps(**{setting: 0.3}) != steps(), f"{name} does not read {setting}"
+    _, config = rule(np.ones(2), np.ones(2), learning_rate=0.25)
+    assert config["learning_rate"] == 0.25 and config == rule(np.ones(2), np.ones(2), {"learning_rate": 0.25})[1] | {
+        key: value for key, value in config.items() if hasattr(value, "shape")
+    }
+    with pytest.raises(TypeError, match=f"{name} has no setting 'quite'"):
+        rule(np.ones(2), np.ones(2), {"quite": 1})
+
+
+SETTINGS = {"gain": 2.0, "value": 3.0, "mu": 1.0, "stdvar": 2.0, "function": onp.ones, "dtype": np.float64}
+
+
+@pytest.mark.parametrize("name", [n for n in nn.init.__all__ if n != "rule_named"])
+def test_every_setting_of_an_initialiser_changes_its_values(name):
+    rule = getattr(nn.init, name)
+
+    def drawn(**settings):
+        value = rule((3, 4), {"rng": np.random.default_rng(5)}, **settings)
+        return value.dtype, onp.asarray(value).tolist()
+
+    settings = [p.name for p in inspect.signature(rule).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert settings[-2:] == ["dtype", "rng"]
+    for setting in settings[:-1]:
+        assert drawn(**{setting: SETTINGS[setting]}) != drawn()
+    if name not in ("constant", "custom"):
+        assert drawn(rng=np.random.default_rng(6)) != drawn()
+    given = {}
+    rule((3, 4), given)
+    assert given == {}, "the config stays the caller's"
+
+
+# ------------------------------------------------------------------ iterators, augmentations, the solver
+def test_every_argument_of_an_iterator_changes_its_batches():
+    x, y = onp.arange(14.0).reshape(7, 2), onp.arange(7)
+
+    def batches(**options):
+        source = nn.io.NDArrayIter(**{"data": x, "label": y, "batch_size": 3, "seed": 1, **options})
+        return [
+            ([onp.asarray(a).tolist() for a in b.data + b.label], b.pad)
+            for _ in range(2)
+            for b in (*source, source.reset())
+            if b is not None
+        ]
+
+    changes = {
+        "data": x + 1, "label": y + 1, "batch_size": 2, "shuffle": True, "last_batch_handle": "discard",
+        "transform": lambda x, rng: -x,
+    }  # fmt: skip
+    assert set(inspect.signature(nn.io.NDArrayIter).parameters) == {*changes, "seed"}
+    for argument, value in changes.items():
+        assert batches(**{argument: value}) != batches(), argument
+    assert batches(shuffle=True, seed=2) != batches(shuffle=True)
+
+
+X = onp.random.default_rng(0).standard_normal((40, 6)).astype("f")
+Y = (X[:, 0] > 0).astype(onp.int64)
+
+
+def trained(capsys, tmp_path, **options):
+    """Everything that can be seen of a training: history, parameters, what is printed, which files there are."""
+    for old in tmp_path.iterdir():
+        old.unlink()
+    options = {"seed": 0, "num_epochs": 3, "update_rule": "sgd", "progress": False, **options}
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2), loss=lambda x, y: 5 * nn.losses.softmax_loss(x, y))
+    batches = nn.io.NDArrayIter(X, Y, 5, shuffle=True, seed=0)
+    test = options.pop("test_dataiter", nn.io.NDArrayIter(X[::-1] * 3, Y[::-1], 5))
+    solver = nn.Solver(net, batches, test, **options)
+    history = solver.train()
+    printed = capsys.readouterr()
+    shown = [line.split(", time")[0] for line in printed.out.splitlines()], bool(printed.err)
+    tree = {name: onp.asarray(value).tolist() for name, value in net.tree().items()}
+    return history, solver.loss_history, tree, shown, sorted(p.name for p in tmp_path.iterdir())
+
+
+def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
+    pytest.importorskip("tqdm")
+    ticks = []
+
+    class Ticking(nn.callbacks.Callback):
+        def on_batch_end(self, solver):
+            ticks.append(solver.step)
+
+    saved = {"checkpoint": tmp_path / "a"}
+    changes = {  # argument: another value, or (another value, what else is given)
+        "init_rule": "he", "init_config": ({"stdvar": 0.5}, {"init_rule": "gaussian"}), "update_rule": "adam",
+        "optim_config": {"learning_rate": 0.5}, "lr_decay": 0.5, "num_epochs": 2, "train_acc_num_samples": 0,
+        "print_every": 2, "verbose": False, "seed": 1, "metrics": ["accuracy", agreement],
+        "monitor": ("loss", {"optim_config": {"learning_rate": 0.9}}),
+        "restore_best": (False, {"optim_config": {"learning_rate": 0.9}, "monitor": "val_loss"}),
+        "lr_schedule": nn.optim.step_decay(2), "clip_norm": 0.1, "clip_value": 0.01,
+        "early_stopping": (1, {"optim_config": {"learning_rate": 0.9}, "num_epochs": 8}), "curves": tmp_path / "a.png",
+        "checkpoint": tmp_path / "a", "progress": True, "test_dataiter": None,
+    }  # fmt: skip
+    with_others = {"callbacks", "tensorboard", "checkpoint_every", "resume", "jit"}  # looked at below
+    assert set(inspect.signature(nn.Solver).parameters) == {*changes, *with_others, "model", "train_dataiter"}
+    for argument, change in changes.items():
+        value, given = change if isinstance(change, tuple) else (change, {})
+        before = trained(capsys, tmp_path, **given)
+        assert trained(capsys, tmp_path, **{**given, argument: value}) != before, argument
+    trained(capsys, tmp_path, callbacks=[Ticking()], checkpoint_every=3, **saved)
+    assert ticks[-1] == 24
+
+
+def agreement(predict, y):
+    return float(np.mean((predict[:, 1] > 0) == (y > 0)))
