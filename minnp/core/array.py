@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types
+import weakref
 from typing import Any
 
 import numpy as onp
@@ -259,6 +260,13 @@ def _wrap_value(out: Any, sources: Any) -> ndarray:
                 root = s if s._root is None else s._root
                 if root._host is None and root._value is at:
                     h._root, h._path, h._seen = root, tuple(reversed(steps)), at
+                    return h
+                if s._host is at and at is not None:  # a batched index shows part of NumPy's memory
+                    h._root, h._path, h._seen = root, (*path_of(s), *reversed(steps)), root._host
+                    while type(out) is Tracer:
+                        if out.trace.batched:
+                            out.trace.shown.append(weakref.ref(h))
+                        out = out.value
                     return h
     return h
 

@@ -20,7 +20,7 @@ from .primitive import TABLE
 from .quick import seen
 from .state import state, watched
 from .trace import Constant
-from .value import Buffer, Host, Tracer, concrete, is_scalar
+from .value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping
 from .writing import holds_value, write
 
 
@@ -197,6 +197,7 @@ def _host_fact(name: str) -> property:
             if type(value) is Buffer:  # nothing is copied to tell
                 placed = name == "flags" and value is read(self)
                 return flags.Flags(self, value) if placed else getattr(laid_out(value), name)
+            return getattr(example(read(self)), name)
         return getattr(shown(self), name)
 
     def set_(self: ndarray, value: Any) -> None:
@@ -217,6 +218,8 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
         return flags.set_shape(self, value, shape)
     step = (TABLE["reshape"], {"shape": shape})
     reshaped = bind(step[0], (value,), step[1])
+    if not overlapping(reshaped, value):
+        raise AttributeError(flags.NO_VIEW)
     if self._root is not None:
         self._path = (*self._path, step)
     elif any(type(r) is ndarray and r._root is self for r in gc.get_referrers(self)):

@@ -1,16 +1,21 @@
 """vmap: a function of one example becomes a function of a batch.
 
-A tracer's value holds the batch along its first axis, which the tracer does not show; its `node` is True for an array
-without axes, which can be written to where a number cannot. A row runs once on the whole
+A tracer's value holds the batch along its first axis, which the tracer does not show. A row runs once on the whole
 batch where it is elementwise or has a rule in BATCH; any other row runs example by example and is stacked: slower, and
 always right. A function that asks a batched value for a bool, an int or a float has another path for each example: it
 is run example by example, whole.
+
+How the batch lies in memory says nothing of an example, of which NumPy would give a view, a copy or a number. So a
+tracer's `node` is an array, or a number, that lies in memory as NumPy would have the example (None: a new array in C
+order). NumPy makes it, from those of the arguments; its elements mean nothing. Whoever asks of memory asks it, by
+value.example.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,31 +24,49 @@ import numpy as onp
 from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
-from .primitive import CONSTANT, TABLE, Primitive
+from .host import owned
+from .placed import laid_out
+from .primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
 from .state import recording, state
 from .trace import Trace
 from .tree import children, tree_flatten, tree_leaves, tree_map
-from .value import Host, Tracer, concrete, overlapping
+from .value import Buffer, Host, Tracer, concrete, example, overlapping, owner
+from .writing import layout_of, traced
 
 
 class PerExampleError(Exception):
-    """The function branches on a batched value: vmap starts again, example by example."""
+    """The function branches on a value that `trace` batches: its vmap starts again, example by example."""
+
+    def __init__(self, trace: BatchTrace) -> None:
+        self.trace = trace
+        trace.parted = True
 
 
 class BatchTrace(Trace):
-    """One vmap over `size` examples."""
+    """One vmap over `size` examples.
+
+    parted    whether the function asked for a batched value: what it did since, if it caught the error, means nothing
+    indexed   whether an index is batched: rows that hold one come here although none of their arrays may be
+    shown     references to views of host arrays that a batched index took
+    written   (reference to an array, its _host and _value before a write batched it)
+    """
 
     batched = True
-    __slots__ = ("size", "written")
+    __slots__ = ("indexed", "parted", "shown", "size", "written")
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.size = size
-        self.written: list[tuple] = []  # (reference to an array, its _host and _value before a write batched it)
+        self.size, self.parted, self.indexed = size, False, False
+        self.shown: list = []
+        self.written: list[tuple] = []
 
     def finish(self) -> None:
         """End the function; the arrays it wrote to that outlive it get back what they held."""
         super().finish()
+        if self.indexed:
+            self.indexed = False
+            state.busy -= 1
+            state.tapes.pop(id(self), None)
         for h, host, value in reversed(self._outliving()):
             h._host, h._value = host, value
 
@@ -61,60 +84,180 @@ class BatchTrace(Trace):
         return [(h, host, value) for ref, host, value in self.written if (h := ref()) is not None]
 
     def concretize(self, value: Tracer, kind: Any) -> Any:
-        raise PerExampleError
+        raise PerExampleError(self)
 
+    # -------------------------------------------------------------- how an example lies in memory
+    def example(self, t: Tracer) -> Any:
+        """An array or a number that lies as an example of a tracer of this trace does."""
+        if t.node is None:
+            t.node = onp.empty(t.value.shape[1:], t.dtype)
+        return t.node
+
+    def _lies(self, row: Primitive, y: Any, raw: list, mine: list, values: Any, params: dict, first: Any) -> Any:
+        """How an example of row(*values) lies. `first`: the result of the first one, if they ran one by one."""
+        if row.name == "write_view":
+            return example(values[0])  # the same memory
+        if hasattr(row.numpy, "host"):  # a call without a row, which is not run without need
+            if overlapping(first, concrete(raw[0])):
+                return row.numpy(*map(lying, values), **params)
+        elif row.view and len(values) == 1:
+            index = params.get("index")
+            if not traced(index):
+                return viewed(row, values[0], params)
+            if all(type(p) is not Tracer or not p.shape for p in (index if type(index) is tuple else (index,))):
+                return viewed(row, values[0], {"index": _zeros(index)})
+        if first is None:
+            ndim = len(y.shape) - 1
+            if ndim == 0:
+                return onp.empty((), y.dtype) if row.name in MAKE_ARRAYS else number(y.dtype)
+            seen = [example(v) for v in values]
+            if all(type(v) is not Host or v.flags.c_contiguous for v in seen) and params.get("order") != "F":
+                return None
+            if row.elementwise or row.name in ("where", "clip"):
+                return allocated(seen)
+            first = bind(row, examples(raw, mine, values, 0), params)
+        made = example(first)
+        made = laid_out(made) if type(made) is Buffer else made
+        return None if made.ndim and made.flags.c_contiguous else made
+
+    def index(self) -> None:
+        """An index that this trace batches was met: `bind` looks at the indices of rows, and writes tell this trace."""
+        if not self.indexed and self.alive:
+            self.indexed = True
+            state.busy += 1
+            state.tapes[id(self)] = self
+
+    def release(self, memory: Any) -> None:
+        """Memory that NumPy holds is about to be written: what batched indices show of it is read anew after that."""
+        for ref in self.shown:
+            if (view := ref()) is not None and (root := view._root._host) is not None and owner(root) is memory:
+                view._seen = None
+
+    # -------------------------------------------------------------- rows
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        params = {k: v for k, v in params.items() if k != "donate"}
-        if "index" in params and _batched(params["index"]):
-            raise PerExampleError
+        if "donate" in params:
+            params = {k: v for k, v in params.items() if k != "donate"}
         mine = [type(v) is Tracer and v.trace is self for v in values]
         raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
-        rule = BATCH.get(row.name)
-        if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
-            rule = elementwise
-        y = NotImplemented if rule is None else rule(row, raw, mine, params)
-        first = y
+        first, y = None, NotImplemented
+        if not self.indexed or not self.indexes(params):
+            rule = BATCH.get(row.name)
+            if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
+                rule = elementwise
+            if rule is not None:
+                y = rule(row, raw, mine, params)
         if y is NotImplemented:
             y, first = self._loop(row, raw, mine, values, params)
         if type(y) in (tuple, list):
-            return type(y)(Tracer(self, o, None) for o in y)
-        view = array = None
-        if len(y.shape) == 1 and (row.view or row.name in MAKE_ARRAYS):
-            if first is y:
-                first = bind(row, examples(raw, mine, values, 0), params)
-            array = not isinstance(concrete(first), onp.generic)
-        if row.view and mine[0] and overlapping(concrete(first), concrete(raw[0])):
-            # what is a view for an example is one for the batch, also where stacking made a copy; a number is none
-            view = (values[0], row, params)
-        return Tracer(self, y, array, view)
+            firsts = first if first is not None else [None] * len(y)
+            return type(y)(
+                Tracer(self, o, self._lies(row, o, raw, mine, values, params, f)) if hasattr(o, "dtype") else o
+                for o, f in zip(y, firsts, strict=True)
+            )
+        if not hasattr(y, "dtype"):
+            return y
+        out = Tracer(self, y, self._lies(row, y, raw, mine, values, params, first))
+        if row.view and values and overlapping(out, values[0]):
+            out.view = (values[0], row, params)
+        return out
 
     def _loop(self, row: Primitive, raw: list, mine: list, values: Any, params: dict) -> tuple[Any, Any]:
         """(the results of all examples, the result of the first)."""
-        outs = [bind(row, examples(raw, mine, values, i), params) for i in range(self.size)]
+        outs = []
+        for i in range(self.size):
+            own = self._example(params, i) if self.indexed else params
+            outs.append(bind(row, examples(raw, mine, values, i), own))
+        if not outs:
+            raise ValueError(f"vmap of np.{row.name} over no examples: the shape of its result is that of an example")
         if type(outs[0]) in (tuple, list):
-            return type(outs[0])(stacked(part) for part in zip(*outs, strict=True)), outs[0]
-        return stacked(outs), outs[0]
+            if len({len(out) for out in outs}) > 1:
+                raise PerExampleError(self)
+            return type(outs[0])(self._stacked(part) for part in zip(*outs, strict=True)), outs[0]
+        return self._stacked(outs), outs[0]
+
+    def _stacked(self, parts: Sequence[Any]) -> Any:
+        """The results of all examples as one; the function itself runs example by example where no array holds them."""
+        if all(part is None for part in parts):
+            return None
+        if len({getattr(part, "shape", ()) for part in parts}) > 1:
+            raise PerExampleError(self)
+        return bind(TABLE["stack"], list(parts), {"axis": 0})
+
+    def indexes(self, params: Any) -> bool:
+        """Whether parameters hold an index that this trace batches."""
+        t = type(params)
+        if t is Tracer:
+            while type(params) is Tracer:
+                if params.trace is self:
+                    return True
+                params = params.value
+            return False
+        if t is tuple or t is list:
+            return any(map(self.indexes, params))
+        return t is dict and any(map(self.indexes, params.values()))
+
+    def _example(self, params: Any, i: int) -> Any:
+        """The parameters of example i."""
+        t = type(params)
+        if t is Tracer:
+            return part(params.value, i, example(params)) if params.trace is self else params
+        if t is tuple or t is list:
+            return t([self._example(p, i) for p in params])
+        return {k: self._example(v, i) for k, v in params.items()} if t is dict else params
 
 
-def _batched(index: Any) -> bool:
-    """Whether an index differs between examples."""
-    return type(index) is Tracer or (type(index) in (tuple, list) and any(map(_batched, index)))
+def _zeros(index: Any) -> Any:
+    """An index with 0 in the place of numbers that are traced."""
+    if type(index) is tuple:
+        return tuple(map(_zeros, index))
+    return onp.zeros((), index.dtype)[()] if type(index) is Tracer else index
+
+
+def viewed(row: Primitive, x: Any, params: dict) -> Any:
+    """What NumPy makes of an array that lies as `x` does, or an example of it, by a row that may give a view."""
+    with onp.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return row.numpy(lying(x), **params)
+
+
+def lying(x: Any) -> Any:
+    x = example(x)
+    return laid_out(x) if type(x) is Buffer else x
+
+
+def number(dtype: onp.dtype) -> onp.generic:
+    """Some number of this dtype."""
+    return onp.float64(0) if dtype.kind == "O" else onp.zeros((), dtype)[()]
+
+
+def allocated(operands: Sequence[Any]) -> Any:
+    """An array that lies as what NumPy computes elementwise of arrays that lie so."""
+    arrays = [onp.asarray(lying(x)) for x in operands]
+    readers = [["readonly"]] * len(arrays)
+    flags = ["refs_ok", "zerosize_ok", "multi_index"]
+    it = onp.nditer([*arrays, None], flags, [*readers, ["writeonly", "allocate"]], [*[None] * len(arrays), "f8"])
+    return it.operands[-1]
 
 
 def examples(raw: list, mine: list, values: Any, i: int) -> list:
-    """The i-th example of each batched value: a number where it has no axes, unless its tracer says it is an array."""
-    return [
-        v if not m else bind(TABLE["getitem"], (v,), {"index": (i, ...) if t.node else i})
-        for v, m, t in zip(raw, mine, values, strict=True)
-    ]
+    """The i-th example of each batched value, a number or an array that lies in memory as NumPy would have it."""
+    return [v if not m else part(v, i, example(t)) for v, m, t in zip(raw, mine, values, strict=True)]
+
+
+def part(batch: Any, i: int, like: Any) -> Any:
+    """Example i of a batch, as `like` lies."""
+    x = bind(TABLE["getitem"], (batch,), {"index": (i, ...) if type(like) is Host else i})
+    if len(batch.shape) > 1 and type(made := example(x)) is Host:
+        order = layout_of(like)
+        if order != layout_of(made):
+            order = tuple(range(made.ndim)) if order is None else order
+            x = bind(TABLE["copy"], (bind(TABLE["transpose"], (x,), {"axes": order}),), {"order": "C"})
+            x = bind(TABLE["transpose"], (x,), {"axes": tuple(onp.argsort(order).tolist())})
+    return x
 
 
 # Rows that give an array, which can be written to, also where it has no axes; the others give numbers.
 MAKE_ARRAYS = {"copy", "zeros_like", "ones_like", "empty_like", "where", "write_view"}
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    return bind(TABLE["stack"], list(parts), {"axis": 0})
 
 
 # ------------------------------------------------------------------ rules: (row, raw, mine, params) -> batched result
@@ -190,7 +333,7 @@ def _shaped(row: Primitive, raw: list, mine: list, params: dict) -> Any:
 def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     index = params["index"]
     parts = index if type(index) is tuple else (index,)
-    if len(raw) > 1 or not all(
+    if not all(
         p is None or p is ... or isinstance(p, slice) or (isinstance(p, (int, onp.integer)) and type(p) is not bool)
         for p in parts
     ):
@@ -255,24 +398,26 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         (size,) = sizes
         first = [x if a is None else _first(x, a) for x, a in zip(leaves, axes, strict=True)]
         trace = BatchTrace(size)
-        boxed = [x if a is None else _box(x, trace) for x, a in zip(first, axes, strict=True)]
+        boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
         try:
             out = f(*rebuild_args(boxed), **kwargs)
             values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
             _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
             to = spread(out_axes, out, "out_axes")
             del out  # what the function made dies here
-        except PerExampleError:
-            trace.finish()
-            return _one_by_one(lambda *leaves: f(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
+        except Exception as error:
+            if not trace.parted or (type(error) is PerExampleError and error.trace is not trace):
+                raise
         finally:
             trace.finish()
+        if trace.parted:  # also where the function caught the error: it was none of its own
+            return _one_by_one(lambda *leaves: f(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
         trace.check()
         return rebuild(
             [
-                _last(v.value, axis)
+                _last(_own(v.value, trace), axis)
                 if type(v) is Tracer and v.trace is trace
-                else _last(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), axis)
+                else _last(_own(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), trace), axis)
                 for v, axis in zip(values, to, strict=True)
             ]
         )
@@ -303,19 +448,30 @@ def _move(h: ndarray, source: int, to: int) -> ndarray:
     return TABLE["transpose"](h, axes=tuple(order))
 
 
-def _box(h: ndarray, trace: BatchTrace) -> ndarray:
+def _box(given: Any, h: ndarray, axis: int, trace: BatchTrace) -> ndarray:
+    """The handle of one example of an argument that was `given`, whose batch axis is h's first."""
     value = read(h)
     trace.lent.append(value)
-    return handle(Tracer(trace, value, None))
+    batch = lying(read(given) if type(given) is ndarray else onp.asarray(given))
+    like = onp.moveaxis(batch, axis, 0)
+    return handle(Tracer(trace, value, like[0] if len(like) else None if like.ndim > 1 else number(like.dtype)))
+
+
+def _own(value: Any, trace: BatchTrace) -> Any:
+    """What the function returned, as memory of its own: examples that are stacked show no argument's."""
+    base = concrete(value)
+    shows = type(base) is Host and not (owned(base) and all(base is not concrete(v) for v in trace.lent))
+    return bind(TABLE["copy"], (value,), NO_PARAMS) if shows else value
 
 
 def _last(value: Any, axis: int) -> ndarray:
-    h = handle(onp.array(value) if type(value) is Host and value.base is not None else value)
+    h = handle(value)
     return h if axis == 0 else _move(h, 0, axis)
 
 
 def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any) -> Any:
-    outs = [f(*[x if a is None else x[i] for x, a in zip(leaves, axes, strict=True)]) for i in range(size)]
+    copied = [x if a is None else TABLE["copy"](x) for x, a in zip(leaves, axes, strict=True)]  # f may write to them
+    outs = [f(*[x if a is None else x[i] for x, a in zip(copied, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
     as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))
     columns = zip(*map(tree_leaves, outs), strict=True)

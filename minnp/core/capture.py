@@ -166,7 +166,7 @@ class CaptureTrace(Trace):
             return type(y)(outs)
         self.moved |= row.name == "reshape"
         view = None
-        if row.view and values and self._mine(values[0]) and overlapping(concrete(y), concrete(values[0])):
+        if row.view and values and self._mine(values[0]) and overlapping(y, values[0]):
             view = (values[0], row, params)
         return self._result(y, node, dynamic, view)
 

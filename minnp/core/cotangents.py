@@ -55,10 +55,13 @@ def numbers_only(arrays: Any, params: dict) -> bool:
     """Whether a rule may work on NumPy arrays in place: nothing is traced by an outer trace, no capture is watching."""
     if watched():
         return False
-    return not any(isinstance(a, (Tracer, Buffer)) for a in arrays) and not _placed(params.get("index"))
+    where = [params.get("index"), params.get("path")]
+    return not any(isinstance(a, (Tracer, Buffer)) for a in arrays) and not _placed(where)
 
 
 def _placed(index: Any) -> bool:
+    if type(index) is dict:
+        index = list(index.values())
     return isinstance(index, (Tracer, Buffer)) or (type(index) in (tuple, list) and any(map(_placed, index)))
 
 

@@ -57,6 +57,8 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             values = watching.lifted(values)  # rules compute with them, and what they compute is recorded
         elif watching is not None:
             top = watching
+        if (batch := indexing(params)) is not None and (top is None or batch.level > top.level):
+            top = batch
         if top is None and (home is None or policies.current().only or not policies.current().keeps(home)):
             return _choose(row, values, params)
     if top is not None:
@@ -70,6 +72,25 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
         return _choose(row, values, params)
     row.calls += 1
     return row.fast(*values, **params)
+
+
+def indexing(x: Any) -> Any:
+    """The highest live trace that batches an index in a row's parameters; None if none does."""
+    t = type(x)
+    if t is Tracer:
+        x = lower(x)
+        found = None
+        while type(x) is Tracer:
+            if x.trace.batched and (found is None or x.trace.level > found.level):
+                found = x.trace
+            x = lower(x.value)
+        return found
+    if t is dict:
+        x = x.values()
+    elif t is not tuple and t is not list:
+        return None
+    found = [trace for trace in map(indexing, x) if trace is not None]
+    return max(found, key=lambda trace: trace.level) if found else None
 
 
 def numbers(values: Any) -> Any:

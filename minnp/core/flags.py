@@ -15,6 +15,7 @@ from .primitive import TABLE
 from .value import Buffer
 
 READ_ONLY = ("broadcast_to", "diagonal")  # views that NumPy writes nothing through
+NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
 
 
 def lower(h: ndarray, alone: bool = False) -> None:
@@ -32,9 +33,7 @@ def set_shape(h: ndarray, value: Buffer, shape: Any) -> None:
     step = (TABLE["reshape"], {"shape": shape})
     shaped = bind(step[0], (value,), step[1])
     if shaped is not value and shaped.view is None:
-        raise AttributeError(
-            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
-        )
+        raise AttributeError(NO_VIEW)
     if h._root is None:
         lower(h)
     h._path, h._value = (*h._path, step), shaped

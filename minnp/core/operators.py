@@ -22,7 +22,7 @@ from .public import PLAIN, Entry, invoke
 from .short import on_value, on_values, on_view
 from .state import state, watched
 from .value import BINARY, COMPARISON, NUMBERS, PYTHON, UNARY, Buffer, Host, Tracer, concrete, is_scalar
-from .writing import release, write
+from .writing import indexed, release, write
 
 
 def _row(name: str) -> Callable:
@@ -302,7 +302,7 @@ def _static(index: Any) -> bool:
 
 
 def _getitem_definition(a: Any, index: Any) -> Any:
-    index = unwrap(index, [])
+    index = indexed(unwrap(index, []))
     if placed.home_of_index(index) is not None:  # the array goes where the index is, as every operand does, if it can
         a = context.at_index(a, index)
         index = index if type(concrete(read(a))) is Buffer else context.index_on_host(index)
@@ -337,11 +337,20 @@ def _several(a: Host, index: Any) -> bool:
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:
     """Whether a traced or placed view is self[index] itself."""
     root = self if self._root is None else self._root
-    return (
-        view._host is None
-        and view._root is root
-        and view._path == (*path_of(self), (TABLE["getitem"], {"index": index}))
-    )
+    if view._host is not None or view._root is not root:
+        return False
+    path = (*path_of(self), (TABLE["getitem"], {"index": index}))
+    return len(path) == len(view._path) and all(map(_same_step, path, view._path))
+
+
+def _same_step(a: tuple, b: tuple) -> bool:
+    (row, params), (other, others) = a, b
+    # an index that a vmap batches is itself alone
+    return row is other and (params is others or (_plain(params) and _plain(others) and params == others))
+
+
+def _plain(params: dict) -> bool:
+    return "index" not in params or _static(params["index"])
 
 
 _OBJECT = onp.dtype(object)  # an element of an array of objects is the handle it is given

@@ -119,7 +119,7 @@ class GradTrace(Trace):
         view = None
         if row.view:
             source = values[0]
-            if type(source) is Tracer and overlapping(concrete(y), concrete(source)):
+            if type(source) is Tracer and overlapping(y, source):
                 view = (source, row, params)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, view

@@ -114,7 +114,7 @@ class Tracer(Value):
 
     trace   the transformation that is watching
     value   what it wraps: a NumPy array or scalar, a Buffer, a tracer of an outer trace, or (symbolic capture) a Meta
-    node    the trace's own record of it
+    node    the trace's own record of it (vmap: how an example lies in memory)
     view    (source tracer, row, params) if this is a view of another traced value's memory, else None
     """
 
@@ -189,6 +189,17 @@ def concrete(value: Any) -> Any:
     return value
 
 
+def example(value: Any) -> Any:
+    """What lies under every tracer, as the function that is running sees it in memory: under vmap, an array that lies
+    as one example does, of which the elements mean nothing. Whether a result is a view, a copy or a number, and in what
+    order an array lies, is asked of this."""
+    while type(value) is Tracer:
+        if value.trace.batched:
+            return value.trace.example(value)
+        value = value.value
+    return value
+
+
 def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
     base = array.base
@@ -204,21 +215,18 @@ def owner(array: onp.ndarray) -> Any:
 
 def is_scalar(value: Any) -> bool:
     """Whether NumPy would have a scalar here, which cannot be written to, and not an array without axes."""
+    value = example(value)
     if type(value) is Buffer:
         return value.computed and value.view is None and not value.shape
-    if type(value) is not Tracer:
-        return isinstance(value, onp.generic)
-    while type(value) is Tracer:
-        if value.trace.batched:
-            return value.ndim == 0 and not value.node  # of each example; see batching.py
-        value = value.value
-    return is_scalar(value)
+    return isinstance(value, onp.generic)
 
 
 def overlapping(a: Any, b: Any) -> bool:
-    """Whether two host arrays show the same owner's memory, or buffer a was made as a view of buffer b.
+    """Whether two values show the same owner's memory (of each example, under vmap), or buffer a was made as a view of
+    buffer b.
 
     A record of NumPy's shows the array it was taken from."""
+    a, b = example(a), example(b)
     if type(a) is Buffer:
         return a.view is not None and a.view[0] is b
     return isinstance(a, (Host, onp.void)) and isinstance(b, (Host, onp.void)) and owner(a) is owner(b)

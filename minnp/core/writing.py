@@ -23,7 +23,7 @@ from .host import run as run_host
 from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
 from .state import capture, state
-from .value import Buffer, Host, Tracer, concrete, owner
+from .value import Buffer, Host, Tracer, concrete, example, owner
 
 
 def layout_of(a: Any) -> tuple[int, ...] | None:
@@ -151,6 +151,25 @@ def release(array: onp.ndarray) -> None:
         tape.release(memory)
 
 
+def traced(index: Any) -> bool:
+    """Whether an index holds a tracer."""
+    return type(index) is Tracer or (type(index) in (tuple, list) and any(map(traced, index)))
+
+
+def indexed(index: Any) -> Any:
+    """An index, of which the traces that batch it are told."""
+    if type(index) is Tracer:
+        x = index
+        while type(x) is Tracer:
+            if x.trace.batched:
+                x.trace.index()
+            x = x.value
+    elif type(index) is tuple or type(index) is list:
+        for part in index:
+            indexed(part)
+    return index
+
+
 def lent(value: Any) -> bool:
     """Whether the memory under a traced value belongs to the caller of a transformation."""
     memory = owner(concrete(value))
@@ -165,7 +184,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     """h[index] = value: every write goes through here. `fresh`: nobody else has the array `value`."""
     sources: list = []
     given = value
-    index, value = unwrap(index, sources), unwrap(value, sources)
+    index, value = indexed(unwrap(index, sources)), unwrap(value, sources)
     current = read(h)
     if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
         dtype = current.dtype
@@ -180,7 +199,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         index = index_on_host(index)
     if type(current) is Host and watching is None:  # memory that views show stays where it is
         value = value.host() if type(value) is Buffer else value
-    if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None:
+    if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None and not traced(index):
         if not current.flags.writeable:
             raise ValueError("assignment destination is read-only")
         if state.tapes:
@@ -200,7 +219,8 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
             "pass the array in and return it, or make it inside the function"
         )
-    if type(base) is Host and not base.flags.writeable and (watching is not None or not lent(old)):
+    lies = example(old)
+    if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
         if watching is not None:
             watching.looked("flags")
         raise ValueError("assignment destination is read-only")
@@ -209,10 +229,10 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         release(base)
         if type(value) is Tracer and overlapping_memory(base, concrete(value)):
             value = bind(TABLE["copy"], (value,), {})
-    if fresh and h is root and index is ... and lies_as(concrete(value), base):
+    if fresh and h is root and index is ... and lies_as(example(value), lies):
         result = value  # all of it is written: the array need not be copied
     else:
-        params = {"path": path, "index": index, "layout": layout_of(base) if path else None, "donate": donate}
+        params = {"path": path, "index": index, "layout": layout_of(lies) if path else None, "donate": donate}
         result = bind(WRITE_VIEW, (old, value), params)
     _tell_batches(result, root, old)
     if root._host is not None:  # views of a host array must look at their root until the trace ends

@@ -13,7 +13,7 @@ from .. import errors
 from ..core.array import OURS, ndarray, read, wrap
 from ..core.placed import laid_out
 from ..core.public import PUBLIC
-from ..core.value import Buffer, Host, Tracer, concrete
+from ..core.value import Buffer, Host, Tracer, example
 from ..core.writing import release
 from .arguments import as_array
 from .rebound import rebound_class, substitute
@@ -80,7 +80,7 @@ class Elements:
                 "these flags, or compute with the whole array"
             )
         given = [None if a is None else as_array(a) for a in (op if isinstance(op, (tuple, list)) else (op,))]
-        held = [None if a is None else concrete(read(a)) for a in given]
+        held = [None if a is None else example(read(a)) for a in given]
         held = [laid_out(a) if type(a) is Buffer else a for a in held]
         self.at = onp.nditer(held, [*asked | {"multi_index"}], op_flags, *args, op_axes=op_axes, **kwargs)
         self.told, several = "multi_index" in asked, op_flags and not isinstance(op_flags[0], str)

@@ -15,7 +15,7 @@ from ..core.placed import hosted, laid_out
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.state import capture
 from ..core.tree import CONTAINERS, replaced
-from ..core.value import Buffer, Tracer, concrete, is_scalar
+from ..core.value import Buffer, Tracer, example, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -136,7 +136,7 @@ def _beneath(x: Any) -> Any:
         return replaced(x, _beneath)
     if type(x) is not ndarray:
         return x
-    value = concrete(read(x))
+    value = example(read(x))
     if type(value) is not onp.ndarray or value.ndim != x.ndim:  # on a device, or one example of a batch
         return onp.zeros(x.shape, x.dtype)[() if is_scalar(read(x)) else ...]
     return value

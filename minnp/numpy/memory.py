@@ -13,7 +13,7 @@ from ..core.dispatch import defines
 from ..core.flags import set_writeable
 from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
-from ..core.value import Buffer, Tracer, concrete
+from ..core.value import Buffer, Tracer, example
 from ..core.writing import write
 from ..errors import TracedValueError
 from .arguments import as_array
@@ -156,7 +156,7 @@ def _setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> None:
 def _frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Any:
     if type(buffer) is not ndarray:  # bytes, say, where new arrays live on a device
         return NotImplemented
-    held = concrete(read(buffer))
+    held = example(read(buffer))
     _refuse_gradients(buffer, "np.frombuffer()")
     shown = onp.frombuffer(laid_out(held) if type(held) is Buffer else held, dtype, count, offset)  # or its exception
     return _view(_view(buffer.reshape(-1), "u1")[offset : offset + shown.nbytes], dtype)

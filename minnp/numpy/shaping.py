@@ -16,7 +16,7 @@ from ..core.array import ndarray, read
 from ..core.dispatch import defines
 from ..core.host import kernels
 from ..core.primitive import TABLE, Joint, Meta, per_input, primitive
-from ..core.value import concrete, overlapping
+from ..core.value import overlapping
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, WEAK, axes_of, axis_of, same, sampled, spread
 
@@ -319,7 +319,7 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
         return reshape(a, shape=shape)
     a, shape = as_array(a), plain(newshape if shape is None else shape)
     out = reshape(a, shape=full_shape(shape, a.size), order=_memory_order(a, order))
-    if copy is False and out is not a and not overlapping(concrete(read(out)), concrete(read(a))):
+    if copy is False and out is not a and not overlapping(read(out), read(a)):
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return copy_(out) if copy else out
 
