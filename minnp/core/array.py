@@ -286,6 +286,10 @@ def unwrap(x: Any, sources: list) -> Any:
         if ATOMS.issuperset(map(type, x.values() if t is dict else x)):
             return x
         return replaced(x, lambda e: e if type(e) in ATOMS else unwrap(e, sources))
+    if isinstance(x, (list, tuple)):  # of a class of the user's, a sequence to NumPy as any other
+        elements = list(x) if isinstance(x, list) else tuple(x)
+        values = unwrap(elements, sources)
+        return x if values is elements else values
     if t not in MET:
         meet(t)
     return Host if x is ndarray else x
@@ -311,7 +315,7 @@ _primitive.call = _call
 
 def stack_nested(x: Any) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
-    if type(x) in (list, tuple):
+    if isinstance(x, (list, tuple)):
         return TABLE["stack"](*[handle(v) if not isinstance(v, ndarray) else v for v in map(stack_nested, x)], axis=0)
     return x if isinstance(x, ndarray) else handle(x)
 

@@ -14,7 +14,7 @@ from .dispatch import DEFINITIONS, defines
 from .fallback import fallback
 from .host import LARGE
 from .primitive import TABLE
-from .public import PLAIN, entry, invoke
+from .public import PLAIN, entry, invoke, operand
 from .quick import plain, seen
 from .short import on_place, on_view
 from .state import state
@@ -177,6 +177,7 @@ def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", orde
 
 @defines(onp.ndarray.put, onp.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    v = stacked(v)
     if not a.size:
         onp.zeros(a.shape, a.dtype).put(plain_like(ind), plain_like(v), mode)  # NumPy's exception, or nothing
         return
@@ -189,6 +190,12 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if positions.size and v.size:  # values are repeated, and those left over are not used
         v = v[onp.arange(positions.size) % v.size]
         write(a, *((onp.unravel_index(positions, a.shape), v) if a.ndim else (..., v[-1])))
+
+
+def stacked(v: Any) -> Any:
+    """A list that holds traced numbers as an array; all else as it is."""
+    made = operand(v)
+    return made if isinstance(made, ndarray) else v
 
 
 def plain_like(v: Any) -> Any:
@@ -211,6 +218,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     if type(dst) is not ndarray:  # NumPy's own
         values = [unwrap(x, []) for x in (dst, src, casting, where)]
         return fallback(entry("copyto", onp.copyto), values, {})
+    src = stacked(src)
     like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
     onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
     write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
@@ -218,6 +226,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 @defines(onp.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
+    vals = stacked(vals)
     onp.place(onp.zeros(1, arr.dtype), onp.zeros(1, bool), plain_like(vals))  # or NumPy's exception
     vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
     if _masked_at_once(arr, mask, vals):
@@ -243,6 +252,7 @@ def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
 
 @defines(onp.putmask)
 def _putmask(a: Any, mask: Any, values: Any) -> None:
+    values = stacked(values)
     onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
     values = values if isinstance(values, ndarray) else onp.asarray(values)
     if _masked_at_once(a, mask, values):
@@ -258,6 +268,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 
 @defines(onp.fill_diagonal)
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    val = stacked(val)
     where = onp.zeros(a.shape, bool)
     onp.fill_diagonal(where, True, wrap)
     onp.fill_diagonal(onp.zeros((1, 1), a.dtype), plain_like(val))  # or NumPy's exception

@@ -18,7 +18,7 @@ from .host import operation as large_operation
 from .host import run as run_host
 from .host.temporaries import binary as large_binary
 from .primitive import TABLE
-from .public import PLAIN, Entry, invoke
+from .public import PLAIN, Entry, invoke, operand
 from .short import on_value, on_values, on_view
 from .state import state, watched
 from .value import BINARY, COMPARISON, NUMBERS, PYTHON, UNARY, Buffer, Host, Tracer, concrete, is_scalar
@@ -28,13 +28,14 @@ from .writing import indexed, release, write
 def _row(name: str) -> Callable:
     """A definition that is the row itself, looked up when first used (rows are defined after this module)."""
     special = {"power": _power, "equal": _equality("equal"), "not_equal": _equality("not_equal")}.get(name)
-    return special or (lambda *args: TABLE[name](*args))
+    return special or (lambda *args: TABLE[name](*map(operand, args)))
 
 
 def _equality(name: str) -> Callable:
     """`==` or `!=`, which unlike NumPy's ufuncs take records, and compare numbers with texts and dates."""
     whole = lambda x: type(x) is str or (hasattr(x, "dtype") and x.dtype.kind in "VSUTMm")
-    return lambda a, b: TABLE[f"{name}_records" if whole(a) or whole(b) else name](a, b)
+    row = lambda a, b: TABLE[f"{name}_records" if whole(a) or whole(b) else name](a, b)
+    return lambda a, b: row(operand(a), operand(b))
 
 
 SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
@@ -55,6 +56,7 @@ def shortened(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
     # NumPy 2's power does it itself, but for booleans; a place's may not
     own = LEGACY or (isinstance(a, ndarray) and (a.dtype.kind == "b" or type(concrete(read(a))) is Buffer))
     row = shortened(a, b) if own else None
@@ -65,7 +67,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel = PYTHON[op]
     method, large = f"__{'r' if reflected else ''}{op}__", large_binary(kernel, ndarray, reflected)
     host = (lambda a, b: kernel(b, a)) if reflected else kernel
-    e = Entry(name, host, (lambda a, b: TABLE[name](b, a)) if reflected else _row(name))
+    e = Entry(name, host, (lambda a, b: TABLE[name](operand(b), operand(a))) if reflected else _row(name))
     if reflected:
         LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})
         host.reflects = kernel
@@ -225,7 +227,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     if row is not None:
         result = row(self)
     else:
-        other = other if isinstance(other, ndarray) else onp.asarray(b) if isinstance(b, (list, tuple)) else b
+        other = other if isinstance(other, ndarray) else operand(other) if isinstance(b, (list, tuple)) else b
         try:
             result = TABLE[name](self, other)
         except ValueError:

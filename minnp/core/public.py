@@ -394,7 +394,7 @@ def ufunc_definition(host: Any) -> Callable | None:
 
 def operand(x: Any) -> Any:
     """An argument of a row: handles, values and numbers as they are; lists as arrays, traced elements included."""
-    if type(x) not in (list, tuple):
+    if not isinstance(x, (list, tuple)):
         return x
     sources: list = []
     value = unwrap(x, sources)

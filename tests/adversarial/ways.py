@@ -211,7 +211,7 @@ class Case:
             return float(total(self.real.f(*args), onp))
 
         rough = lambda h: (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
-        coarse, fine = rough(3e-4), rough(1e-4)
+        coarse, fine = rough(3e-5), rough(1e-5)
         doubt = abs(coarse - fine)
         assert doubt <= 30 * self.rtol * max(abs(fine), 1e-3) + 1e-7, f"{self.name} is not smooth: {coarse}, {fine}"
         return fine
