@@ -19,6 +19,7 @@ from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
 from .hooks import MET, meet, theirs
+from .keeping import outside
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .tree import CONTAINERS, LEAVES, named, replaced
@@ -302,7 +303,14 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
             break
     else:
         return bind(row, args, params)
-    out = bind(row, [read(a) if type(a) is ndarray else a for a in args], params)
+    values = []
+    for a in args:
+        if type(a) is ndarray:
+            a = read(a)
+        elif type(a) is Host:
+            outside(a)
+        values.append(a)
+    out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:
         h = new(ndarray)
         h._host, h._root, h._value = None, None, out

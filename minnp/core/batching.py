@@ -25,6 +25,7 @@ from .. import errors
 from .array import handle, ndarray, read
 from .dispatch import bind
 from .host import owned
+from .keeping import kept_params
 from .placed import laid_out
 from .primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
 from .state import recording, state
@@ -158,7 +159,7 @@ class BatchTrace(Trace):
             return y
         out = Tracer(self, y, self._lies(row, y, raw, mine, values, params, first))
         if row.view and values and overlapping(out, values[0]):
-            out.view = (values[0], row, params)
+            out.view = (values[0], row, kept_params(params))
         return out
 
     def _loop(self, row: Primitive, raw: list, mine: list, values: Any, params: dict) -> tuple[Any, Any]:

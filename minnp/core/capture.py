@@ -18,6 +18,7 @@ from .beneath import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .fallback import fill
 from .graph import Graph, Node
+from .keeping import kept_params, same_bytes, unseen
 from .keys import Static
 from .live import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .outside import STREAMS, seal
@@ -58,7 +59,10 @@ class CaptureTrace(Trace):
 
     differentiable = False
     symbolic = False
-    __slots__ = ("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "left", "moved")
+    __slots__ = (
+        *("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "left", "moved"),
+        "were",
+    )
 
     def __init__(self, fast: bool = False) -> None:
         super().__init__()
@@ -70,6 +74,7 @@ class CaptureTrace(Trace):
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (live.py)
+        self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 
     def __repr__(self) -> str:
@@ -167,7 +172,7 @@ class CaptureTrace(Trace):
         self.moved |= row.name == "reshape"
         view = None
         if row.view and values and self._mine(values[0]) and overlapping(y, values[0]):
-            view = (values[0], row, params)
+            view = (values[0], row, kept_params(params))
         return self._result(y, node, dynamic, view)
 
     def _result(self, y: Any, node: Node, dynamic: str, view: Any = None) -> Any:
@@ -218,7 +223,21 @@ class CaptureTrace(Trace):
             node = self.graph.get_attr(name)
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
+            if unseen(value):
+                self.were.append((value, value.copy()))
+        elif self.were:
+            self.constants_stay()
         return found[1]
+
+    def constants_stay(self) -> None:
+        """Look whether NumPy's own arrays are still what they were when the graph was first given them."""
+        for value, was in self.were:
+            if not same_bytes(value, was):
+                self.left = "the function changes an array of plain NumPy that it reads"
+
+    def told(self, value: Any) -> None:
+        """Python, or NumPy itself, looked at the elements of an array made outside: the graph holds for these alone."""
+        self._guard(self.constant(value), "value", value)
 
     def _under(self, row: Primitive) -> Any:
         """The row, with errors handled as they are here if the program said so (np.errstate) since it began."""
@@ -243,7 +262,7 @@ class CaptureTrace(Trace):
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
         self._guard(value.node, "value", concrete(value))
-        return value.value
+        return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):
@@ -367,6 +386,7 @@ def capture_call(
             if unfinished is not None:
                 unfinished += [(i, roots[i][0]) for i in moved()]
             raise
+        trace.constants_stay()
         changed, values = changes(before)
         out = with_own(out, before)
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
@@ -390,7 +410,10 @@ def capture_call(
     for h in (*parts, *(h for h, _ in roots)):
         if type(h) is ndarray:
             read(h)
+    trace.were.clear()
     seal(trace.graph, trace.constants)
+    for node in [n for n in trace.graph.nodes if n.target is guard and n.args[0].meta.get("sealed")]:
+        trace.graph.erase_node(node)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)

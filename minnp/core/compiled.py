@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import array, placed, policy, public
+from . import array, keeping, placed, policy, public
 from .counting import quick as _quick
 from .host import INDEX, bound, memory, temporaries
 from .host.elementwise import IN_PLACE, KERNELS, LEAST
@@ -165,6 +165,7 @@ def install() -> None:
         *(onp.zeros, onp.array, owner, writing.write_on_place, placed.number, public.Entry, public.before_out),
         *(public.as_handles, operators.shortened, placed.slot_of, public.numpys, public.context.in_force),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
+        *(keeping.kept_params, keeping.safe, keeping.OUTSIDE, memory.Lease, onp.dtype, keeping.outside),
     )
 
 

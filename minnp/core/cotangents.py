@@ -138,7 +138,9 @@ def carries(y: Any, depth: int = 3) -> bool:
 
 
 def private(value: Any, memory: Any, copies: dict) -> Any:
-    """The saved value, with memory of its own if it showed `memory`."""
+    """The saved value, or the values in a tuple or list, with memory of its own if it showed `memory`."""
+    if type(value) in (tuple, list):
+        return type(value)([private(v, memory, copies) for v in value])
     base = concrete(value)
     if not isinstance(base, Host) or owner(base) is not memory:
         return value

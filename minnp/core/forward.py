@@ -12,6 +12,7 @@ from .array import handle, ndarray, read
 from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
 from .dispatch import bind
 from .gradients import argument_value
+from .keeping import kept_params
 from .primitive import CONSTANT, TABLE, Joint, Primitive
 from .state import recording, state
 from .tape import GradTrace
@@ -50,7 +51,7 @@ class JvpTrace(Trace):
             )
         view = None
         if row.view and type(values[0]) is Tracer and overlapping(y, values[0]):
-            view = (values[0], row, params)
+            view = (values[0], row, kept_params(params))
         return Tracer(self, y, fit(t, y), view)
 
 

@@ -12,6 +12,7 @@ import numpy as onp
 
 from .array import handle, ndarray, new, read
 from .dispatch import bind, describe
+from .keeping import outside
 from .live import Live
 from .primitive import TABLE
 from .state import recording, state
@@ -28,6 +29,7 @@ def argument_value(x: Any, what: str = "argument") -> Any:
     if t is ndarray:
         return read(x)
     if t is Host:
+        outside(x)
         return x
     if t is int or t is float:
         return onp.float64(x)  # a scalar, as NumPy has it: `x += 1` makes another one

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from . import compiled, context, placed
+from . import compiled, context, placed, trace
 from .array import ATOMS, concretize, ndarray, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
@@ -182,7 +182,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         onp.zeros(a.shape, a.dtype).put(plain_like(ind), plain_like(v), mode)  # NumPy's exception, or nothing
         return
     onp.zeros(1, a.dtype).put(0, plain_like(v))
-    places = onp.asarray(ind)
+    places = onp.asarray(trace.plain(ind))
     if places.dtype.kind != "b" and (places.size or hasattr(ind, "dtype")):  # NumPy's exception, but for []
         places = places.astype(onp.intp, casting="safe")
     positions = onp.arange(a.size).take(places.astype(onp.intp), mode=mode).reshape(-1)
@@ -231,7 +231,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
     vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
     if _masked_at_once(arr, mask, vals):
         return
-    mask = onp.asarray(mask, bool)
+    mask = onp.asarray(trace.plain(mask), bool)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
     mask = mask.reshape(arr.shape)
@@ -257,7 +257,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
     values = values if isinstance(values, ndarray) else onp.asarray(values)
     if _masked_at_once(a, mask, values):
         return
-    mask = onp.asarray(mask, bool)
+    mask = onp.asarray(trace.plain(mask), bool)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
     mask = mask.reshape(a.shape)
@@ -279,7 +279,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @defines(onp.put_along_axis)
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
-    indices = onp.asarray(indices)
+    indices = onp.asarray(trace.plain(indices))
     if axis is None:
         FlatIterator(arr)[indices.reshape(-1)] = values
         return

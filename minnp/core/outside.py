@@ -21,6 +21,7 @@ import numpy as onp
 from .array import ndarray, read
 from .effects import Diverged
 from .graph import Graph
+from .keeping import same_bytes
 from .value import Buffer, Host
 
 ARRAYS = (ndarray, Host)
@@ -38,10 +39,11 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Place:
     """Where a value is held: in a cell, or under a key of a dict or list, that was itself found at the place `via`."""
 
-    __slots__ = ("foreign", "holder", "key", "value", "via")
+    __slots__ = ("foreign", "holder", "key", "value", "via", "was")
 
     def __init__(self, holder: Any, key: Any, value: Any) -> None:
         self.holder, self.key, self.value = holder, key, value
+        self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
         self.via: Place | None = None
         self.foreign = False  # whether a library's object holds it, or something that it holds
 
@@ -56,10 +58,14 @@ class Place:
             return type(self.holder) is CellType or "__name__" not in self.holder
         return isinstance(self.value, STREAMS)
 
+    def look(self) -> None:
+        """Keep a copy of what its value is now."""
+        self.was = list(self.value) if type(self.value) is list else self.value.copy()
+
     def stays(self) -> bool:
         """Whether it still holds what it held."""
         try:
-            return self.now() is self.value
+            return self.now() is self.value and (self.was is None or unchanged(self.value, self.was))
         except GONE:
             return False
 
@@ -129,6 +135,9 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
                 place.foreign |= via is not None and via.foreign
                 if isinstance(place.value, ARRAYS):
                     found.append(place)
+                elif type(place.value) is list and not place.foreign and long_of_numbers(place.value):
+                    numbers.append(place)
+                    place.look()
                 elif isinstance(place.value, NUMBERS):
                     numbers += [] if place.foreign else [place]
                 else:
@@ -140,6 +149,9 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
             pending = [(m, None) for _, _, m in own if callable(m) and id(m) not in seen]
     held = [Place(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
     found += [p for p in held if isinstance(p.value, ARRAYS)]
+    for p in found:
+        if type(p.value) is Host and p.value.size and (p.key in names or type(p.key) is int) and not p.foreign:
+            p.look()
     return found + [p for p in numbers if p.key in names or type(p.key) is int] + [p for p in held if p not in found]
 
 
@@ -200,6 +212,16 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
             classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
 
 
+def long_of_numbers(x: list) -> bool:
+    """Whether a list holds more numbers than are looked at one by one, and those alone, as its ends tell."""
+    return len(x) > LISTED and isinstance(x[0], NUMBERS) and isinstance(x[-1], NUMBERS)
+
+
+def unchanged(x: Any, was: Any) -> bool:
+    """Whether a list or an array is what it was."""
+    return x == was if type(x) is list else type(x) is Host and same_bytes(x, was)
+
+
 def _nested(code: CodeType) -> Iterator[CodeType]:
     yield code
     for c in code.co_consts:
@@ -251,6 +273,10 @@ class Outside:
                 terms.append(f"{holder}[{hold('key', place.key)}] is {value}")
             if isinstance(place.value, (dict, list)):  # a loop over it may have one turn more
                 terms.append(f"len({value}) == {len(place.value)}")
+            if place.was is not None:
+                was = hold(f"was_{i}", place.was)
+                self.said[was] = functools.partial(getattr, place, "was")
+                terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
         diverged, gone = hold("Diverged", Diverged), hold("gone", GONE)
         checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
         return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
@@ -259,6 +285,7 @@ class Outside:
         """Whether the path may run once more: bound anew were arrays that lie alike, which it reads from now on,
         numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
         moved: dict[str, Any] = {}
+        looked: list[tuple] = []
         try:
             states = [_now(place) for place, _ in self.found]
         except GONE:
@@ -268,10 +295,17 @@ class Outside:
                 array = held(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
                     return False
+            elif place.was is not None and numbers:
+                looked.append((place, new))
+            elif place.was is not None and not unchanged(new, place.was):
+                return False
             elif new is place.value or (numbers and isinstance(place.value, NUMBERS)):
                 continue
             elif _kind(new) != _kind(place.value):
                 return False
+        for place, new in looked:
+            place.value = new
+            place.look()
         before = [(place.holder, place.value) for place, _ in self.found]
         self.arrays.update(moved)
         self.names.update(moved)
@@ -281,7 +315,7 @@ class Outside:
                 self.kept[name] = new  # a handle knows which buffer holds now
         for name, what in self.said.items():
             self.names[name] = what()
-        return any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
+        return bool(looked) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
 
 
 def _now(place: Place) -> tuple[Any, Any]:

@@ -86,7 +86,10 @@ class Path:
         names = {n.target: n.name for n in graph.find_nodes(op="get_attr")}
         of = {id(c): names[k] for k, c in self.captured.constants.items() if k in names}
         arrays = [(p, of.get(id(p.value)) or of.get(id(held(p.value)))) for p in found if isinstance(p.value, ARRAYS)]
-        watched = [(p, name) for p, name in arrays if name is not None]
+        watched = [(p, name) for p, name in arrays if name is not None or p.was is not None]
+        for p, name in watched:
+            if name is not None:  # the graph reads it anew
+                p.was = None
         watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS)]
         return Outside(watched, self.constants) if watched else None
 

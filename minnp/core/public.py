@@ -26,10 +26,11 @@ from .counting import Counter
 from .dispatch import DEFINITIONS
 from .fallback import fallback
 from .host import run as run_host
+from .keeping import note, outside
 from .primitive import TABLE
 from .state import capture, state
 from .tree import CONTAINERS, replaced
-from .value import Buffer, Host, Value
+from .value import Buffer, Host, Value, owner
 from .writing import release, write
 
 # Arguments that are their own value: no handle can hide in them.
@@ -173,7 +174,18 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         result = foreign.offered(PUBLIC.get(e.host), e.host, args, kwargs) if foreign.refused(error) else NotImplemented
         if result is NotImplemented:
             raise
+    if len(sources) < len(values):
+        note_outside(args, result)
     return wrap(result, sources)
+
+
+def note_outside(args: tuple, result: Any) -> None:
+    """Note the memory of NumPy's own arrays among the arguments that a result shows."""
+    for a in args:
+        if type(a) is Host:
+            for r in result if type(result) in (tuple, list) else (result,):
+                if type(r) is Host and (r is a or r.base is not None) and owner(r) is owner(a):
+                    outside(a)
 
 
 def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:
@@ -189,6 +201,9 @@ def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
     out = None
+    note(args)
+    for v in kwargs.values():
+        note(v)
     if "out" in kwargs:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")

@@ -18,6 +18,7 @@ from . import compiled, context, placed
 from .array import ATOMS, ndarray, new, wrap
 from .counting import FUNCTION
 from .host import LARGE
+from .keeping import outside
 from .primitive import TABLE
 from .public import (
     ENTRIES,
@@ -33,6 +34,7 @@ from .public import (
     entry,
     invoke,
     kernel,
+    note_outside,
     numpys,
     out_place,
 )
@@ -168,7 +170,10 @@ def seen(out: Host, args: tuple) -> ndarray:
                 h._host = out
                 h._root = s if s._root is None else s._root
                 return h
+        elif out is s:  # NumPy's own
+            outside(out)
     if base is not None:
+        note_outside(args, out)
         return wrap(out, handles_in(args))
     h = new(ndarray)
     h._host = out

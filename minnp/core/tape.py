@@ -27,6 +27,7 @@ from .cotangents import (
 )
 from .dispatch import bind
 from .host import LARGE, MEDIUM, combine
+from .keeping import kept_params, outside, safe, unseen
 from .primitive import CONSTANT, NO_PARAMS, TABLE, Joint, Meta, Primitive, primitive
 from .state import state
 from .trace import LEVELS, Trace
@@ -58,6 +59,8 @@ class GradTrace(Trace):
     def start(self, value: Any) -> Tracer:
         """The tracer of an input."""
         nodes = self.nodes
+        if unseen(value):
+            value = onp.array(value) if type(value) is Host else safe(value)
         self.lent.append(value)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, value, len(nodes), None
@@ -89,7 +92,7 @@ class GradTrace(Trace):
             y = combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
         else:
             y = bind(row, raw, params)
-        return self.recorded(row, values, params, parents, raw, y)
+        return self.recorded(row, values, kept_params(params) if params else params, parents, raw, y)
 
     def recorded(self, row: Primitive, values: Any, params: dict, parents: Any, raw: Any, y: Any) -> Any:
         """What row(values) is on this tape, which holds the values `raw` of them at the nodes `parents`, and gave y."""
@@ -109,10 +112,9 @@ class GradTrace(Trace):
             if params["index"] is ... and not params["path"]:
                 parents[0] = -1  # all of it was overwritten: nothing flows to what was there
         saves = row.saves
-        if saves == "in":
-            nodes.append((row, params, parents, raw, None, y.shape, dtype))
-        elif saves == "both":
-            nodes.append((row, params, parents, raw, y, y.shape, dtype))
+        if saves == "in" or saves == "both":
+            kept = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)] if -1 in parents else raw
+            nodes.append((row, params, parents, kept, y if saves == "both" else None, y.shape, dtype))
         else:
             kept = self._metas(raw, parents) if -1 in parents else None
             nodes.append((row, params, parents, kept, y if saves == "out" else None, y.shape, dtype))
@@ -160,12 +162,16 @@ class GradTrace(Trace):
                 x, p = x.value, x.node
         else:
             x = a
+            if type(a) is Host:
+                outside(a)
         if type(b) is ndarray:
             y = read(b)
             if type(y) is Tracer and y.trace is self:
                 y, q = y.value, y.node
         else:
             y = b
+            if type(b) is Host:
+                outside(b)
         # Values of another trace or on a place, a capture, rows that are not this simple:
         if (
             state.busy != state.written
@@ -187,10 +193,15 @@ class GradTrace(Trace):
             return wrap(z)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, z, len(nodes), None
+        saves = row.saves
+        if saves == "in" or saves == "both":
+            if p < 0 and type(x) is Host:
+                x = safe(x)
+            elif q < 0 and type(y) is Host:
+                y = safe(y)
         if z.size <= SMALL:
             nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
         else:
-            saves = row.saves
             kept = (x, y) if saves == "in" or saves == "both" else self._metas((x, y), (p, q))
             nodes.append(
                 (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
@@ -220,7 +231,10 @@ class GradTrace(Trace):
         first = len(nodes)
         saves = row.saves
         ys = type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
-        arrays = raw if saves in ("in", "both") else self._metas(raw, parents)
+        if saves in ("in", "both"):
+            arrays = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)]
+        else:
+            arrays = self._metas(raw, parents)
         metas = tuple(Meta(y.shape, y.dtype) if hasattr(y, "dtype") else y for y in ys)
         nodes.append((row, params, parents, arrays, ys if saves in ("out", "both") else metas, None, None))
         out = []
@@ -243,12 +257,9 @@ class GradTrace(Trace):
         copies: dict[int, tuple] = {}
         for n in saved.pop(id(memory), ()):
             row, params, parents, arrays, y, shape, dtype = nodes[n]
-            arrays = arrays and [private(v, memory, copies) for v in arrays]
-            y = (
-                type(y)(private(v, memory, copies) for v in y)
-                if type(y) in (tuple, list)
-                else private(y, memory, copies)
-            )
+            arrays, y = private(arrays, memory, copies), private(y, memory, copies)
+            if type(params) is dict:
+                params = {k: private(v, memory, copies) for k, v in params.items()}
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
 
     # -------------------------------------------------------------- backward
@@ -350,11 +361,19 @@ class GradTrace(Trace):
 def index_kept(nodes: list, start: int, by_owner: dict[int, list[int]]) -> None:
     """Add to a dict, id of an owner -> list, the numbers of the nodes from `start` on that keep some of its memory."""
     for n in range(start, len(nodes)):
-        _, _, _, arrays, y, _, _ = nodes[n]
-        for v in (*(arrays or ()), *(y if type(y) in (tuple, list) else (y,))):
-            base = concrete(v)
-            if isinstance(base, Host):
-                by_owner.setdefault(id(owner(base)), []).append(n)
+        _, params, _, arrays, y, _, _ = nodes[n]
+        _index(arrays, n, by_owner)
+        _index(y, n, by_owner)
+        for v in params.values() if type(params) is dict else ():
+            _index(v, n, by_owner)
+
+
+def _index(x: Any, n: int, by_owner: dict[int, list[int]]) -> None:
+    if type(x) in (tuple, list):
+        for v in x:
+            _index(v, n, by_owner)
+    elif isinstance(base := concrete(x), Host):
+        by_owner.setdefault(id(owner(base)), []).append(n)
 
 
 # (nodes, grads, owned, n, least) -> n, in C: does the nodes from n down that have one result; see compiled.py

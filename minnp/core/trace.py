@@ -8,11 +8,12 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import ndarray, read, wrap
+from .array import concretize, ndarray, read, wrap
 from .dispatch import bind
 from .primitive import NO_PARAMS, Primitive
-from .state import state
-from .value import Tracer
+from .state import capture, state
+from .tree import CONTAINERS, replaced
+from .value import STAND_INS, Host, Tracer
 
 LEVELS = itertools.count(1)
 
@@ -100,3 +101,18 @@ LEAVING = {
     list: "something asked for its elements as Python numbers",
     onp.ndarray: "something asked for its data as a numpy.ndarray",
 }
+
+
+def plain(x: Any) -> Any:
+    """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
+    if type(x) in CONTAINERS:
+        return replaced(x, plain)
+    if type(x) in STAND_INS:
+        return x.fixed()
+    if type(x) is ndarray:
+        x = concretize(read(x), Constant)
+    if type(x) is Host and x.size:  # made outside a capture: what becomes of the answer holds for its elements alone
+        watching = capture.get() if state.busy else None
+        if watching is not None and not watching.symbolic:
+            watching.told(x)
+    return x

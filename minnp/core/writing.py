@@ -20,6 +20,7 @@ from .context import at_index, index_on_host
 from .dispatch import bind
 from .flags import READ_ONLY
 from .host import run as run_host
+from .keeping import note
 from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
 from .state import capture, state
@@ -207,6 +208,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         # an array of objects keeps the handles it is given
         run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
         return
+    note((index, given))
     root = h if h._root is None else h._root
     path, old = path_of(h), read(root)
     base = concrete(old)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import concretize, handle, ndarray, read, stack_nested
-from ..core.live import Live
+from ..core.keeping import outside
 from ..core.primitive import Primitive
 from ..core.state import capture
-from ..core.trace import Constant
-from ..core.tree import CONTAINERS, inside, replaced
+from ..core.trace import plain as plain
+from ..core.tree import CONTAINERS, inside
 from ..core.value import Host
 
 NOT_GIVEN = onp._NoValue
@@ -29,6 +29,8 @@ def as_array(x: Any) -> ndarray:
         return x
     if isinstance(x, (list, tuple)) and holds_handle(x):
         return stack_nested(list(x))
+    if type(x) is Host:
+        outside(x)
     return handle(onp.asarray(x))
 
 
@@ -44,15 +46,6 @@ def on_host(*arrays: ndarray) -> bool:
 
 def holds_handle(x: Any) -> bool:
     return any(type(e) is ndarray for e in inside(x if type(x) in CONTAINERS else list(x)))
-
-
-def plain(x: Any) -> Any:
-    """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
-    if type(x) in CONTAINERS:
-        return replaced(x, plain)
-    if type(x) is Live:
-        return x.fixed()
-    return concretize(read(x), Constant) if type(x) is ndarray else x
 
 
 def number(x: Any) -> Any:

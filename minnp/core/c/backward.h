@@ -1,7 +1,7 @@
 /* The way back through a tape, node by node: tape.sweep. */
 
 static PyObject *unbroadcast, *restore; /* of cotangents.py */
-static PyObject *sum_axes, *zeros, *numpy_array; /* NumPy's add.reduce, zeros and array */
+static PyObject *sum_axes, *zeros; /* NumPy's add.reduce and zeros */
 static PyObject *write_there;                        /* of writing.py */
 
 static inline PyObject *meta_of_node(PyObject *node) { return meta_with(PyTuple_GET_ITEM(node, 5), PyTuple_GET_ITEM(node, 6)); }

@@ -436,6 +436,8 @@ static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
         PyObject *h = fresh ? NULL : seen_among(args, n, out);
         if (h != NULL || PyErr_Occurred())
             return h;
+        if (!fresh && note_outside(args, n, out) < 0)
+            return Py_DECREF(out), NULL;
         if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host) || PyCapsule_CheckExact(base))))
             return handle_on(out, Py_None);
     } else if (is_plain(out))

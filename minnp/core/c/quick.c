@@ -87,7 +87,7 @@ static PyObject *method_named(const char *format, const char *name) {
 
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
    unbroadcast, restore, sum_axes, zeros, array, owner, write_on_place, number, entry, before_out, as_handles,
-   shortened, slot_of, numpys, contexts, lefts, false, true): put the slots above into the type of handles, over those that call its Python methods, and before
+   shortened, slot_of, numpys, contexts, lefts, false, true, kept_params, safe, outside memory, lease, dtype, outside): put the slots above into the type of handles, over those that call its Python methods, and before
    those of the classes of NumPy's in `lefts`.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
@@ -95,12 +95,12 @@ static PyObject *method_named(const char *format, const char *name) {
    a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOOO!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes, *lease_type, *dtype_type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOOO!OOOOO!O!O!O", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
                           &sum_axes, &zeros, &numpy_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row, &as_numpys, &contexts,
-                          &PyTuple_Type, &classes, &truths[0], &truths[1]))
+                          &PyTuple_Type, &classes, &truths[0], &truths[1], &python_kept_params, &python_safe, &PyDict_Type, &outside_memory, &PyType_Type, &lease_type, &PyType_Type, &dtype_type, &python_outside))
         return NULL;
     path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
@@ -198,6 +198,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     Handle->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
     PyType_Modified(Handle);
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
+    LeaseType = (PyTypeObject *)lease_type, DtypeType = (PyTypeObject *)dtype_type;
     MetaType = (PyTypeObject *)meta, RowType = (PyTypeObject *)primitive;
     return short_values(NULL, Py_True);
 }

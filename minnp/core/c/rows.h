@@ -127,7 +127,9 @@ static PyObject *kept_of(PyObject *const *raw, PyObject *parents, Py_ssize_t n, 
         if (!whole && (Py_IS_TYPE(x, BufferType) || Py_IS_TYPE(x, Host))) {
             int traced = PyLong_AsLong(PyTuple_GET_ITEM(parents, i)) >= 0;
             x = traced ? Py_NewRef(Py_None) : meta_of(x);
-        } else
+        } else if (whole && !all_traced && PyLong_AsLong(PyTuple_GET_ITEM(parents, i)) < 0)
+            x = safe_value(x);
+        else
             Py_INCREF(x);
         if (x == NULL)
             Py_CLEAR(arrays);
@@ -163,9 +165,10 @@ static int shows_host(PyObject *z, PyObject *x) {
    buffers, handles on such, and numbers; a tracer, or what the tape does not watch. NULL where Python must do it. */
 static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
     PyObject *values[MOST], *raw[MOST], *tape = NULL;
-    int all_traced = 1, hosts = 0, placed = 0;
+    int all_traced = 1, hosts = 0, placed = 0, by_user = 0; /* whose arrays of NumPy's own, unlike a rule's, may change */
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *v = operands[i];
+        by_user |= Py_IS_TYPE(v, Handle);
         if (Py_IS_TYPE(v, Handle) && (v = value_in(v)) == NULL)
             v = host_of(operands[i]);
         if ((values[i] = v) == NULL)
@@ -189,6 +192,9 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
     }
     if ((hosts && (placed || busy())) || tape == NULL || !Py_IS_TYPE(tape, TapeType) || SLOT(tape, alive_at) != Py_True || row == write_row)
         return NULL;
+    for (Py_ssize_t i = 0; by_user && i < n; i++)
+        if (Py_IS_TYPE(operands[i], Host) && note_outside(operands + i, 1, operands[i]) < 0)
+            return NULL;
     PyObject *parents = PyTuple_New(n), *vjp = SLOT(row, row_vjp_at), *saves = SLOT(row, row_saves_at);
     PyObject *arrays = NULL, *node = NULL, *tracer = NULL, *origin = NULL;
     for (Py_ssize_t i = 0; parents != NULL && i < n; i++) {
@@ -198,8 +204,8 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
         else
             PyTuple_SET_ITEM(parents, i, p);
     }
-    if (parents == NULL)
-        return NULL;
+    if (parents == NULL || (params = params_kept(params)) == NULL)
+        return Py_XDECREF(parents), NULL;
     Py_INCREF(tape); /* a kernel that is Python may do anything */
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(values[i]), Py_INCREF(raw[i]);
@@ -245,7 +251,7 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
 done:
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(values[i]), Py_DECREF(raw[i]);
-    Py_XDECREF(z), Py_XDECREF(shape), Py_XDECREF(dtype), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape);
+    Py_XDECREF(z), Py_XDECREF(shape), Py_XDECREF(dtype), Py_XDECREF(arrays), Py_XDECREF(node), Py_XDECREF(origin), Py_DECREF(parents), Py_DECREF(tape), Py_DECREF(params);
     return tracer;
 }
 
