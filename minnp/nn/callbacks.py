@@ -87,8 +87,8 @@ class TensorBoard(Callback):
         self.writer.add_scalar("step/loss", solver.loss_history[-1], solver.step)
 
     def on_epoch_end(self, solver: Any) -> None:
-        for name, values in solver.history.items():
-            self.writer.add_scalar(f"epoch/{name}", values[-1], solver.epoch)
+        for name in solver.measured:
+            self.writer.add_scalar(f"epoch/{name}", solver.history[name][-1], solver.epoch)
         self.writer.flush()
 
     def on_train_end(self, solver: Any) -> None:

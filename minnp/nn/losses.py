@@ -1,6 +1,10 @@
 """Losses: scores [N, C] and targets in, one number out, averaged over the N examples.
 
 Labels are integers [N] in [0, C) (a column [N, 1] of them will do), or one-hot (or soft) rows [N, C].
+
+weight, where a loss has it, is a number for each class, [C] or {class: number} (1 for those not named): the average is
+then weighted, sum_n weight[y[n]] loss_n / sum_n weight[y[n]], so that a class seldom seen can count as much as another.
+Soft rows are weighted class by class, -1/N sum_n sum_c weight[c] y[n, c] log p[n, c]. Both are torch's.
 """
 
 from __future__ import annotations
@@ -36,6 +40,11 @@ def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
 
 def picked(x: Any, labels: Any) -> Any:
     """x[n, labels[n]] for x [N, C], labels [N] or [N, 1] -> [N]; IndexError for a label that is none of 0 .. C - 1."""
+    return x[np.arange(x.shape[0]), classes_of(x, labels)]
+
+
+def classes_of(x: Any, labels: Any) -> Any:
+    """The labels as an index [N] of columns of x [N, C]: what is no class becomes one past the last."""
     labels = np.asarray(labels)
     if labels.shape == (x.shape[0], 1):
         labels = labels[:, 0]
@@ -45,7 +54,34 @@ def picked(x: Any, labels: Any) -> Any:
     index = labels if labels.dtype.kind in "iu" else labels.astype(np.int64)
     wrong = index < 0 if labels.dtype.kind in "iu" else (index < 0) | (index != labels)
     # Not a branch, which vmap could not take: what NumPy would count from the end becomes an index past it.
-    return x[np.arange(x.shape[0]), np.where(wrong, x.shape[1], index)]
+    return np.where(wrong, x.shape[1], index)
+
+
+def weights(weight: Any, classes: int, dtype: Any) -> Any:
+    """weight as an array [C]."""
+    if isinstance(weight, dict):
+        unknown = [c for c in weight if c not in range(classes)]
+        if unknown:
+            raise ValueError(f"weight has a number for class {unknown[0]!r}; the classes are 0 to {classes - 1}")
+        weight = [weight.get(c, 1.0) for c in range(classes)]
+    weight = np.asarray(weight)
+    if weight.shape != (classes,):
+        raise ValueError(f"weight is a number for each of {classes} classes; got {list(weight.shape)}")
+    return weight.astype(dtype)
+
+
+def averaged(each: Any, x: Any, labels: Any, weight: Any) -> Any:
+    """The average of the losses each [N] of scores x [N, C], weighted by the labels' classes."""
+    if weight is None:
+        return np.mean(each)
+    by_class = weights(weight, x.shape[1], x.dtype)[classes_of(x, labels)]
+    return np.sum(by_class * each) / np.sum(by_class)
+
+
+def of_rows(logp: Any, y: Any, weight: Any) -> Any:
+    """-1/N sum_n sum_c weight[c] y[n, c] logp[n, c]."""
+    y = y if weight is None else y * weights(weight, logp.shape[1], logp.dtype)
+    return -np.sum(logp * y) / logp.shape[0]
 
 
 def are_rows(x: Any, y: Any) -> bool:
@@ -56,32 +92,40 @@ def are_rows(x: Any, y: Any) -> bool:
 
 
 @explained()
-def softmax_loss(x: Any, y: Any) -> Any:
+def softmax_loss(x: Any, y: Any, weight: Any = None) -> Any:
     """loss = -1/N sum_n log softmax(x[n])[y[n]]; scores x [N, C], labels y [N] or one-hot [N, C].
 
-    Scores [N, T, C] with labels [N, T] count as N T examples.
+    Scores [N, T, C] with labels [N, T] count as N T examples. weight: a number for each class (see above).
     """
     logp, y = npx.log_softmax(x, axis=-1), np.asarray(y)
     if logp.ndim > 2 and y.shape == logp.shape[:-1]:
         logp, y = logp.reshape(-1, logp.shape[-1]), y.reshape(-1)
-    return -np.sum(logp * y) / logp.shape[0] if are_rows(logp, y) else -np.mean(picked(logp, y))
+    return of_rows(logp, y, weight) if are_rows(logp, y) else averaged(-picked(logp, y), logp, y, weight)
 
 
 @explained()
-def softmax_cross_entropy(prob: Any, label: Any) -> Any:
-    """loss = -1/N sum_n log prob[n, label[n]]; prob [N, C] are probabilities already (see softmax_loss for scores)."""
+def softmax_cross_entropy(prob: Any, label: Any, weight: Any = None) -> Any:
+    """loss = -1/N sum_n log prob[n, label[n]]; prob [N, C] are probabilities already (see softmax_loss for scores).
+
+    weight: a number for each class (see above).
+    """
     label = np.asarray(label)
     if are_rows(prob, label):
-        return -np.sum(np.log(prob) * label) / prob.shape[0]
-    return -np.mean(np.log(picked(prob, label)))
+        return of_rows(np.log(prob), label, weight)
+    return averaged(-np.log(picked(prob, label)), prob, label, weight)
 
 
 @explained()
-def svm_loss(x: Any, y: Any) -> Any:
-    """loss = 1/N sum_n sum_{c != y[n]} max(0, x[n, c] - x[n, y[n]] + 1): the multi-class hinge; x [N, C], y [N]."""
+def svm_loss(x: Any, y: Any, weight: Any = None) -> Any:
+    """loss = 1/N sum_n sum_{c != y[n]} max(0, x[n, c] - x[n, y[n]] + 1): the multi-class hinge; x [N, C], y [N].
+
+    weight: a number for each class (see above).
+    """
     margins = npx.relu(x - np.expand_dims(picked(x, y), 1) + 1.0)
     # The right class adds max(0, 1) = 1 to every row.
-    return np.sum(margins) / x.shape[0] - 1.0
+    if weight is None:
+        return np.sum(margins) / x.shape[0] - 1.0
+    return averaged(np.sum(margins, axis=1), x, y, weight) - 1.0
 
 
 @explained()
@@ -104,9 +148,18 @@ def huber_loss(x: Any, label: Any, delta: float = 1.0) -> Any:
 
 
 @explained()
-def binary_cross_entropy(x: Any, y: Any) -> Any:
-    """loss = mean of log(1 + exp(x)) - x y: scores x (logits) and targets y in [0, 1], alike (or [N] for [N, 1])."""
-    return np.mean(np.logaddexp(0.0, x) - x * targets(x, y))
+def binary_cross_entropy(x: Any, y: Any, weight: Any = None) -> Any:
+    """loss = mean of log(1 + exp(x)) - x y: scores x (logits) and targets y in [0, 1], alike (or [N] for [N, 1]).
+
+    weight: two numbers, of the classes 0 and 1; a target between them has its share of both.
+    """
+    y = targets(x, y)
+    if weight is None:
+        return np.mean(np.logaddexp(0.0, x) - x * y)
+    no, yes = weights(weight, 2, x.dtype)
+    # of -log (1 - p) and -log p, p = sigmoid(x), each with the weight of its class
+    each = no * (1 - y) * np.logaddexp(0.0, x) + yes * y * np.logaddexp(0.0, -x)
+    return np.sum(each) / np.sum(no * (1 - y) + yes * y)
 
 
 @explained()

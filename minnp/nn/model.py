@@ -274,7 +274,8 @@ def layers_in(name: str, value: Any) -> Iterator[tuple[str, Layer]]:
 class ModelBase(Layer):
     """A layer that can be trained: define `forward(self, X, mode)` and `loss(self, predict, y)`.
 
-    With several inputs or labels, define `forward_batch(batch, mode)` and `loss_batch(batch, predict)` instead.
+    With several inputs or labels, define `forward_batch(batch, mode)` and `loss_batch(batch, predict)` instead. A loss
+    that takes `weight`, a number for each class, can be trained with class_weight.
     `metrics` are what is measured besides the loss unless told: names in minnp.nn.metrics, or functions.
     """
 
@@ -288,12 +289,13 @@ class ModelBase(Layer):
         # MinPy's early models have forward(self, X).
         return self.forward(batch.data[0], mode) if takes_mode(type(self).forward) else self.forward(batch.data[0])
 
-    def loss_batch(self, batch: Any, predict: Any) -> Any:
+    def loss_batch(self, batch: Any, predict: Any, weight: Any = None) -> Any:
         if predict is None:
             raise TypeError(f"{type(self).__name__}.forward returned None; does it end with a return?")
         if not batch.label:
             raise ValueError(f"{type(self).__name__}.loss(predict, y) needs labels y, and the data came without")
-        return self.loss(predict, batch.label[0])
+        label = batch.label[0]
+        return self.loss(predict, label) if weight is None else self.loss(predict, label, weight=weight)
 
     # -------------------------------------------------------------- files
     def save(self, prefix: str | os.PathLike) -> str:

@@ -520,5 +520,5 @@ class Sequential(ModelBase):
             x = step(x, mode=mode)
         return x
 
-    def loss(self, predict: Any, y: Any) -> Any:
-        return self.loss_function(predict, y)
+    def loss(self, predict: Any, y: Any, weight: Any = None) -> Any:
+        return self.loss_function(predict, y) if weight is None else self.loss_function(predict, y, weight=weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -32,6 +33,8 @@ def snapshot(solver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     arrays |= {"random": keys, "losses": np.asarray(solver.loss_history, np.float64)}
     facts = {fact: getattr(solver, fact) for fact in FACTS} | {
         "update_rule": name_of(solver.update_rule),
+        "monitor": solver.monitor,
+        "data": of_data(solver.train_dataiter),
         "optim": numbers,
         "random": [str(kind), *map(float, rest)],
         "iterator": solver.train_dataiter.state(),
@@ -69,14 +72,40 @@ def restore(solver: Any, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
             UserWarning,
             stacklevel=2,
         )
+    warn_of_others(solver, facts)
     for fact in FACTS:
         setattr(solver, fact, facts[fact])
+    if facts.get("monitor", solver.monitor) != solver.monitor:
+        # the best by another measure: the best from now on
+        solver.best_value, solver.best_params, solver.best_aux = -math.inf, {}, {}
     solver.loss_history = arrays["losses"].tolist()
     kind, position, has_gauss, gauss = facts["random"]
     np.random.set_state((kind, arrays["random"], int(position), int(has_gauss), gauss))
     solver.train_dataiter.restore(facts["iterator"])
     for callback, state in zip(solver.callbacks, facts["callbacks"]):
         callback.restore(state)
+
+
+def of_data(iterator: Any) -> dict[str, Any]:
+    """What of an iterator the batches depend on, by its name in a call."""
+    names = {"batch_size": "batch_size", "num_data": "number of examples", "shuffle": "shuffle"}
+    return {said: getattr(iterator, name) for name, said in names.items() if getattr(iterator, name, None) is not None}
+
+
+def warn_of_others(solver: Any, facts: dict[str, Any]) -> None:
+    """A warning where the run that goes on is not the one that was interrupted: another seed, other batches."""
+    before, now = dict(facts.get("data", {})), of_data(solver.train_dataiter)
+    if solver.seed_given:
+        before["seed"], now["seed"] = facts["seed"], solver.seed
+    others = [name for name in before if name in now and before[name] != now[name]]
+    if others:
+        list_of = lambda facts: ", ".join(f"{name} {facts[name]}" for name in others)
+        warnings.warn(
+            f"{solver.checkpoint} was written with {list_of(before)}, and this training has {list_of(now)}: it goes on "
+            "from the checkpoint's parameters, order of examples and random numbers, but not as the first would have",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def name_of(rule: Any) -> str:

@@ -8,6 +8,7 @@ random streams, history) is in a checkpoint, so a resumed training goes on bit f
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 import os
 import sys
@@ -23,6 +24,7 @@ from . import checks, init, optim, resuming
 from . import metrics as measures
 from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_better, latest
 from .io import DataBatch, each_batch
+from .model import ModelBase
 from .training import measure
 
 __all__ = ["Solver"]
@@ -43,6 +45,8 @@ class Solver:
         monitor, restore_best       after training the model holds the parameters that were best by `monitor`
         lr_schedule                 step -> factor of the learning rate (minnp.nn.optim.cosine, ...)
         clip_norm, clip_value       limits on the gradients
+        class_weight                what each class counts in the loss of training, [C] or {class: number}; what is
+                                    measured counts all alike
         early_stopping              epochs without improvement of `monitor` before stopping
         callbacks                   minnp.nn.callbacks; tensorboard=folder and curves=picture are short for two of them
         checkpoint                  path of the checkpoint, written every epoch, and every `checkpoint_every` steps
@@ -74,6 +78,7 @@ class Solver:
         lr_schedule: Callable[[int], float] | None = None,
         clip_norm: float | None = None,
         clip_value: float | None = None,
+        class_weight: Any = None,
         early_stopping: int | None = None,
         callbacks: Sequence[Callback] = (),
         tensorboard: Any = None,
@@ -102,6 +107,9 @@ class Solver:
             limit if limit is None else checks.number(name, limit, above=0)
             for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value))
         )
+        self.class_weight = class_weight
+        if class_weight is not None:
+            weighs_classes(model)
         self.num_epochs, self.train_acc_num_samples = checks.count("num_epochs", num_epochs), train_acc_num_samples
         self.print_every, self.verbose = print_every, verbose
         self.metrics = measures.named(getattr(model, "metrics", ()) if metrics is None else metrics)
@@ -134,7 +142,7 @@ class Solver:
         self.progress = can_show_bar() if progress is None else progress
         if seed is not None:
             np.random.seed(seed)
-        self.seed = int(np.random.randint(2**31)) if seed is None else seed
+        self.seed, self.seed_given = int(np.random.randint(2**31)) if seed is None else seed, seed is not None
         compute = minnp.value_and_grad(self._loss, has_aux=True)
         self._compute = minnp.jit(compute) if jit else compute
         self._reset()
@@ -178,7 +186,7 @@ class Solver:
 
     @property
     def best_val_acc(self) -> float:
-        return max(self.val_acc_history, default=0.0)
+        return max((a for a in self.val_acc_history if not math.isnan(a)), default=0.0)
 
     def init(self) -> None:
         """Give the parameters their initial values."""
@@ -189,7 +197,9 @@ class Solver:
         """(loss, auxiliary values after it) as a function of the tree: what is differentiated and compiled."""
         batch = DataBatch(data, label)
         with self.model.holding(tree, aux):
-            loss = self.model.loss_batch(batch, self.model.forward_batch(batch, "train"))
+            predict = self.model.forward_batch(batch, "train")
+            weighted = {} if self.class_weight is None else {"weight": self.class_weight}
+            loss = self.model.loss_batch(batch, predict, **weighted)
             if np.shape(loss) != () or loss is None:
                 got = "None; does it end with a return?" if loss is None else f"an array of shape {np.shape(loss)}"
                 raise TypeError(f"the loss of {type(self.model).__name__} is one number, to be made small; got {got}")
@@ -282,8 +292,9 @@ class Solver:
         if self.test_dataiter is not None:
             of_test = measure(self.model, self.test_dataiter, self.metrics)
             measured |= {f"val_{name}": value for name, value in of_test.items()}
-        for name, value in measured.items():
-            self.history.setdefault(name, []).append(value)
+        # A number for every epoch: what a training resumed with other measures did not measure is none.
+        for name in {**self.history, **measured}:
+            self.history.setdefault(name, [math.nan] * self.epoch).append(measured.get(name, math.nan))
         if self.restore_best:
             value = latest(self.history, self.monitor) * (1 if higher_is_better(self.monitor) else -1)
             if value > self.best_value:
@@ -304,7 +315,7 @@ class Solver:
         return tqdm(total=batches(self.train_dataiter), initial=done, desc=f"epoch {self.epoch + 1}/{self.num_epochs}")
 
     def _report(self, bar: Any, seconds: float) -> None:
-        shown = {name: f"{values[-1]:.4f}" for name, values in self.history.items()}
+        shown = {name: f"{self.history[name][-1]:.4f}" for name in self.measured}
         if bar is not None:
             bar.set_postfix(shown)
             bar.close()
@@ -324,6 +335,19 @@ class Solver:
     def restore_checkpoint(self) -> None:
         """Go to where the newest whole checkpoint was written."""
         resuming.restore(self, *files.load_latest(self.checkpoint))
+
+
+def weighs_classes(model: Any) -> None:
+    """TypeError unless the model's loss takes a weight for each class."""
+    own = type(model).loss_batch is not ModelBase.loss_batch
+    for function in (model.loss_batch,) if own else (model.loss, getattr(model, "loss_function", model.loss)):
+        parameters = inspect.signature(function).parameters
+        if "weight" not in parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            name = getattr(function, "__qualname__", function)
+            raise TypeError(
+                f"class_weight is for losses that take `weight`, a number for each class, and {name} has no such "
+                "argument; softmax_loss, softmax_cross_entropy, svm_loss and binary_cross_entropy have"
+            )
 
 
 def batches(dataiter: Any) -> int | None:

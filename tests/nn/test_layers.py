@@ -292,3 +292,54 @@ def test_temporal_softmax_loss():
 def test_every_public_layer_says_its_formula():
     for name in layers.__all__:
         assert "=" in getattr(layers, name).__doc__ or "[N" in getattr(layers, name).__doc__, name
+
+
+WEIGHT = onp.array([0.5, 2.0, 1.0, 3.0])
+
+
+def test_class_weights_are_torchs():
+    x, weight = normal(5, 4), torch.tensor(WEIGHT)
+    check(
+        lambda x: layers.softmax_loss(x, LABELS, weight=WEIGHT),
+        lambda x: F.cross_entropy(x, torch.tensor(LABELS), weight),
+        x,
+    )
+    soft = RNG.dirichlet(onp.ones(4), 5)
+    check(lambda x: layers.softmax_loss(x, soft, WEIGHT), lambda x: F.cross_entropy(x, torch.tensor(soft), weight), x)
+    check(
+        lambda x: layers.softmax_cross_entropy(x, LABELS, WEIGHT),
+        lambda x: F.nll_loss(torch.log(x), torch.tensor(LABELS), weight),
+        soft,
+    )
+    own = weight[torch.tensor(LABELS)]
+    check(
+        lambda x: layers.svm_loss(x, LABELS, WEIGHT),
+        lambda x: 4 * (own * F.multi_margin_loss(x, torch.tensor(LABELS), reduction="none")).sum() / own.sum(),
+        x,
+    )
+    scores, y = normal(6), RNG.integers(0, 2, 6).astype(float)
+    each = torch.tensor(onp.where(y == 1, 3.0, 0.5))
+    check(
+        lambda x: layers.binary_cross_entropy(x, y, weight=[0.5, 3.0]),
+        lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(y), each, reduction="sum") / each.sum(),
+        scores,
+    )
+
+
+def test_class_weights_by_class_and_of_equal_weights():
+    x = normal(5, 4)
+    named = layers.softmax_loss(x, LABELS, weight={0: 0.5, 1: 2.0, 3: 3.0})
+    assert float(named) == pytest.approx(float(layers.softmax_loss(x, LABELS, weight=WEIGHT)))
+    for loss in (layers.softmax_loss, layers.svm_loss):
+        assert float(loss(x, LABELS, weight=onp.full(4, 7.0))) == pytest.approx(float(loss(x, LABELS)))
+    scores = normal(6)
+    assert float(layers.binary_cross_entropy(scores, scores > 0, weight=(2, 2))) == pytest.approx(
+        float(layers.binary_cross_entropy(scores, scores > 0))
+    )
+    sequences, labels = normal(2, 3, 4), RNG.integers(0, 4, (2, 3))
+    flat = layers.softmax_loss(sequences.reshape(6, 4), labels.reshape(6), WEIGHT)
+    assert float(layers.softmax_loss(sequences, labels, WEIGHT)) == float(flat)
+    with pytest.raises(ValueError, match=r"a number for each of 4 classes; got \[3\]"):
+        layers.softmax_loss(x, LABELS, weight=[1, 2, 3])
+    with pytest.raises(ValueError, match="for class 4; the classes are 0 to 3"):
+        layers.softmax_loss(x, LABELS, weight={4: 1.0})

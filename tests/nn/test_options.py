@@ -314,7 +314,7 @@ def trained(capsys, tmp_path, **options):
     for old in tmp_path.iterdir():
         old.unlink()
     options = {"seed": 0, "num_epochs": 3, "update_rule": "sgd", "progress": False, **options}
-    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2), loss=lambda x, y: 5 * nn.losses.softmax_loss(x, y))
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2), loss=five_times)
     batches = nn.io.NDArrayIter(X, Y, 5, shuffle=True, seed=0)
     test = options.pop("test_dataiter", nn.io.NDArrayIter(X[::-1] * 3, Y[::-1], 5))
     solver = nn.Solver(net, batches, test, **options)
@@ -341,6 +341,7 @@ def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
         "monitor": ("loss", {"optim_config": {"learning_rate": 0.9}}),
         "restore_best": (False, {"optim_config": {"learning_rate": 0.9}, "monitor": "val_loss"}),
         "lr_schedule": nn.optim.step_decay(2), "clip_norm": 0.1, "clip_value": 0.01,
+        "class_weight": [1.0, 3.0],
         "early_stopping": (1, {"optim_config": {"learning_rate": 0.9}, "num_epochs": 8}), "curves": tmp_path / "a.png",
         "checkpoint": tmp_path / "a", "progress": True, "test_dataiter": None,
     }  # fmt: skip
@@ -352,6 +353,10 @@ def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
         assert trained(capsys, tmp_path, **{**given, argument: value}) != before, argument
     trained(capsys, tmp_path, callbacks=[Ticking()], checkpoint_every=3, **saved)
     assert ticks[-1] == 24
+
+
+def five_times(x, y, weight=None):
+    return 5 * nn.losses.softmax_loss(x, y, weight)
 
 
 def agreement(predict, y):

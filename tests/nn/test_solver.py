@@ -1,5 +1,6 @@
 """The training loop: learns, measures, stops, resumes, reports; the same numbers from the same seed."""
 
+import math
 import os
 
 import numpy as onp
@@ -318,3 +319,84 @@ def test_curves_and_tensorboard(tmp_path):
     assert written == pytest.approx(history["val_loss"])
     figure = nn.callbacks.curves(history)
     assert [axes.get_title() for axes in figure.axes] == ["loss", "accuracy"]
+
+
+# ------------------------------------------------------------------ class weights
+@pytest.mark.parametrize("jit", [False, True])
+def test_class_weights_make_a_seldom_class_count(jit):
+    rng = onp.random.default_rng(0)
+    x = rng.standard_normal((400, 2)).astype("f")
+    y = (x[:, 0] + rng.standard_normal(400) > 1.8).astype(onp.int64)
+    assert 0.05 < y.mean() < 0.2
+
+    def found(**options):
+        model = nn.Sequential(nn.Linear(2, 2))
+        model.fit(x, y, epochs=30, learning_rate=0.05, verbose=False, jit=jit, **options)
+        return float((onp.asarray(model.predict(x)).argmax(1) == 1)[y == 1].mean())
+
+    assert found() < 0.5 < 0.75 < found(class_weight={1: 10.0})
+    assert found(class_weight=[1.0, 10.0]) == found(class_weight={1: 10.0})
+
+
+def test_class_weights_are_of_training_alone():
+    """What is measured on other data counts all classes alike, so that figures can be compared."""
+    model = net()
+    options = {"epochs": 1, "learning_rate": 0.0, "validation_data": (X, Y), "verbose": False, "shuffle": False}
+    history = model.fit(X, Y, class_weight=[1.0, 5.0], batch_size=len(X), **options)
+    plain = nn.losses.softmax_loss(model.predict(X), Y)
+    assert history["val_loss"] == pytest.approx([float(plain)])
+    weighted = nn.losses.softmax_loss(model.predict(X), Y, [1.0, 5.0])
+    assert history["loss"] == pytest.approx([float(weighted)]) and history["loss"] != pytest.approx(history["val_loss"])
+
+
+def test_class_weights_need_a_loss_that_takes_them():
+    for loss in ("l2_loss", lambda predict, y: np.sum(predict)):
+        with pytest.raises(TypeError, match="class_weight is for losses that take `weight`, a number for each class"):
+            nn.Sequential(nn.Linear(6, 2), loss=loss).fit(X, Y, class_weight=[1, 2], verbose=False)
+
+    class Own(nn.Sequential):
+        def loss_batch(self, batch, predict):
+            return np.sum(predict)
+
+    with pytest.raises(TypeError, match=r"Own.loss_batch has no such argument"):
+        Own(nn.Linear(6, 2)).fit(X, Y, class_weight=[1, 2], verbose=False)
+
+
+# ------------------------------------------------------------------ resuming as another training
+def test_resuming_warns_of_another_seed_and_of_other_batches(tmp_path):
+    options = {"checkpoint": tmp_path / "a", "resume": True, "verbose": False}
+    net().fit(X, Y, epochs=1, seed=1, batch_size=10, **options)
+    with pytest.warns(UserWarning, match="a was written with seed 1, and this training has seed 2: it goes on from"):
+        net().fit(X, Y, epochs=2, seed=2, batch_size=10, **options)
+    said = (
+        "written with batch_size 10, number of examples 120, shuffle True, .* has batch_size 5, number of examples 100"
+    )
+    with pytest.warns(UserWarning, match=said):
+        net().fit(X[:100], Y[:100], epochs=3, seed=1, batch_size=5, shuffle=False, **options)
+    assert len(net().fit(X[:100], Y[:100], epochs=4, seed=1, batch_size=5, shuffle=False, **options)["loss"]) == 4
+    # a Solver that was given no seed has none to disagree with
+    batches = nn.io.NDArrayIter(X[:100], Y[:100], 5, last_batch_handle="keep")
+    nn.Solver(net(), batches, num_epochs=5, update_rule="adam", **options).train()
+
+
+def test_resuming_prints_no_old_measure_as_new(tmp_path, capsys):
+    """Measures that are no longer taken are not printed, logged or taken for the best, and their epochs stay theirs."""
+    options = {"checkpoint": tmp_path / "a", "resume": True, "progress": False}
+    first = net().fit(X, Y, epochs=2, validation_data=(X, Y), verbose=False, **options)
+    capsys.readouterr()
+    history = net().fit(X, Y, epochs=3, **options)
+    assert "val_" not in capsys.readouterr().out
+    assert history["val_loss"][:2] == first["val_loss"] and math.isnan(history["val_loss"][2])
+    history = net().fit(X, Y, epochs=4, validation_data=(X, Y), **options)
+    assert f"val_loss: {history['val_loss'][3]:.4f}" in capsys.readouterr().out
+    assert [len(values) for values in history.values()] == [4] * len(history)
+    assert not math.isnan(history["val_loss"][3])
+
+
+def test_resuming_with_another_monitor_looks_for_the_best_anew(tmp_path):
+    options = {"checkpoint": tmp_path / "a", "resume": True, "verbose": False, "seed": 0}
+    batches = lambda: nn.io.NDArrayIter(X, Y, 10, seed=0)
+    nn.Solver(net(), batches(), batches(), num_epochs=2, monitor="val_accuracy", **options).train()
+    again = nn.Solver(net(), batches(), batches(), num_epochs=4, monitor="val_loss", **options)
+    again.train()
+    assert again.best_value == -min(again.history["val_loss"][2:])
