@@ -402,8 +402,10 @@ def capture_call(
         capture.reset(token)
         state.busy -= 1
         trace.finish()
-    if "text" in trace.asked and any(isinstance(p, str) for p in parts):
-        trace.left = trace.left or "a text tells what a traced array holds"
+    # What becomes of a text cannot be followed: it may be read back as a number. Who asks for a graph gets one, unless
+    # the text is among its results.
+    if "text" in trace.asked and (unfinished is not None or any(isinstance(p, str) for p in parts)):
+        trace.left = trace.left or "print, str or an f-string made a text of a traced array"
     if trace.left and unfinished is None:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))

@@ -371,8 +371,8 @@ def jit(
     its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that
     share memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked
     arrays). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call
-    still, is not compiled but runs as it is. All else that f does besides computing (it prints, it appends numbers
-    to a list, it makes texts of arrays) happens when a path is captured. Arrays and numbers read from outside
+    still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings). All
+    else that f does besides computing (it appends numbers to a list) happens when a path is captured. Arrays and numbers read from outside
     (closures, globals, attributes, items) are read anew at every call; with another number, or function in a
     variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
     functions, are taken as they were.
