@@ -306,6 +306,8 @@ def _check(code: Code, value: Any, kind: str, expected: Any) -> str:
     text = code.show(value)
     if kind == "shape":
         return f"assert np.shape({text}) == {code.show(expected)}, 'another path than the one captured'"
+    if kind == "dtype":
+        return f"assert {text}.dtype == {code.show(expected)}, 'another path than the one captured'"
     if kind == "axes":
         return f"assert any(np.ndim(i) for i in {text}), 'an index that is one number gives a view, not a copy'"
     if kind == "array":

@@ -368,13 +368,13 @@ def jit(
     promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt)
     compiles again when it changes, as strings and other hashable objects do. Branches of Python on data (`if
     x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
-    its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that
-    share memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked
-    arrays). A function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call
-    still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings). All
-    else that f does besides computing (it appends numbers to a list) happens when a path is captured. Arrays and numbers read from outside
-    (closures, globals, attributes, items) are read anew at every call; with another number, or function in a
-    variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
+    its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
+    memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked arrays). A
+    function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call still, is not
+    compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings). All else that f
+    does besides computing (it appends numbers to a list) happens when a path is captured. Arrays and numbers read
+    from outside (closures, globals, attributes, items) are read anew at every call; with another number, or function
+    in a variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
     functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
