@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as onp
 
-from .core.array import handle, ndarray, read
+from .core.array import handle, ndarray, read, unwrap
 from .core.forward import jvp
 from .core.gradients import LEAVES, vjp
+from .core.jit import leaf_names
+from .core.primitive import CONSTANT, Primitive
 from .core.tree import tree_flatten, tree_leaves
 from .core.value import Buffer, concrete
+from .errors import MinnpError, NotDifferentiableError
 
 # Central differences of step e err by about e**2 |f'''| / 6 and by u |f| / e: at 6e-6 the latter is 4e-11 |f|.
 # So a part of 5e-6 of the derivative, and 1e-8 of the function's own size, leave room for functions less simple.
@@ -30,6 +33,9 @@ def check_grads(
 ) -> Any:
     """Raise AssertionError unless f's derivatives agree with central differences along random directions.
 
+    The error says which derivative, of which order, for which argument, both numbers and where they differ most; and,
+    where one of the rows that f calls is to blame, which one, on what line, and both numbers for its own rule.
+
     check_grads(f, args, ...) checks now; check_grads(f, order=..., modes=...) returns a function of f's arguments that
     does.
     order   each order checks the derivative of the one before
@@ -42,7 +48,6 @@ def check_grads(
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)
-    rng = onp.random.default_rng(seed)
     leaves, rebuild = tree_flatten(tuple(args))
     points = [onp.asarray(a) for a in leaves]
     for p in points:
@@ -51,54 +56,183 @@ def check_grads(
     unknown = set(modes) - {"rev", "fwd"}
     if unknown:
         raise ValueError(f"unknown modes {sorted(unknown)}; known: 'rev', 'fwd'")
-    name = getattr(f, "__name__", type(f).__name__)
-    _check(lambda *xs: f(*rebuild(list(xs))), points, order, tuple(modes), rtol, atol, step, rng, name)
+    names = leaf_names(f, tuple(args), {})
+    labels = [f"argument {i} ({n}: {_kind(p)})" for i, (n, p) in enumerate(zip(names, points, strict=True))]
+    check = _Check(order, tuple(modes), rtol, atol, step, seed)
+    flat = lambda *xs: f(*rebuild(list(xs)))
+    try:
+        check(flat, points, getattr(f, "__name__", type(f).__name__), labels)
+    except _Disagreement as wrong:
+        raise AssertionError(f"{wrong}{_row_to_blame(flat, points, names, check)}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of a rule, or of f itself
+        if note := _row_to_blame(flat, points, names, check):
+            error.add_note(note.strip())
+        raise
 
 
-def _check(
-    f: Callable, points: list, order: int, modes: tuple, rtol: float, atol: float, step: float, rng: Any, name: str
-) -> None:
-    if order < 1:
-        return
-    along = [_direction(rng, p.shape, p.dtype) for p in points]
-    top = f"order {order} from the top"
-    pullback = weights = None
-    for i, d in enumerate(along):
-        moved = lambda e: [p + e * d if k == i else p for k, p in enumerate(points)]  # noqa: B023
-        up, down = (_numbers(f(*map(handle, moved(e)))) for e in (step, -step))
-        want = [(u - v) / (2 * step) for u, v in zip(up, down, strict=True)]
-        noise = atol * max([1.0, *(float(onp.max(onp.abs(u), initial=0.0)) for u in up)])
-        if "fwd" in modes:
-            tangents = [d if k == i else onp.zeros_like(t) for k, t in enumerate(along)]
-            _, slopes = jvp(f, tuple(map(handle, points)), tuple(tangents))
-            for got, w in zip(_numbers(slopes), want, strict=True):
-                limit = noise + rtol * (onp.abs(w) + 0.1 * onp.max(onp.abs(w), initial=0.0))
-                _compare(got, w, limit, f"forward derivative of {name} for argument {i}, {top}")
-        if "rev" in modes:
-            if pullback is None:
-                _, pullback = vjp(f, *map(handle, points))
-                weights = [_direction(rng, w.shape, w.dtype) for w in want]
-            # Once along random weights, and once along those with which nothing cancels.
-            for ws in (weights, [onp.abs(c) * _phase(w) for c, w in zip(weights, want, strict=True)]):
-                got = _dot(_numbers(pullback(ws)[i])[0], d)
-                expected = sum(_dot(c, w) for c, w in zip(ws, want, strict=True))
-                limit = sum(float(onp.sum(onp.abs(c) * (noise + rtol * onp.abs(w)))) for c, w in zip(ws, want))
-                _compare(got, expected, limit, f"gradient of {name} for argument {i}, {top}")
-    if order == 1:
-        return
-    if "fwd" in modes:
+class _Disagreement(Exception):
+    """A derivative and a difference that are not the same; the message says which and where."""
 
-        def slope(*xs: Any) -> Any:
-            return jvp(f, xs, tuple(along))[1]
 
-        _check(slope, points, order - 1, modes, 10 * rtol, 10 * atol, step, rng, f"jvp({name})")
-    if "rev" in modes:
+class _Check:
+    """check_grads' settings; called with a function of arrays, raises _Disagreement.
 
-        def pulled(*xs: Any) -> Any:
-            _, pullback = vjp(f, *xs)
-            return pullback(weights)
+    labels   how messages call the function's arguments
+    reached  the order that is being checked
+    """
 
-        _check(pulled, points, order - 1, modes, 10 * rtol, 10 * atol, step, rng, f"grad({name})")
+    def __init__(self, order: int, modes: tuple, rtol: float, atol: float, step: float, seed: int) -> None:
+        self.order, self.modes, self.rtol, self.atol, self.step, self.seed = order, modes, rtol, atol, step, seed
+
+    def __call__(self, f: Callable, points: list, name: str, labels: Sequence[str]) -> None:
+        self.rng, self.labels = onp.random.default_rng(self.seed), labels
+        self.check(f, points, 1, self.rtol, self.atol, name)
+
+    def check(self, f: Callable, points: list, order: int, rtol: float, atol: float, name: str) -> None:
+        """Check f's derivative, which is of this order, and those of its derivatives."""
+        if order > self.order:
+            return
+        self.reached = order
+        along = [_direction(self.rng, p.shape, p.dtype) for p in points]
+        pullback = weights = None
+        for i, d in enumerate(along):
+            want, size = self.difference(f, points, i, d)
+            noise = atol * size
+            what = f"of {name} for {self.labels[i]}, order {order},"
+            if "fwd" in self.modes:
+                tangents = [d if k == i else onp.zeros_like(t) for k, t in enumerate(along)]
+                _, slopes = jvp(f, tuple(map(handle, points)), tuple(tangents))
+                for got, w in zip(_numbers(slopes), want, strict=True):
+                    limit = noise + rtol * (onp.abs(w) + 0.1 * onp.max(onp.abs(w), initial=0.0))
+                    if _differ(got, w, limit):
+                        raise _Disagreement(f"the forward derivative {what} is {_worst(got, w, 'result')}")
+            if "rev" in self.modes:
+                if pullback is None:
+                    _, pullback = vjp(f, *map(handle, points))
+                    weights = [_direction(self.rng, w.shape, w.dtype) for w in want]
+                # Once along random weights, and once along those with which nothing cancels.
+                for ws in (weights, [onp.abs(c) * _phase(w) for c, w in zip(weights, want, strict=True)]):
+                    g = _numbers(pullback(ws)[i])[0]
+                    if g.shape != points[i].shape:
+                        raise _Disagreement(f"the gradient {what} has shape {g.shape}, its argument {points[i].shape}")
+                    got = _dot(g, d)
+                    expected = sum(_dot(c, w) for c, w in zip(ws, want, strict=True))
+                    limit = sum(float(onp.sum(onp.abs(c) * (noise + rtol * onp.abs(w)))) for c, w in zip(ws, want))
+                    if _differ(got, expected, limit):
+                        raise _Disagreement(
+                            f"the gradient {what} is {got:.8g} along a random direction where central differences give "
+                            f"{expected:.8g}{self.elements(f, points, i, ws, g)}"
+                        )
+        if "fwd" in self.modes:
+
+            def slope(*xs: Any) -> Any:
+                return jvp(f, xs, tuple(along))[1]
+
+            self.check(slope, points, order + 1, 10 * rtol, 10 * atol, f"jvp({name})")
+        if "rev" in self.modes:
+
+            def pulled(*xs: Any) -> Any:
+                _, pullback = vjp(f, *xs)
+                return pullback(weights)
+
+            self.check(pulled, points, order + 1, 10 * rtol, 10 * atol, f"grad({name})")
+
+    def difference(self, f: Callable, points: list, i: int, d: Any) -> tuple[list, float]:
+        """(the central difference of every result of f as argument i moves along d, the size of the largest result)."""
+        moved = lambda e: [p + e * d if k == i else p for k, p in enumerate(points)]
+        up, down = (_numbers(f(*map(handle, moved(e)))) for e in (self.step, -self.step))
+        want = [(u - v) / (2 * self.step) for u, v in zip(up, down, strict=True)]
+        return want, max([1.0, *(float(onp.max(onp.abs(u), initial=0.0)) for u in up)])
+
+    def elements(self, f: Callable, points: list, i: int, ws: list, g: onp.ndarray) -> str:
+        """Where the gradient g is farthest from differences taken element by element; empty for a large argument."""
+        x = points[i]
+        if x.size > ELEMENTS:
+            return ""
+        along = lambda unit: sum(_dot(c, w) for c, w in zip(ws, self.difference(f, points, i, unit)[0], strict=True))
+        want = onp.zeros(x.shape, x.dtype)
+        for at in onp.ndindex(x.shape):
+            unit = onp.zeros(x.shape, x.dtype)
+            for part in (1, 1j) if x.dtype.kind == "c" else (1,):
+                unit[at] = part
+                want[at] += along(unit) / part
+        return f"; it is {_worst(g, want, 'argument')}"
+
+
+ELEMENTS = 1000  # of an argument of which each is moved by itself, to say where a gradient is wrong
+
+
+def _row_to_blame(f: Callable, points: list, names: list, check: _Check) -> str:
+    """What to say of the first row that f calls at these points whose own derivatives are wrong; empty for none."""
+    from .core.capture import capture_call  # only a wrong gradient needs them
+    from .core.interpreter import Interpreter
+
+    class Rows(Interpreter):
+        said = ""
+
+        def run_node(self, node: Any) -> Any:
+            if isinstance(node.target, Primitive) and not self.said:
+                args, kwargs = self.fetch_args_kwargs_from_env(node)
+                self.said = _wrong_row(node, args, {k: unwrap(v, []) for k, v in kwargs.items()}, check)
+            return super().run_node(node)
+
+    try:
+        captured, *_ = capture_call(f, points, lambda xs: (xs, {}), names)
+        rows = Rows(captured.graph)
+        rows.run(*map(handle, points))
+    except REFUSED:  # f itself raises, or does what no graph holds: nothing more is known
+        return ""
+    return rows.said
+
+
+REFUSED = (MinnpError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def _wrong_row(node: Any, args: tuple, params: dict, check: _Check) -> str:
+    """What is wrong with the derivatives of a graph's row at these arguments, or nothing."""
+    row, where = node.target, node.meta.get("where", "")
+    values = [concrete(read(x)) if type(x) is ndarray else x for x in args]
+    moves = [i for i, v in enumerate(values) if isinstance(v, onp.ndarray) and v.dtype.char in "dD"]
+    if not moves or row.vjp is CONSTANT:
+        return ""
+
+    def alone(*xs: Any) -> Any:
+        new = list(args)
+        for i, x in zip(moves, xs, strict=True):
+            new[i] = x
+        return row(*new, **params)
+
+    said = ""
+    try:
+        check(alone, [values[i] for i in moves], row.name, [f"argument {i} ({_kind(values[i])})" for i in moves])
+    except _Disagreement as wrong:
+        said = str(wrong)
+    except NotDifferentiableError:
+        return ""
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        said = f"its derivative of order {check.reached} raises {type(error).__name__}: {error}"
+    if not said:
+        return ""
+    said = f"\nthe row to blame is {row.name}{f', called at {where}' if where else ''}: {said}"
+    for i in moves:
+        if (shape := _shape_of_rule(row, i, values, params)) is not None:
+            return f"{said}\nits rule for argument {i} ({_kind(values[i])}) gives an array of shape {shape}"
+    return said
+
+
+def _shape_of_rule(row: Primitive, i: int, values: list, params: dict) -> tuple | None:
+    """The shape of what a row's reverse rule gives for argument i, if neither the argument nor the result has it."""
+    rule = row.rule(i)
+    if not callable(rule):
+        return None
+    try:
+        y = row.numpy(*values, **params)
+        if not isinstance(y, onp.ndarray):
+            return None
+        shape = onp.shape(rule(onp.ones(y.shape, y.dtype), y, *values, **params))
+    except REFUSED:
+        return None
+    return None if shape in (values[i].shape, y.shape) else shape
 
 
 def _direction(rng: Any, shape: tuple, dtype: Any) -> onp.ndarray:
@@ -122,6 +256,19 @@ def _phase(w: onp.ndarray) -> onp.ndarray:
     return onp.where(size > 0, onp.conj(w), 1) / onp.where(size > 0, size, 1)
 
 
-def _compare(got: Any, want: Any, limit: Any, what: str) -> None:
-    if not onp.all(onp.abs(got - want) <= limit):  # NaN fails too
-        raise AssertionError(f"{what}: {onp.asarray(got)!r} differs from central differences {onp.asarray(want)!r}")
+def _differ(got: Any, want: Any, limit: Any) -> bool:
+    return onp.shape(got) != onp.shape(want) or not onp.all(onp.abs(got - want) <= limit)  # NaN differs too
+
+
+def _worst(got: onp.ndarray, want: onp.ndarray, whose: str) -> str:
+    """Both numbers where they differ most, and where that is in the argument or the result."""
+    if got.shape != want.shape:
+        return f"of shape {got.shape} where central differences give {want.shape}"
+    if not got.shape:
+        return f"{got[()]:.8g} where central differences give {want[()]:.8g}"
+    at = onp.unravel_index(onp.nanargmax(onp.where(onp.isnan(got - want), onp.inf, onp.abs(got - want))), got.shape)
+    return f"{got[at]:.8g} where central differences give {want[at]:.8g} at {list(map(int, at))} of the {whose}"
+
+
+def _kind(x: onp.ndarray) -> str:
+    return f"{x.dtype}[{', '.join(map(str, x.shape))}]"

@@ -380,3 +380,10 @@ def test_check_grads_takes_trees() -> None:
     check_grads(np.concatenate)([X, X + 1])
     with pytest.raises(AssertionError, match="argument 1"):
         check_grads(lambda p: p["w"] * np.stop_gradient(p["b"]), ({"w": 0.5, "b": X},))
+
+
+def test_tangents_of_several_results_have_their_shapes():
+    x, y = np.full((2, 3), 7.0), np.array([2.0, 3.0, 4.0])
+    (quotient, rest), (_, slope) = jvp(lambda y: np.divmod(x, y), (y,), (np.ones(3),))
+    assert quotient.shape == rest.shape == slope.shape == (2, 3)
+    assert np.array_equal(slope, -quotient)

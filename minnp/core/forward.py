@@ -46,9 +46,8 @@ class JvpTrace(Trace):
             return y
         t = tangent(row, y, primals, tangents, params)
         if several:
-            return type(y)(
-                Tracer(self, o, d) if getattr(o, "dtype", INT).kind in INEXACT else o for o, d in zip(y, t, strict=True)
-            )
+            moves = lambda o: getattr(o, "dtype", INT).kind in INEXACT
+            return type(y)(Tracer(self, o, fit(d, o)) if moves(o) else o for o, d in zip(y, t, strict=True))
         view = None
         if row.view and type(values[0]) is Tracer and overlapping(y, values[0]):
             view = (values[0], row, kept_params(params))
