@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from typing import Any
 
-from .checks import named
+import minnp
+import minnp.numpy as np
+
+from .checks import count, flag, named, takes
+from .model import ModelBase
 
 __all__ = ["Callback", "Curves", "EarlyStopping", "TensorBoard", "curves"]
 
@@ -66,33 +71,101 @@ class EarlyStopping(Callback):
 
 
 class TensorBoard(Callback):
-    """Scalars for TensorBoard in `folder`: the loss at every step, everything in the history at every epoch.
+    """Logs for TensorBoard in `folder`: the loss at every step, everything in the history at every epoch.
 
-    Written by tensorboard's own Writer (pip install tensorboard); view with
+    histograms  every so many epochs, the distribution of each parameter, and of its gradient in the last step (0: none)
+    graph       also the model's graph, a node for each layer, from the first batch; for a model that cannot be traced
+                by itself, a node for each row that it runs
+
+    Written by tensorboard's own writer (pip install tensorboard, or minnp[tensorboard]); view with
     `tensorboard --logdir folder`.
     """
 
     @named()
-    def __init__(self, folder: str | os.PathLike) -> None:
+    def __init__(self, folder: str | os.PathLike, histograms: int = 0, graph: bool = False) -> None:
         self.folder, self.writer = os.fspath(folder), None
+        self.histograms, self.graph = count("histograms", histograms), flag("graph", graph)
+
+    @property
+    def reads_gradients(self) -> bool:
+        """Whether Solver keeps the gradients of its last step."""
+        return self.histograms > 0
 
     def on_train_begin(self, solver: Any) -> None:
         try:
-            from tensorboard.summary import Writer
+            from tensorboard.compat.proto.event_pb2 import Event
+            from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+            from tensorboard.plugins.scalar.summary_v2 import scalar_pb
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
         except ImportError as error:
             raise ImportError("TensorBoard logs need its writer: pip install tensorboard") from error
-        self.writer = Writer(self.folder)
+        self.writer = EventFileWriter(self.folder)
+        self.event, self.kinds = Event, {"scalar": scalar_pb, "histogram": histogram_pb}
+        self.drawn = not self.graph
+
+    def add(self, kind: str, tag: str, value: Any, step: int) -> None:
+        """Write one number, or the distribution of an array's numbers."""
+        summary = self.kinds[kind](tag, value)
+        self.writer.add_event(self.event(wall_time=time.time(), step=step, summary=summary))
 
     def on_batch_end(self, solver: Any) -> None:
-        self.writer.add_scalar("step/loss", solver.loss_history[-1], solver.step)
+        self.add("scalar", "step/loss", solver.loss_history[-1], solver.step)
+        if not self.drawn:
+            self.drawn = True
+            graph = graph_def(solver.model, solver.batch)
+            self.writer.add_event(self.event(wall_time=time.time(), graph_def=graph.SerializeToString()))
 
     def on_epoch_end(self, solver: Any) -> None:
         for name in solver.measured:
-            self.writer.add_scalar(f"epoch/{name}", solver.history[name][-1], solver.epoch)
+            self.add("scalar", f"epoch/{name}", solver.history[name][-1], solver.epoch)
+        if self.histograms and solver.epoch % self.histograms == 0:
+            for kind, tree in (("parameters", solver.model.tree()), ("gradients", solver.gradients)):
+                for name, value in tree.items():
+                    self.add("histogram", f"{kind}/{name}", np.asarray(value).asnumpy(), solver.epoch)
         self.writer.flush()
 
     def on_train_end(self, solver: Any) -> None:
         self.writer.close()
+
+
+def graph_def(model: Any, batch: Any) -> Any:
+    """The graph of `model` as TensorBoard draws it: a GraphDef, names cut into scopes at the dots of layers' names."""
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+    from tensorboard.compat.proto.versions_pb2 import VersionDef
+
+    traced = traced_model(model, batch)
+    layers, drawn = dict(model.named_modules()), {}
+    graph = GraphDef(versions=VersionDef(producer=22))
+    for node in traced.graph.nodes:
+        is_layer = node.op == "call_module"
+        name = f"{node.target}/{type(layers[node.target]).__name__}".replace(".", "/") if is_layer else node.name
+        while name in drawn.values():
+            name += "_again"  # a layer that is called twice
+        drawn[node] = name
+        said = type(layers[node.target]).__name__ if is_layer else getattr(node.target, "name", node.target)
+        said = getattr(said, "__name__", said) if node.op.startswith("call") else node.op
+        entry = NodeDef(name=name, op=str(said), input=[drawn[n] for n in node.all_input_nodes])
+        shape = getattr(node.meta.get("value"), "shape", None)
+        if shape is not None:
+            sizes = entry.attr["_output_shapes"].list.shape.add()
+            for size in shape:
+                sizes.dim.add(size=size)
+        graph.node.append(entry)
+    return graph
+
+
+def traced_model(model: Any, batch: Any) -> Any:
+    """A GraphModule of what the model does in testing: of its layers, or of rows where Python looks at the data."""
+    whole = type(model).forward_batch is ModelBase.forward_batch and len(batch.data) == 1
+    takes_mode = "mode" in takes(model.forward)
+    try:
+        if whole:
+            traced = minnp.fx.symbolic_trace(model, {"mode": "test"} if takes_mode else None)
+            return minnp.fx.propagate_shapes(traced, batch.data[0])
+    except minnp.errors.CaptureError:
+        pass
+    return minnp.fx.capture(lambda *data: model.forward_batch(type(batch)(list(data), []), "test"), *batch.data)
 
 
 class Curves(Callback):

@@ -38,6 +38,8 @@ class Params(dict):
         raise KeyError(f"{self.owner} has no parameter {name!r}; {known}")
 
 
+# What wants to see calls of layers: each is given (layer, forward) and gives the function to call in forward's place.
+WATCHERS: list[Callable] = []
 OWN = ("params", "aux_params", "param_configs", "aux_param_configs")  # attributes that hold no layers
 
 
@@ -246,13 +248,25 @@ class Layer:
             lines.append(f"{'  ' * prefix.count('.')}{name}{type(layer).__name__}({shapes})")
         return "\n".join(lines)
 
+    @checks.named()
+    def summary(self, *inputs: Any, mode: str = "test") -> Any:
+        """A table of the layers: what each gives, how many parameters it has, and its floating point operations.
+
+        inputs: arrays as for a call, or the shapes of them as tuples, the number of examples included, for zeros. It is
+        a list of lines with name, kind, output (the shape), parameters and flops, and itself has parameters and flops;
+        flops is None for what is no graph of rows.
+        """
+        from .summary import summarised
+
+        return summarised(self, inputs, mode)
+
     # -------------------------------------------------------------- use
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         try:
-            return self.forward(*inputs, **options)
+            return (watched(self) if WATCHERS else self.forward)(*inputs, **options)
         except checks.MISTAKES as error:
             if options:
                 checks.misspelt(f"{type(self).__name__}'s forward", self.forward, options)
@@ -260,6 +274,14 @@ class Layer:
             own = checks.of_arrays(self.params)
             checks.explain(error, f"{type(self).__name__}({given})" + (f" with {own}" if own else ""), type(self))
             raise
+
+
+def watched(layer: Layer) -> Callable:
+    """layer.forward as all watchers have it."""
+    forward = layer.forward
+    for watch in WATCHERS:
+        forward = watch(layer, forward)
+    return forward
 
 
 def layers_in(name: str, value: Any) -> Iterator[tuple[str, Layer]]:

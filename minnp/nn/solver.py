@@ -18,6 +18,7 @@ from typing import Any
 
 import minnp
 import minnp.numpy as np
+from minnp.utils.minprof import span
 
 from . import checkpoint as files
 from . import checks, init, optim, resuming
@@ -131,6 +132,8 @@ class Solver:
                 raise KeyError(
                     f"nothing called {watched!r} is measured; this training measures {', '.join(self.measured)}"
                 )
+        self.batch, self.gradients = None, {}  # of the last step, for callbacks
+        self.keeps_gradients = any(getattr(callback, "reads_gradients", False) for callback in self.callbacks)
         for callback in self.callbacks:
             if not isinstance(callback, Callback):
                 raise TypeError(f"a callback is an object of a class derived from Callback, got {callback!r}")
@@ -207,11 +210,21 @@ class Solver:
 
     def _step(self, batch: DataBatch) -> None:
         tree = self.model.tree()
-        (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
+        with span("loss and gradients"):
+            (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
         self._waiting.append((loss, self.step, self.epoch))
         if len(self._waiting) == MOST_WAITING or getattr(loss, "context", optim.HOST) == optim.HOST:
             self._settle()
         self.model.set_aux_tree(aux)
+        if self.keeps_gradients:
+            self.gradients = grads
+        self.batch = batch
+        with span("update"):
+            self._update(tree, grads)
+        self.step += 1
+
+    def _update(self, tree: dict, grads: dict) -> None:
+        """Move the parameters by the optimiser."""
         if self.clip_value is not None:
             grads = optim.clip_value(grads, self.clip_value)
         if self.clip_norm is not None:
@@ -225,7 +238,6 @@ class Solver:
             tree[name], self.optim_configs[name] = self.update_rule(w, grads[name], config)
         if any(tree[name] is not w for name, w in before.items()):
             self.model.set_tree(tree)  # a rule of the user's that is not in place
-        self.step += 1
 
     def _settle(self) -> None:
         """Read the losses not read yet. On a device that waits for it, so it is done when one is asked for."""
@@ -259,23 +271,31 @@ class Solver:
 
     def _epoch(self) -> None:
         start, bar = time.perf_counter(), self._bar()
-        for batch in each_batch(self.train_dataiter):
+        source = each_batch(self.train_dataiter)
+        while True:
+            with span("batch"):
+                batch = next(source, None)
+            if batch is None:
+                break
             self._step(batch)
             if bar is not None:
                 bar.update()
                 bar.set_postfix(loss=f"{self.loss_history[-1]:.4f}", refresh=False)
             elif self.verbose and self.print_every and (self.step - 1) % self.print_every == 0:
                 print(f"(Iteration {self.step}{self._of_total()}) loss: {self.loss_history[-1]:f}")
-            for callback in self.callbacks:
-                callback.on_batch_end(self)
+            with span("callbacks"):
+                for callback in self.callbacks:
+                    callback.on_batch_end(self)
             if self.checkpoint is not None and self.checkpoint_every and self.step % self.checkpoint_every == 0:
                 self.save_checkpoint()
         if len(self.loss_history) == self.epoch_start:
             raise ValueError("the training iterator gave no batch: reset it, or give it more examples than a batch has")
-        self._measure()
+        with span("measure"):
+            self._measure()
         self.epoch += 1
-        for callback in self.callbacks:
-            callback.on_epoch_end(self)
+        with span("callbacks"):
+            for callback in self.callbacks:
+                callback.on_epoch_end(self)
         self._report(bar, time.perf_counter() - start)
         self.epoch_start = len(self.loss_history)
         self.train_dataiter.reset()
@@ -330,7 +350,8 @@ class Solver:
     # -------------------------------------------------------------- checkpoints
     def save_checkpoint(self) -> None:
         """Write everything the next step depends on to `self.checkpoint`."""
-        files.save(self.checkpoint, *resuming.snapshot(self))
+        with span("checkpoint"):
+            files.save(self.checkpoint, *resuming.snapshot(self))
 
     def restore_checkpoint(self) -> None:
         """Go to where the newest whole checkpoint was written."""

@@ -4,16 +4,25 @@
     with minprof("data loading"): ...
     minprof.print_stats()
 
+When they ran, with the layers of minnp.nn and the parts of a Solver's steps, for chrome://tracing or ui.perfetto.dev:
+
+    with minprof.timeline("trace.json"):
+        net.fit(x, y)
+
 For which kernels ran where, and why a call fell back, see `minnp.report()`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
+import os
 import pickle
 import sys
-from collections.abc import Callable
-from time import perf_counter
+import threading
+from collections.abc import Callable, Iterator
+from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
 ENABLED = True  # read when a function is decorated and when a block is entered
@@ -27,15 +36,100 @@ class Place(NamedTuple):
     name: str
 
 
+class Span(NamedTuple):
+    """Something that ran: nanoseconds from the timeline's beginning, and the thread it ran in."""
+
+    name: str
+    category: str
+    start: int
+    duration: int
+    thread: int
+    details: dict[str, Any]
+
+
+class Timeline:
+    """What ran when: `spans`, in the order in which they ended.
+
+    Times are those of the calls, which on a GPU return before their results are there. What jit compiles is seen while
+    it is captured, and as part of what calls it from then on.
+    """
+
+    def __init__(self) -> None:
+        self.began, self.spans = perf_counter_ns(), []
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the spans as Chrome's trace events (JSON)."""
+        events: list[dict] = [
+            {
+                "name": s.name,
+                "cat": s.category,
+                "ph": "X",  # a complete event: it has a beginning and a duration, in microseconds
+                "ts": s.start / 1e3,
+                "dur": s.duration / 1e3,
+                "pid": os.getpid(),
+                "tid": s.thread,
+                "args": s.details,
+            }
+            for s in self.spans
+        ]
+        with open(path, "w") as file:
+            json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
+
+
+TIMELINES: list[Timeline] = []  # those being recorded
+
+
+def ended(name: str, category: str, start: int, details: dict[str, Any]) -> None:
+    """Put what began at `start` and ends now on every timeline."""
+    now, thread = perf_counter_ns(), threading.get_ident()
+    for timeline in TIMELINES:
+        timeline.spans.append(Span(name, category, start - timeline.began, now - start, thread, details))
+
+
+@contextlib.contextmanager
+def recorded(name: str, category: str) -> Iterator[None]:
+    start = perf_counter_ns()
+    try:
+        yield
+    finally:
+        ended(name, category, start, {})
+
+
+def watch_layer(layer: Any, forward: Callable) -> Callable:
+    """forward, whose calls are put on the timelines (see minnp.nn.model.WATCHERS)."""
+
+    def run(*inputs: Any, **options: Any) -> Any:
+        start = perf_counter_ns()
+        try:
+            return forward(*inputs, **options)
+        finally:
+            given = [f"{x.dtype}{list(x.shape)}" for x in inputs if hasattr(x, "shape") and hasattr(x, "dtype")]
+            ended(type(layer).__name__, "layer", start, {"given": ", ".join(given)})
+
+    return run
+
+
+NOTHING = contextlib.nullcontext()
+
+
+def span(name: str, category: str = "training") -> Any:
+    """A context manager: its block is on the timelines, if one is recorded; it is in no statistics."""
+    return recorded(name, category) if TIMELINES else NOTHING
+
+
 class Times:
     """What one place took: calls, seconds inside it (recursive calls counted once), and how deep it is running now."""
 
-    __slots__ = ("calls", "depth", "seconds", "started")
+    __slots__ = ("calls", "depth", "place", "seconds", "spans", "started")
 
-    def __init__(self) -> None:
+    def __init__(self, place: Place | None = None) -> None:
         self.calls, self.seconds, self.depth, self.started = 0, 0.0, 0, 0.0
+        self.place: Place | None = place
+        self.spans: dict[int, list[int]] = {}  # by thread: when what runs now began, if a timeline is recorded
 
     def __enter__(self) -> Times:
+        if TIMELINES:
+            self.spans.setdefault(threading.get_ident(), []).append(perf_counter_ns())
         if self.depth == 0:
             self.started = perf_counter()
         self.depth += 1
@@ -46,6 +140,11 @@ class Times:
         self.calls += 1
         if self.depth == 0:
             self.seconds += perf_counter() - self.started
+        if self.spans:
+            starts = self.spans.get(threading.get_ident())
+            if starts and self.place is not None:
+                where = f"{self.place.filename}:{self.place.line}"
+                ended(self.place.name, "code", starts.pop(), {"where": where})
 
 
 class Profiler:
@@ -73,7 +172,33 @@ class Profiler:
         return timed
 
     def _at(self, place: Place) -> Times:
-        return self.times.setdefault(place, Times())
+        times = self.times.get(place)
+        if times is None:
+            times = self.times[place] = Times(place)
+        return times
+
+    @contextlib.contextmanager
+    def timeline(self, path: str | os.PathLike | None = None) -> Iterator[Timeline]:
+        """Record a Timeline in the with block, and write it to `path` at its end, as Chrome's trace events.
+
+        On it are the functions and blocks that a Profiler times, calls of layers of minnp.nn, with the shapes they were
+        given, and what a Solver does: waiting for a batch, loss and gradients, the optimiser's update, measuring,
+        callbacks, checkpoints.
+        """
+        from minnp.nn.model import WATCHERS
+
+        timeline = Timeline()
+        TIMELINES.append(timeline)
+        if len(TIMELINES) == 1:  # one watcher serves all
+            WATCHERS.append(watch_layer)
+        try:
+            yield timeline
+        finally:
+            TIMELINES.remove(timeline)
+            if not TIMELINES:
+                WATCHERS.remove(watch_layer)
+            if path is not None:
+                timeline.save(path)
 
     def get_stats(self) -> dict[tuple[str, int, str], tuple[int, float]]:
         """(file, line, name) -> (calls, seconds) of every place that ran."""
