@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -105,9 +107,18 @@ ndarray.__delitem__ = _delitem
 
 def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     """x.resize(shape): in place, as NumPy's: only an array that owns its memory and of which there is no view."""
-    a = _memory(self, "resize")
     if not shape or (shape := shape[0] if len(shape) == 1 else shape) is None:
         return
+    shape = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
+    if min(shape, default=0) < 0:
+        raise ValueError("negative dimensions not allowed")
+    if math.prod(shape) == self.size:  # other axes of the same memory, which may be a view's
+        if self._host is None:
+            self.shape = shape
+        else:
+            self._host.resize(shape, refcheck=False)
+        return
+    a = _memory(self, "resize")
     if self._root is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     if refcheck and sys.getrefcount(a) > 3:  # the handle's, this function's and getrefcount's own
