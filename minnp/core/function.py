@@ -106,6 +106,16 @@ class Function:
         return results[0] if len(results) == 1 else tuple(results)
 
     # -------------------------------------------------------------- what the symbol knows
+    @property
+    def arguments(self) -> list[str]:
+        """The names of everything it is called with, in the symbol's order."""
+        return list(self._program.arguments)
+
+    @property
+    def inputs(self) -> list[str]:
+        """Those that are no parameters: the names in input_shapes, or else the first argument."""
+        return list(self._inputs) or self.arguments[:1]
+
     def get_params(self) -> dict[str, dict[str, Shape]]:
         """name -> {"shape": shape} of every argument that is not in input_shapes: the parameters to make and train."""
         return {n: {"shape": s} for n, s in self._shapes()[0].items() if n not in self._inputs}

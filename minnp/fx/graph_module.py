@@ -21,6 +21,19 @@ from minnp.nn.model import Layer, ModelBase
 _SERIAL = itertools.count()
 
 
+class Ignored:
+    """`ANY`: an argument that the traced model takes and nothing in its graph reads."""
+
+    def __repr__(self) -> str:
+        return "ANY"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY = Ignored()
+
+
 class GraphModule(ModelBase):
     """A callable made of a graph: `gm(x)` runs the Python that `gm.code` shows.
 
@@ -37,7 +50,9 @@ class GraphModule(ModelBase):
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.class_name = class_name
-        self.specialised: tuple = ()  # the traced function's positional arguments; those fixed at tracing, by name
+        # the traced function's positional arguments; those that are no inputs of the graph, with the only value each
+        # may have (ANY: it makes no difference)
+        self.specialised: tuple = getattr(root, "specialised", ()) if isinstance(root, GraphModule) else ()
         # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
         for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
             if node.op in ("get_attr", "call_module") and "constant" not in node.meta and not _has(self, node.target):
@@ -79,6 +94,7 @@ class GraphModule(ModelBase):
         exec(compile(code.text, file, "exec"), names)
         linecache.cache[file] = (len(code.text), None, code.text.splitlines(True), file)
         self._run: Callable = names["forward"]
+        self._has_mode = any(n.args for n in self._graph.find_nodes(op="placeholder", target="mode"))
         return code
 
     @property
@@ -91,6 +107,8 @@ class GraphModule(ModelBase):
         try:
             if self.specialised:
                 args, kwargs = self._without_specialised(args, kwargs)
+            if self._has_mode and "mode" in kwargs and kwargs["mode"] is None:
+                del kwargs["mode"]  # says nothing: the graph's own, which train and eval set
             return self._run(self, *args, **kwargs)
         except Exception as error:
             blame(error, self._run, self._code.lines)
@@ -105,13 +123,37 @@ class GraphModule(ModelBase):
             given |= {k: v for k, v in zip(names, args, strict=False) if k in values}
             args = tuple(v for i, v in enumerate(args) if i >= len(names) or names[i] not in values)
         for name, value in given.items():
-            if value is not values[name] and value != values[name]:
+            if values[name] is not ANY and value is not values[name] and value != values[name]:
                 raise ValueError(f"the graph was traced for {name}={values[name]!r}, not {value!r}")
         return args, {k: v for k, v in kwargs.items() if k not in given}
 
+    # -------------------------------------------------------------- training and testing
+    @property
+    def takes_mode(self) -> bool:
+        """Whether it is called with mode=: its graph has such an input, or nothing in it differs by the mode."""
+        inputs = self._graph.find_nodes(op="placeholder", target="mode")
+        return bool(inputs) or (bool(self.specialised) and self.specialised[1].get("mode") is ANY)
+
+    def train(self, mode: bool = True) -> GraphModule:
+        """Calls that say no mode are in "train" mode from now on (train(False): in "test" mode); returns self.
+
+        Raises ValueError for a graph that was traced for one mode alone.
+        """
+        chosen = "train" if mode else "test"
+        only = self.specialised[1].get("mode", ANY) if self.specialised else ANY
+        if only is not ANY and only != chosen:
+            raise ValueError(f"the graph was traced for mode={only!r}: trace it without, and calls choose the mode")
+        for node in self._graph.find_nodes(op="placeholder", target="mode"):
+            node.args = (chosen,)
+        self.recompile()
+        return self
+
+    def eval(self) -> GraphModule:
+        """Calls that say no mode are in "test" mode from now on; returns self."""
+        return self.train(False)
+
     def forward_batch(self, batch: Any, mode: str) -> Any:
-        takes = any(n.target == "mode" for n in self._graph.find_nodes(op="placeholder"))
-        return self(batch.data[0], mode) if takes else self(batch.data[0])
+        return self(batch.data[0], mode=mode) if self.takes_mode else self(batch.data[0])
 
     # -------------------------------------------------------------- what it holds
     def parameters(self) -> list:
@@ -180,7 +222,7 @@ class GraphModule(ModelBase):
         return f"{self.class_name}({', '.join(name for name, _ in self.children())})\n\n{self.code}"
 
     def __getstate__(self) -> dict:
-        made = ("_code", "_run")
+        made = ("_code", "_run", "_has_mode")
         return {k: v for k, v in vars(self).items() if k not in made}
 
     def __setstate__(self, saved: dict) -> None:

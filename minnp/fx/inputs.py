@@ -14,6 +14,7 @@ from minnp.core.array import ndarray
 from minnp.core.effects import guard
 from minnp.core.proxy import Proxy, unpack_count
 from minnp.core.value import Host
+from minnp.nn.model import Layer
 
 LIBRARY = ("minnp.", "numpy.")
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -192,6 +193,8 @@ def _already_there(function: Callable, parameters: Any) -> set[str]:
         inner = inner.func
     library = f"{getattr(inner, '__module__', '')}.".startswith(LIBRARY)
     options = {n for n, p in parameters.items() if library and p.default is not p.empty}
+    if isinstance(getattr(inner, "__self__", None), Layer):
+        options -= {"mode"}  # of a model that is Sequential or the like: which it is, a call says
     return options | (set(function.keywords) if isinstance(function, functools.partial) else set())
 
 

@@ -51,7 +51,9 @@ def split_module(gm: GraphModule, part: Any, split_callback: Callable[[Node], Ha
     for n in top.find_nodes(op="get_attr"):
         if "constant" not in n.meta:
             root.setdefault(n.target, gm.get_submodule(n.target))
-    return GraphModule(root, top, gm.class_name)
+    whole = GraphModule(root, top, gm.class_name)
+    whole.specialised = gm.specialised
+    return whole
 
 
 _OUTSIDE = object()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dis
 import functools
 import importlib
 import inspect
@@ -25,8 +26,9 @@ from minnp.core.state import capture, recording, state
 from minnp.core.symbolic import SymbolicTrace
 from minnp.core.value import Host
 from minnp.nn.model import Layer
+from minnp.nn.modules import Lambda
 
-from .graph_module import GraphModule
+from .graph_module import ANY, GraphModule
 from .inputs import Inputs
 from .transforming import record
 
@@ -78,8 +80,7 @@ class Tracer(SymbolicTrace):
         name = self.path_of_module(module)
         if not self.is_leaf_module(module, name):
             return forward(*args, **kwargs)
-        mode = inspect.signature(module.forward).parameters.get("mode")
-        if mode is not None and mode.default is kwargs.get("mode", mode) is None:
+        if "mode" in kwargs and not reads_mode(module, kwargs["mode"]):
             del kwargs["mode"]  # says nothing, and a function put in the layer's place takes no mode
         return self.create_proxy("call_module", name, args, kwargs)
 
@@ -209,6 +210,21 @@ class Tracer(SymbolicTrace):
                     namespace[name] = old
 
 
+def reads_mode(layer: Layer, mode: Any) -> bool:
+    """Whether a layer may be another in that mode: its `forward` looks at it."""
+    if isinstance(layer, GraphModule):
+        return layer.takes_mode
+    p = inspect.signature(layer.forward).parameters.get("mode")
+    if p is None or (mode is None and p.default is None):
+        return p is None
+    code = getattr(inspect.unwrap(type(layer).forward), "__code__", None)
+    if code is None or "mode" in code.co_cellvars:
+        return True
+    own = isinstance(layer, Lambda) and not layer.of_mode
+    loaded = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_FAST"))
+    return not own and any("mode" in (v if isinstance(v, tuple) else (v,)) for v in loaded)
+
+
 def owner_and_forward(root: Any) -> tuple[Any, Callable]:
     """(what holds the arrays and layers of the traced thing, what is called)."""
     if isinstance(root, functools.partial):
@@ -288,6 +304,11 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     name = type(owner).__name__ if not isinstance(owner, types.FunctionType) else owner.__name__
     gm = GraphModule(owner, graph, name if name.isidentifier() else "GraphModule")
     fixed = {k: v for k, v in (concrete_args or {}).items() if v is None or isinstance(v, (bool, int, float, str))}
+    mode = next((n for n in graph.find_nodes(op="placeholder", target="mode") if not n.users), None)
+    if mode is not None and isinstance(owner, Layer):
+        fixed["mode"] = ANY
+        graph.erase_node(mode)
+        gm.recompile()
     if fixed:
         parameters = inspect.signature(forward).parameters.values()
         gm.specialised = ([p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD], fixed)

@@ -261,6 +261,11 @@ class Layer:
         return summarised(self, inputs, mode)
 
     # -------------------------------------------------------------- use
+    @property
+    def takes_mode(self) -> bool:
+        """Whether `forward` has a place for mode=: layers that hold others hand it to those alone."""
+        return names_mode(type(self).forward)
+
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
@@ -380,3 +385,16 @@ def takes_mode(forward: Callable) -> bool:
     """Does `forward(self, X, mode)` have a place for the mode?"""
     parameters = list(inspect.signature(forward).parameters.values())
     return len(parameters) > 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+@functools.cache
+def names_mode(function: Callable) -> bool:
+    """Is there a place for mode= in a call of the function?"""
+    parameters = inspect.signature(function).parameters
+    named = "mode" in parameters and parameters["mode"].kind is not inspect.Parameter.POSITIONAL_ONLY
+    return named or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def run_layer(layer: Layer, x: Any, mode: str | None) -> Any:
+    """layer(x, mode=mode), or layer(x) where it has no place for the mode."""
+    return layer(x, mode=mode) if layer.takes_mode else layer(x)

@@ -6,13 +6,17 @@ and testing are alike, so that any layer fits in a Sequential.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import minnp.numpy as np
+from minnp import Function
 
 from . import checks, layers, losses
-from .model import Layer, ModelBase
+from .model import Layer, ModelBase, run_layer
 
 __all__ = [
     "GELU",
@@ -229,15 +233,52 @@ class ConvTranspose3D(TransposedConvolution):
 
 
 class Lambda(Layer):
-    """y = function(x): any function of one array as a layer."""
+    """y = function(x): any function of one array as a layer; one with an argument `mode` is given the mode too.
+
+    The parameters of a layer that the function is of (jit(layer), a method of it) are this layer's.
+    """
 
     @checks.named()
     def __init__(self, function: Callable) -> None:
         super().__init__()
         self.function = function
+        self.of_mode = asks_mode(function)
+
+    def children(self) -> Any:
+        owner = layer_of(self.function)
+        return iter(()) if owner is None else iter([("function", owner)])
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return self.function(x)
+        return self.function(x, mode=mode) if self.of_mode else self.function(x)
+
+
+def asks_mode(function: Any) -> bool:
+    """Whether a call of the function, or of the layer that it is, has a place for mode=."""
+    if isinstance(function, functools.partial):
+        return "mode" not in function.keywords and asks_mode(function.func)
+    if isinstance(function, Layer):
+        return function.takes_mode
+    if hasattr(function, "__wrapped__"):
+        return asks_mode(function.__wrapped__)
+    try:
+        kind = inspect.signature(function).parameters["mode"].kind
+    except (ValueError, TypeError, KeyError):  # a built-in has no signature
+        return False
+    return kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def layer_of(function: Any) -> Layer | None:
+    """The layer that a function is a call of: as a method, through functools.partial, or what jit made of it."""
+    while not isinstance(function, Layer):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif isinstance(function, types.MethodType):
+            function = function.__self__
+        else:
+            return None
+    return function
 
 
 class ReLU(Layer):
@@ -466,11 +507,21 @@ class Symbolic(Layer):
     @checks.named()
     def __init__(self, symbol: Any, input_shapes: dict[str, Sequence[int]], name: str = "symbol") -> None:
         super().__init__()
-        from minnp import Function
+        self.hold(Function(symbol, input_shapes=input_shapes, name=name), list(input_shapes))
 
-        self.function = Function(symbol, input_shapes=input_shapes, name=name)
-        self.inputs = list(input_shapes)
-        self.add_params(self.function.get_params())
+    @classmethod
+    def of(cls, function: Function) -> Symbolic:
+        """The layer of a Function of one input: the first in its input_shapes, or its first argument. What its symbol
+        brings no values for are parameters; what a torch module brings stays as it is."""
+        layer = cls.__new__(cls)
+        layer.hold(function, function.inputs[:1])
+        return layer
+
+    def hold(self, function: Function, inputs: list[str]) -> None:
+        self.function, self.inputs = function, inputs
+        own = function.get_values()
+        if any(name not in own for name in function.arguments if name not in inputs):
+            self.add_params({name: config for name, config in function.get_params().items() if name not in own})
 
     def forward(self, *inputs: Any, mode: str | None = None) -> Any:
         return self.function(**dict(zip(self.inputs, inputs)), **self.params)
@@ -480,12 +531,12 @@ class Residual(Layer):
     """y = x + inner(x) (He et al. 2016)."""
 
     @checks.named()
-    def __init__(self, *inner: Layer) -> None:
+    def __init__(self, *inner: Layer | Callable) -> None:
         super().__init__()
-        self.inner = inner[0] if len(inner) == 1 else Sequential(*inner)
+        self.inner = as_layer(inner[0]) if len(inner) == 1 else Sequential(*inner)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return x + self.inner(x, mode=mode)
+        return x + run_layer(self.inner, x, mode)
 
 
 def as_layer(step: Layer | Callable) -> Layer:
@@ -493,6 +544,8 @@ def as_layer(step: Layer | Callable) -> Layer:
     if isinstance(step, type) or not callable(step):
         way_out = f"write {step.__name__}()" if isinstance(step, type) else "write Sequential(first, second, ...)"
         raise TypeError(f"a step of Sequential is a layer or a function of one array, got {step!r}: {way_out}")
+    if isinstance(step, Function):
+        return Symbolic.of(step)
     return step if isinstance(step, Layer) else Lambda(step)
 
 
@@ -517,7 +570,7 @@ class Sequential(ModelBase):
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         for step in self.steps:
-            x = step(x, mode=mode)
+            x = run_layer(step, x, mode)
         return x
 
     def loss(self, predict: Any, y: Any, weight: Any = None) -> Any:

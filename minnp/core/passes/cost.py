@@ -16,7 +16,7 @@ from ..primitive import Primitive
 from ..tree import tree_flatten
 from .memory import nbytes, shows
 from .modules import on_modules
-from .shapes import stand_in
+from .shapes import layers_kept, shape_of, stand_in, with_shapes
 
 
 class Cost(NamedTuple):
@@ -44,7 +44,7 @@ def operations(node: Node) -> int:
         return 0 if node.meta.get("effect") else _of_rows(node)
     if target.flops is None:
         return 0
-    return int(target.flops([meta_of(a) for a in node.args], node.kwargs, node.meta["value"]))
+    return int(target.flops([meta_of(a) for a in node.args], node.kwargs, shape_of(node)))
 
 
 def _is_free(node: Node) -> bool:
@@ -56,29 +56,35 @@ def _of_rows(node: Node) -> int:
     owner = node.graph.owning_module
     run = Interpreter(node.graph if owner is None else owner, graph=node.graph)
     inputs = node.all_input_nodes
-    leaves, rebuild = tree_flatten([stand_in(n.meta.get("value")) for n in inputs])
+    leaves, rebuild = tree_flatten([stand_in(shape_of(n)) for n in inputs])
 
     def call(values: list) -> Any:
         run.env = dict(zip(inputs, values))
         return run.run_node(node)
 
     leaves = [read(v) if isinstance(v, ndarray) else v for v in leaves]
-    with onp.errstate(all="ignore"):
+    with onp.errstate(all="ignore"), layers_kept(owner):
         captured, *_ = capture_call(call, leaves, lambda v: ((rebuild(v),), {}), [f"x{i}" for i in range(len(leaves))])
     return sum(operations(n) for n in captured.graph.nodes if isinstance(n.target, Primitive))
 
 
 @on_modules
-def flops(graph: Graph) -> int:
-    """Floating point operations of one run, by the rows' own counts."""
+def flops(graph: Graph, *inputs: Any) -> int:
+    """Floating point operations of one run, by the rows' own counts.
+
+    inputs   arrays, or Metas, to propagate shapes from (see propagate_shapes), where the graph has none yet
+    Raises ValueError, naming the node and what to call, where a shape is not known.
+    """
+    with_shapes(graph, inputs)
     return sum(map(operations, graph.nodes))
 
 
 @on_modules
-def bytes_moved(graph: Graph) -> int:
-    """Bytes that the nodes of one run read and write."""
+def bytes_moved(graph: Graph, *inputs: Any) -> int:
+    """Bytes that the nodes of one run read and write; inputs and errors as in flops."""
+    with_shapes(graph, inputs)
     return sum(cost(node).bytes for node in graph.nodes)
 
 
 def meta_of(x: Any) -> Any:
-    return x.meta.get("value") if isinstance(x, Node) else x
+    return shape_of(x) if isinstance(x, Node) else x

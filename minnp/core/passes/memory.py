@@ -7,7 +7,7 @@ reads any of its names. Inputs and constants are the caller's: they live through
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as onp
 
@@ -17,6 +17,7 @@ from ..graph import Graph
 from ..node import Node
 from ..primitive import Meta, Primitive
 from .modules import on_modules
+from .shapes import shape_of, with_shapes
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 MOVES = {"getitem", "imag", "reshape", "sum_to"}  # view rows that make a new array for some arguments
@@ -62,11 +63,12 @@ class Memory(NamedTuple):
 
 
 @on_modules
-def memory(graph: Graph) -> Memory:
+def memory(graph: Graph, *inputs: Any) -> Memory:
     """The bytes that live at once in one run, from the shapes and dtypes in the graph's meta.
 
-    What kernels use inside themselves is not counted. ValueError, naming the node, where a shape is not known.
+    What kernels use inside themselves is not counted. inputs, and ValueError where a shape is not known, as in flops.
     """
+    with_shapes(graph, inputs)
     nodes = graph.nodes
     live = [0] * len(nodes)
     total = outputs = 0
@@ -164,8 +166,8 @@ def _size(value: object, node: Node) -> int:
         return value.size * onp.dtype(value.dtype).itemsize
     if isinstance(value, tuple):
         return sum(_size(v, node) for v in value)
-    if "value" not in node.meta and node.users:
-        raise ValueError(f"the shape of {node.name} is not known: propagate shapes through the graph first")
+    if node.users:
+        shape_of(node)  # raises if there is none
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as onp
@@ -28,8 +30,24 @@ def propagate_shapes(graph: Graph, *inputs: Any) -> Graph:
              Metas it runs on stand-ins that take no memory, so the numbers mean nothing
     Raises CaptureError where a shape depends on numbers (masks, nonzero) and there are only Metas.
     """
-    _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(stand_in, inputs))
+    with layers_kept(graph.owning_module):
+        _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(stand_in, inputs))
     return graph
+
+
+@contextlib.contextmanager
+def layers_kept(module: Any) -> Iterator[None]:
+    """What the layers of a module hold is the same after the with block: what a batch norm learns in it is gone."""
+    held = (
+        [d for _, layer in module.walk() for d in (layer.params, layer.aux_params)] if hasattr(module, "walk") else []
+    )
+    before = [dict(d) for d in held]
+    try:
+        yield
+    finally:
+        for values, old in zip(held, before, strict=True):
+            values.clear()
+            values.update(old)
 
 
 class _Shapes(Interpreter):
@@ -62,6 +80,23 @@ class _Shapes(Interpreter):
 
 def _is_mask(value: Any) -> bool:
     return isinstance(value, Meta) and value.dtype.kind == "b"
+
+
+def with_shapes(graph: Graph, inputs: tuple) -> None:
+    """Propagate shapes from the inputs, if any are given."""
+    if inputs:
+        propagate_shapes(graph, *inputs)
+
+
+def shape_of(node: Node) -> Any:
+    """A node's meta["value"]. Raises ValueError, with the way out, where no shapes were propagated."""
+    if "value" not in node.meta:
+        raise ValueError(
+            f"the shape of {node.name} is not known: call fx.propagate_shapes(graph, *inputs) first, or give example "
+            "inputs here, fx.flops(graph, *inputs), fx.bytes_moved(graph, *inputs), fx.memory(graph, *inputs); a graph "
+            "made by fx.capture(f, *inputs) has shapes"
+        )
+    return node.meta["value"]
 
 
 def stand_in(x: Any) -> Any:
