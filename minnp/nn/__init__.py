@@ -8,11 +8,29 @@
     net.evaluate(data.x_test, data.y_test)
 
 Everything is written on minnp.numpy and minnp.npx only, so each file can be read as a lesson: `layers` (functions),
-`losses`, `init`, `optim`, `model` (the parameter tree), `modules` and `recurrent` (layers as objects), `io`, `augment`,
-`datasets`, `solver`, `callbacks`, `checkpoint`.
+`losses`, `init`, `optim`, `model` (the parameter tree), `modules` and `recurrent` (layers as objects), `summary`, `io`,
+`augment`, `datasets`, `solver`, `callbacks`, `checkpoint`.
 """
 
-from . import augment, callbacks, checkpoint, datasets, init, io, layers, losses, metrics, model, optim, solver
+from difflib import get_close_matches
+from typing import Any
+
+from . import (
+    augment,
+    callbacks,
+    checkpoint,
+    datasets,
+    init,
+    io,
+    layers,
+    losses,
+    metrics,
+    model,
+    modules,
+    optim,
+    recurrent,
+    solver,
+)
 from . import training as _training
 from .model import Layer, ModelBase
 from .modules import (
@@ -30,7 +48,9 @@ from .modules import (
     Dropout,
     Embedding,
     Flatten,
+    GlobalAvgPool1D,
     GlobalAvgPool2D,
+    GlobalAvgPool3D,
     GroupNorm,
     InstanceNorm,
     Lambda,
@@ -48,6 +68,15 @@ from .modules import (
 )
 from .recurrent import GRU, LSTM, RNN, MultiHeadAttention, TransformerBlock
 from .solver import Solver
+
+
+def __getattr__(name: str) -> Any:
+    """AttributeError that says which layer is meant: Conv2d, as torch writes it."""
+    layers_here = {known.lower(): known for known in (*modules.__all__, *recurrent.__all__)}
+    near = get_close_matches(name.lower(), layers_here, 1, 0.7)
+    meant = f"; do you mean {layers_here[near[0]]!r}?" if near and not name.startswith("_") else ""
+    raise AttributeError(f"module 'minnp.nn' has no attribute {name!r}{meant}")
+
 
 # Its options are Solver's, in whose file they are listed; help and completion find them here.
 ModelBase.fit.__signature__ = _training.signature()

@@ -33,7 +33,9 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "GlobalAvgPool1D",
     "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
     "GroupNorm",
     "InstanceNorm",
     "Lambda",
@@ -376,11 +378,26 @@ class AvgPool3D(Pooling):
     axes, kind = 3, "avg"
 
 
-class GlobalAvgPool2D(Layer):
-    """y[n, c] = mean of x[n, c] over all pixels; [N, C, H, W] -> [N, C]."""
+class GlobalAvgPool1D(Layer):
+    """y[n, c] = mean of x[n, c] over all steps; [N, C, T] -> [N, C]."""
+
+    axes = 1
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return np.mean(x, axis=(2, 3))
+        layers.check_data(type(self).__name__, x, self.axes)
+        return np.mean(x, axis=tuple(range(2, 2 + self.axes)))
+
+
+class GlobalAvgPool2D(GlobalAvgPool1D):
+    """y[n, c] = mean of x[n, c] over all pixels; [N, C, H, W] -> [N, C]."""
+
+    axes = 2
+
+
+class GlobalAvgPool3D(GlobalAvgPool1D):
+    """y[n, c] = mean of x[n, c] over the volume; [N, C, D, H, W] -> [N, C]."""
+
+    axes = 3
 
 
 # ------------------------------------------------------------------ normalisation and noise

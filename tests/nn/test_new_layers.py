@@ -103,6 +103,18 @@ def test_pooling_over_one_two_and_three_axes_has_torchs_values_and_gradients(axe
         check(layer_of(kind, axes, **options), lambda x: reference(x, **theirs), x)  # noqa: B023
 
 
+def test_the_mean_over_all_places_and_data_of_other_shapes():
+    for axes in (1, 2, 3):
+        x, over = normal(2, 3, *SPATIAL[axes]), tuple(range(2, 2 + axes))
+        check(layer_of("GlobalAvgPool", axes), lambda x: x.mean(over), x)  # noqa: B023
+        for name, layer in (
+            ("GlobalAvgPool", layer_of("GlobalAvgPool", axes)),
+            ("conv", layer_of("Conv", axes, 3, 2).init()),
+        ):
+            with pytest.raises(ValueError, match=rf"{name}{axes}[Dd] takes \w+ \[N, C, .*\]; got \[2, 3\]"):
+                layer(normal(2, 3))
+
+
 # ------------------------------------------------------------------ normalisation
 @pytest.mark.parametrize("shape", [(3, 6), (3, 6, 5), (2, 6, 4, 3), (2, 6, 3, 2, 2)])
 def test_group_and_instance_normalisation_have_torchs_values_and_gradients(shape):

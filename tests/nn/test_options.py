@@ -104,6 +104,17 @@ def test_the_words_of_other_libraries_are_refused_with_ours(name):
         build()
 
 
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("Conv2d", "Conv2D"), ("conv_transpose2d", "ConvTranspose2D"), ("BatchNorm2d", "BatchNorm"), ("Lstm", "LSTM")],
+)
+def test_the_name_of_a_layer_elsewhere_is_answered_with_ours(name, ours):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; do you mean '{ours}'"):
+        getattr(nn, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'Quite'$"):
+        nn.Quite
+
+
 def test_an_activation_is_a_step_of_its_own():
     with pytest.raises(TypeError, match="Conv2D has no argument 'activation'; an activation is a step of its own"):
         nn.Conv2D(3, 9, 3, activation="relu")
@@ -160,7 +171,8 @@ LAYERS = {
 # Arguments that must be what the input has: another value is an error when the layer runs.
 OF_INPUT = {"in_features", "in_channels", "num_features", "num_channels", "input_size", "embed_dim"}
 WITHOUT = {  # take no arguments, or only layers
-    "Flatten", "GELU", "GlobalAvgPool2D", "ReLU", "Sigmoid", "Tanh", "Residual", "Sequential", "Symbolic",
+    "Flatten", "GELU", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "ReLU", "Sigmoid", "Tanh", "Residual",
+    "Sequential", "Symbolic",
 }  # fmt: skip
 
 
