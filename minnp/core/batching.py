@@ -119,6 +119,8 @@ class BatchTrace(Trace):
             first = bind(row, examples(raw, mine, values, 0), params)
         made = example(first)
         made = laid_out(made) if type(made) is Buffer else made
+        if not isinstance(made, (Host, onp.generic)):  # a Python object
+            return number(y.dtype) if len(y.shape) == 1 else None
         return None if made.ndim and made.flags.c_contiguous else made
 
     def index(self) -> None:

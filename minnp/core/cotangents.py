@@ -18,6 +18,10 @@ from .writing import WRITE_VIEW, copy_in_layout, layout_of
 
 new = object.__new__
 INEXACT = "fc"
+OBJECTS = (
+    "an array of Python objects, through which no gradient flows; np.vectorize(f)(x) has the numbers, and gradients, "
+    "that np.frompyfunc(f, 1, 1)(x) has as objects"
+)
 
 
 def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
@@ -91,6 +95,8 @@ def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
 
 def restore(g: Any, dtype: Any, row: Primitive, i: int) -> Any:
     """g in the dtype of the argument it belongs to: a real argument receives the real part."""
+    if dtype.kind == "O":
+        raise errors.NotDifferentiableError(f"a gradient flowed into np.{row.name} of {OBJECTS}")
     if dtype.kind not in INEXACT:
         raise errors.NotDifferentiableError(
             f"a gradient flowed into argument {i} of np.{row.name}, an array of {dtype}; "
@@ -102,6 +108,10 @@ def restore(g: Any, dtype: Any, row: Primitive, i: int) -> Any:
 
 
 def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDifferentiableError:
+    host = getattr(row.numpy, "host", None)
+    ufunc = getattr(host, "__self__", host)
+    if isinstance(ufunc, onp.ufunc) and {*"".join(ufunc.types)} <= {*"O->"}:
+        return errors.NotDifferentiableError(f"np.{row.name} gives {OBJECTS}")
     return errors.NotDifferentiableError(
         f"np.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
         "minnp.custom_vjp, or stop the gradient with np.stop_gradient"

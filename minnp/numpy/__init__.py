@@ -43,9 +43,10 @@ if _TOLD_WEAK:
     from . import standard_promotion
 compiled.install()
 _Submodules(__name__)
-_CLASSES = dict.fromkeys(
-    ("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "poly1d", "vectorize", "bmat"), _Late("minnp.numpy.classes")
-)
+_CLASSES = [
+    *("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "nested_iters", "broadcast", "poly1d", "vectorize"),
+    *("fromiter", "bmat"),
+]
 _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,
     "ufunc": ufunc,
@@ -53,7 +54,7 @@ _EXTRA: dict[str, Any] = {
     "rows": TABLE,
     "stop_gradient": stop_gradient,
     **_MINPY,
-    **_CLASSES,
+    **dict.fromkeys(_CLASSES, _Late("minnp.numpy.classes")),
     **_STANDARD,
 }
 _PYTHON = (*_STANDARD, *_MINPY, "stop_gradient")  # written in Python with other names of this module

@@ -16,7 +16,7 @@ CONSTANT = {
     "shapes, sizes and memory": """
         broadcast_shapes isfortran may_share_memory ndim shape shares_memory size npx.arange_like npx.shape_array""",
     "reads text, bytes, files or Python objects": """
-        from_dlpack frombuffer fromfile fromiter fromregex fromstring genfromtxt load loadtxt""",
+        from_dlpack frombuffer fromfile fromregex fromstring genfromtxt load loadtxt""",
     "writes a file": "save savetxt savez savez_compressed",
     "text": """
         base_repr binary_repr compare_chararrays printoptions array2string array_repr array_str format_float_positional
@@ -36,7 +36,7 @@ CONSTANT = {
 # a gradient that reaches these raises NotDifferentiableError
 RAISES = {
     "the matrix class": "asmatrix bmat mat",
-    "Python objects": "frompyfunc nested_iters",
+    "Python objects": "frompyfunc",
     "pointers of C": "ctypeslib.",
     "NumPy took it back": "fastCopyAndTranspose",
     "a draw without a path; normal, uniform, exponential and others have one": "random.",

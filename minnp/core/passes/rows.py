@@ -84,7 +84,7 @@ def is_pure(node: Node) -> bool:
         return True
     if target in _PUBLIC:
         return not ENTRIES[target.__wrapped__].name.startswith("random.")
-    return getattr(target, "__module__", "").startswith("minnp.npx") and target.__name__ not in _IMPURE
+    return (getattr(target, "__module__", "") or "").startswith("minnp.npx") and target.__name__ not in _IMPURE
 
 
 def same_target(a: Node, b: Node) -> bool:
