@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,30 @@ from .short import on_place, on_view
 from .state import state
 from .value import Buffer, Host, concrete
 from .writing import write
+
+
+# ------------------------------------------------------------------ memory orders
+def memory_order(a: Any, order: str | None) -> str:
+    """What `order=` comes to for a result as of array a: "C", "F" or, as a lies, "K"."""
+    onp.array(0, order=order)  # or NumPy's exception
+    order = (order or "K").upper()
+    return order if order != "A" else "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
+
+
+def lies_in(a: Any, order: str | None) -> bool:
+    """Whether an array lies in memory as `order=` asks."""
+    if order in ("K", None):
+        return True
+    order = memory_order(a, order)
+    return order == "K" or (a.flags.c_contiguous if order == "C" else a.flags.f_contiguous)
+
+
+def in_order(out: Any, order: str | None, like: Any) -> Any:
+    """A result in the memory order that `order=` asks for, "A" being that of `like`; a copy where it lies otherwise."""
+    if order in ("K", None):
+        return out
+    order = memory_order(like, order)
+    return out if lies_in(out, order) else TABLE["copy"](out, order=order)
 
 
 # ------------------------------------------------------------------ methods
@@ -104,12 +129,14 @@ def _astype(
     dtype = onp.dtype(dtype)
     if casting != "unsafe" and not onp.can_cast(a.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
-    return a if not copy and a.dtype == dtype else TABLE["astype"](a, dtype=dtype)
+    if not copy and a.dtype == dtype and lies_in(a, order):
+        return a
+    return in_order(TABLE["astype"](a, dtype=dtype), order, a)
 
 
 @defines(onp.ndarray.reshape)
 def _reshape(a: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-    return DEFINITIONS[onp.reshape](a, shape[0] if len(shape) == 1 else shape, order)
+    return DEFINITIONS[onp.reshape](a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 @defines(onp.ndarray.transpose)
@@ -166,13 +193,13 @@ if hasattr(onp.ndarray, "itemset"):  # NumPy 1
 
 
 @defines(onp.ndarray.sort)
-def _sort(a: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
-    write(a, ..., DEFINITIONS[onp.sort](a, axis))
+def _sort(a: Any, axis: int = -1, kind: Any = None, order: Any = None, **options: Any) -> None:
+    write(a, ..., DEFINITIONS[onp.sort](a, operator.index(axis), kind, order, **options))
 
 
 @defines(onp.ndarray.partition)
 def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
-    write(a, ..., DEFINITIONS[onp.partition](a, kth, axis))
+    write(a, ..., DEFINITIONS[onp.partition](a, kth, operator.index(axis), kind, order))
 
 
 @defines(onp.ndarray.put, onp.put)

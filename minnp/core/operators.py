@@ -231,7 +231,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
         try:
             result = TABLE[name](self, other)
         except ValueError:
-            public.check_casts(getattr(onp, name), [self, other], self, {})  # NumPy looks at dtypes before shapes
+            public.check_call(getattr(onp, name), [self, other], self, {})  # NumPy looks at dtypes before shapes
             raise
         if name == "matmul" and (not self.ndim or other.ndim < 2):
             kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception

@@ -30,7 +30,7 @@ from .keeping import note, outside
 from .primitive import TABLE
 from .state import capture, state
 from .tree import CONTAINERS, replaced
-from .value import Buffer, Host, Value, owner
+from .value import STAND_INS, Buffer, Host, Value, owner
 from .writing import release, write
 
 # Arguments that are their own value: no handle can hide in them.
@@ -43,13 +43,14 @@ MISSING = object()
 class Entry(Counter):
     """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count.
 
-    row   NumPy's callable as a row without rules, once it was needed (see fallback.py)"""
+    row        NumPy's callable as a row without rules, once it was needed (see fallback.py)
+    keywords   the names of the arguments it takes, once they were needed; None where it does not tell them"""
 
-    __slots__ = ("definition", "host", "name", "nin", "row", "writes")
+    __slots__ = ("definition", "host", "keywords", "name", "nin", "row", "writes")
 
     def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
         self.name, self.host, self.definition, self.writes = name, host, definition, writes
-        self.calls, self.row = 0, None
+        self.calls, self.row, self.keywords = 0, None, MISSING
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
@@ -122,6 +123,8 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
     if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and before_out(e, len(args)):
+        if kwargs:
+            check_keywords(e, [read(a) if type(a) is ndarray else a for a in args], None, kwargs)
         try:
             result = e.definition(*args, **kwargs)
         except REFUSALS as error:
@@ -214,9 +217,11 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
-    if out is not None and out is not ... and e.nin is not None:
-        check_casts(e.host, values[: e.nin], out, kwargs)
-    if type(out) is ndarray and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
+    out = None if type(out) is tuple and all(o is None for o in out) else out
+    if kwargs or options or (out is not None and e.nin is not None):
+        check_keywords(e, values, out, options if e.nin is None else kwargs)
+    counts = type(out) is ndarray and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
+    if counts and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
         at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
             dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
@@ -235,10 +240,10 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         result = as_handles(result)
     if out is ...:  # NumPy 2: an array, where it would return a scalar
         return result if type(result) in (ndarray, tuple) else handle(result)
-    if out is None or (type(out) is tuple and all(o is None for o in out)):
+    if out is None:
         return result
     where = kwargs.get("where", True)
-    if where is not True and e.nin is not None:
+    if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
         result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
     return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
 
@@ -290,6 +295,10 @@ def typed_by(out: ndarray, name: str, a: Any) -> bool:
 
 BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
 EXACT_OUT: dict[str, Callable] = {  # (result, out): NumPy's exception where `out` is none for it
+    **dict.fromkeys(("argmax", "nanargmax"), lambda r, o: onp.argmax([0], out=onp.empty((), o.dtype))),
+    **dict.fromkeys(("argmin", "nanargmin"), lambda r, o: onp.argmin([0], out=onp.empty((), o.dtype))),
+    "compress": lambda r, o: onp.compress([True], onp.empty(1, r.dtype), out=onp.empty(1, o.dtype)),
+    "einsum": lambda r, o: onp.einsum("i", onp.empty(0, r.dtype), out=onp.empty(0, o.dtype)),
     "take": lambda r, o: onp.take(onp.empty(1, r.dtype), [0], out=onp.empty(1, o.dtype)),
     "dot": lambda r, o: onp.dot([], [], out=onp.empty(() if r.dtype == o.dtype and o.flags.c_contiguous else 1)),
 }
@@ -324,18 +333,64 @@ def late_definition(host: Callable) -> Callable | None:
     return DEFINITIONS.get(host)
 
 
-def check_casts(ufunc: onp.ufunc, values: list, out: Any, kwargs: dict) -> None:
-    """Raise NumPy's exception where a ufunc's results cannot be cast to `out`: NumPy looks at dtypes before shapes."""
-    if (ufunc.signature and ufunc is not onp.matmul) or any(isinstance(v, (list, tuple)) for v in values):
+# The keywords of ufuncs' methods, which show no signature
+METHOD_KEYWORDS: dict[str, set[str]] = {
+    "reduce": {"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
+    "accumulate": {"array", "axis", "dtype", "out"},
+    "reduceat": {"array", "indices", "axis", "dtype", "out"},
+}
+
+
+def check_keywords(e: Entry, values: list, out: Any, kwargs: dict) -> None:
+    """Raise NumPy's exception for a keyword that a function does not have, so that no definition need look; for what a
+    ufunc's keywords say, too."""
+    if e.nin is not None:
+        return check_call(e.host, values[: e.nin], None if out is ... else out, kwargs)
+    if e.keywords is MISSING:
+        e.keywords = names_of(e)
+    if e.keywords is not None and not e.keywords.issuperset(kwargs):
+        wrong = next(k for k in kwargs if k not in e.keywords)
+        raise TypeError(f"{last_of(e.name)}() got an unexpected keyword argument {wrong!r}")
+
+
+def names_of(e: Entry) -> set[str] | None:
+    """The names of the arguments of NumPy's callable; None where it shows none, or takes any."""
+    if isinstance(getattr(e.host, "__self__", None), onp.ufunc):
+        return METHOD_KEYWORDS.get(last_of(e.name))
+    try:
+        parameters = inspect.signature(e.host).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else {p.name for p in parameters}
+
+
+def check_call(ufunc: onp.ufunc, values: list, out: Any, kwargs: dict) -> None:
+    """Raise NumPy's exception for keywords of a ufunc, and for results that cannot be cast to `out`: it looks at these,
+    and at dtypes, before shapes. It is called with arrays of the same dtypes that have no elements."""
+    if ufunc.signature and ufunc is not onp.matmul and out is not None:
         return
-    shape = (0, 0) if ufunc.signature else (0,)
-    empty = lambda v: onp.empty(shape, v.dtype) if getattr(v, "ndim", 0) else plain_number(v)
-    outs = tuple([None if o is None else onp.empty(shape, o.dtype) for o in (out if type(out) is tuple else (out,))])
-    for like, o in zip(outs, out if type(out) is tuple else (out,)):
-        if isinstance(memory := getattr(o, "_host", o), Host) and not memory.flags.writeable:
-            like.flags.writeable = False
+    dims = lambda n: (1,) * n if ufunc.signature and out is None else (0,) * (min(n, 1) + bool(ufunc.signature))
+    empty = lambda v: onp.zeros(dims(v.ndim), v.dtype) if getattr(v, "ndim", 0) else plain_number(v)
+    options = {k: v for k, v in kwargs.items() if k != "out" and v is not onp._NoValue}
+    if options.get("where", True) is not True:
+        options["where"] = empty(_like(options["where"]))
+    options["out"] = (None,) * ufunc.nout  # NumPy warns where `where=` has none
+    if out is not None:
+        outs = out if type(out) is tuple else (out,)
+        options["out"] = tuple([None if o is None else onp.empty(dims(1), o.dtype) for o in outs])
+        for like, o in zip(options["out"], outs):
+            if isinstance(memory := getattr(o, "_host", o), Host) and not memory.flags.writeable:
+                like.flags.writeable = False
     with onp.errstate(all="ignore"):
-        ufunc(*map(empty, values), out=outs, **{k: kwargs[k] for k in ("dtype", "casting") if k in kwargs})
+        ufunc(*[empty(_like(v)) for v in values], **options)
+
+
+def _like(x: Any) -> Any:
+    """A number, or what has the dtype and the axes of an argument."""
+    if type(x) in STAND_INS:
+        return x.value
+    x = read(x) if type(x) is ndarray else x
+    return onp.asarray(_zeros(unwrap(x, []))) if type(x) in (list, tuple) else x
 
 
 def plain_number(v: Any) -> Any:

@@ -12,7 +12,7 @@ from ..core.array import ndarray, read, unwrap, wrap
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.fallback import fallback
 from ..core.primitive import TABLE, Primitive
-from ..core.public import entry
+from ..core.public import check_call, entry
 from ..core.ufunc import UFUNC_DEFINITIONS
 from ..core.value import Tracer
 from ..core.writing import write
@@ -23,14 +23,16 @@ from .ufuncs import absolute, equal, where
 
 
 # ------------------------------------------------------------------ calls
-def called(row: Primitive, kernel: onp.ufunc) -> Callable:
-    """The definition of a ufunc: its row on the arguments as operands."""
+def called(row: Primitive, kernel: onp.ufunc, compute: Callable | None = None) -> Callable:
+    """The definition of a ufunc: its row, or what computes the same of more, on the arguments as operands."""
+    compute = compute or row
 
-    def definition(*args: Any, where: Any = True, dtype: Any = None, signature: Any = None, **options: Any) -> Any:
+    def definition(*args: Any, where: Any = True, dtype: Any = None, order: str = "K", **options: Any) -> Any:
         operands = list(map(operand, args))
-        if dtype is not None and kernel.nout == 1:
-            dtype = dtype() if isinstance(dtype, type) and issubclass(dtype, onp.dtype) else onp.dtype(dtype)
-            operands = _cast(kernel, operands, dtype, options.get("casting", "same_kind"))
+        loop = options.get("signature", options.get("sig"))
+        if dtype is not None or loop is not None:
+            loop = loop_of(kernel, dtype if loop is None else loop)
+            operands = cast(kernel, operands, loop, options.get("casting", "same_kind"))
         where = option(where, True)
         if where is not True:
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
@@ -45,20 +47,44 @@ def called(row: Primitive, kernel: onp.ufunc) -> Callable:
                 else ufuncs.where(where, a, onp.asarray(s).flat[0].astype(k))
                 for a, s, k, d in zip(operands, inside, kinds, dtypes)
             ]
-        return row(*operands)
+        return laid(compute(*operands), order, operands)
 
     return definition
+
+
+def loop_of(kernel: onp.ufunc, types: Any) -> tuple:
+    """The loop that `dtype=` or `signature=` asks for: a dtype or None for each argument and result."""
+    if isinstance(types, str) and len(types) > 1 and "->" in types:
+        types = tuple(types.replace("->", ""))
+    elif not isinstance(types, tuple):
+        types = (None,) * kernel.nin + (types,) * kernel.nout
+    elif len(types) == 1:
+        types = (None,) * kernel.nin + types * kernel.nout
+    one = lambda t: t() if isinstance(t, type) and issubclass(t, onp.dtype) else None if t is None else onp.dtype(t)
+    return tuple(map(one, types))
+
+
+def laid(out: Any, order: str, operands: list) -> Any:
+    """Results in the memory order that `order=` asks for."""
+    if order in ("K", "k", None):
+        return out
+    if isinstance(out, tuple):
+        return tuple([laid(o, order, operands) for o in out])
+    arrays = [a for a in operands if isinstance(a, ndarray) and a.ndim]
+    if order in ("A", "a"):
+        order = "F" if arrays and all(a.flags.f_contiguous and not a.flags.c_contiguous for a in arrays) else "C"
+    out = as_array(out)
+    lies = out.flags.f_contiguous if order in ("F", "f") else out.flags.c_contiguous
+    return out if lies else TABLE["copy"](out, order=order.upper())
 
 
 def _dtype(a: Any) -> onp.dtype:
     return a.dtype if isinstance(a, ndarray) else onp.asarray(a).dtype
 
 
-def _cast(kernel: onp.ufunc, operands: list, dtype: onp.dtype, casting: str) -> list:
-    """The operands in the dtypes the ufunc's loop for `dtype` takes."""
-    dtypes = kernel.resolve_dtypes(
-        (*map(_dtype, operands), None), signature=(None,) * kernel.nin + (dtype,), casting=casting
-    )
+def cast(kernel: onp.ufunc, operands: list, loop: tuple, casting: str) -> list:
+    """The operands in the dtypes that a ufunc's loop takes."""
+    dtypes = kernel.resolve_dtypes((*map(_dtype, operands), *(None,) * kernel.nout), signature=loop, casting=casting)
     return [a if _dtype(a) == d else TABLE["astype"](as_array(a), dtype=d) for a, d in zip(operands, dtypes)]
 
 
@@ -69,11 +95,48 @@ for _name, _kernel in vars(onp).items():
 
 if NUMPY_2:
 
-    @defines(onp.sign)
-    def _sign(x: Any, **options: Any) -> Any:
+    def _sign(x: Any) -> Any:
         """NumPy 2's sign of a complex number is x / |x|, which is not constant."""
         x = as_array(x)
         return x / where(equal(x, 0), 1, absolute(x)) if x.dtype.kind == "c" else ufuncs.sign(x)
+
+    defines(onp.sign)(called(ufuncs.sign, onp.sign, _sign))
+
+
+def along(kernel: onp.ufunc, compute: Callable) -> Callable:
+    """The definition of a ufunc that works along axes, the last ones unless `axes=` or `axis=` names others."""
+
+    def definition(
+        *args: Any,
+        axes: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+        dtype: Any = None,
+        order: str = "K",
+        **options: Any,
+    ) -> Any:
+        operands = list(map(as_array, args))
+        loop = options.get("signature", options.get("sig"))
+        if dtype is not None or loop is not None:
+            loop = loop_of(kernel, dtype if loop is None else loop)
+            operands = cast(kernel, operands, loop, options.get("casting", "same_kind"))
+        if axis is not None:
+            axes = [axis] * len(operands)
+        entries = [(e,) if isinstance(e, (int, onp.integer)) else tuple(e) for e in axes or ()]
+        moved = [_moved(a, e, range(-len(e), 0)) for a, e in zip(operands, entries)] or operands
+        out = compute(*moved)
+        if keepdims:
+            out = TABLE["expand_dims"](out, axis=-1)
+            entries = [*entries[: len(operands)], *(entries[len(operands) :] or entries[:1])]
+        if len(entries) > len(operands) and entries[-1]:
+            out = _moved(out, range(-len(entries[-1]), 0), entries[-1])
+        return laid(out, order, operands)
+
+    return definition
+
+
+def _moved(a: Any, source: Any, target: Any) -> Any:
+    return DEFINITIONS[onp.moveaxis](a, tuple(source), tuple(target))
 
 
 # ------------------------------------------------------------------ methods
@@ -88,6 +151,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
     same = REDUCTIONS.get(call.__name__)
     if same is not None:
         if dtype is not None and same not in (onp.sum, onp.prod):
+            reduce(onp.ones((1,) * a.ndim, a.dtype), None, dtype)  # or NumPy's exception
             a, dtype = TABLE["astype"](a, dtype=onp.dtype(dtype)), None
         if same in (onp.all, onp.any) and (start := option(options.pop("initial", None), None)) is not None:
             return call(DEFINITIONS[same](a, axis=axis, keepdims=keepdims, **options), bool(number(start)))
@@ -119,6 +183,7 @@ def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any
     a = as_array(a)
     if not a.ndim:
         raise TypeError("cannot accumulate on a scalar")
+    getattr(onp, call.__name__).accumulate(onp.ones((1,) * a.ndim, a.dtype), axis, dtype)  # or NumPy's exception
     same = SCANS.get(call.__name__)
     if same is not None:
         return DEFINITIONS[same](a, axis=axis, dtype=dtype)
@@ -139,7 +204,8 @@ def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = 
     a, indices = as_array(a), plain(indices)
     if on_host(a):
         return wrap(getattr(onp, call.__name__).reduceat(read(a), indices, axis, dtype))
-    like = [a.shape[i] if i == axis % a.ndim else 1 for i in range(a.ndim)]
+    axis = 0 if axis is None and a.ndim == 1 else axis
+    like = [a.shape[i] if axis is None or i == axis % a.ndim else 1 for i in range(a.ndim)]
     getattr(onp, call.__name__).reduceat(onp.ones(like, a.dtype), indices, axis, dtype)  # NumPy's exceptions
     axis, parts = axis % a.ndim, []
     stops = [*indices[1:], a.shape[axis]]
@@ -219,12 +285,27 @@ def _where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN) -> Any:
     return where(operand(condition), operand(x), operand(y))
 
 
-@defines(onp.clip, onp.ndarray.clip)
+@defines(onp.clip)
 def _clip(
-    a: Any, a_min: Any = None, a_max: Any = None, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
+    a: Any, a_min: Any = NOT_GIVEN, a_max: Any = NOT_GIVEN, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
 ) -> Any:
-    low, high = option(min, option(a_min, None)), option(max, option(a_max, None))
-    a = as_array(a)
+    given = {"a_min": a_min, "a_max": a_max, "min": min, "max": max}
+    given = {k: v for k, v in given.items() if v is not NOT_GIVEN}
+    if len(given) != 2 or set(given) & {"min", "max"}:
+        onp.clip(onp.zeros(0), **{k: None if v is None else 0 for k, v in given.items()})  # or NumPy's exception
+    return _clipped(a, option(min, option(a_min, None)), option(max, option(a_max, None)), **options)
+
+
+@defines(onp.ndarray.clip)
+def _clipped(a: Any, min: Any = None, max: Any = None, **options: Any) -> Any:
+    low, high, a = min, max, as_array(a)
+    if options:
+        which = onp.minimum if low is None else onp.maximum if high is None else CLIP
+        bounds = [b for b in (low, high) if b is not None]
+        check_call(which, [a, *bounds], None, options)
+        if bounds:
+            definition = called(ufuncs.clip, CLIP) if which is CLIP else DEFINITIONS[which]
+            return definition(a, *bounds, **options)
     if low is None and high is None:
         if NUMPY_2:
             return ufuncs.positive(a)
@@ -241,6 +322,10 @@ def _clip(
     # an absent bound is an infinite one, in the dtype of the floats
     low, high = -math.inf if low is None else low, math.inf if high is None else high
     return ufuncs.clip(a, operand(low), operand(high))
+
+
+# the ufunc of three arguments that NumPy's function calls
+CLIP = (onp._core if NUMPY_2 else onp.core).umath.clip
 
 
 @defines(onp.nan_to_num)

@@ -11,6 +11,7 @@ import numpy as onp
 from ..core import context
 from ..core.array import OURS, ndarray, path_of, read, wrap
 from ..core.dispatch import defines
+from ..core.methods import in_order, memory_order
 from ..core.placed import hosted, laid_out
 from ..core.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.state import capture
@@ -32,9 +33,11 @@ def _constant_like(name: str) -> Primitive:
         name, getattr(onp, name), vjp=CONSTANT, saves="", shape=_like, samples=sampled(((spread(2, 3),), {}))
     )
 
-    def definition(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
-        shape = plain(shape)
-        return row(as_array(a), dtype=dtype, shape=(shape,) if isinstance(shape, int) else shape)
+    def definition(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Any:
+        a, shape = as_array(a), plain(shape)
+        return in_order(row(a, dtype=dtype, shape=(shape,) if isinstance(shape, int) else shape), order, a)
 
     defines(getattr(onp, name))(definition)
     return row
@@ -45,15 +48,27 @@ zeros_like, ones_like, empty_like = map(_constant_like, ("zeros_like", "ones_lik
 
 @defines(onp.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Any:
     a = as_array(a)
-    return _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    full = _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    order = memory_order(a, order)
+    return in_order(full, "A" if order == "K" and full.ndim == a.ndim else order, a)
 
 
 @defines(onp.full)
-def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
-    return _filled(shape, fill_value, dtype)
+def _full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    full = _filled(shape, fill_value, dtype)
+    return in_order(full, order, full)
 
 
 def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
@@ -65,7 +80,9 @@ def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
 
 
 @defines(onp.arange)
-def _arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, **_: Any) -> Any:
+def _arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None
+) -> Any:
     """The values move with start and step; how many there are is a constant."""
     values = onp.arange(*map(plain, (start, stop, step)), dtype)
     if not any(type(read(a)) is Tracer for a in (start, step) if type(a) is ndarray):
@@ -93,28 +110,43 @@ def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
 
 
 @defines(onp.array)
-def _array(x: Any, dtype: Any = None, copy: bool | None = True, order: str = "K", ndmin: int = 0, **_: Any) -> Any:
-    return _ordered(_converted(x, dtype, copy, ndmin), order)
+def _array(
+    x: Any,
+    dtype: Any = None,
+    copy: bool | None = True,
+    order: str = "K",
+    ndmin: int = 0,
+    *,
+    subok: bool = False,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
+    a = _converted(x, dtype, copy, ndmin)
+    return in_order(a, order, a)
 
 
 @defines(onp.asarray, onp.asanyarray)
-def _asarray(a: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None, **_: Any) -> Any:
-    return _ordered(_converted(a, dtype, copy), order)
-
-
-def _ordered(a: Any, order: str | None) -> Any:
-    in_place = order not in ("C", "F") or (a.flags.c_contiguous if order == "C" else a.flags.f_contiguous)
-    return a if in_place else copy_(a, order=order)
+def _asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    copy: bool | None = None,
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    a = _converted(a, dtype, copy)
+    return in_order(a, order, a)
 
 
 @defines(onp.ascontiguousarray)
-def _ascontiguousarray(a: Any, dtype: Any = None, **_: Any) -> Any:
+def _ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     a = _converted(a, dtype, False, ndmin=1)
     return a if a.flags.c_contiguous else copy_(a, order="C")
 
 
 @defines(onp.asfortranarray)
-def _asfortranarray(a: Any, dtype: Any = None, **_: Any) -> Any:
+def _asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     a = _converted(a, dtype, False, ndmin=1)
     return a if a.flags.f_contiguous else copy_(a, order="F")
 
@@ -122,7 +154,8 @@ def _asfortranarray(a: Any, dtype: Any = None, **_: Any) -> Any:
 @defines(onp.asarray_chkfinite)
 def _asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
     onp.asarray_chkfinite(plain(as_array(a)))
-    return _converted(a, dtype, False)
+    a = _converted(a, dtype, False)
+    return in_order(a, order, a)
 
 
 # ------------------------------------------------------------------ questions about shapes, dtypes and memory
@@ -184,7 +217,7 @@ for _name in (
 
 defines(onp.shape)(lambda a: as_array(a).shape)
 defines(onp.ndim)(lambda a: as_array(a).ndim)
-defines(onp.size)(lambda a, axis=None: as_array(a).size if axis is None else as_array(a).shape[axis])
+defines(onp.size)(lambda a, axis=None: onp.size(onp.broadcast_to(0, as_array(a).shape), axis))
 
 
 # ------------------------------------------------------------------ archives

@@ -18,7 +18,7 @@ from ..core.writing import write
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread
-from .shaping import astype, copy_
+from .shaping import astype, broadcast_to, copy_
 from .ufuncs import conjugate
 
 
@@ -197,6 +197,8 @@ def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool)
     shown = strided_view(x, offset=0, shape=shape, strides=steps)
     if not writeable and type(read(shown)) is Buffer:
         set_writeable(shown, False)
+    elif not writeable:
+        return broadcast_to(shown, shape=shown.shape)  # as set_writeable does
     return shown
 
 

@@ -16,6 +16,7 @@ from ..core.primitive import Meta, primitive
 from ..core.state import state
 from ..core.value import Host
 from .arguments import as_array, number_of, on_host
+from .calls import along
 from .facts import axes_of, count_of, sampled, spread
 from .indexing import index_add
 from .shaping import astype, broadcast_to, flip, reshape, swapaxes, transpose
@@ -190,13 +191,7 @@ convolve = primitive(
 
 
 # ------------------------------------------------------------------ definitions
-@defines(onp.matmul)
-def _matmul(a: Any, b: Any, axes: Any = None, axis: Any = None, **options: Any) -> Any:
-    a, b = as_array(a), as_array(b)
-    if axes is None:
-        return matmul(a, b)
-    out = matmul(moveaxis(a, axes[0], (-2, -1)), moveaxis(b, axes[1], (-2, -1)))
-    return moveaxis(out, (-2, -1), axes[2])
+defines(onp.matmul)(along(onp.matmul, matmul))
 
 
 @defines(onp.dot)
@@ -286,6 +281,7 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     a, v = as_array(a), as_array(v)
     if not a.ndim or not v.ndim:
         raise ValueError("object of too small depth for desired array")
+    onp.correlate([0], [0], mode)  # or NumPy's exception
     full = convolve(a, _conjugate(flip(v)))
     n, m = a.size, v.size
     short, long = min(n, m), max(n, m)
@@ -295,15 +291,14 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 if hasattr(onp, "vecdot"):  # NumPy 2
 
-    @defines(onp.vecdot)
-    def _vecdot(a: Any, b: Any, axis: int = -1, **options: Any) -> Any:
-        a, b = moveaxis(as_array(a), axis, -1), moveaxis(as_array(b), axis, -1)
+    def _vecdot(a: Any, b: Any) -> Any:
         return matmul(_conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
 
-    @defines(onp.matvec)
-    def _matvec(a: Any, x: Any, **options: Any) -> Any:
-        return matmul(as_array(a), as_array(x)[..., None])[..., 0]
+    def _matvec(a: Any, x: Any) -> Any:
+        return matmul(a, x[..., None])[..., 0]
 
-    @defines(onp.vecmat)
-    def _vecmat(x: Any, a: Any, **options: Any) -> Any:
-        return matmul(_conjugate(as_array(x))[..., None, :], as_array(a))[..., 0, :]
+    def _vecmat(x: Any, a: Any) -> Any:
+        return matmul(_conjugate(x)[..., None, :], a)[..., 0, :]
+
+    for _ufunc, _compute in ((onp.vecdot, _vecdot), (onp.matvec, _matvec), (onp.vecmat, _vecmat)):
+        defines(_ufunc)(along(_ufunc, _compute))

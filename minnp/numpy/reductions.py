@@ -312,7 +312,7 @@ defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
 @defines(onp.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     n = count_nonzero(as_array(a), axis=axis, keepdims=keepdims)
-    return int(n) if isinstance(n, onp.integer) and axis is None else n
+    return type(onp.count_nonzero(()))(n) if isinstance(n, onp.integer) and axis is None else n
 
 
 def _counted(a: Any, axis: Any, where_: Any) -> Any:

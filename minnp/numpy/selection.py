@@ -122,24 +122,37 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     return searchsorted(as_array(a), as_array(v), side=side, sorter=plain(sorter))
 
 
+def _kind(function: Callable, a: Any, kind: Any, order: Any, stable: bool | None) -> Any:
+    """Which kind of sorting is asked for, or NumPy's exception."""
+    if kind is not None or order is not None or stable is not None:
+        function(onp.zeros(1, a.dtype), kind=kind, order=order, **({} if stable is None else {"stable": stable}))
+    return "stable" if stable else kind
+
+
 @defines(onp.sort)
 def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
-    return sort(as_array(a), axis=axis, kind="stable" if stable else kind)
+    a = as_array(a)
+    return sort(a, axis=axis, kind=_kind(onp.sort, a, kind, order, stable))
 
 
 @defines(onp.argsort)
 def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
-    return argsort(as_array(a), axis=axis, kind="stable" if stable else kind)
+    a = as_array(a)
+    return argsort(a, axis=axis, kind=_kind(onp.argsort, a, kind, order, stable))
 
 
 @defines(onp.partition)
 def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
-    return partition(as_array(a), kth=plain(kth), axis=axis, kind=kind)
+    a = as_array(a)
+    onp.partition(onp.zeros(1, a.dtype), 0, kind=kind, order=order)  # or NumPy's exception
+    return partition(a, kth=plain(kth), axis=axis, kind=kind)
 
 
 @defines(onp.argpartition)
 def _argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
-    return argpartition(as_array(a), kth=plain(kth), axis=axis, kind=kind)
+    a = as_array(a)
+    onp.partition(onp.zeros(1, a.dtype), 0, kind=kind, order=order)  # or NumPy's exception
+    return argpartition(a, kth=plain(kth), axis=axis, kind=kind)
 
 
 @defines(onp.unique)

@@ -379,7 +379,9 @@ def _joined(arrays: Any, dtype: Any, casting: str, weak: bool = NUMPY_2) -> list
         dtype = onp.result_type(*[a if type(a) in WEAK else as_array(a).dtype for a in arrays])
     arrays = [as_array(onp.asarray(a, dtype) if type(a) in WEAK else a) for a in arrays]
     if dtype is None:
-        return arrays
+        if casting == "same_kind":
+            return arrays
+        dtype = onp.result_type(*(a.dtype for a in arrays))
     dtype = onp.dtype(dtype)
     for a in arrays:
         if not onp.can_cast(a.dtype, dtype, casting):
