@@ -363,6 +363,7 @@ if hasattr(onp, "astype"):  # NumPy 2
 
     @defines(onp.astype)
     def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+        onp.astype(onp.zeros(0), float, device=device)  # or NumPy's exception
         return x if not copy and x.dtype == dtype else astype(x, dtype=onp.dtype(dtype))
 
 
