@@ -200,3 +200,38 @@ def test_hooks_are_told_of_the_functions_they_ask_for_where_the_module_imports_n
     assert np.multiply(OfNumpys(), 2) == "multiply of NumPy's"
     with pytest.raises(TypeError):
         np.median(x)
+
+
+# ------------------------------------------------------------------ arrays of ours in arrays of objects
+@pytest.mark.host("objects are NumPy's")
+def test_an_array_of_objects_made_of_arrays_of_ours_holds_these():
+    a, b = np.ones(2), np.zeros(3)
+    o = np.empty(2, object)
+    o.fill(a)
+    assert o[0] is a and o[1] is a
+    assert np.array([a, None], dtype="O")[0] is a is np.array([a, b], dtype=object)[0]
+    assert np.fromiter([a, b], object)[1] is b
+    assert all(type(x) is np.ndarray for x in [*np.fromiter(np.ones((2, 2)), object).flat, *o.flat, *o.tolist()])
+
+
+@pytest.mark.host("refused before any kernel")
+@pytest.mark.parametrize("name", ["roots", "poly", "ravel_multi_index", "histogramdd"])
+def test_what_numpys_search_for_classes_refuses_is_refused(name):
+    args = (3.0,) if name != "ravel_multi_index" else (3, (4,))
+    for module in (np, numpy):
+        with pytest.raises(TypeError):
+            getattr(module, name)(*args)
+
+
+def test_pow_of_three_leaves_the_third_to_others():
+    assert np.ones(2).__pow__(2, 3) is NotImplemented
+    assert np.ones(2).__getstate__() is None if hasattr(object, "__getstate__") else True
+
+
+@pytest.mark.host("memory is NumPy's")
+def test_a_view_may_be_resized_to_another_shape_of_as_many_elements():
+    x = np.arange(4)[:]
+    x.resize((2, 2), refcheck=False)
+    assert x.shape == (2, 2)
+    with pytest.raises(TypeError):
+        x.resize(1.5)

@@ -233,6 +233,8 @@ def wrap(out: Any, sources: Any = ()) -> Any:
             for s in sources:
                 if out is s._host:
                     return s
+            if sources and out.dtype is OBJECT:
+                hold_handles(out, sources)
         h = new(ndarray)
         h._host, h._root = out, None
         return h
@@ -243,6 +245,18 @@ def wrap(out: Any, sources: Any = ()) -> Any:
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return named(out, [wrap(o, sources) for o in out])
     return OURS[t](out) if t in OURS else out
+
+
+OBJECT = onp.dtype(object)
+
+
+def hold_handles(made: onp.ndarray, sources: Any) -> None:
+    """Put the handles themselves into an array of objects that NumPy filled with what they hold, or views of that."""
+    of_ours = {id(s._host) for s in sources if s._host is not None}
+    flat = made.reshape(-1, order="A") if made.flags.forc else ()
+    for i, e in enumerate(flat):
+        if type(e) is Host and (id(e) in of_ours or id(e.base) in of_ours):
+            flat[i] = wrap(e, sources)
 
 
 OURS: dict[type, Any] = {}  # a class of NumPy's that has a form of ours: how an instance is turned into it

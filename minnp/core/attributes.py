@@ -11,7 +11,7 @@ from typing import Any
 import numpy as onp
 
 from . import context, flags, public
-from .array import concretize, handle, ndarray, read, stack_nested, unwrap, wrap
+from .array import OBJECT, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
 from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
@@ -165,6 +165,7 @@ for _name, _special in {
     "reduce": lambda self: _reduce_ex(self, 2),
     "reduce_ex": _reduce_ex,
     "deepcopy": _deepcopy,
+    "getstate": lambda self: None,  # as of an object without attributes
     "copy": lambda self: self.copy(order="K"),
     "dlpack": _dlpack,
     "dlpack_device": _dlpack_device,
@@ -341,7 +342,9 @@ class FlatIterator(metaclass=_FlatType):
 
     def __iter__(self) -> Iterator:
         flat = self._host()
-        return flat if flat is not None else iter(self.base.reshape(-1))
+        if flat is None:
+            return iter(self.base.reshape(-1))
+        return map(wrap, flat) if flat.base.dtype is OBJECT else flat
 
     def __next__(self) -> Any:
         i, element = self._flat.index, next(self._flat)

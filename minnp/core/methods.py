@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from . import compiled, context, placed, trace
-from .array import ATOMS, concretize, ndarray, read, unwrap, wrap
+from .array import ATOMS, OBJECT, concretize, ndarray, read, unwrap, wrap
 from .attributes import FlatIterator, shown
 from .dispatch import DEFINITIONS, defines
 from .fallback import fallback
@@ -69,6 +69,8 @@ def _method(name: str, writes: tuple = ()) -> Callable:
             else:
                 e.calls += 1
                 out = host(a, *args, **kwargs)
+                if type(out) is tuple or (type(out) is list and a.dtype is OBJECT):
+                    return wrap(out, (self,))
                 return seen(out, (self,)) if type(out) is Host else out
         if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
             return out

@@ -239,9 +239,20 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
     return self
 
 
+def _of_three(power: Callable) -> Callable:
+    """`**` with pow's third argument, of which NumPy's arrays know nothing."""
+
+    def call(self: ndarray, other: Any, modulo: Any = None) -> Any:
+        return power(self, other) if modulo is None else NotImplemented
+
+    call.__name__ = power.__name__
+    return call
+
+
 for _op, _name in BINARY.items():
-    setattr(ndarray, f"__{_op}__", _binary(_op, _name, reflected=False))
-    setattr(ndarray, f"__r{_op}__", _binary(_op, _name, reflected=True))
+    _three = _of_three if _op == "pow" else lambda method: method
+    setattr(ndarray, f"__{_op}__", _three(_binary(_op, _name, reflected=False)))
+    setattr(ndarray, f"__r{_op}__", _three(_binary(_op, _name, reflected=True)))
     if _op != "divmod" and not (_op == "matmul" and not hasattr(onp.ndarray, "__imatmul__")):
         setattr(ndarray, f"__i{_op}__", _inplace(_op, _name))
 for _op, _name in COMPARISON.items():

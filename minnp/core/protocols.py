@@ -109,7 +109,10 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     """x.resize(shape): in place, as NumPy's: only an array that owns its memory and of which there is no view."""
     if not shape or (shape := shape[0] if len(shape) == 1 else shape) is None:
         return
-    shape = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
+    try:
+        shape = (operator.index(shape),)
+    except TypeError:
+        shape = tuple(map(operator.index, shape))
     if min(shape, default=0) < 0:
         raise ValueError("negative dimensions not allowed")
     if math.prod(shape) == self.size:  # other axes of the same memory, which may be a view's

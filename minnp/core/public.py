@@ -54,13 +54,14 @@ class Entry(Counter):
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
-# the search itself warns
-WARNING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "round_", "sometrue")}
+# the search itself warns, or refuses what the function would take
+SEARCHING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "round_", "sometrue")}
+SEARCHING |= {onp.roots, onp.poly, onp.histogramdd, onp.ravel_multi_index, onp.choose}
 
 
 def kernel(host: Callable) -> Callable:
     """NumPy's function without its search for __array_function__, for arguments that are arrays of its own."""
-    return host if host in WARNING else getattr(host, "_implementation", host)
+    return host if host in SEARCHING else getattr(host, "_implementation", host)
 
 
 LATE: dict[str, str] = {}  # a library that may not be there: our module that defines its functions in rows
@@ -179,6 +180,9 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
             raise
     if len(sources) < len(values):
         note_outside(args, result)
+    for written in [values[i] for i in e.writes if i < len(values)]:
+        if type(written) is Host and written.dtype is _array.OBJECT:
+            _array.hold_handles(written, sources)
     return wrap(result, sources)
 
 

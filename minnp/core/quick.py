@@ -15,7 +15,7 @@ from typing import Any
 import numpy as onp
 
 from . import compiled, context, placed
-from .array import ATOMS, ndarray, new, wrap
+from .array import ATOMS, OBJECT, ndarray, new, wrap
 from .counting import FUNCTION
 from .host import LARGE
 from .keeping import outside
@@ -174,6 +174,7 @@ def seen(out: Host, args: tuple) -> ndarray:
             outside(out)
     if base is not None:
         note_outside(args, out)
+    if base is not None or out.dtype is OBJECT:
         return wrap(out, handles_in(args))
     h = new(ndarray)
     h._host = out

@@ -422,6 +422,13 @@ static PyObject *seen_among(PyObject *const *args, Py_ssize_t n, PyObject *out) 
     return h;
 }
 
+static int holds_lists(PyObject *const *args, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]))
+            return 1;
+    return 0;
+}
+
 /* Whether x is a tuple, also one with names, or a list, to which nobody else refers. */
 static int is_fresh_container(PyObject *x) {
     return Py_REFCNT(x) == 1 && (PyTuple_CheckExact(x) || PyList_CheckExact(x) ||
@@ -438,7 +445,9 @@ static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
             return h;
         if (!fresh && note_outside(args, n, out) < 0)
             return Py_DECREF(out), NULL;
-        if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host) || PyCapsule_CheckExact(base))))
+        if (fresh && ((Array *)out)->descr == object_dtype && holds_lists(args, n)) /* of which arrays may be elements */
+            ;
+        else if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host) || PyCapsule_CheckExact(base))))
             return handle_on(out, Py_None);
     } else if (is_plain(out))
         return out;
@@ -497,6 +506,9 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         Py_INCREF(given[0]);
         return given[0];
     }
+    if (n > 1 && s->kind == 0 && Py_IS_TYPE(given[0], Handle) && Py_IS_TYPE(given[1], Handle) && host_of(given[0]) != NULL &&
+        ((Array *)host_of(given[0]))->descr == object_dtype) /* x.fill(y): the handle becomes the element */
+        return PyObject_Vectorcall(s->python, args, (size_t)n, kwnames);
     if (n >= s->least && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
         (k == 0 || (s->least == 0 && keywords_allowed(given + n, kwnames)))) {
         Py_ssize_t i = 0;
@@ -518,7 +530,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         while (i-- > 0)
             Py_DECREF(values[i]);
         if (done)
-            return out == NULL || (PyList_CheckExact(out) && s->kind == 0) ? out : finished(out, given, n + k); /* tolist */
+            return out == NULL || (PyList_CheckExact(out) && s->kind == 0 && ((Array *)host_of(given[0]))->descr != object_dtype) ? out : finished(out, given, n + k); /* tolist */
     }
     if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
         PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);
