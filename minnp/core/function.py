@@ -86,11 +86,13 @@ class Function:
         is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
                     taken, and False for a torch module in eval(). A torch module has gradients in either case, an MXNet
                     symbol in training alone. Auxiliary states are updated when a training call's gradients are computed
-        inputs      every argument of the symbol by name: arrays, numbers, or what np.asarray takes
+        inputs      each argument of the symbol by name: arrays, numbers, or what np.asarray takes. Where all are given,
+                    arrays by other names are left out: `conv(X=x, **model.params)` has those of the whole model
 
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
         """
         self._check_names(inputs, complete=True)
+        inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
         known = {n: read(x) if type(x) is ndarray else onp.asarray(x) for n, x in inputs.items()}
         place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
         known = {**self._defaults(place), **known}
@@ -159,6 +161,8 @@ class Function:
         expected = self._program.arguments
         unknown = [n for n in given if n not in expected]
         missing = [n for n in expected if n not in given and n not in self._defaults()] if complete else []
+        if complete and all(n in given for n in expected) and all(isinstance(given[n], ndarray) for n in unknown):
+            return  # no name of the symbol can have been meant by these
         if unknown or missing:
             parts = [f"has no argument {', '.join(map(repr, unknown))}"] if unknown else []
             parts += [f"lacks {', '.join(map(repr, missing))}"] if missing else []

@@ -276,6 +276,20 @@ def test_wrong_names_and_shapes_list_what_is_expected(inputs, message, known, ca
     assert capfd.readouterr().out == ""
 
 
+def test_parameters_of_the_rest_of_a_model_may_be_given_too():
+    """As MinPy's examples call a symbol: conv(X=x, **self.params)."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), name="fc", num_hidden=5, no_bias=True)
+    layer = Function(net, input_shapes={"x": (2, 3)})
+    params = {"fc_weight": np.ones((5, 3)), "w1": np.ones((5, 4))}
+    assert layer(x=np.ones((2, 3)), **params).tolist() == [[3.0] * 5] * 2
+    slopes = grad(lambda p: np.sum(layer(x=np.ones((2, 3)), **p)))(params)
+    assert slopes["fc_weight"].tolist() == [[2.0] * 3] * 5 and not slopes["w1"].any()
+    with pytest.raises(errors.SymbolError, match="has no argument 'is_trian'"):
+        layer(x=np.ones((2, 3)), is_trian=True, **params)
+    with pytest.raises(errors.SymbolError, match="has no argument 'fc_weigth', 'w1' and lacks 'fc_weight'"):
+        layer(x=np.ones((2, 3)), fc_weigth=np.ones((5, 3)), w1=params["w1"])
+
+
 def test_wrong_input_shapes_are_refused_when_the_function_is_made():
     net = mx.sym.FullyConnected(mx.sym.Variable("x"), name="fc", num_hidden=5)
     with pytest.raises(errors.SymbolError, match=r"has no argument 'y'.*it expects x, fc_weight, fc_bias"):
