@@ -96,7 +96,7 @@ def test_checkpoint_changes_memory_only() -> None:
         return np.sum((np.exp(x) * np.sin(x)) ** 2)
 
     close(grad(wrapped)(X), grad(plain)(X))
-    assert len(runs) == 2
+    assert len(runs) == 1
     close(hessian(wrapped)(X), hessian(plain)(X))
     close(jvp(wrapped, (X,), (V,))[1], jvp(plain, (X,), (V,))[1])
 

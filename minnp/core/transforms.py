@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
+from . import rematerialising
 from .array import handle, ndarray, read, wrap
 from .dispatch import bind
 from .forward import jvp
@@ -197,48 +198,20 @@ def _seeds(g: Any, y: Any) -> tuple:
     return tuple(handle(onp.zeros(o.shape, o.dtype) if c is None else c) for c, o in zip(g, y, strict=True))
 
 
-def _pull(function: Callable, spec: _Spec, leaves: Any, g: Any) -> list:
-    """Cotangents of a call's leaves, by running it again under a tape."""
-
-    def again(*handles: Any) -> Any:
-        args, kwargs = spec.rebuild(handles)
-        return tuple(tree_leaves(function(*args, **kwargs)))
-
-    floats = [i for i, v in enumerate(leaves) if v.dtype.kind in "fc"]
-
-    def of_floats(*handles: Any) -> Any:
-        everything = [handle(v) for v in leaves]
-        for i, h in zip(floats, handles, strict=True):
-            everything[i] = h
-        return again(*everything)
-
-    _, pullback = vjp(of_floats, *[handle(leaves[i]) for i in floats])
-    out: list = [None] * len(leaves)
-    for i, d in zip(floats, pullback(g), strict=True):
-        out[i] = read(d)
-    return out
-
-
-_CHECKPOINT = _Call(
-    "checkpoint",
-    vjp=Joint(lambda wanted, g, y, *leaves, function, spec: _pull(function, spec, leaves, _seeds(g, y))),
-    saves="in",
-)
-
-
 def checkpoint(f: Callable) -> Callable:
     """f, whose intermediate results are not kept for the gradient but computed again when it is needed.
 
     Memory for one more forward pass: checkpoint every sqrt(n)-th of n layers to keep O(sqrt(n)) of them
-    (Chen et al., Training deep nets with sublinear memory cost, 2016). Arrays that f reads from outside its arguments
-    receive no gradient: pass them in.
+    (Chen et al., Training deep nets with sublinear memory cost, 2016). Values and gradients are those of f: its Python
+    runs once, and what it computes is recorded, with the constants it meets (arrays from outside, masks, draws). Under
+    grad(vmap(...)) everything is kept: write checkpoint(vmap(f)) there.
     """
 
     @functools.wraps(f)
     def rematerialised(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             return tracer.transformed("checkpoint", f, {}, args, kwargs)
-        return _CHECKPOINT(f, args, kwargs)
+        return rematerialising.run(f, args, kwargs)
 
     return rematerialised
 
