@@ -365,6 +365,21 @@ def int_argument_written(np, x, v):
 
 
 @program
+def int_arguments_index_and_raise(np, x, i):
+    y = np.zeros(6)
+    y[i] += 1
+    np.add.at(y, i, x)
+    return y * x ** i[0] + x ** i[1]
+
+
+@program
+def int_argument_written_at_repeats(np, x, v, i):
+    v[i] += 1
+    np.add.at(v, i[:3], [1, 2, 3])
+    return x ** v[i[0]] * v
+
+
+@program
 def flat_written(np, a, i):
     out = a * 1
     out.flat[i] = a.flat[:6] ** 2

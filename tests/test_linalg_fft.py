@@ -4,7 +4,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, vjp
+from minnp import grad, hessian, hvp, jit, vjp
 from minnp.testing import check_grads
 
 
@@ -215,6 +215,37 @@ def test_det_of_a_singular_matrix():
     a = onp.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.5, -1.0, 2.0]])
     check_grads(np.linalg.det, (a,), order=1)
     onp.testing.assert_allclose(onp.asarray(grad(np.linalg.det)(np.zeros((3, 3)))), onp.zeros((3, 3)))
+
+
+def minors(a):
+    """The gradient of det by its definition."""
+    n = range(len(a))
+    without = lambda i, j: onp.delete(onp.delete(a, i, 0), j, 1)
+    return onp.array([[(-1) ** (i + j) * onp.linalg.det(without(i, j)) for j in n] for i in n])
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 4])
+def test_second_derivatives_of_det_hold_for_singular_matrices(rank):
+    """det is a polynomial of degree one in each element, so differences of any step are its derivatives."""
+    a = draw(4, rank) @ draw(rank, 4, seed=1)
+    onp.testing.assert_allclose(onp.asarray(grad(np.linalg.det)(a)), minors(a), atol=1e-12)
+    got = onp.asarray(hessian(np.linalg.det)(a))
+    for i, j in onp.ndindex(4, 4):
+        step = onp.zeros((4, 4))
+        step[i, j] = 1
+        onp.testing.assert_allclose(got[:, :, i, j], (minors(a + step) - minors(a - step)) / 2, atol=1e-11)
+    v = draw(4, 4, seed=2)
+    for f in (
+        hvp(np.linalg.det),
+        jit(hvp(np.linalg.det)),
+        lambda a, v: grad(lambda a: (grad(np.linalg.det)(a) * v).sum())(a),
+    ):
+        onp.testing.assert_allclose(onp.asarray(f(a, v)), onp.tensordot(got, v), atol=1e-12)
+
+
+def test_third_derivatives_of_det():
+    a, v = draw(3, 3) + onp.eye(3), draw(3, 3, seed=1)
+    check_grads(lambda a: (hvp(np.linalg.det)(a, v) * v).sum(), (a,), order=2)
 
 
 def test_lstsq_and_solve_answer_as_numpy_does():

@@ -239,6 +239,7 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
         indices = alike = plain(indices)
     if call.__name__ in ("add", "subtract"):
         target, kernel = onp.empty(a.shape, bool)[alike].shape, getattr(onp, call.__name__)
+        b = as_array(b) if isinstance(b, (list, tuple, onp.ndarray)) else b
         kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
         if a.dtype.kind in "fc" or b.dtype.kind not in "fc":  # else each sum becomes an integer again

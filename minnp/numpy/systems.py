@@ -5,6 +5,7 @@ Rules follow autograd's complex convention: a small change dx of an argument cha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
@@ -96,18 +97,54 @@ def _cofactor(x: Any) -> onp.ndarray:
     return (u.conj() * (phase[..., None] * rest)[..., None, :]) @ vh.conj()
 
 
-def _cofactor_back(g: Any, y: Any, x: Any) -> Any:
-    # y = det(x) inv(x).T
-    back = T(inv(x))
-    return det(x)[..., None, None] * ((g * back).sum(axis=(-2, -1), keepdims=True) * back - back @ T(g) @ back)
+def _cofactor_change(e: Any, x: Any) -> onp.ndarray:
+    """The derivative of the cofactors of x along e, singular or not. Of a diagonal matrix, det's along e and f is the
+    sum over i and j of (e_ii f_jj - e_ij f_ji) times the product of the other elements of the diagonal."""
+    u, s, vh = la.svd(x)
+    own = onp.eye(s.shape[-1], dtype=bool)
+    rest = onp.where(own, 1, s[..., None, :])  # without one; from the left and from the right without another
+    left, right = onp.ones_like(rest), onp.ones_like(rest)
+    left[..., 1:] = rest[..., :-1].cumprod(-1)
+    right[..., :-1] = rest[..., :0:-1].cumprod(-1)[..., ::-1]
+    others = onp.where(own, 0, left * right)
+    inner = u.conj().swapaxes(-1, -2) @ e @ vh.conj().swapaxes(-1, -2)
+    of_diagonal = (others @ onp.diagonal(inner, axis1=-2, axis2=-1)[..., None])[..., 0]
+    change = onp.where(own, of_diagonal[..., None], -others * inner.swapaxes(-1, -2))
+    return u.conj() @ ((la.det(u) * la.det(vh))[..., None, None] * change) @ vh.conj()
 
 
+def _cofactor_change_of_x(g: Any, y: Any, e: Any, x: Any) -> Any:
+    """The third derivative of det along e and g, which is det(x) times traces of products with inv(x)."""
+    a = inv(x)
+    ae, ag = a @ e, a @ g
+    trace = lambda m: (m * eye_like(m)).sum(axis=(-2, -1), keepdims=True)
+    mixed = ae @ ag @ a + ag @ ae @ a - trace(ag) * (ae @ a) - trace(ae) * (ag @ a)
+    return det(x)[..., None, None] * T(mixed + (trace(ae) * trace(ag) - trace(ae @ ag)) * a)
+
+
+def _square_meta(metas: Sequence[Meta], params: dict) -> Meta:
+    return Meta(metas[-1].shape, inexact(metas[-1].dtype))
+
+
+cofactor_change = primitive(
+    "linalg.cofactor_change",
+    numpy=_cofactor_change,
+    # the second derivative of det does not mind which direction comes first
+    vjp=[lambda g, y, e, x: cofactor_change(g, x), _cofactor_change_of_x],
+    saves="in",
+    shape=_square_meta,
+    samples=lambda: [
+        ((square(seed=1), square()), {}),
+        ((square(2, dtype=complex, seed=1), square(2, dtype=complex)), {}),
+    ],
+)
 cofactor = primitive(
     "linalg.cofactor",
     numpy=_cofactor,
-    vjp=[_cofactor_back],
+    vjp=[lambda g, y, x: cofactor_change(g, x)],
+    jvp=[lambda t, y, x: cofactor_change(t, x)],
     saves="in",
-    shape=lambda metas, params: Meta(metas[0].shape, inexact(metas[0].dtype)),
+    shape=_square_meta,
     samples=lambda: [((square(),), {}), ((square(2, dtype=complex),), {})],
 )
 
