@@ -124,7 +124,7 @@ def named(**others: str) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            if not options.keys() <= names:
+            if options and not options.keys() <= names:
                 who = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
                 options = respelt(who, function, options, names, others)
             return function(*args, **options)
@@ -212,7 +212,7 @@ def explained(**others: str) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            if not options.keys() <= names:
+            if options and not options.keys() <= names:
                 options = respelt(function.__name__, function, options, names, others)
             try:
                 return function(*args, **options)

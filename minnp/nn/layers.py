@@ -215,13 +215,16 @@ def convolved(
     """The convolution of x [N, C, *S] with w [F, C / groups, *K], with S and K of that many axes."""
     check_data(who, x, axes)
     size, dilate = w.shape[2:], sizes("dilation", dilation, 1, axes)
-    steps, around = sizes("stride", stride, 1, axes), paddings(padding, size, dilate, stride)
-    choice("padding_mode", padding_mode, PADDING_MODES)
-    if padding_mode == "zeros" and all(before == after for before, after in around):
-        pad = tuple(before for before, _ in around)
+    steps = sizes("stride", stride, 1, axes)
+    if padding_mode == "zeros" and not isinstance(padding, str):
+        pad = sizes("padding", padding, 0, axes)
     else:
-        pad = (0,) * axes
-        x = np.pad(x, ((0, 0), (0, 0), *around), mode=PADDING_MODES[padding_mode])
+        around = paddings(padding, size, dilate, steps)
+        if choice("padding_mode", padding_mode, PADDING_MODES) == "zeros" and all(b == a for b, a in around):
+            pad = tuple(before for before, _ in around)
+        else:
+            pad = (0,) * axes
+            x = np.pad(x, ((0, 0), (0, 0), *around), mode=PADDING_MODES[padding_mode])
     options = {"kernel": size, "stride": steps, "pad": pad, "dilate": dilate}
     return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
 
@@ -350,6 +353,14 @@ def check_data(who: str, x: Any, axes: int) -> None:
 
 def sizes(name: str, value: Any, least: int, axes: int) -> tuple[int, ...]:
     """One number for all axes, or one for each."""
+    if type(value) is int and value >= least:
+        return (value,) * axes
+    if type(value) is tuple and len(value) == axes:  # what layers give at each call, looked at when they were built
+        for size in value:
+            if type(size) is not int or size < least:
+                break
+        else:
+            return value
     values = tuple(value) if isinstance(value, list | tuple) else (value,) * axes
     if len(values) != axes:
         raise ValueError(f"{name} is one number or {axes}, one for each axis; got {value!r}")

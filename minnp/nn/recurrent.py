@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import minnp.numpy as np
 from minnp import npx
 
-from . import checks, layers
+from . import checks, init, layers
 from .model import Layer
 from .modules import Dropout, LayerNorm, Linear
 
@@ -54,21 +56,22 @@ class Recurrent(Layer):
         self.add_param(f"Wx{suffix}", (width, self.gates * hidden))
         self.add_param(f"Wh{suffix}", (hidden, self.gates * hidden), init_rule=blocks("orthogonal", self.gates))
         if self.bias:
-            self.add_param(f"b{suffix}", (self.gates * hidden,), **self.of_b(hidden))
+            self.add_param(f"b{suffix}", (self.gates * hidden,), **self.of_b())
 
-    def of_b(self, hidden: int) -> dict[str, Any]:
+    def of_b(self) -> dict[str, Any]:
         """The initial values of b."""
         return {"init_rule": "constant"}
 
     def own(self, suffix: str, *names: str) -> list[Any]:
         """The parameters of one layer in one direction, zeros for a bias that there is not."""
         p = self.params
+        if self.bias:
+            return [p[name + suffix] for name in names]
         dtype = p[f"Wh{suffix}"].dtype
         sizes = {"b": self.gates * self.hidden_size, "bh": self.hidden_size}
-        zeros = [name for name in names if not self.bias and name in sizes]
-        return [np.zeros(sizes[name], dtype) if name in zeros else p[name + suffix] for name in names]
+        return [np.zeros(sizes[name], dtype) if name in sizes else p[name + suffix] for name in names]
 
-    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+    def run(self, suffix: str, x: Any, states: list) -> tuple:
         """(h [N, T, H] at every step, the last states) of one layer in one direction, from its first states."""
         raise NotImplementedError
 
@@ -76,24 +79,27 @@ class Recurrent(Layer):
         """forward, from the first states: for each kind [N, H], [num_layers * directions, N, H] or None (zeros)."""
         ways, count = self.ways, self.num_layers * len(self.ways)
         given = [self.first(x, first, count) for first in firsts]
-        lasts: list[tuple] = []
+        if count == 1:
+            out, *ended = self.run("", x, [first[0] for first in given])
+            out = ended[0] if self.last else out
+            return (out, *ended) if states else out
+        lasts: list[list] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = layers.dropout(x, self.dropout, mode)
             outs = []
             for way in ways:
-                own = tuple(first[len(lasts)] for first in given)
+                own = [first[len(lasts)] for first in given]
                 out, *ended = self.run(f"_l{layer}{way}" if layer else way, x[:, ::-1] if way else x, own)
                 outs.append(out[:, ::-1] if way else out)
-                lasts.append(tuple(ended))
+                lasts.append(ended)
             x = outs[0] if len(outs) == 1 else np.concatenate(outs, axis=-1)
         if self.last:
             ends = [ended[0] for ended in lasts[-len(ways) :]]
             x = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=-1)
         if not states:
             return x
-        kinds = zip(*lasts)
-        return (x, *(kind[0] if count == 1 else np.stack(kind) for kind in kinds))
+        return (x, *(np.stack(kind) for kind in zip(*lasts)))
 
     def first(self, x: Any, state: Any, count: int) -> Any:
         """A state for each layer and direction."""
@@ -143,7 +149,7 @@ class RNN(Recurrent):
     def forward(self, x: Any, h0: Any = None, mode: str | None = None, states: bool = False) -> Any:
         return self.through(x, (h0,), mode, states)
 
-    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+    def run(self, suffix: str, x: Any, states: list) -> tuple:
         wx, wh, b = self.own(suffix, "Wx", "Wh", "b")
         run = lambda x: npx.simple_rnn(x, *states, wx.T, wh.T, b, activation=self.nonlinearity)[0]
         h = layers.over_time(run, x, *states)
@@ -159,15 +165,13 @@ class LSTM(Recurrent):
 
     gates = 4
 
-    def of_b(self, hidden: int) -> dict[str, Any]:
-        forget = np.zeros(4 * hidden, np.float32)
-        forget[hidden : 2 * hidden] = 1.0
-        return {"init_rule": "custom", "init_config": {"function": lambda shape: forget}}
+    def of_b(self) -> dict[str, Any]:
+        return {"init_rule": "custom", "init_config": {"function": remembering}}
 
     def forward(self, x: Any, h0: Any = None, c0: Any = None, mode: str | None = None, states: bool = False) -> Any:
         return self.through(x, (h0, c0), mode, states)
 
-    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+    def run(self, suffix: str, x: Any, states: list) -> tuple:
         return layers.lstm_over_time(x, *states, *self.own(suffix, "Wx", "Wh", "b"))
 
     def step(self, x: Any, h: Any, c: Any) -> tuple[Any, Any]:
@@ -224,7 +228,7 @@ class GRU(Recurrent):
     def forward(self, x: Any, h0: Any = None, mode: str | None = None, states: bool = False) -> Any:
         return self.through(x, (h0,), mode, states)
 
-    def run(self, suffix: str, x: Any, states: tuple) -> tuple:
+    def run(self, suffix: str, x: Any, states: list) -> tuple:
         if self.reset_after:
             wx, wh, b, bh = self.own(suffix, "Wx", "Wh", "b", "bh")
             after = np.concatenate([np.zeros(2 * self.hidden_size, bh.dtype), bh])
@@ -234,16 +238,21 @@ class GRU(Recurrent):
         return h, h[:, -1] if x.shape[1] else states[0]
 
 
-def blocks(rule: str, count: int) -> Any:
+def blocks(rule: str, count: int) -> Callable:
     """An initialiser that applies `rule` to each of `count` blocks of columns: one orthogonal matrix per gate."""
+    return partial(of_blocks, init.rule_named(rule), count)  # not a closure, which could not be pickled
 
-    def rule_of_blocks(shape: Any, config: dict) -> Any:
-        from .init import rule_named
 
-        part = (shape[0], shape[1] // count)
-        return np.concatenate([rule_named(rule)(part, config) for _ in range(count)], axis=1)
+def of_blocks(rule: Callable, count: int, shape: Any, config: dict) -> Any:
+    part = (shape[0], shape[1] // count)
+    return np.concatenate([rule(part, config) for _ in range(count)], axis=1)
 
-    return rule_of_blocks
+
+def remembering(shape: Any) -> Any:
+    """The bias [4 H] of an LSTM whose forget gate's are 1."""
+    bias, hidden = np.zeros(shape, np.float32), shape[0] // 4
+    bias[hidden : 2 * hidden] = 1.0
+    return bias
 
 
 class MultiHeadAttention(Layer):

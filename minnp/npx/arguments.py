@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
@@ -14,10 +17,14 @@ from ..numpy.ufuncs import not_equal
 HINTS = {"workspace", "cudnn_tune", "cudnn_off", "min_calib_range", "max_calib_range", "sparse_grad"}
 
 
-def check_hints(name: str, hints: dict) -> None:
+def check_hints(function: Callable, hints: dict) -> None:
+    """TypeError, with the nearest name, for an argument that is neither the function's own nor one of HINTS."""
     unknown = sorted(set(hints) - HINTS)
     if unknown:
-        raise TypeError(f"npx.{name}() got an unexpected keyword argument {unknown[0]!r}")
+        known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        near = difflib.get_close_matches(unknown[0], known, 1)
+        meant = f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        raise TypeError(f"npx.{function.__name__}() got an unexpected keyword argument {unknown[0]!r}; {meant}")
 
 
 def sizes(value: Any, n: int, default: int, what: str) -> tuple[int, ...]:

@@ -63,7 +63,7 @@ def convolution(
     T = (S + 2 pad - dilate (K - 1) - 1) // stride + 1, with one, two or three spatial axes. stride, dilate (default 1)
     and pad (0) are numbers or one number for each axis. ValueError if shapes, `kernel` or `num_filter` disagree.
     """
-    check_hints("convolution", hints)
+    check_hints(convolution, hints)
     check_layout(layout)
     x, w = as_array(data), as_array(weight)
     _check_weight(w, kernel, w.shape[0], num_filter)
@@ -99,7 +99,7 @@ def deconvolution(
 
     S = (T - 1) stride - 2 pad + dilate (K - 1) + 1 + adj, or target_shape, for which pad and adj are then chosen.
     """
-    check_hints("deconvolution", hints)
+    check_hints(deconvolution, hints)
     check_layout(layout)
     x, w = as_array(data), as_array(weight)
     _check_weight(w, kernel, w.shape[1] * num_group, num_filter)
@@ -139,7 +139,7 @@ def pooling(
     T = (S + 2 pad - kernel) // stride + 1; stride is 1 by default. pooling_convention "full" rounds up instead of down.
     With global_pool the window is the whole image. Of equal maxima the first gets the gradient.
     """
-    check_hints("pooling", hints)
+    check_hints(pooling, hints)
     check_layout(layout)
     if pooling_convention not in ("valid", "full"):
         raise ValueError(f"pooling_convention={pooling_convention!r}: choose from valid, full")
@@ -196,7 +196,7 @@ def batch_norm(
     fix_gamma          gamma counts as 1 (MXNet's default)
     output_mean_var    return (y, mean, var)
     """
-    check_hints("batch_norm", hints)
+    check_hints(batch_norm, hints)
     x = as_array(data)
     axis = axis_of(axis, x.ndim)
     shape = (x.shape[axis],)

@@ -1,6 +1,8 @@
 """Convolutions over 1, 2 and 3 axes and their transposes, pooling, normalisations and stacked recurrent layers: torch's
 values and gradients, the slopes, and grad, jit, vmap, training, files and devices as with any other layer."""
 
+import pickle
+
 import numpy as onp
 import pytest
 import torch
@@ -316,6 +318,9 @@ def test_a_layer_is_differentiated_compiled_mapped_trained_and_saved(name, tmp_p
     net.save(tmp_path / "net")
     again = flat(make()).load(tmp_path / "net")
     onp.testing.assert_array_equal(numbers(again.predict(x)), numbers(net.predict(x)))
+    same = pickle.loads(pickle.dumps(layer))
+    onp.testing.assert_array_equal(numbers(same(x, mode="test")), numbers(layer(x, mode="test")))
+    assert same.init(5).tree().keys() == layer.tree().keys()
 
 
 @pytest.mark.parametrize("name", NETS)

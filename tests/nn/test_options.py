@@ -7,7 +7,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import nn
+from minnp import nn, npx
 
 # ------------------------------------------------------------------ what is public
 MODULES = [
@@ -373,3 +373,20 @@ def five_times(x, y, weight=None):
 
 def agreement(predict, y):
     return float(np.mean((predict[:, 1] > 0) == (y > 0)))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda x: npx.convolution(x, x, padding=1), "'padding'; do you mean 'pad'?"),
+        (lambda x: npx.convolution(x, x, strides=1), "'strides'; do you mean 'stride'?"),
+        (lambda x: npx.deconvolution(x, x, groups=1), "'groups'; do you mean 'num_group'?"),
+        (lambda x: npx.pooling(x, kernel_size=2), "'kernel_size'; do you mean 'kernel'?"),
+        (lambda x: npx.batch_norm(x, x, x, x, x, epsilon=1), "'epsilon'; do you mean 'eps'?"),
+    ],
+)
+def test_an_option_that_a_function_of_npx_has_not_is_refused_with_the_nearest(call, said):
+    with pytest.raises(TypeError) as error:
+        call(IMAGES)
+    assert said in str(error.value)
+    npx.convolution(IMAGES, IMAGES[:, :, :3, :3], workspace=512, cudnn_tune="off")  # how MXNet computes: no matter here
