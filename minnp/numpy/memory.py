@@ -23,9 +23,38 @@ from .ufuncs import conjugate
 
 
 def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]) -> onp.ndarray:
+    """x's elements in C order, counted in steps: a view of x where its memory allows, else of a copy."""
+    steps, start = _in_memory(x, offset, shape, strides)
+    owner = x if steps is None or x.flags.c_contiguous or not isinstance(x.base, onp.ndarray) else x.base
+    flat = owner if owner.flags.c_contiguous else owner.T  # in C order, if it is in one piece
+    if steps is None or not flat.flags.c_contiguous or flat.flags.writeable < x.flags.writeable:
+        flat, start, steps = onp.ascontiguousarray(x), offset * x.itemsize, [s * x.itemsize for s in strides]
+    else:
+        start += _address(x) - _address(flat)
     # not as_strided: its result does not show whose memory it is
-    size = x.itemsize
-    return onp.ndarray(shape, x.dtype, onp.ascontiguousarray(x), offset * size, [s * size for s in strides])
+    return onp.ndarray(shape, x.dtype, flat, start, steps)
+
+
+def _address(x: onp.ndarray) -> int:
+    return x.__array_interface__["data"][0]
+
+
+def _in_memory(
+    x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]
+) -> tuple[list[int] | None, int]:
+    """(a step in bytes for each axis of a strided window over x, the bytes before its first element); None for the steps
+    where one of them would lead from one row of x to the next, so that it is not always as long."""
+    if x.flags.c_contiguous or not x.size or 0 in shape:
+        return [s * x.itemsize for s in strides], offset * x.itemsize
+    at = onp.array(onp.unravel_index(offset, x.shape))
+    along = [
+        onp.sign(s) * onp.array(onp.unravel_index(abs(s), x.shape)) if n > 1 else at * 0 for s, n in zip(strides, shape)
+    ]
+    reach = [step * (n - 1) for step, n in zip(along, shape)]
+    least, most = (at + sum(f(r, 0) for r in reach) for f in (onp.minimum, onp.maximum))
+    if (least < 0).any() or (most >= x.shape).any():
+        return None, 0
+    return [int(step @ x.strides) for step in along], int(at @ x.strides)
 
 
 def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -218,5 +247,4 @@ def _sliding_window_view(
         if shape[a] < w:
             raise ValueError("window shape cannot be larger than input array shape")
         shape[a] -= w - 1
-    x = x if x.flags.c_contiguous else copy_(x, order="C")
     return _window(x, (*shape, *windows), (*steps, *(steps[a] for a in axes)), writeable)
