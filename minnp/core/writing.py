@@ -41,13 +41,30 @@ def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarra
     return a.transpose(layout).copy(order="C").transpose(onp.argsort(layout))
 
 
+def alike(a: onp.ndarray) -> onp.ndarray:
+    """An empty array that lies in memory as `a` does, gaps included, so that NumPy reshapes both alike."""
+    dense = onp.empty_like(a, order="K", subok=False)
+    overlaps = 0 in [s for s, n in zip(a.strides, a.shape) if n > 1]
+    if dense.strides == a.strides or not a.size or overlaps or a.dtype.hasobject:
+        return dense
+    least, most = (sum(f(s * (n - 1), 0) for s, n in zip(a.strides, a.shape)) for f in (min, max))
+    return onp.ndarray(a.shape, a.dtype, onp.empty(most - least + a.itemsize, "u1"), -least, a.strides)
+
+
+def copy_alike(a: onp.ndarray) -> onp.ndarray:
+    copy = alike(a)
+    copy[...] = a
+    return copy
+
+
 def _write_kernel(
     old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
     if not (donate or path) and index is ... and type(old) is Host:
-        old = onp.empty_like(old)  # all of it is written
+        old = alike(old)  # all of it is written
     elif not donate or type(old) is not Host:
-        old = copy_in_layout(onp.asarray(old), layout) if path else onp.array(old, order="K")
+        old = onp.asarray(old)
+        old = copy_alike(old) if not path or layout_of(old) == layout else copy_in_layout(old, layout)
     out = view = old
     for row, params in path:
         view = row.numpy(view, **params)

@@ -42,8 +42,8 @@ def _address(x: onp.ndarray) -> int:
 def _in_memory(
     x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int] | None, int]:
-    """(a step in bytes for each axis of a strided window over x, the bytes before its first element); None for the steps
-    where one of them would lead from one row of x to the next, so that it is not always as long."""
+    """(a step in bytes for each axis of a strided window over x, the bytes before its first element); None for the
+    steps where one of them would lead from one row of x to the next, so that it is not always as long."""
     if x.flags.c_contiguous or not x.size or 0 in shape:
         return [s * x.itemsize for s in strides], offset * x.itemsize
     at = onp.array(onp.unravel_index(offset, x.shape))
