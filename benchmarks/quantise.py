@@ -1,15 +1,18 @@
 """DeepRecommender's autoencoder in 8-bit integers, beside float32.
 
-    python benchmarks/quantise.py [--items 17768] [--batch 256] [--repeat 20] [--steps 30] [--threads 2]
+    python benchmarks/quantise.py [--items 17768] [--batch 256] [--repeat 20] [--steps 30] [--threads 2] [--policy auto]
+                                  [--without-torch]
 
 n-512-512-1024-512-512-n with SELU after every layer (Kuchaiev and Ginsburg 2017), n = 17,768 items. The data is made:
 users and items have 16 hidden factors, each user has rated 1 % of the items from 1 to 5. The network is trained for a
-few steps on it, calibrated on other users, and judged on ratings it was not shown. Alternating in one process:
-  float32 numpy   the captured graph by minnp's default policy
-  float32 torch   the captured graph under prefer_torch: every operation through MKL and oneDNN
-  torch eager     the same network in torch: functional.linear and selu
+few steps on it, calibrated on other users, and judged on ratings it was not shown. Under minnp's default policy, unless
+another is given, alternating in one process:
+  eager           the network as it was written, in float32: the reference
+  graph           what fx.capture made of it
   int8            fx.quantize of the graph, a scale for each channel, and for each tensor
-With one thread, times are of the processor, which other programs on the machine disturb least.
+  torch           the same network in torch: functional.linear and selu (if installed)
+--without-torch hides torch from minnp. With one thread, times are of the processor, which other programs on the machine
+disturb least.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import numpy
 
 import minnp
 import minnp.numpy as np
-from minnp import fx, nn, npx, value_and_grad
+from minnp import backends, fx, nn, npx, value_and_grad
 
 HIDDEN = (512, 512, 1024, 512, 512)
 
@@ -99,63 +102,54 @@ def in_torch(model: Any) -> Callable:
     return run
 
 
-def under(policy: str, f: Callable) -> Callable:
-    def run(x: Any) -> Any:
-        with minnp.policy(policy):
-            return f(x)
-
-    return run
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, value in {"items": 17768, "batch": 256, "repeat": 20, "steps": 30, "threads": os.cpu_count()}.items():
         options.add_argument(f"--{name}", type=int, default=value)
+    options.add_argument("--policy", default="auto")
+    options.add_argument("--without-torch", action="store_true")
     given = options.parse_args()
-    if importlib.util.find_spec("torch") is None:
-        raise SystemExit("this benchmark needs torch: pip install torch")
-    import torch
+    has_torch = importlib.util.find_spec("torch") is not None and not given.without_torch
+    if has_torch:
+        import torch
 
-    torch.set_num_threads(given.threads)
+        torch.set_num_threads(given.threads)
+    else:
+        backends.hide("torch")
     minnp.set_num_threads(given.threads)
     clock = time.thread_time if given.threads == 1 else time.perf_counter
     ratings, model = Ratings(given.items), autoencoder(given.items)
-    with minnp.policy("prefer_torch"):
+    with minnp.policy(given.policy):
         train(model, ratings, given.steps)
-    x, wanted = ratings.draw(given.batch)
-    gm = fx.capture(lambda x: model(x), x)
-    batches = [ratings.draw(given.batch)[0] for _ in range(4)]
-    integers = {
-        f"int8 per {word}": fx.GraphModule(gm, fx.quantize(gm.graph.copy(), batches, per_channel=word == "channel"))
-        for word in ("channel", "tensor")
-    }
-    contestants = {
-        "float32 numpy": gm,
-        "float32 torch": under("prefer_torch", gm),
-        "torch eager": in_torch(model),
-        **{name: under("prefer_torch", f) for name, f in integers.items()},
-    }
-    print(f"minnp {minnp.__version__}, numpy {numpy.__version__}, torch {torch.__version__}, {given.threads} threads, "
-          f"load {os.getloadavg()[0]:.1f}; {fx.flops(gm.graph) / 1e9:.1f} GFLOP")  # fmt: skip
-    exact = numpy.asarray(gm(x))
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for i in range(given.repeat + 2):
-        for name, run in contestants.items():
-            start = clock()
-            run(x)
-            if i > 1:
-                times[name].append(clock() - start)
-    print(f"{'':18}{'median ms':>10}{'quartiles':>18}{'x float torch':>14}{'x float numpy':>14}"
-          f"{'rmse':>9}{'differs by':>11}")  # fmt: skip
-    middle = {name: statistics.median(seconds) for name, seconds in times.items()}
-    for name, run in contestants.items():
-        y = numpy.asarray(run(x))
+        x, wanted = ratings.draw(given.batch)
+        gm = fx.capture(lambda x: model(x), x)
+        batches = [ratings.draw(given.batch)[0] for _ in range(4)]
+        contestants: dict[str, Callable] = {"eager": lambda x: model(np.asarray(x)), "graph": gm}
+        for word in ("channel", "tensor"):
+            graph = fx.quantize(gm.graph.copy(), batches, per_channel=word == "channel")
+            contestants[f"int8 per {word}"] = fx.GraphModule(gm, graph)
+        if has_torch:
+            contestants["torch"] = in_torch(model)
+        print(f"minnp {minnp.__version__}, numpy {numpy.__version__}, torch {torch.__version__ if has_torch else 'absent'},"
+              f" policy {given.policy}, {given.threads} threads, load {os.getloadavg()[0]:.1f}; "
+              f"{fx.flops(gm.graph) / 1e9:.1f} GFLOP")  # fmt: skip
+        exact = numpy.asarray(gm(x))
+        times: dict[str, list[float]] = {name: [] for name in contestants}
+        for i in range(given.repeat + 2):
+            for name, run in contestants.items():
+                start = clock()
+                run(x)
+                if i > 1:
+                    times[name].append(clock() - start)
+        results = {name: numpy.asarray(run(x)) for name, run in contestants.items()}
+    print(f"{'':18}{'median ms':>10}{'quartiles':>18}{'x eager':>9}{'rmse':>9}{'differs by':>11}")
+    for name, y in results.items():
         rmse = numpy.sqrt(numpy.mean((y - wanted)[wanted > 0] ** 2))
         differs = numpy.sqrt(numpy.mean((y - exact) ** 2) / numpy.mean(exact**2))
-        low, _, high = (1e3 * q for q in statistics.quantiles(times[name], n=4))
+        low, middle, high = (1e3 * q for q in statistics.quantiles(times[name], n=4))
         spread = f"{low:.1f} - {high:.1f}"
-        print(f"{name:18}{1e3 * middle[name]:10.1f}{spread:>18}{middle['float32 torch'] / middle[name]:14.2f}"
-              f"{middle['float32 numpy'] / middle[name]:14.2f}{rmse:9.4f}{differs:11.2%}")  # fmt: skip
+        ratio = statistics.median(times["eager"]) / statistics.median(times[name])
+        print(f"{name:18}{middle:10.1f}{spread:>18}{ratio:9.2f}{rmse:9.4f}{differs:11.2%}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
 from minnp import Function, fx, jit, nn, npx
 
@@ -181,3 +182,55 @@ def test_figures_leave_a_training_net_as_it_was() -> None:
     before = {k: onp.array(v) for k, v in gm.aux_tree().items()}
     assert fx.flops(gm, X) > 0 and fx.bytes_moved(gm) > 0
     assert all(onp.array_equal(before[k], v) for k, v in gm.aux_tree().items())
+
+
+# ------------------------------------------------------------------ choice of kernels
+def ran_on(f: Any, row: str) -> set[str]:
+    minnp.report(reset=True)
+    f()
+    return {r["backend"] for r in minnp.report(reset=True) if r["function"] == row}
+
+
+@pytest.mark.host("what the default policy chooses")
+def test_auto_runs_large_convolutions_and_folded_ones_on_torch_where_it_is_faster() -> None:
+    pytest.importorskip("torch")
+    r = onp.random.RandomState(0)
+    x, wide = np.array(r.randn(1, 64, 28, 28).astype("f4")), nn.Conv2D(64, 512, 1).init(0)
+    assert ran_on(lambda: wide(x), "npx.conv") == {"torch"}
+    small = nn.Conv2D(64, 8, 1).init(0)
+    assert ran_on(lambda: small(x), "npx.conv") == {"numpy"}
+    folded = fx.fold_convolutions(fx.capture(small, x))
+    assert ran_on(lambda: folded(x), "npx.conv_act") == {"torch"}
+    onp.testing.assert_allclose(folded(x), small(x), rtol=1e-5, atol=1e-5)
+    pool = nn.MaxPool2D(3, 2, 1)
+    last = np.array(r.randn(1, 56, 56, 64).astype("f4")).transpose(0, 3, 1, 2)
+    assert ran_on(lambda: pool(last), "npx.max_pool") == {"torch"}
+    plain = np.array(onp.ascontiguousarray(last))
+    assert ran_on(lambda: pool(plain), "npx.max_pool") == {"numpy"}
+    assert onp.array_equal(pool(plain), pool(last))
+
+
+def test_a_graph_forgets_what_it_will_not_read_again() -> None:
+    class Kept:  # counts the arrays alive when each is made
+        alive = most = 0
+
+        def __init__(self) -> None:
+            Kept.alive += 1
+            Kept.most = max(Kept.most, Kept.alive)
+
+        def __del__(self) -> None:
+            Kept.alive -= 1
+
+    @fx.wrap
+    def step(x: Any) -> Any:
+        return Kept()
+
+    def program(x: Any) -> Any:
+        for _ in range(6):
+            x = step(x)
+        return x
+
+    gm = fx.symbolic_trace(program)
+    assert "None" not in gm.code
+    gm(np.zeros(2))
+    assert Kept.most == 2

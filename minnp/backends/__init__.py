@@ -171,6 +171,11 @@ def installed() -> list[str]:
     return _INSTALLED
 
 
+def hide(name: str) -> None:
+    """Do as if a library that no backend was made of yet were not installed: for measurements and tests."""
+    installed().remove(name)
+
+
 def get(name: str) -> Backend:
     """The backend of this name, imported on first use.
 

@@ -16,7 +16,7 @@ import numpy as onp
 from .array import ndarray
 from .context import Context
 from .effects import IN_PLACE, assign, guard, in_place, into, pick
-from .graph import Graph
+from .graph import Graph, last_reads
 from .node import Node, target_name
 from .primitive import TABLE, Primitive
 from .public import ENTRIES
@@ -53,6 +53,7 @@ class Code:
 
     text      imports other than `import minnp.numpy as np`, and the function
     lines     the node that each line of the text computes: line number -> node
+    running   the same lines, with names forgotten after their last use: memory that is free is used again
     names     what the text uses and cannot import (functions defined inside functions): name -> object
     """
 
@@ -71,7 +72,13 @@ class Code:
         if attributes or any("self" in re.findall(r"\w+", line) for _, lines in nodes for line in lines):
             inputs.insert(0, "self")
         text = [*self.imports, *([""] * 2 if self.imports else []), f"def {name}({', '.join(inputs)}):"]
+        running, last, dead = list(text), last_reads(graph), []
         for node, lines in nodes:
+            dead += [n.name for n in last.get(node, ())]
+            running += [f"    {line}" for line in lines]
+            if dead and lines and re.match(r"\w+ = ", lines[-1]):
+                running[-1] += f"; {' = '.join(dead)} = None"
+                dead = []
             value = node.meta.get("value")
             if lines and value is not None and node.op not in ("output", "placeholder"):
                 lines[0] = f"{lines[0]:<50}  # {value!r}".replace("\n", " ")
@@ -80,7 +87,8 @@ class Code:
                 self.lines[len(text)] = node
         if not any(lines for _, lines in nodes):
             text.append("    pass")
-        self.text = "\n".join(text) + "\n"
+            running.append("    pass")
+        self.text, self.running = ("\n".join(lines) + "\n" for lines in (text, running))
 
     def parameter(self, node: Node) -> str:
         star = node.target[: len(node.target) - len(node.target.lstrip("*"))]

@@ -270,3 +270,15 @@ class _Place:
 
 def _suggested(op: str, target: Any) -> str:
     return target_name(target).rpartition(".")[2] if op == "call_function" else target_name(target).replace(".", "_")
+
+
+def last_reads(graph: Graph) -> dict[Node, list[Node]]:
+    """For every node, those that nobody reads after it."""
+    last: dict[Node, Node] = {}
+    for node in graph.nodes:
+        for n in node.all_input_nodes:
+            last[n] = node
+    out: dict[Node, list[Node]] = {}
+    for n, at in last.items():
+        out.setdefault(at, []).append(n)
+    return out

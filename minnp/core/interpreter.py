@@ -8,7 +8,7 @@ from typing import Any
 from .. import errors
 from .array import handle, unwrap
 from .effects import Diverged, guard
-from .graph import Graph
+from .graph import Graph, last_reads
 from .node import Node, attribute, map_nodes, target_name
 from .primitive import Primitive
 from .value import Host
@@ -36,7 +36,7 @@ class Interpreter:
         """The graph's output for these arguments; nodes in initial_env are taken from there and not run."""
         self.env = dict(initial_env or {})
         self.rest, self.named = list(args), dict(kwargs)
-        last = _last_reads(self.graph) if self.garbage_collect_values else {}
+        last = last_reads(self.graph) if self.garbage_collect_values else {}
         for node in self.graph.nodes:
             if node not in self.env:
                 try:
@@ -117,18 +117,6 @@ class Interpreter:
 
     def output(self, target: str, args: tuple, kwargs: dict) -> Any:
         return args[0]
-
-
-def _last_reads(graph: Graph) -> dict[Node, list[Node]]:
-    """For every node, those that nobody reads after it."""
-    last: dict[Node, Node] = {}
-    for node in graph.nodes:
-        for n in node.all_input_nodes:
-            last[n] = node
-    out: dict[Node, list[Node]] = {}
-    for n, at in last.items():
-        out.setdefault(at, []).append(n)
-    return out
 
 
 def checked(value: Any, kind: str, expected: Any) -> None:

@@ -91,7 +91,7 @@ class GraphModule(ModelBase):
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
         file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
         names = {"np": np, "__name__": "minnp.fx.generated", **code.names}
-        exec(compile(code.text, file, "exec"), names)
+        exec(compile(code.running, file, "exec"), names)
         linecache.cache[file] = (len(code.text), None, code.text.splitlines(True), file)
         self._run: Callable = names["forward"]
         self._has_mode = any(n.args for n in self._graph.find_nodes(op="placeholder", target="mode"))

@@ -19,7 +19,7 @@ import numpy as onp
 from ..core.host import convolutions as shared
 from ..core.host.memory import empty
 from ..core.primitive import Joint, Meta, primitive
-from ..numpy.facts import either, from_cost
+from ..numpy.facts import either, from_cost, once_imported
 
 Sizes = tuple[int, ...]
 CHUNK_BYTES = 1 << 20  # columns and results of one chunk: what a level-2 cache holds,
@@ -269,12 +269,24 @@ def _grads_samples() -> list:
     return [([onp.cos(_conv(*arrays, **params)), *arrays], params) for arrays, params in _samples()]
 
 
-def _cost(arrays: Sequence, params: dict) -> float:
-    """About how many multiplications, from what is at hand before every call; 0 for what is one matrix product."""
+def multiplications(arrays: Sequence, params: dict) -> float:
+    """About how many, from what is at hand before every call; 0 for shapes that do not fit."""
     x, w = arrays
-    fits = len(x.shape) == len(w.shape) > 2 and x.shape[1] and prod(w.shape[2:]) > 1
-    cost = x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
+    fits = len(x.shape) == len(w.shape) > 2 and x.shape[1]
+    return x.size // x.shape[1] * w.size / prod(params["stride"]) if fits else 0
+
+
+def _cost(arrays: Sequence, params: dict) -> float:
+    """The multiplications, but 0 for what is one matrix product, and what is done here as fast."""
+    x, w = arrays
+    cost = multiplications(arrays, params) if prod(w.shape[2:]) > 1 else 0
     return shared.left(cost, w.shape, params.get("groups", 1), x)
+
+
+def _pointwise(arrays: Sequence, params: dict) -> float:
+    """The multiplications of a convolution with a 1 x 1 kernel, which is one matrix product of every image."""
+    w = arrays[1]
+    return multiplications(arrays, params) if w.size and prod(w.shape[2:]) == 1 else 0
 
 
 def _transpose_cost(arrays: Sequence, params: dict) -> float:
@@ -353,7 +365,12 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    worth=either(from_cost(_cost, mxnet=4e6), from_cost(_single(_cost), torch=4e6)),
+    # 1 x 1 kernels: oneDNN takes 0.4 to 0.8 of our time for ResNet-50's, 5e7 multiplications each (benchmarks/folding.py)
+    worth=either(
+        from_cost(_cost, mxnet=4e6),
+        from_cost(_single(_cost), torch=4e6),
+        once_imported(from_cost(_single(_pointwise), torch=2e7)),
+    ),
     samples=_samples,
 )
 

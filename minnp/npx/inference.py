@@ -16,7 +16,7 @@ from ..core.primitive import Joint, Meta, primitive
 from ..numpy.facts import from_cost
 from ..numpy.reductions import sum_
 from ..numpy.ufuncs import greater, multiply
-from .convolutions import _conv, _conv_rule, _conv_shape, _cost
+from .convolutions import _conv, _conv_rule, _conv_shape, multiplications
 from .convolutions import _samples as conv_samples
 
 ACTIVATIONS = ("", "relu")
@@ -73,6 +73,6 @@ conv_act = primitive(
     saves="both",
     shape=_shape,
     flops=lambda metas, params, out: out.size * (2 * prod(metas[1].shape[1:]) + len(metas) - 1),
-    worth=from_cost(lambda arrays, params: _cost(arrays[:2], params), torch=1e5),
+    worth=from_cost(lambda arrays, params: multiplications(arrays[:2], params), torch=1e5),
     samples=_samples,
 )

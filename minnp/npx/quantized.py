@@ -20,7 +20,7 @@ from ..core.host.fused import LARGEST, cast, fuse
 from ..core.primitive import Meta, per_element, primitive
 from ..numpy.facts import from_cost
 from .activations import elu
-from .convolutions import Sizes, _conv, _conv_shape, _cost
+from .convolutions import Sizes, _conv, _conv_shape, multiplications
 from .convolutions import _samples as conv_samples
 from .functions import SELU_ALPHA, SELU_SCALE
 from .inference import along_channels, check_activation
@@ -216,6 +216,6 @@ quantized_conv = primitive(
     numpy=_quantized_conv,
     shape=_quantized_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    worth=from_cost(lambda arrays, params: _cost(arrays[:2], params), torch=1e5),
+    worth=from_cost(lambda arrays, params: multiplications(arrays[:2], params), torch=1e5),
     samples=_conv_cases,
 )

@@ -17,7 +17,7 @@ import numpy as onp
 from ..core.host import kernels
 from ..core.host.memory import empty
 from ..core.primitive import CONSTANT, Meta, per_input, primitive
-from ..numpy.facts import from_cost
+from ..numpy.facts import either, from_cost, once_imported
 
 Sizes = tuple[int, ...]
 
@@ -228,6 +228,15 @@ def _window_flops(metas: Sequence[Meta], params: dict, out: Meta) -> int:
     return out.size * prod(params["kernel"])
 
 
+def _overlapping(arrays: Sequence, params: dict) -> int:
+    return arrays[0].size if prod(params["kernel"]) > 4 else 0
+
+
+def _channels_last(arrays: Sequence, params: dict) -> int:
+    x = arrays[0]
+    return x.size if isinstance(x, onp.ndarray) and x.ndim > 2 and 1 < x.shape[1] and x.strides[1] == x.itemsize else 0
+
+
 # ------------------------------------------------------------------ rows
 max_pool = primitive(
     "npx.max_pool",
@@ -236,8 +245,9 @@ max_pool = primitive(
     jvp=[lambda t, y, x, **p: window_take(t, max_pool_index(x, y, **p), **p)],
     shape=_pooled,
     flops=_window_flops,
-    # windows that do not overlap are as fast here
-    worth=from_cost(lambda arrays, params: arrays[0].size * (prod(params["kernel"]) > 4), mxnet=1e5),
+    # windows that do not overlap are as fast here; torch's are slower, but for images whose channels lie last, as its
+    # convolutions leave them
+    worth=either(from_cost(_overlapping, mxnet=1e5), once_imported(from_cost(_channels_last, torch=1e5))),
     samples=_samples("x"),
 )
 max_pool_grad = primitive(
