@@ -7,7 +7,7 @@ unless another is given. Alternating in one process:
   eager     the network as it was written: the reference
   graph     what fx.capture made of it
   folded    fx.fold_convolutions of that graph: one call for a convolution and all that follows it
-  torch     the same network in torch, eager, in evaluation mode; and with its batch norms folded by torch (if installed)
+  torch     the same network in torch, eager, in evaluation mode; and with its batch norms folded
 Medians in milliseconds, their spread (quartiles), and the ratio of medians (and the median ratio of neighbours). With
 one thread, times are of the processor, which other programs on the machine disturb least.
 """

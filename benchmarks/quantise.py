@@ -130,8 +130,9 @@ def main() -> None:
             contestants[f"int8 per {word}"] = fx.GraphModule(gm, graph)
         if has_torch:
             contestants["torch"] = in_torch(model)
-        print(f"minnp {minnp.__version__}, numpy {numpy.__version__}, torch {torch.__version__ if has_torch else 'absent'},"
-              f" policy {given.policy}, {given.threads} threads, load {os.getloadavg()[0]:.1f}; "
+        version = torch.__version__ if has_torch else "absent"
+        print(f"minnp {minnp.__version__}, numpy {numpy.__version__}, torch {version}, policy "
+              f"{given.policy}, {given.threads} threads, load {os.getloadavg()[0]:.1f}; "
               f"{fx.flops(gm.graph) / 1e9:.1f} GFLOP")  # fmt: skip
         exact = numpy.asarray(gm(x))
         times: dict[str, list[float]] = {name: [] for name in contestants}

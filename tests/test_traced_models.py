@@ -204,9 +204,10 @@ def test_auto_runs_large_convolutions_and_folded_ones_on_torch_where_it_is_faste
     onp.testing.assert_allclose(folded(x), small(x), rtol=1e-5, atol=1e-5)
     pool = nn.MaxPool2D(3, 2, 1)
     last = np.array(r.randn(1, 56, 56, 64).astype("f4")).transpose(0, 3, 1, 2)
-    assert ran_on(lambda: pool(last), "npx.max_pool") == {"torch"}
     plain = np.array(onp.ascontiguousarray(last))
-    assert ran_on(lambda: pool(plain), "npx.max_pool") == {"numpy"}
+    has = "mxnet" in minnp.backends.installed()  # whose pooling is faster than NumPy's, and asked first
+    assert ran_on(lambda: pool(last), "npx.max_pool") == {"mxnet" if has else "torch"}
+    assert ran_on(lambda: pool(plain), "npx.max_pool") == {"mxnet" if has else "numpy"}
     assert onp.array_equal(pool(plain), pool(last))
 
 

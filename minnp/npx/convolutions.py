@@ -365,7 +365,7 @@ conv = primitive(
     saves="in",
     shape=_conv_shape,
     flops=lambda metas, params, out: 2 * out.size * prod(metas[1].shape[1:]),
-    # 1 x 1 kernels: oneDNN takes 0.4 to 0.8 of our time for ResNet-50's, 5e7 multiplications each (benchmarks/folding.py)
+    # 1 x 1 kernels: oneDNN takes 0.4 to 0.8 of our time for ResNet-50's, of 5e7 multiplications (benchmarks/folding.py)
     worth=either(
         from_cost(_cost, mxnet=4e6),
         from_cost(_single(_cost), torch=4e6),

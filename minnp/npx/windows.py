@@ -234,7 +234,7 @@ def _overlapping(arrays: Sequence, params: dict) -> int:
 
 def _channels_last(arrays: Sequence, params: dict) -> int:
     x = arrays[0]
-    return x.size if isinstance(x, onp.ndarray) and x.ndim > 2 and 1 < x.shape[1] and x.strides[1] == x.itemsize else 0
+    return x.size if isinstance(x, onp.ndarray) and x.ndim > 2 and x.shape[1] > 1 and x.strides[1] == x.itemsize else 0
 
 
 # ------------------------------------------------------------------ rows
