@@ -390,3 +390,198 @@ def test_an_option_that_a_function_of_npx_has_not_is_refused_with_the_nearest(ca
         call(IMAGES)
     assert said in str(error.value)
     npx.convolution(IMAGES, IMAGES[:, :, :3, :3], workspace=512, cudnn_tune="off")  # how MXNet computes: no matter here
+
+
+# ------------------------------------------------------------------ functions, augmentations, callbacks, files
+SCORES, LABELS, ROWS3 = ROWS, onp.array([1, 3]), {"x": SIGNALS, "gamma": onp.full(9, 2.0), "beta": onp.ones(9)}
+W1, W2, W3 = (onp.random.default_rng(n).standard_normal((6, 4) + (3,) * n).astype("f") for n in (1, 2, 3))
+OF_CONV = {"b": onp.arange(6.0), "stride": 2, "padding": 1, "dilation": 2, "padding_mode": ("reflect", {"padding": 1})}
+OF_BACK = {"b": onp.arange(6.0), "stride": 2, "padding": 1, "output_padding": (1, {"stride": 2}), "dilation": 2}
+BACK1, BACK2, BACK3 = (onp.swapaxes(w, 0, 1) for w in (W1, W2, W3))
+WEIGHTED = {"weight": {1: 5.0}}
+POOLED = {"kernel_size": 3, "stride": 1, "padding": 1}
+PER_CHANNEL = {"gamma": onp.arange(4.0), "beta": onp.ones(4)}
+KEPT = {"running_mean": (onp.arange(4.0), {"mode": "test"}), "running_var": (onp.arange(1.0, 5.0), {"mode": "test"})}
+STATES = {
+    "h0": onp.zeros((2, 5), "f"),
+    "Wx": onp.ones((4, 20), "f"),
+    "Wh": onp.ones((5, 20), "f"),
+    "b": onp.ones(20, "f"),
+}
+# {function: (what it is called with, {argument: another value, or (another value, what else is then given)})}
+CALLS = {
+    "nn.layers.attention": ({"q": STEPS, "k": STEPS, "v": STEPS}, {"mask": onp.tri(9, dtype=bool)}),
+    "nn.layers.avg_pool": ({"x": IMAGES}, POOLED),
+    "nn.layers.max_pool": ({"x": IMAGES}, POOLED),
+    "nn.layers.batchnorm": ({"x": IMAGES, **PER_CHANNEL},
+                            {"mode": "test", "eps": 0.5, "momentum": 0.1, **KEPT}),
+    "nn.layers.binary_cross_entropy": ({"x": SCORES, "y": SCORES > 0.5}, {"weight": [1.0, 5.0]}),
+    "nn.layers.conv1d": ({"x": SIGNALS, "w": W1}, {**OF_CONV, "groups": (2, {"w": W1[:, :2]})}),
+    "nn.layers.conv2d": ({"x": IMAGES, "w": W2}, {**OF_CONV, "groups": (2, {"w": W2[:, :2]})}),
+    "nn.layers.conv3d": ({"x": VOLUMES, "w": W3}, {**OF_CONV, "groups": (2, {"w": W3[:, :2]})}),
+    "nn.layers.conv_transpose1d": ({"x": SIGNALS, "w": BACK1}, {**OF_BACK, "groups": 2}),
+    "nn.layers.conv_transpose2d": ({"x": IMAGES, "w": BACK2}, {**OF_BACK, "groups": 2}),
+    "nn.layers.conv_transpose3d": ({"x": VOLUMES, "w": BACK3}, {**OF_BACK, "groups": 2}),
+    "nn.layers.dropout": ({"x": IMAGES, "prob": 0.5}, {"mode": "test", "seed": 7}),
+    "nn.layers.groupnorm": ({"x": IMAGES, **PER_CHANNEL, "num_groups": 2}, {"eps": 0.5}),
+    "nn.layers.instancenorm": ({"x": IMAGES, **PER_CHANNEL}, {"eps": 0.5}),
+    "nn.layers.layernorm": (ROWS3, {"eps": 0.5}),
+    "nn.layers.huber_loss": ({"x": SCORES, "label": 3 * SCORES}, {"delta": 0.1}),
+    "nn.layers.leaky_relu": ({"x": SCORES}, {"slope": 0.5}),
+    "nn.layers.linear": ({"x": ROWS, "w": onp.ones((4, 2))}, {"b": onp.ones(2)}),
+    "nn.layers.softmax": ({"x": SCORES}, {"axis": 0}),
+    "nn.layers.log_softmax": ({"x": SCORES}, {"axis": 0}),
+    "nn.layers.lstm_temporal": ({"x": STEPS, **STATES}, {"c0": onp.ones((2, 5), "f")}),
+    "nn.layers.one_hot": ({"labels": LABELS, "classes": 4}, {"dtype": onp.int32}),
+    "nn.layers.softmax_cross_entropy": ({"prob": onp.abs(SCORES), "label": LABELS}, WEIGHTED),
+    "nn.layers.softmax_loss": ({"x": SCORES, "y": LABELS}, WEIGHTED),
+    "nn.layers.svm_loss": ({"x": SCORES, "y": LABELS}, WEIGHTED),
+    "nn.optim.cosine": ({"steps": 10}, {"floor": 0.5}),
+    "nn.optim.linear": ({"steps": 10}, {"floor": 0.5}),
+    "nn.optim.step_decay": ({"every": 2}, {"factor": 0.5}),
+    "nn.optim.warmup": ({"steps": 2}, {"then": nn.optim.linear(4)}),
+    "nn.datasets.digits": ({}, {"test": 0.5, "seed": 3}),
+    "nn.augment.Flip": ({}, {"prob": 1.0}),
+    "nn.augment.Scale": ({}, {"contrast": 0.0, "brightness": 0.9}),
+    "nn.io.DataBatch": ({"data": [ROWS], "label": [LABELS]}, {"pad": 1, "index": LABELS}),
+    "nn.Sequential": ({}, {"loss": "svm_loss"}),
+    "nn.callbacks.EarlyStopping": ({"monitor": "loss"},
+                                   {"patience": 1, "monitor": "accuracy", "min_delta": (0.4, {"patience": 2})}),
+}  # fmt: skip
+ELSEWHERE = {  # looked at in tests of their own
+    "nn.io.NDArrayIter", "nn.Solver", "nn.io.Prefetch", "nn.callbacks.TensorBoard", "nn.callbacks.curves",
+    "nn.checkpoint.save", "nn.Symbolic",
+}  # fmt: skip
+
+
+def seen(name, result):
+    """A result as something to compare: numbers, or what an object does."""
+    if name.startswith("nn.optim"):
+        return [result(step) for step in range(8)]
+    if name.startswith("nn.augment"):
+        return onp.asarray(result(IMAGES, np.random.default_rng(0))).tolist()
+    if name == "nn.io.DataBatch":
+        return result.pad, None if result.index is None else result.index.tolist()
+    if name == "nn.Sequential":
+        return float(result.loss(SCORES, LABELS))
+    if name == "nn.callbacks.EarlyStopping":
+        return stopped_after(result)
+    results = result if isinstance(result, tuple) else (result,)
+    return [(str(a.dtype), onp.asarray(a).tolist()) for a in results if hasattr(a, "dtype")]
+
+
+def stopped_after(callback):
+    """How many epochs a training lasts whose loss goes down in small steps and then up, and whose accuracy stays."""
+    solver = types.SimpleNamespace(stopped=False, history={"loss": [], "accuracy": []})
+    for epoch, loss in enumerate([1.0, 0.9, 1.1, 0.8, 0.7, 0.9, 0.9, 0.6, 0.5, *[0.6] * 20], 1):
+        solver.history["loss"].append(loss)
+        solver.history["accuracy"].append(0.5)
+        callback.on_epoch_end(solver)
+        if solver.stopped:
+            return epoch
+    return None
+
+
+def test_every_argument_with_a_default_is_in_a_table():
+    rules = {f"nn.optim.{name}" for name in nn.optim.RULES} | {f"nn.init.{name}" for name in nn.init.__all__}
+    for name, thing in PUBLIC.items():
+        optional = {p.name for p in inspect.signature(thing).parameters.values() if p.default is not p.empty}
+        if name in CALLS:
+            assert optional == set(CALLS[name][1]), name
+        elif optional and name not in rules | ELSEWHERE:
+            assert name.rpartition(".")[2] in LAYERS, name
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_argument_of_a_function_changes_what_it_does(name):
+    base, changes = CALLS[name]
+    if name == "nn.datasets.digits":
+        pytest.importorskip("sklearn")
+
+    def run(**options):
+        np.random.seed(0)
+        return seen(name, PUBLIC[name](**{**base, **options}))
+
+    for argument, change in changes.items():
+        value, given = change if isinstance(change, tuple) and isinstance(change[-1], dict) else (change, {})
+        changed = run(**given, **{argument: value})
+        if argument == "groups" and given:  # the weights of two groups are no weights of one
+            with pytest.raises(ValueError):
+                run(**given)
+        else:
+            assert run(**given) == run(**given) != changed, f"{name}({argument}=...)"
+
+
+def test_every_option_of_fit_changes_the_training(capsys, tmp_path):
+    pytest.importorskip("tqdm")
+
+    def fitted(**options):
+        model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
+        options = {"epochs": 2, "progress": False, **options}
+        history = model.fit(X, Y, **options)
+        shown = [line.split(", time")[0] for line in capsys.readouterr().out.splitlines()]
+        tree = {name: onp.asarray(value).tolist() for name, value in model.tree().items()}
+        return history, tree, shown
+
+    changes = {
+        "epochs": 3, "batch_size": 8, "validation_data": (X[:9], Y[:9]), "validation_split": 0.5, "optimizer": "sgd",
+        "learning_rate": 0.25, "shuffle": False, "transform": lambda x, rng: 2 * x, "seed": 4,
+        "optim_config": {"beta1": 0.5}, "train_acc_num_samples": 10, "print_every": 1,
+    }  # fmt: skip
+    of_solver = set(inspect.signature(nn.Solver).parameters)
+    assert set(inspect.signature(nn.ModelBase.fit).parameters) - of_solver <= {*changes, "self", "x", "y"}
+    before = fitted()
+    for argument, value in changes.items():
+        assert fitted(**{argument: value}) != before, argument
+
+
+def test_the_depth_of_a_prefetch_and_what_a_checkpoint_keeps(tmp_path):
+    class Counting(nn.io.NDArrayIter):
+        taken = 0
+
+        def next(self):
+            self.taken += 1
+            return super().next()
+
+    for depth in (1, 4):
+        source = Counting(onp.arange(10.0), batch_size=1)
+        with nn.io.Prefetch(source, depth=depth):
+            pass  # leaving it waits for what was asked for
+        assert source.taken <= depth
+    with pytest.raises(ValueError, match="at least one batch ready; got depth=0"):
+        nn.io.Prefetch(source, depth=0)
+    path = tmp_path / "a"
+    for options in ({"facts": {"x": 1}}, {}, {"keep_previous": False}):
+        nn.checkpoint.save(path, {"w": onp.ones(2)}, **options)
+        assert nn.checkpoint.load(path)[1] == options.get("facts")
+    assert nn.checkpoint.load(f"{path}.previous")[1] == {"x": 1}, "the last save kept no other"
+    figure = nn.callbacks.curves({"loss": [1.0, 0.5]}, path=tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists() and figure.axes
+
+
+def test_callbacks_checkpoints_and_compiled_steps_of_solver(tmp_path):
+    """The options of Solver whose effect is not in its numbers."""
+    steps, written = [], []
+
+    class Watching(nn.callbacks.Callback):
+        def on_batch_end(self, solver):
+            steps.append(solver.step)
+
+    def solver(**options):
+        batches = nn.io.NDArrayIter(X, Y, 5, seed=0)
+        made = nn.Solver(nn.Sequential(nn.Linear(6, 2)), batches, verbose=False, seed=0, **options)
+        save = made.save_checkpoint
+        made.save_checkpoint = lambda: (written.append(made.step), save())
+        return made
+
+    saved = {"checkpoint": tmp_path / "a", "num_epochs": 1}
+    solver(**saved, callbacks=[Watching()], checkpoint_every=3).train()
+    assert steps == list(range(1, 9)) and written == [3, 6, 8]
+    assert len(solver(**saved).train()["loss"]) == len(solver(**saved, resume=True).train()["loss"]) == 1
+    assert len(steps) == 8 and written[3:] == [8], "the resumed one had nothing left to do"
+    eager, compiled = solver(num_epochs=1), solver(num_epochs=1, jit=True)
+    assert compiled.train()["loss"] == pytest.approx(eager.train()["loss"], rel=1e-5)
+    assert eager._compute is not compiled._compute
+    pytest.importorskip("tensorboard")
+    solver(num_epochs=1, tensorboard=tmp_path / "logs").train()
+    assert list((tmp_path / "logs").iterdir())
