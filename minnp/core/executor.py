@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from .outside import Outside, define, hold
 from .passes.fusion import Fused
 from .passes.native import lying
 from .primitive import Primitive
+from .sources import keep_source
 from .streams import drawn_at
 from .value import BINARY, SYMBOLS
 
@@ -82,7 +82,7 @@ def compile_host(
             lines.append(f"    del {', '.join(dead)}")
     source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}>"
     run = define(lines, file, names, {} if outside is None else outside.cells)
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    keep_source(file, source, run)
     run.source, run.nodes = source, made
     return run
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as onp
 
+from . import state
 from .array import ndarray
 from .node import Node
 from .primitive import TABLE, Meta
@@ -106,6 +107,8 @@ def types_asked(f: Any) -> set[str]:
     code = getattr(inspect.unwrap(f), "__code__", None)
     if code is None or "type" not in code.co_names:
         return set()
+    if not state.CODE_IS_KNOWN:
+        return set(code.co_varnames)
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
     asks = lambda a, b: a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith("LOAD_FAST")
     return {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as onp
 
+from . import state
 from .array import ndarray, read
 from .effects import Diverged
 from .graph import Graph
@@ -161,6 +162,10 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         own, named = _own(x.__code__.co_filename), set()
         for code in _nested(x.__code__):
             names.update(c for c in code.co_consts if type(c) is str)
+            if own and not state.CODE_IS_KNOWN:
+                names.update(code.co_names)
+                named.update(code.co_names)
+                continue
             for i in dis.get_instructions(code) if own else ():
                 if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                     names.add(i.argval)
@@ -395,6 +400,8 @@ def _lie_alike(a: Any, b: Any) -> bool:
 
 def seal(graph: Graph, constants: dict[str, Any]) -> None:
     """Mark the constants of a capture that the function made itself and nobody holds any more: they cannot change."""
+    if not state.CODE_IS_KNOWN:
+        return
     for node in graph.find_nodes(op="get_attr"):
         value = constants[node.target]
         # held by the name `value`, the argument of getrefcount, and three times by the capture

@@ -173,10 +173,12 @@ def steps_back(x: Any, v: Buffer) -> bool:
 def lowered(graph: Graph, compiler: str) -> Graph:
     """The graph as core's executor runs it best: groups of nodes compiled, or fused."""
     if compiler == "llvm" or (compiler != "numpy" and native.available()):
-        graph = compile_native(graph)
-    else:
-        gather_parts(graph)
-        graph.eliminate_dead_code()
+        try:
+            return fuse_elementwise(compile_native(graph.copy()))
+        except native.NoRoom:  # NumPy runs it
+            pass
+    gather_parts(graph)
+    graph.eliminate_dead_code()
     return fuse_elementwise(graph)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import linecache
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from minnp.core.codegen import Code
 from minnp.core.graph import Graph
 from minnp.core.interpreter import blame
 from minnp.core.node import attribute
+from minnp.core.sources import keep_source
 from minnp.core.value import Host
 from minnp.nn.model import Layer, ModelBase
 
@@ -92,8 +92,8 @@ class GraphModule(ModelBase):
         file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
         names = {"np": np, "__name__": "minnp.fx.generated", **code.names}
         exec(compile(code.running, file, "exec"), names)
-        linecache.cache[file] = (len(code.text), None, code.text.splitlines(True), file)
         self._run: Callable = names["forward"]
+        keep_source(file, code.text, self._run)
         self._has_mode = any(n.args for n in self._graph.find_nodes(op="placeholder", target="mode"))
         return code
 

@@ -9,7 +9,6 @@ exceptions are those of the program run row by row.
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from ...core.node import Node
 from ...core.outside import held
 from ...core.passes.memory import shows
 from ...core.primitive import Primitive
+from ...core.sources import keep_source
 from ...core.streams import drawn_at
 from ...core.value import Buffer, Host
 from ...errors import BackendUnsupportedError
@@ -200,8 +200,8 @@ class TorchExecutor:
         self.source = "\n".join(lines) + "\n"
         filename = f"<minnp torch jit {next(_SERIAL)}>"
         exec(compile(self.source, filename, "exec"), names)
-        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(True), filename)
         self.run = names["run"]
+        keep_source(filename, self.source, self.run)
 
     def _statement(self, node: Node, choice: tuple | None, donate: bool, names: dict) -> str:
         if node.target is guard:

@@ -9,7 +9,6 @@ are those of the chain run step by step, to the last bit: no compiler, no second
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as onp
 
 from minnp.core.host import memory, reductions, selection, threads
 from minnp.core.host.elementwise import flat
+from minnp.core.sources import keep_source
 
 Step = tuple[Callable, Sequence[int], int]
 CACHE = 1 << 21  # bytes one thread should have in use; larger blocks save calls, and the cache is shared by few
@@ -321,7 +321,7 @@ def block_function(
     source = "\n".join(lines) + "\n"
     filename = f"<minnp fused {next(_SERIAL_NUMBER)}>"
     exec(compile(source, filename, "exec"), names)
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    keep_source(filename, source, names["block"])
     return source, names["block"]
 
 

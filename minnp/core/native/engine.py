@@ -18,6 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 from ..counting import team
 from ..host import threads
 
@@ -164,10 +169,37 @@ def build(texts: Sequence[Text]) -> list[Callable]:
     return [known[t.body] for t in texts]
 
 
+class NoRoom(MemoryError):
+    """LLVM would need more memory than there is; where it gets none, it ends the process."""
+
+
+EACH, BESIDES = 64, 48 << 20  # bytes that LLVM takes for a character of IR (17 to 55 were seen), and in any case
+
+
+def room() -> float:
+    """Bytes that this process may still take, as far as the system tells."""
+    found = [float("inf")]
+    try:
+        with open("/proc/meminfo") as lines:
+            found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")]
+        with open("/proc/self/statm") as line:
+            size = int(line.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        found += [limit - size] if limit != resource.RLIM_INFINITY else []
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as now:
+            found.append(float(most.read().replace("max", "inf")) - float(now.read()))
+    except (OSError, AttributeError, ValueError):  # another system, or no such group
+        pass
+    return min(found)
+
+
 def assemble(texts: Sequence[Text]) -> list[Callable]:
-    """The functions, compiled together."""
+    """The functions, compiled together. Raises NoRoom."""
     found = machine()
     assert found is not None
+    length = sum(len(t.body) + sum(map(len, t.others.values())) for t in texts)
+    if (needed := EACH * length + BESIDES) > (here := room()):
+        raise NoRoom(f"machine code of {length} characters of IR takes up to {needed} bytes, and there are {here:.0f}")
     others: dict[str, str] = {}
     for text in texts:
         others |= text.others

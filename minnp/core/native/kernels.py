@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
@@ -16,6 +15,7 @@ from ..effects import Diverged
 from ..host import memory, threads
 from ..interpreter import located
 from ..node import Node
+from ..sources import keep_source
 from . import engine
 from .program import Writer
 from .rows import start_of
@@ -126,8 +126,9 @@ def python(name: str, lines: list[str], names: dict[str, Any]) -> Callable:
 def _compiled(source: str) -> CodeType:
     """The code of a source, which the layers of a network share."""
     filename = f"<minnp compiled {next(_SERIAL)}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    return compile(source, filename, "exec")
+    code = compile(source, filename, "exec")
+    keep_source(filename, source, code)
+    return code
 
 
 class Layout:
@@ -247,8 +248,11 @@ class Large(Kernel):
         if layout is None and all(a.flags.aligned for a in arrays) and len(self.layouts) < LAYOUTS:
             layout = Layout(self, strides)
             if layout.text is not None:
-                layout.ready(engine.build([layout.text])[0])
-                self.layouts[strides] = layout
+                try:
+                    layout.ready(engine.build([layout.text])[0])
+                    self.layouts[strides] = layout
+                except engine.NoRoom:
+                    layout = None
         if layout is None or layout.text is None:
             return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], *olds, out=out)
         return layout.run(*arrays, *olds, out=out)

@@ -1,0 +1,132 @@
+"""What jit takes of the process: sources, memory for LLVM, and what it reads of Python's own inside."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core import state
+from minnp.core.live import types_asked
+from minnp.core.native import engine
+
+ROOT = Path(__file__).parent.parent
+compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite, the extra minnp[compiler]")
+
+
+def generated() -> int:
+    gc.collect()
+    return sum(file.startswith("<minnp") for file in linecache.cache)
+
+
+def test_sources_of_compiled_functions_go_with_them() -> None:
+    """Those of a thousand lambdas are gone; machine code of the same kinds is kept for the next ones."""
+    x = onp.ones(4)
+    before = generated()
+    for k in range(1000):
+        f = jit(lambda x, k=k: np.exp(-x * k) * x.sum(), compiler="numpy" if k % 10 else "auto")
+        f(x)
+        if k % 100 == 0:
+            jit(grad(lambda x, k=k: (x * x * k).sum()))(x)
+    assert generated() - before < 300
+    del f
+    assert generated() - before < 300
+
+
+def test_a_traceback_shows_the_source_of_compiled_code() -> None:
+    f = jit(lambda x, y: np.linalg.inv(x) @ y, compiler="numpy")
+    f(onp.eye(2), onp.ones(2))
+    run = next(iter(f.paths.values()))[0].run
+    gc.collect()
+    try:
+        run(onp.zeros((2, 2)), onp.ones(2))
+    except onp.linalg.LinAlgError as error:
+        lines = [
+            entry.line for entry in traceback.extract_tb(error.__traceback__) if entry.filename.startswith("<minnp")
+        ]
+    assert lines
+    assert "inv" in lines[0]
+
+
+SHORT_OF_MEMORY = """
+import os, resource, sys
+import numpy as onp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.native import engine
+
+x = onp.linspace(0.1, 1.0, 100)
+
+def f(x):
+    y = x
+    for k in range(400):
+        y = np.cos(y * 0.5 + k) * x
+    return y
+
+jit(lambda x: x * 2 + 1)(x)  # LLVM is loaded
+size = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+resource.setrlimit(resource.RLIMIT_AS, (size + (100 << 20),) * 2)
+g = jit(f)
+for _ in range(3):
+    onp.testing.assert_allclose(g(x), f(x))
+assert "compiled" not in next(iter(g.paths.values()))[0].run.source
+h = jit(lambda x: np.cos(x * 0.5) * x)  # which fits
+onp.testing.assert_allclose(h(x), onp.cos(x * 0.5) * x)
+assert "compiled" in next(iter(h.paths.values()))[0].run.source
+"""
+
+
+@compiled
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the limit is Linux's")
+def test_code_for_which_llvm_has_no_memory_is_numpys() -> None:
+    """LLVM ends the process where it gets none."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MINNP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("MINNP_BACKEND", None)
+    run = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.scale, self.w = 2.0, np.arange(3.0)
+
+
+def test_nothing_is_missed_where_pythons_bytecode_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a Python later than those that jit was written for, it looks at every name in a function's code."""
+    monkeypatch.setattr(state, "CODE_IS_KNOWN", False)
+    held, outer = Holder(), 3.0
+
+    def of_attributes(x: Any) -> Any:
+        return x * held.w * held.scale + outer
+
+    def of_types(x: Any, k: Any) -> Any:
+        return x * k if type(k) is int else x - k
+
+    def of_constants(x: Any) -> Any:
+        table = np.arange(3.0)
+        held.table = table
+        return x * table
+
+    f, g, h = jit(of_attributes), jit(of_types), jit(of_constants)
+    for k in range(4):
+        held.scale, outer = held.scale + 1, outer * 2
+        held.w = held.w + 1
+        held.w[0] = k
+        x = np.ones(3) + k
+        onp.testing.assert_array_equal(f(x), of_attributes(x))
+        for number in (2, 2.0, k):
+            onp.testing.assert_array_equal(g(x, number), of_types(x, number))
+        onp.testing.assert_array_equal(h(x), of_constants(x))
+        held.table += 1
+    code = types_asked(of_types)
+    assert code == {"x", "k"}
