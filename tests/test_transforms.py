@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from minnp import (
     hessian,
     hvp,
     jacobian,
+    jit,
     jvp,
     make_ggnvp,
     value_and_grad,
@@ -387,3 +389,73 @@ def test_tangents_of_several_results_have_their_shapes():
     (quotient, rest), (_, slope) = jvp(lambda y: np.divmod(x, y), (y,), (np.ones(3),))
     assert quotient.shape == rest.shape == slope.shape == (2, 3)
     assert np.array_equal(slope, -quotient)
+
+
+@pytest.mark.parametrize("argument", [onp.array([1.0, 2.0]), onp.array([1.0, 2.0], "f4"), 3.0])
+def test_a_complex_result_of_real_arguments_has_no_gradient(argument: Any) -> None:
+    f = lambda x: np.sum(x * 1j)
+    x = np.array(argument)
+    ways = [grad(f), value_and_grad(f), jit(grad(f)), grad(jit(f)), hessian(f), elementwise_grad(lambda x: x * 1j)]
+    ways += [lambda x: vmap(grad(f))(x[None]), jit(hessian(f)), grad(lambda x: (f(x), x.sum())), lambda x: hvp(f)(x, x)]
+    for way in ways:
+        for _ in range(2):
+            with pytest.raises(TypeError, match=r"would lose the imaginary part.*np.real"):
+                way(x)
+    both = lambda z, x: np.sum(z * x)
+    with pytest.raises(TypeError, match="would lose the imaginary part"):
+        grad(both, (0, 1))(x + 1j, x)
+    close(grad(both)(x + 1j, x), onp.asarray(x) + 0j * onp.asarray(x))
+    close(grad(lambda x: np.imag(f(x)))(x), onp.ones_like(onp.asarray(x)))
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_the_jacobian_of_a_complex_result_of_a_real_argument_is_complex(mode: str) -> None:
+    x = np.array([1.0, 2.0])
+    f = lambda x: {"z": x**2 * 1j + x, "r": 3 * x}
+    for jac in (jacobian(f, mode=mode), jit(jacobian(f, mode=mode))):
+        out = jac(x)
+        close(out["z"], onp.diag([1 + 2j, 1 + 4j]))
+        close(out["r"], 3 * onp.eye(2))
+        assert out["r"].dtype == float
+
+
+SCANNED = ["maximum", "minimum", "fmax", "fmin", "logaddexp", "logaddexp2"]
+
+
+@pytest.mark.parametrize("name", SCANNED)
+def test_gradients_of_accumulate_and_reduce_are_those_of_the_calls_in_turn(name: str) -> None:
+    f = getattr(np, name)
+    x = onp.array([1.0, 3.0, 3.0, 2.0, 3.0, 5.0, 5.0, -1.0])
+
+    def in_turn(x: Any) -> Any:
+        total, out = x[0] * 1, x[0] * 1
+        for k in range(1, 8):
+            total = f(total, x[k])
+            out = out + total * (k + 1)
+        return out
+
+    at_once = lambda x: (f.accumulate(x) * np.arange(1, 9)).sum()
+    last = lambda x: functools.reduce(f, [x[k] for k in range(8)])
+    for ours, theirs in ((at_once, in_turn), (f.reduce, last)):
+        want = grad(theirs)(x)
+        close(ours(x), theirs(x))
+        close(grad(ours)(x), want)
+        close(jit(grad(ours))(np.array(x)), want)
+        close(hessian(ours)(x), hessian(theirs)(x))
+        close(jvp(ours, (x,), (onp.cos(x),))[1], (want * onp.cos(x)).sum())
+        close(vmap(grad(ours))(np.array([x, 2 * x])), onp.array([want, grad(theirs)(2 * x)]))
+    m, kernel = x.reshape(2, 4), getattr(onp, name)
+    for axis, keepdims in ((0, True), (1, False), ((0, 1), False)):
+        columns = functools.partial(f.reduce, axis=axis, keepdims=keepdims)
+        close(vjp(columns, m)[0], kernel.reduce(m, axis=axis, keepdims=keepdims))
+        # in each column the shares come to one
+        got = grad(lambda x, c=columns: (c(x) ** 2).sum())(m).sum(axis=axis, keepdims=keepdims)
+        close(got, 2 * kernel.reduce(m, axis=axis, keepdims=keepdims))
+    close(f.reduce(m, initial=4.0), getattr(onp, name).reduce(m, initial=4.0))
+
+
+@pytest.mark.parametrize("name", SCANNED)
+def test_gradients_of_long_scans_take_no_loop(name: str) -> None:
+    x = np.array(onp.random.default_rng(0).normal(size=40_000))
+    for method in (getattr(np, name).accumulate, getattr(np, name).reduce):
+        assert len(vjp(method, x)[1].trace.nodes) <= 3

@@ -357,6 +357,7 @@ ELEMENTWISE = {
 }
 BATCH: dict[str, Callable] = {
     **dict.fromkeys(("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"), _reduction),
+    **dict.fromkeys(("cumsum", "cumprod", "ufunc_accumulate", "ufunc_reduce"), _reduction),
     **dict.fromkeys(("broadcast_to", "sum_to"), _shaped),
     **dict.fromkeys(
         ("copy", "astype", "zeros_like", "ones_like", "empty_like", "stop_gradient", "real", "imag"), _alike

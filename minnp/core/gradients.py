@@ -205,6 +205,7 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
         if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
             returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
             raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
+        complex_of_real(run.values, starts)
         grads = trace.backward(seeds, len(starts))
     finally:
         run.forget()
@@ -212,6 +213,17 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
     if type(run.out) is not ndarray:
         tree_map(_decay, run.out)
     return grads, run.out, aux
+
+
+def complex_of_real(values: list, starts: list) -> None:
+    """Raise TypeError for a complex result of real arguments: a real gradient has no place for its imaginary part."""
+    z = next((v for v in values if v.dtype.kind == "c"), None)
+    if z is not None and (x := next((x for x in starts if x.dtype.kind != "c"), None)) is not None:
+        raise TypeError(
+            f"the function returned {describe(z)} for an argument {describe(x)}: a real gradient would lose the "
+            "imaginary part. Return np.real(y), np.imag(y) or np.abs(y), differentiate with respect to complex "
+            "numbers, x.astype(complex), or take jacobian or jvp, which are complex there"
+        )
 
 
 def _without_aux(f: Callable) -> tuple[Callable, list]:
@@ -252,7 +264,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
 
     A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
     argument that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a
-    rule, TypeError for arguments and results that are not float or complex.
+    rule, TypeError for arguments and results that are not float or complex, and for complex results of real arguments.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)

@@ -42,7 +42,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
 
     mode   "reverse": one backward pass per element of the result; "forward": one forward pass per element of the
            argument (cheaper where the argument is the smaller). Both give the same numbers.
-    A result that is a tree of arrays gives a tree of Jacobians.
+    A result that is a tree of arrays gives a tree of Jacobians; a complex result of a real argument a complex one.
     """
     if mode not in ("reverse", "forward"):
         raise ValueError(f"jacobian mode must be 'reverse' or 'forward', got {mode!r}")
@@ -79,7 +79,11 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
             for e in _basis(leaf):
                 seeds = [onp.zeros(o.shape, o.dtype) for o in leaves]
                 seeds[k] = e
-                rows.append(pullback(rebuild(seeds))[0])
+                row = pullback(rebuild(seeds))[0]
+                if leaf.dtype.kind == "c" and row.dtype.kind != "c":  # the imaginary part comes with another cotangent
+                    seeds[k] = -1j * e
+                    row = row + 1j * pullback(rebuild(seeds))[0]
+                rows.append(row)
             if rows:
                 jacobians.append(reshape(stack(*rows, axis=0), shape=(*leaf.shape, *x.shape)))
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -14,11 +14,12 @@ from ..core.fallback import fallback
 from ..core.primitive import TABLE, Primitive
 from ..core.public import check_call, entry
 from ..core.ufunc import UFUNC_DEFINITIONS
-from ..core.value import Tracer
+from ..core.value import Buffer, Tracer, concrete
 from ..core.writing import write
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of
+from .scans import SCANNED, ufunc_accumulate, ufunc_reduce
 from .ufuncs import absolute, equal, where
 
 
@@ -170,6 +171,13 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
         start = 0  # its identity, which is seen where there is one element: the result is that one's size
     start = None if start is None else TABLE["astype"](as_array(start), dtype=kind)
     for d in sorted(axes_of(axis, a.ndim), reverse=True):
+        if start is None and _at_once(call, a, ("fmax", "fmin", "logaddexp", "logaddexp2")):
+            if call.__name__ in ("fmax", "fmin"):
+                total = ufunc_accumulate(a, ufunc=call.__name__, axis=d)[(slice(None),) * d + (-1,)]
+            else:
+                total = ufunc_reduce(a, ufunc=call.__name__, axis=d)
+            a = TABLE["expand_dims"](total, axis=d) if keepdims else total
+            continue
         slices = [a[(slice(None),) * d + (i,)] for i in range(a.shape[d])]
         total = slices.pop(0) if start is None else start
         for s in slices:
@@ -177,6 +185,11 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
         total = total if slices else TABLE["copy"](total)  # of one slice, which is a view
         a, start = (TABLE["expand_dims"](total, axis=d) if keepdims else total), None
     return a
+
+
+def _at_once(call: Callable, a: Any, names: Sequence[str]) -> bool:
+    """Whether a method of a ufunc of real numbers runs as one row, which places have no kernel for."""
+    return call.__name__ in names and a.dtype.kind in "fiub" and type(concrete(read(a))) is not Buffer
 
 
 def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any:
@@ -192,6 +205,8 @@ def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any
     axis = axis_of(axis, a.ndim)
     kind = getattr(onp, call.__name__).accumulate(onp.ones((1,) * a.ndim, a.dtype), axis, dtype).dtype
     a = a if a.dtype == kind else TABLE["astype"](a, dtype=kind)
+    if _at_once(call, a, SCANNED):
+        return ufunc_accumulate(a, ufunc=call.__name__, axis=axis)
     total, parts = None, []
     for i in range(a.shape[axis]):
         part = a[(slice(None),) * axis + (i,)]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as onp
 
 from ..core.dispatch import defines
-from ..core.primitive import Meta, per_input, primitive
+from ..core.primitive import TABLE, Meta, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, spelled
-from .facts import axis_of, kept_shape, sampled, spread
+from .facts import axis_of, kept_shape, same, sampled, spread
 from .reductions import keep, reducing, reduction, total
-from .shaping import broadcast_to, concatenate, flip, reshape, transpose
+from .shaping import broadcast_to, concatenate, expand_dims, flip, reshape, transpose
 from .ufuncs import multiply
 
 
@@ -47,18 +47,23 @@ def _shifted_product(y: Any, axis: int) -> Any:
 def _cumprod(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """P * R with P the product of the elements before, and R[i] = g[i] + x[i + 1] R[i + 1].
 
-    No division, so zeros do no harm. The recurrence is solved by doubling: log2(n) steps, each on whole arrays.
+    No division, so zeros do no harm.
     """
     shape, (x, a) = x.shape, _flat_or_axis(x, axis)
-    n, step = x.shape[a], 1
-    factor, r = _along(x, a, 1, None), g  # r[i] += factor[i] * r[i + step], for i < n - step
-    while step < n:
+    r = _recurrence(_along(x, a, 1, None), g, a)
+    return reshape(_shifted_product(y, a) * r if x.shape[a] else g, shape=shape)
+
+
+def _recurrence(factor: Any, g: Any, a: int) -> Any:
+    """R along axis a, with R[i] = g[i] + factor[i] R[i + 1]: by doubling, log2(n) steps on whole arrays."""
+    n, step, r = g.shape[a], 1, g
+    while step < n:  # r[i] += factor[i] * r[i + step], for i < n - step
         r = concatenate(
             _along(r, a, 0, n - step) + factor * _along(r, a, step, None), _along(r, a, n - step, None), axis=a
         )
         factor = _along(factor, a, 0, n - 2 * step if n > 2 * step else 0) * _along(factor, a, step, None)
         step *= 2
-    return reshape(_shifted_product(y, a) * r if n else g, shape=shape)
+    return r
 
 
 def _prod(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -130,6 +135,47 @@ diff = primitive(
     saves="",
     flops=per_input(1),
     samples=sampled(((spread(3, 4),), {}), ((spread(5, 2),), {"n": 2, "axis": 0})),
+)
+
+
+# ------------------------------------------------------------------ methods of ufuncs
+# Of which NumPy's own loops over an axis are one call after the other (those of power and arctan2 are not, everywhere).
+SCANNED = ("maximum", "minimum", "fmax", "fmin", "logaddexp", "logaddexp2")
+
+
+def _ufunc_accumulate(g: Any, y: Any, x: Any, ufunc: str, axis: int) -> Any:
+    """To each element its part in what arrives at its running result: its cotangent, and a part of the next one's."""
+    if x.shape[axis] < 2:
+        return g
+    row, new = TABLE[ufunc], _along(x, axis, 1, None)
+    before, after = _along(y, axis, 0, -1), _along(y, axis, 1, None)
+    stays = row.rule(0)(onp.ones((), x.dtype), after, before, new)
+    r = _recurrence(stays, g, axis)
+    return concatenate(_along(r, axis, 0, 1), row.rule(1)(_along(r, axis, 1, None), after, before, new), axis=axis)
+
+
+ufunc_accumulate = primitive(
+    "ufunc_accumulate",
+    numpy=lambda x, ufunc, axis: getattr(onp, ufunc).accumulate(x, axis),
+    vjp=[_ufunc_accumulate],
+    shape=same,
+    flops=per_input(1),
+    samples=sampled(*(((spread(3, 4),), {"ufunc": name, "axis": k % 2}) for k, name in enumerate(SCANNED))),
+)
+
+
+def _shares(g: Any, y: Any, x: Any, ufunc: str, axis: int) -> Any:
+    """Each element's part in the sum whose logarithm was taken."""
+    y, g = (expand_dims(v, axis=axis) for v in (y, g))
+    return TABLE[ufunc].rule(0)(g, y, x, x)
+
+
+ufunc_reduce = primitive(
+    "ufunc_reduce",
+    numpy=lambda x, ufunc, axis: getattr(onp, ufunc).reduce(x, axis),
+    vjp=[_shares],
+    flops=per_input(1),
+    samples=sampled(*(((spread(3, 4),), {"ufunc": name, "axis": k}) for k, name in enumerate(SCANNED[-2:]))),
 )
 
 # ------------------------------------------------------------------ definitions
