@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
+import os
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -47,7 +51,7 @@ def arrays(n: int = 3, dtype: Any = "f8") -> list:
 
 def test_a_temporary_is_known_wherever_the_c_library_can_tell(taken: list) -> None:
     known = bool(temporaries.mark.callers)
-    assert known is (temporaries.find_backtrace() is not None)
+    assert known is (temporaries.find_backtrace() is not None and temporaries.proven())
     a, b = map(np.asarray, arrays(2))
     c = a * 2.0 + b
     d = b - (a * a)
@@ -193,3 +197,145 @@ def test_threads_do_not_mix_their_temporaries() -> None:
     for t in team:
         t.join()
     assert not wrong
+
+
+def on_memory_of_c(memory: Any) -> onp.ndarray:
+    """An array of float64 as C code makes it around its own memory: without a base, and without owning it."""
+    core = onp._core if hasattr(onp, "_core") else onp.core
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    api = ctypes.cast(pointer(core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    new = ctypes.PYFUNCTYPE(
+        *(ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p),
+        *(ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p),
+    )(api[93])  # PyArray_New
+    dims = (ctypes.c_ssize_t * 1)(len(memory))
+    return new(onp.ndarray, 1, dims, onp.dtype("f8").num, None, ctypes.addressof(memory), 0, 0x501, None)
+
+
+def test_memory_that_is_not_numpys_keeps_its_numbers() -> None:
+    memory = (ctypes.c_double * N)(*[3.0] * N)
+    a = on_memory_of_c(memory)
+    assert a.base is None and not a.flags.owndata and a.flags.writeable
+    del a
+    other = np.ones(N)
+    for f in (
+        lambda: np.asarray(on_memory_of_c(memory)) * 2.0,
+        lambda: np.asarray(on_memory_of_c(memory)) + other,
+        lambda: other - np.asarray(on_memory_of_c(memory)),
+        lambda: 2.0 / np.asarray(on_memory_of_c(memory)),
+    ):
+        for _ in range(3):
+            f()
+        assert onp.frombuffer(memory).min() == onp.frombuffer(memory).max() == 3.0
+    with pytest.raises(ValueError, match="does not own its data"):
+        np.asarray(on_memory_of_c(memory)).resize(4)
+
+
+@pytest.fixture
+def unlearnt(monkeypatch: pytest.MonkeyPatch) -> temporaries.Mark:
+    """As before the first large operand."""
+    mark, fresh = temporaries.mark, temporaries.Mark()
+    for name in ("known", "callers", "counts", "depth", "notes", "learner", "attempts"):
+        monkeypatch.setattr(mark, name, getattr(fresh, name))
+    return mark
+
+
+def test_another_thread_that_enters_a_policy_does_not_disturb_an_expression(unlearnt: temporaries.Mark) -> None:
+    entered, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with minnp.policy("only_numpy"):
+            entered.set()
+            done.wait(60)
+
+    other = threading.Thread(target=work)
+    other.start()
+    try:
+        entered.wait(60)
+        x = np.ones(N)
+        for _ in range(3):
+            assert ((x * 2.0) + x)[0] == 3.0
+            temporaries.learn(type(x))
+    finally:
+        done.set()
+        other.join()
+
+
+def test_an_expression_that_does_not_reach_the_operator_is_learnt_later(
+    unlearnt: temporaries.Mark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.ones(N)
+    with monkeypatch.context() as patch:
+        patch.setattr(temporaries, "TEMPORARY", {"left": ("t",)})
+        assert ((x * 2.0) + x)[0] == 3.0
+        assert not unlearnt.callers and unlearnt.known is not temporaries.proven()
+    assert ((x * 2.0) + x)[0] == 3.0
+    assert unlearnt.known and bool(unlearnt.callers) is (
+        temporaries.find_backtrace() is not None and temporaries.proven()
+    )
+
+
+def test_only_the_thread_that_learns_takes_notes(unlearnt: temporaries.Mark) -> None:
+    notes: list = []
+    x = np.ones(N)
+    unlearnt.notes, unlearnt.learner = notes, threading.get_ident()
+    team = threading.Thread(target=lambda: (x * 2.0) + x)
+    team.start()
+    team.join()
+    assert notes == []
+    (x * 2.0) + x
+    assert len(notes) == 2
+    unlearnt.notes = None
+
+
+def test_nothing_is_learnt_where_an_interpreter_borrows_references(
+    unlearnt: temporaries.Mark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporaries, "PROVEN", set())
+
+    def f(t: Any, u: Any) -> tuple:
+        k = t * u
+        y = k + u
+        return k[0], y[0]
+
+    t, u = np.full(N, 2.0), np.ones(N)
+    assert f(t, u) == (2.0, 3.0) and ((t * u) + u)[0] == 3.0
+    assert unlearnt.known and not unlearnt.callers
+
+
+def test_two_names_keep_two_arrays_in_every_interpreter() -> None:
+    def f(t: Any, u: Any) -> tuple:
+        k = t * u
+        y = k + u
+        z = u - k
+        return k[0], y[0], z[0]
+
+    for _ in range(50):
+        assert f(np.full(2 * N, 2.0), np.ones(2 * N)) == (2.0, 3.0, -1.0)
+
+
+WATCHED = """
+import sys, threading
+import minnp.numpy as np
+def reads_names(frame, event, arg):
+    frame.f_locals
+    return reads_names
+def f(t, u):
+    k = t * u
+    y = k + u
+    z = 2.0 - k
+    return k[0], y[0], z[0]
+x, one = np.full(1 << 17, 2.0), np.ones(1 << 17)
+sys.settrace(reads_names)
+for i in range(3):
+    assert f(x, one) == (2.0, 3.0, 0.0), f(x, one)
+sys.settrace(None)
+for i in range(50):
+    assert f(x, one) == (2.0, 3.0, 0.0), f(x, one)
+"""
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+def test_a_debugger_that_reads_the_names_of_frames_changes_no_number(compiled: str) -> None:
+    subprocess.run([sys.executable, "-c", WATCHED], check=True, env={**os.environ, "MINNP_COMPILED": compiled})

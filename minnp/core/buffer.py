@@ -8,6 +8,7 @@ built, reports NumPy's own error.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 from collections.abc import Callable
@@ -44,10 +45,9 @@ def exporter(memory: Callable[[Any, int], Any]) -> type:
 
     def export(x: Any, view: int, flags: int) -> int:
         status = -1
-        try:
+        with contextlib.suppress(BaseException):  # an exception ends here: C code called us
             status = get_buffer(memory(x, flags), view, flags)
-        finally:
-            return status  # noqa: B012  an exception ends here: C code called us
+        return status
 
     function = _GET_BUFFER(export)
     slots = (_Slot * 2)(_Slot(_BF_GETBUFFER, ctypes.cast(function, ctypes.c_void_p)), _Slot(0, None))

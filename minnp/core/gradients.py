@@ -87,7 +87,7 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
         if g is None:
             g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
         if type(g) is Host:
-            if g.base is not None or id(g) in seen or not g.flags.writeable:
+            if not g.flags.owndata or id(g) in seen or not g.flags.writeable:
                 g = g.copy()
             seen.add(id(g))
             h = new(ndarray)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import operator
 import os
 import sys
 import sysconfig
@@ -23,6 +24,7 @@ from .array import ndarray, read
 from .effects import Diverged
 from .graph import Graph
 from .keeping import same_bytes
+from .references import references
 from .value import Buffer, Host
 
 ARRAYS = (ndarray, Host)
@@ -403,7 +405,7 @@ def seal(graph: Graph, constants: dict[str, Any]) -> None:
     if not state.CODE_IS_KNOWN:
         return
     for node in graph.find_nodes(op="get_attr"):
+        alone = references(operator.getitem, constants, node.target) == 3  # all the capture's own
         value = constants[node.target]
-        # held by the name `value`, the argument of getrefcount, and three times by the capture
-        if type(value) is Host and value.flags.owndata and sys.getrefcount(value) == 5:
+        if alone and type(value) is Host and value.flags.owndata:
             node.meta["sealed"] = True

@@ -6,7 +6,6 @@ import functools
 import importlib
 import math
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from .. import errors
 from . import context, public
 from .array import handle, ndarray, read
 from .attributes import shown
+from .references import references
 from .value import Buffer, Host, Tracer, concrete
 
 
@@ -121,14 +121,15 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
         else:
             self._host.resize(shape, refcheck=False)
         return
-    a = _memory(self, "resize")
-    if self._root is not None:
+    _memory(self, "resize")
+    if self._root is not None or (self._host is not None and self._host.base is None and not self._host.flags.owndata):
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and sys.getrefcount(a) > 3:  # the handle's, this function's and getrefcount's own
+    if refcheck and self._host is not None and references(getattr, self, "_host") > 1:
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
         )
+    a = _memory(self, "resize")
     public.release(a)
     if a.flags.owndata:
         a.resize(shape, refcheck=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import sys
 import weakref
 from typing import Any
 
@@ -23,6 +22,7 @@ from .host import run as run_host
 from .keeping import note
 from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
+from .references import references
 from .state import capture, state
 from .value import Buffer, Host, Tracer, concrete, example, owner
 
@@ -280,7 +280,7 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
         root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
         return
     try:
-        if sys.getrefcount(root._value) <= 2 and _alone(root._value):
+        if references(getattr, root, "_value") == 1 and _alone(root._value):
             with contextlib.suppress(errors.BackendUnsupportedError):  # raised before anything is written
                 root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
                 return
@@ -293,7 +293,7 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
 
 def _alone(x: Buffer) -> bool:
     """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory."""
-    own = x.view is None and not hasattr(x, "_host") and sys.getrefcount(x.data) <= 2
+    own = x.view is None and not hasattr(x, "_host") and references(getattr, x, "data") == 1
     return own and x.backend.holders(x.data) == 1
 
 

@@ -26,7 +26,7 @@ _kept: dict[int, tuple[Any, dict]] = {}  # id of a frozen array -> (a weak refer
 
 def frozen(array: Any) -> bool:
     """Whether an array's elements cannot change: it owns its memory, and is read-only."""
-    return type(array) is onp.ndarray and not array.flags.writeable and array.base is None
+    return type(array) is onp.ndarray and not array.flags.writeable and array.flags.owndata
 
 
 def _forget(at: int, _: Any) -> None:

@@ -664,21 +664,23 @@ static PyObject *at_places(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
+#define IM(f) ((PyMethodObject *)(f)) /* the macros of classobject.h refuse a subclass in a debug build */
+
 /* ------------------------------------------------------------------ public functions
    A bound method, of a short way and its home, that takes attributes (`np.max.__name__ = ...`) and is shown as NumPy's. */
 static void function_dealloc(PyObject *f) {
     PyObject_GC_UnTrack(f);
     if (((PyMethodObject *)f)->im_weakreflist != NULL)
         PyObject_ClearWeakRefs(f);
-    Py_DECREF(PyMethod_GET_FUNCTION(f));
-    Py_DECREF(PyMethod_GET_SELF(f));
+    Py_DECREF(IM(f)->im_func);
+    Py_DECREF(IM(f)->im_self);
     PyObject_GC_Del(f);
 }
 
 static int function_setattr(PyObject *f, PyObject *name, PyObject *value) {
     if (PyUnicode_CompareWithASCIIString(name, "__doc__") != 0)
-        return PyObject_SetAttr(PyMethod_GET_FUNCTION(f), name, value);
-    PyObject *facts = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__dict__"); /* a text of the user's, over ours */
+        return PyObject_SetAttr(IM(f)->im_func, name, value);
+    PyObject *facts = PyObject_GetAttrString(IM(f)->im_func, "__dict__"); /* a text of the user's, over ours */
     int failed = facts == NULL || (value != NULL ? PyObject_SetItem(facts, name, value) : PyObject_DelItem(facts, name)) < 0;
     if (failed && PyErr_ExceptionMatches(PyExc_KeyError)) /* NumPy's text, which is not the user's to delete */
         PyErr_SetString(PyExc_AttributeError, "attribute '__doc__' is not set");
@@ -689,14 +691,14 @@ static int function_setattr(PyObject *f, PyObject *name, PyObject *value) {
 static PyTypeObject Function_Type;
 
 static PyObject *function_repr(PyObject *f) {
-    PyObject *home = PyMethod_GET_SELF(f);
+    PyObject *home = IM(f)->im_self;
     return Py_IS_TYPE(home, &Function_Type) ? PyMethod_Type.tp_repr(f) : PyObject_Repr(home); /* a ufunc's method */
 }
 
 /* A ufunc of arrays of ours, and of numbers, which most calls are: short_call without what else there can be. */
 static vectorcallfunc method_call;
 static PyObject *function_call(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Short *s = (Short *)PyMethod_GET_FUNCTION(f);
+    Short *s = (Short *)IM(f)->im_func;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     PyObject *a, *b = NULL;
     if (kwnames == NULL && n > 0 && n <= 2 && Py_IS_TYPE(s, &Short_Type) && s->nin == n && s->kind == HOME && s->limit > 0 && !busy() &&
@@ -720,16 +722,16 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 }
 
 static PyObject *function_doc(PyObject *f, void *Py_UNUSED(closure)) {
-    PyObject *facts = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__dict__");
+    PyObject *facts = PyObject_GetAttrString(IM(f)->im_func, "__dict__");
     PyObject *text = facts != NULL && PyDict_Check(facts) ? PyDict_GetItemString(facts, "__doc__") : NULL;
     Py_XINCREF(text);
     Py_XDECREF(facts);
-    return text != NULL ? text : PyErr_Occurred() ? NULL : PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__doc__");
+    return text != NULL ? text : PyErr_Occurred() ? NULL : PyObject_GetAttrString(IM(f)->im_func, "__doc__");
 }
 
 /* As its callers see it: without the home, which inspect.signature takes off itself. */
 static PyObject *function_signature(PyObject *f, void *Py_UNUSED(closure)) {
-    PyObject *whole = PyObject_GetAttrString(PyMethod_GET_FUNCTION(f), "__signature__");
+    PyObject *whole = PyObject_GetAttrString(IM(f)->im_func, "__signature__");
     PyObject *inspect = whole != NULL ? PyImport_ImportModule("inspect") : NULL;
     PyObject *bound = inspect != NULL ? PyObject_CallMethod(inspect, "_signature_bound_method", "O", whole) : NULL;
     Py_XDECREF(whole), Py_XDECREF(inspect);

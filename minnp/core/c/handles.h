@@ -45,7 +45,7 @@ static PyTypeObject *Handle, *Host;
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call, *word_reshape;
 static PyObject *pool, *mark, *learn, *written, *truths[2]; /* of host/memory.py and host/temporaries.py */
 static PyTypeObject *LeaseType;
-static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at;
+static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at, learner_at;
 static Py_ssize_t host_at, root_at, busy_at, written_at, tapes_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;

@@ -48,7 +48,11 @@ static int dying(PyObject *h, PyObject *a) {
     if (!Py_IS_TYPE(h, Handle) || Py_REFCNT(h) != 1 || Py_REFCNT(a) != 1 || (((Array *)a)->flags & 0x500) != 0x500)
         return 0; /* 0x500: aligned and writeable */
     PyObject *base = ((Array *)a)->base, **weak = PyObject_GET_WEAKREFS_LISTPTR(h);
-    return *weak == NULL && (base == NULL || (Py_IS_TYPE(base, LeaseType) && Py_REFCNT(base) == 1));
+    if (*weak != NULL)
+        return 0;
+    if (base == NULL)
+        return (((Array *)a)->flags & 4) != 0; /* NPY_ARRAY_OWNDATA: else it is another library's memory */
+    return Py_IS_TYPE(base, LeaseType) && Py_REFCNT(base) == 1;
 }
 
 /* Whether the result of array t and the other operand has t's shape and dtype. */
@@ -89,14 +93,17 @@ OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyO
             Py_XDECREF(PyObject_CallOneArg(learn, (PyObject *)Handle));
             return NULL;
         }
-    }
+        if (PySet_GET_SIZE(SLOT(mark, callers_at)) == 0) /* nothing could be learnt */
+            return NULL;
+    } else if (PyLong_AsUnsignedLong(SLOT(mark, learner_at)) != PyThread_get_thread_ident())
+        return NULL;
     PyObject *from = callers_now(PyLong_AsSsize_t(SLOT(mark, depth_at)));
     if (from == NULL)
         return NULL;
     if (target == NULL) {
         PyObject *counts = Py_BuildValue("((nn)(nn)O)", Py_REFCNT(v), Py_REFCNT(a), Py_REFCNT(w), Py_REFCNT(b), from);
-        if (counts != NULL && PyList_CheckExact(notes))
-            PyList_Append(notes, counts);
+        if (counts != NULL && PyList_CheckExact(notes) && PyList_Append(notes, counts) < 0)
+            Py_CLEAR(counts);
         Py_XDECREF(counts);
     }
     int found = target != NULL ? PySequence_Contains(SLOT(mark, callers_at), from) : 0;

@@ -46,7 +46,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), written_at = slot_of((PyObject *)Py_TYPE(state), "written"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
     PyObject *of_mark = (PyObject *)Py_TYPE(mark);
     known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
-    notes_at = slot_of(of_mark, "notes"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
+    notes_at = slot_of(of_mark, "notes"), learner_at = slot_of(of_mark, "learner"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
     if (PyErr_Occurred())
         return NULL;
     Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host, LeaseType = (PyTypeObject *)lease;

@@ -10,15 +10,17 @@ refers to is about to be dropped. Our operators see a handle, and ask three thin
 3. the result has the operand's shape and dtype.
 
 Counts and addresses are not known beforehand: they are learnt from expressions whose operands are known, when the
-first large operand is met. Where nothing can be learnt (no `backtrace` in the C library, an interpreter that borrows
-references), every result has memory of its own.
+first large operand is met. Where nothing can be learnt (no `backtrace` in the C library), and in interpreters in which
+a count says nothing (CPython 3.14 borrows an operand's reference from the name that holds it: two names, one
+reference), every result has memory of its own.
 """
 
 from __future__ import annotations
 
 import ctypes
 import operator
-from _thread import allocate_lock
+import sys
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
@@ -34,6 +36,8 @@ DEPTH = 32  # return addresses looked at while learning; about 12 lead from here
 LEAST = 1 << 18  # bytes of an operand from which it pays to look
 INTEGERS = 1 << 20  # the same for integers, which take less time than looking does
 ENOUGH = 1 << 16  # elements that learning takes: float32 operands of LEAST bytes
+PROVEN = {(3, 11), (3, 12), (3, 13)}  # CPython in which every operand on the stack counts as a reference
+ATTEMPTS = 8  # to learn, where other threads or a debugger came between
 INTO = {operator.add, operator.sub, operator.mul, operator.truediv, operator.and_, operator.or_, operator.xor}
 
 
@@ -66,7 +70,7 @@ OWNER = "sum((u, u), t * u)"  # which drops what it has added up, and reads it n
 class Mark:
     """What a temporary looks like from inside an operator: see `learn`. c/operators.h, if there, notes and reads it."""
 
-    __slots__ = ("callers", "counts", "depth", "known", "notes", "walk")
+    __slots__ = ("attempts", "callers", "counts", "depth", "known", "learner", "notes", "walk")
 
     def __init__(self) -> None:
         self.known = False  # whether learning was tried
@@ -75,6 +79,8 @@ class Mark:
         self.depth = DEPTH
         self.walk: Callable | None = None
         self.notes: list[tuple] | None = None  # while learning
+        self.learner = 0  # the thread that learns, whose operators alone are noted
+        self.attempts = 0
 
     def caller(self) -> bytes:
         """The return addresses from this call outwards."""
@@ -105,8 +111,9 @@ def binary(kernel: Callable, handle: type, reflected: bool) -> Callable:
         left = mark.counts["left" if type(y) is handle else "left of a number"]
         right = mark.counts["reflected" if reflected else "right"]
         if mark.notes is not None:
-            counts = (getrefcount(x), getrefcount(a)), (getrefcount(y), getrefcount(b))
-            mark.notes.append((*counts, mark.caller()))
+            notes, counts = mark.notes, ((getrefcount(x), getrefcount(a)), (getrefcount(y), getrefcount(b)))
+            if notes is not None and get_ident() == mark.learner:
+                notes.append((*counts, mark.caller()))
         elif getrefcount(x) == left[0] and not reflected:
             if getrefcount(a) == left[1] and fits(x, a, b, kept) and mark.caller() in mark.callers:
                 into = a
@@ -147,8 +154,8 @@ def fits(x: Any, a: onp.ndarray, other: Any, kept: str) -> bool:
         return False
     if dtype.char not in kept or not a.flags.writeable or not memory.pool.enabled or getweakrefcount(x):
         return False
-    base = a.base
-    return base is None or (type(base) is memory.Lease and getrefcount(base) == 3)  # a's, `base`, the argument
+    base = a.base  # None also where the memory is another library's
+    return a.flags.owndata or (type(base) is memory.Lease and getrefcount(base) == 3)  # a's, `base`, the argument
 
 
 # ------------------------------------------------------------------ learning
@@ -158,14 +165,52 @@ def learn(handle: type) -> None:
     Each expression runs often enough for the interpreter to specialize it, and from two kinds of callers, a function
     and a module: what the addresses have in common ends at the expression. Nothing is believed that also holds of an
     operand kept in a name, or of an operator that compiled code called."""
-    with _LEARNING:  # one thread at a time takes notes
-        if not mark.known:
-            mark.known, mark.walk = True, find_backtrace()
-            if mark.walk is not None:
-                _learn(handle)
+    if not _LEARNING.acquire(False):  # one thread at a time takes notes; its own operands are no occasion to learn
+        return
+    try:
+        if mark.known or watched():  # a debugger that reads local names refers to the operands
+            return
+        mark.walk, mark.attempts = find_backtrace() if proven() else None, mark.attempts + 1
+        if mark.walk is None:
+            mark.known = True
+            return
+        mark.learner = get_ident()
+        learnt = None if (found := _learn(handle)) is None or watched() else found
+        if learnt is not None:
+            mark.depth, mark.counts, mark.callers = learnt
+        mark.known = learnt is not None or mark.attempts >= ATTEMPTS
+    finally:
+        _LEARNING.release()
 
 
-def _learn(handle: type) -> None:
+def proven() -> bool:
+    """Whether in this interpreter an operand that is held by a name has a reference more than a temporary."""
+    locked = getattr(sys, "_is_gil_enabled", lambda: True)()  # else counts are kept in two, or deferred
+    return sys.implementation.name == "cpython" and sys.version_info[:2] in PROVEN and locked
+
+
+def watched() -> bool:
+    """Whether a debugger, a profiler or the like is called while this thread runs."""
+    monitoring = getattr(sys, "monitoring", None)
+    tools = monitoring is not None and any(monitoring.get_tool(i) is not None for i in range(6))
+    return tools or sys.gettrace() is not None or sys.getprofile() is not None
+
+
+class Disturbed(Exception):
+    """An expression that was to be learnt from did not reach our operator: another thread has a policy or a trace."""
+
+
+def _learn(handle: type) -> tuple[int, dict, frozenset] | None:
+    """The depth, counts and callers of a temporary, which are none where nothing tells it from other operands; None
+    where learning was disturbed."""
+    nothing = DEPTH, dict.fromkeys(TEMPORARY, (-1, -1)), frozenset()
+    try:
+        return _from_expressions(handle) or nothing
+    except Disturbed:
+        return None
+
+
+def _from_expressions(handle: type) -> tuple[int, dict, frozenset] | None:
     names = {"t": handle((ENOUGH,), "f4"), "u": handle((ENOUGH,), "f4"), "add": operator.add}
     names["t"][...] = names["u"][...] = 1
     names["boxes"] = onp.empty(1, object)
@@ -182,26 +227,27 @@ def _learn(handle: type) -> None:
                 callers.add(shared(first[2], second[2]))
         kept = note(lambda: eval(KEPT[side], names))[at]  # noqa: B023
         if len(seen) > 1 or kept in seen:
-            return
+            return None
         (counts[side],) = seen
     compiled = [note(lambda: eval(text, names))[2] for text in COMPILED]  # noqa: B023
     length = len(min(callers, key=len))
     owner = {note(lambda: eval(OWNER, names)) for _ in range(3)}
     callers |= {caller[:length] for left, _, caller in owner if left == counts["left"]}
     if length == 0 or any(len(c) != length for c in callers) or any(c[:length] in callers for c in compiled):
-        return
-    mark.depth = length // ctypes.sizeof(ctypes.c_void_p)
-    mark.counts, mark.callers = counts, frozenset(callers)
+        return None
+    return length // ctypes.sizeof(ctypes.c_void_p), counts, frozenset(callers)
 
 
 def note(f: Callable) -> tuple:
     """What the last operator in f() saw."""
-    mark.notes = []
+    notes = mark.notes = []
     try:
         f()
-        return mark.notes[-1]
     finally:
         mark.notes = None
+    if not notes:
+        raise Disturbed
+    return notes[-1]
 
 
 def shared(a: bytes, b: bytes) -> bytes:
