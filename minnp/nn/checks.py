@@ -65,26 +65,42 @@ def one_of(kind: str, name: str, known: dict[str, Callable], signature: str) -> 
 
 
 # ------------------------------------------------------------------ names of arguments
-# What other libraries call an argument, where it is too far from our name to be found by its letters.
+# What other libraries call an argument, where it is too far from our names to be found by its letters.
 ELSEWHERE = {
-    "dilation_rate": "dilation",
-    "eps": "epsilon",
-    "filters": "out_channels",
-    "in_units": "in_features",
-    "kernel": "kernel_size",
-    "kernel_initializer": "init_rule",
-    "lr": "learning_rate",
-    "num_filter": "out_channels",
-    "num_group": "groups",
-    "pool_size": "kernel_size",
-    "rate": "p",
-    "return_sequences": "last",
-    "sigma": "stdvar",
-    "std": "stdvar",
-    "units": "out_features",
-    "use_bias": "bias",
-    "wd": "weight_decay",
+    "alpha": ("slope",),
+    "batch": ("batch_size",),
+    "dilation_rate": ("dilation",),
+    "eps": ("epsilon",),
+    "epsilon": ("eps",),
+    "filters": ("out_channels",),
+    "in_units": ("in_features",),
+    "kernel": ("kernel_size",),
+    "kernel_initializer": ("init_rule",),
+    "lr": ("learning_rate",),
+    "num_filter": ("out_channels",),
+    "num_group": ("groups",),
+    "optimizer": ("update_rule",),
+    "pos_weight": ("weight",),
+    "pool_size": ("kernel_size",),
+    "rate": ("p", "prob"),
+    "return_sequences": ("last",),
+    "sigma": ("stdvar",),
+    "std": ("stdvar",),
+    "units": ("out_features", "hidden_size"),
+    "use_bias": ("bias",),
+    "wd": ("weight_decay",),
+    "weight_init": ("init_rule",),
+    "weight_initializer": ("init_rule",),
 }
+# Arguments of theirs that say something else here.
+SAID = {
+    "activation": "an activation is a step of its own, such as nn.ReLU()",
+    "batch_first": "sequences are [examples, steps, numbers] here, as with batch_first=True",
+    "ceil_mode": "npx.pooling has pooling_convention='full'",
+    "inplace": "nothing is written in place here",
+    "return_state": "forward takes states=True",
+}
+IN_CONFIG = ("lr", "learning_rate", "weight_decay", "momentum", "beta1", "beta2")
 
 
 def unknown(who: str, name: str, known: Iterable[str], kind: str = "argument", others: Iterable[str] = ()) -> TypeError:
@@ -93,10 +109,13 @@ def unknown(who: str, name: str, known: Iterable[str], kind: str = "argument", o
     others: further names, which are looked at for being near but not listed
     """
     known, others = list(known), list(others)
-    if name == "activation":
-        meant = "an activation is a step of its own, such as nn.ReLU()"
-    elif ELSEWHERE.get(name) in known:
-        meant = f"do you mean {ELSEWHERE[name]!r}?"
+    elsewhere = [own for own in ELSEWHERE.get(name, ()) if own in known]
+    if name in SAID:
+        meant = SAID[name]
+    elif elsewhere:
+        meant = f"do you mean {elsewhere[0]!r}?"
+    elif name in IN_CONFIG and "optim_config" in known:
+        meant = f"it is a setting of the optimiser: optim_config={{{ELSEWHERE.get(name, (name,))[0]!r}: ...}}"
     else:
         near = difflib.get_close_matches(name, [*known, *others], 1)
         meant = f"do you mean {near[0]!r}?" if near else f"known: {', '.join(known)}" if known else "it takes none"

@@ -77,8 +77,8 @@ def test_no_layer_takes_options_without_naming_them():
         nn.Linear(2, 3).init()(onp.ones((1, 2)), made="train")
     with pytest.raises(TypeError, match="ReLU takes no arguments, got 5"):
         nn.ReLU(5)
-    with pytest.raises(TypeError, match="ReLU has no argument 'inplace'; it takes none"):
-        nn.ReLU(inplace=True)
+    with pytest.raises(TypeError, match="ReLU has no argument 'slope'; it takes none"):
+        nn.ReLU(slope=0.1)
 
 
 MISSPELT = {
@@ -93,6 +93,8 @@ MISSPELT = {
     "batchsize": (lambda: nn.io.NDArrayIter(onp.ones((2, 2)), batchsize=2), "batch_size"),
     "num_epoch": (lambda: nn.Solver(None, None, num_epoch=2), "num_epochs"),
     "patiens": (lambda: nn.callbacks.EarlyStopping(patiens=2), "patience"),
+    "optimizer": (lambda: nn.Solver(None, None, optimizer="adam"), "update_rule"),
+    "rate": (lambda: nn.layers.dropout([1.0], rate=0.5), "prob"),
     "return_sequences": (lambda: nn.LSTM(2, 3, return_sequences=False), "last"),
 }
 
@@ -118,6 +120,16 @@ def test_the_name_of_a_layer_elsewhere_is_answered_with_ours(name, ours):
 def test_an_activation_is_a_step_of_its_own():
     with pytest.raises(TypeError, match="Conv2D has no argument 'activation'; an activation is a step of its own"):
         nn.Conv2D(3, 9, 3, activation="relu")
+    with pytest.raises(
+        TypeError, match=r"LSTM has no argument 'batch_first'; sequences are \[examples, steps, numbers\]"
+    ):
+        nn.LSTM(3, 9, batch_first=True)
+    with pytest.raises(
+        TypeError, match=r"'lr'; it is a setting of the optimiser: optim_config=\{'learning_rate': ...\}"
+    ):
+        nn.Solver(None, None, lr=0.1)
+    with pytest.raises(TypeError, match="ReLU has no argument 'inplace'; nothing is written in place here"):
+        nn.ReLU(inplace=True)
 
 
 # ------------------------------------------------------------------ each argument does something
