@@ -18,6 +18,7 @@ from .core.report import report, reset_report
 
 # Imported when first asked for: a program that only computes does not wait for them.
 _LATE = {
+    "AutoBlacklistPolicy": ".dispatch.policy",
     "Function": ".core.function",
     "OnlyMXNetPolicy": ".dispatch.policy",
     "OnlyNumPyPolicy": ".dispatch.policy",
@@ -53,6 +54,7 @@ LATE["scipy.special"] = "minnp.scipy.special"
 
 __version__ = "0.1.0"
 __all__ = [
+    "AutoBlacklistPolicy",
     "Context",
     "Function",
     "OnlyMXNetPolicy",

@@ -233,6 +233,16 @@ def test_onehot_encode_writes_and_returns_its_second_argument():
         np.onehot_encode(np.array([1]), out)
 
 
+def test_slice_axis_is_a_view_along_one_axis():
+    x = np.arange(6.0).reshape(2, 3)
+    part = np.slice_axis(x, axis=-1, begin=1, end=None)
+    part[...] = 0
+    assert x.tolist() == [[0, 0, 0], [3, 0, 0]]
+    assert np.slice_axis([[1, 2], [3, 4]], axis=0, begin=0, end=-1).tolist() == [[1, 2]]
+    with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds"):
+        np.slice_axis(x, axis=2, begin=0, end=1)
+
+
 @pytest.mark.parametrize("label", [[0, 2], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
 def test_softmax_output_is_a_loss_layer(label):
     x = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]])

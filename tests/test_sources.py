@@ -9,7 +9,8 @@ import pytest
 from alone import ROOT, run_alone
 
 SOURCES = sorted((ROOT / "tests" / "sources").glob("*.py"))
-NEEDS = {"minpy_symbol": "mxnet", "minpy_mixed_net": "mxnet", "mxnet_symbols": "mxnet", "fx_lower_to_torch": "torch"}
+NEEDS = dict.fromkeys(("minpy_symbol", "minpy_mixed_net", "minpy_policies", "mxnet_symbols"), "mxnet")
+NEEDS |= {"fx_lower_to_torch": "torch"}
 MISSING = {"minpy_declared": "there is no Variable and no compile: a program is a function, traced or compiled by jit"}
 PRINTS = {
     "autograd_readme": """
@@ -99,6 +100,13 @@ True
 (5, 2) (5, 4)
 accuracy above 0.9: True
 """,
+    "minpy_autograd": """
+16 8.0 2.0
+[array(3.), array(6.), array(-1.)]
+[array(3.), array(6.), array(-1.)] 11.0
+(100, 50)
+(50, 3) (1, 1) True
+""",
     "minpy_branches": """
 [[0. 0. 0.]
  [0. 0. 0.]]
@@ -133,6 +141,29 @@ inside: 21.0
     "minpy_mixed_net": """
 ['b1', 'b2', 'conv_bias', 'conv_weight', 'w1', 'w2']
 accuracy above 0.9: True
+""",
+    "minpy_numpy": """
+[[-2. -2. -2.]
+ [-2. -2. -2.]]
+[[-0.7568 -0.7568]
+ [-0.7568 -0.7568]
+ [-0.7568 -0.7568]]
+[[2. 2. 2.]
+ [2. 2. 2.]]
+[[ 0  1]
+ [-1 -1]
+ [ 4  5]]
+[[ 1]
+ [-1]
+ [ 5]]
+90 43.0
+(64, 64) cpu(0)
+""",
+    "minpy_policies": """
+0.0
+200.0 auto
+0.0
+(1000, 50) 1000.0 prefer_mxnet
 """,
     "minpy_rnn": """
 falls below a tenth: True

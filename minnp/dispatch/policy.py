@@ -5,7 +5,16 @@ from __future__ import annotations
 from ..core.policy import Policy, wrap_policy
 from ..core.policy import policy as create
 
-__all__ = ["AutoPolicy", "OnlyMXNetPolicy", "OnlyNumPyPolicy", "Policy", "PreferMXNetPolicy", "create", "wrap_policy"]
+__all__ = [
+    "AutoBlacklistPolicy",
+    "AutoPolicy",
+    "OnlyMXNetPolicy",
+    "OnlyNumPyPolicy",
+    "Policy",
+    "PreferMXNetPolicy",
+    "create",
+    "wrap_policy",
+]
 
 
 def AutoPolicy() -> Policy:
@@ -13,6 +22,14 @@ def AutoPolicy() -> Policy:
 
 
 def PreferMXNetPolicy() -> Policy:
+    return Policy("prefer_mxnet")
+
+
+def AutoBlacklistPolicy(gen_rule: bool = False, append_rule: bool = True, loc: str | None = None) -> Policy:
+    """PreferMXNetPolicy: kernels say by the arguments of each call whether they take it.
+
+    MinPy's learnt from exceptions which functions MXNet refuses, and kept the list in a file; its arguments say how.
+    """
     return Policy("prefer_mxnet")
 
 

@@ -1,4 +1,4 @@
-"""Names MinPy's namespace had beside NumPy's: onehot_encode and softmax_output, policies, statistics."""
+"""Names MinPy's namespace had beside NumPy's: onehot_encode, slice_axis and softmax_output, policies, statistics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..core import policy
 from ..core.array import concretize
 from ..core.primitive import CONSTANT, Primitive
 from ..core.report import record_op_stat, show_op_stat
+from .arguments import as_array
 
 
 def onehot_encode(indices: Any, out: Any) -> Any:
@@ -19,6 +20,17 @@ def onehot_encode(indices: Any, out: Any) -> Any:
         raise ValueError(f"onehot_encode: {where.shape} indices for an output of shape {tuple(out.shape)}")
     out[...] = onp.eye(out.shape[1], dtype=out.dtype)[where]
     return out
+
+
+def slice_axis(data: Any, axis: int, begin: int, end: int | None) -> Any:
+    """data[..., begin:end, ...] along one axis: a view, as in NumPy (MXNet's function gives a copy)."""
+    data = as_array(data)
+    index: list = [slice(None)] * data.ndim
+    try:
+        index[axis] = slice(begin, end)
+    except IndexError:
+        raise onp.exceptions.AxisError(axis, data.ndim) from None
+    return data[tuple(index)]
 
 
 def _softmax(data: Any, label: Any) -> Any:
@@ -47,6 +59,7 @@ def softmax_output(data: Any, label: Any) -> Any:
 
 EXTRA = {
     "onehot_encode": onehot_encode,
+    "slice_axis": slice_axis,
     "softmax_output": softmax_output,
     "policy": policy,
     "set_policy": policy.set_global_policy,
