@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
+from minnp import grad
 from minnp.core.counting import quick
 
 RECORD = numpy.dtype(
@@ -235,3 +236,54 @@ def test_a_view_may_be_resized_to_another_shape_of_as_many_elements():
     assert x.shape == (2, 2)
     with pytest.raises(TypeError):
         x.resize(1.5)
+
+
+# ------------------------------------------------------------------ x.flat
+@pytest.mark.parametrize("dtype", ["f8", ">i4", "c8", "?", "U2", "M8[D]", "O", "i4,f4"])
+@pytest.mark.parametrize(
+    "index", [0, -1, 6, slice(1, 4), slice(None, None, -2), [0, 2], ..., (0,), 99, None, 1.5, True]
+)
+def test_flat_reads_and_writes_what_numpys_does(dtype, index):
+    made = lambda module: module.array([[0, 1, 2], [3, 4, 5]], "O" if dtype == "O" else "i8").astype(dtype)[:, ::-1]
+    outcomes = []
+    for module in (np, numpy):
+        x = made(module)
+        try:
+            read = x.flat[index]
+            x.flat[index] = x.flat[0]
+            x.flat[1:3] = x[:, 1]
+            outcomes.append((type(read) is module.ndarray, getattr(read, "dtype", None), repr(read), repr(x)))
+        except (IndexError, TypeError, ValueError, DeprecationWarning) as error:
+            outcomes.append(type(error))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_flat_is_of_the_array_as_it_is():
+    x = np.arange(4.0)
+    flat = x.flat
+    x.shape = (2, 2)
+    assert flat[3] == 3.0 and [*x.flat] == [0, 1, 2, 3]
+    flat[[0, 1]] = np.array([7.0, 8.0])
+    assert x.tolist() == [[7, 8], [2, 3]]
+    assert grad(lambda y: y.flat[2] * 3 + (y * 2).flat[1:3].sum())(x).tolist() == [[0, 2], [5, 0]]
+    saved = grad(lambda y: _written(y * 1.0))(np.arange(4.0))
+    assert saved.tolist() == [0, 2, 4, 6]
+
+
+def _written(y):
+    s = (y * y).sum()
+    y.flat[1] = 9.0
+    return s
+
+
+def test_a_draw_by_name_of_a_texts_operator_is_numpys():
+    for module in (np, numpy):
+        with pytest.raises(TypeError):
+            module.ones(2).__rmod__("a")
+
+
+@pytest.mark.host("exceptions are NumPy's")
+def test_fromiter_of_arrays_of_one_element_raises_what_numpy_raises():
+    for module in (np, numpy):
+        with pytest.raises(ValueError, match="sequence"):
+            module.fromiter(module.ones((3, 2)), "f8")

@@ -39,7 +39,18 @@ STAYING: list[tuple[str, str, str]] = [
         "Cannot construct a dtype from an array",
         "numpy.dtype is NumPy's own: it refuses its own arrays, and takes the dtype of whatever else has one",
     ),
-    (r"^fft\.i?r?fft\(.*\[.*0.*\]", "^result: \\('array'", "NumPy transforms whatever lies behind an empty array"),
+    (
+        r"^fft\.(i|r|ir|h|ih)?fft\(.*\[.*0.*\]",
+        "^result: \\('array'",
+        "NumPy transforms whatever lies behind an empty array",
+    ),
+    (
+        r"(view|bytes|buffer|byteswap|field|strides|dtype = )\(.*(float128|complex256)",
+        "",
+        "long doubles have bytes that nobody sets",
+    ),
+    (r"strings\.zfill", "result", "NumPy's own differs from run to run"),
+    (r"^lexsort\(axis", "raised", "of an argument that is missing and one that is wrong, the other is said"),
     (r"__format__\(", "SystemError", "NumPy reports an error of its own where the format is no text"),
     (r"(memoryview|bytes)\(", "a buffer cannot say all", "numpy.asarray(x) would lose the dtype: it asks for the same"),
     (
@@ -55,7 +66,8 @@ if quick is None:  # without the C part
     ]
 if not NUMPY_2:
     STAYING += [
-        (r"^(reshape|clip)\(", "missing 1 required positional argument", "the Array API standard's, as in NumPy 2"),
+        (r"^(reshape|clip|take_along_axis)\(", "missing . required positional argument", "the Array API standard's"),
+        (r"__array__\(.*dtype=", "", "NumPy 2 calls it with the keyword, which NumPy 1 has not"),
         (r"^linalg.solve\(", "raised", "the Array API standard's: both arguments are asked for their axes first"),
     ]
 
@@ -467,7 +479,7 @@ class Wild:
     def named(self, name: str, default: Any = inspect.Parameter.empty) -> Any:
         """An argument as the name says, mostly."""
         name = name.strip("_")
-        if self.chance(0.04):
+        if name != "mode" and self.chance(0.04):  # a number for a mode leaves an exception behind in NumPy's put
             return self.operand()
         if name in WORDS and (name != "bins" or self.chance(0.8)):
             return self.r.choice(WORDS[name])

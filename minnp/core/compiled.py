@@ -134,7 +134,7 @@ def _there(e: public.Entry) -> tuple | None:
     return (row, placed.VIEWS[name], VIEWS) if name in placed.VIEWS else None
 
 
-FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize", "strides", "real", "imag")
+FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize", "strides", "real", "imag", "flat")
 TOLD = ("shape", "dtype", "size", "ndim")  # what a buffer tells too
 
 
@@ -148,8 +148,9 @@ def install() -> None:
         _placed(short, e)
     for name in FACTS:
         setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
-    from . import cotangents, operators, tape, writing  # which import this module's importers
+    from . import attributes, cotangents, operators, tape, writing  # which import this module's importers
 
+    _quick.flat(attributes.FlatIterator)
     rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
     rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy", "reshape")}
     kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}

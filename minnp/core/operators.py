@@ -66,7 +66,8 @@ def _power(a: Any, b: Any) -> Any:
 def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel = PYTHON[op]
     method, large = f"__{'r' if reflected else ''}{op}__", large_binary(kernel, ndarray, reflected)
-    host = (lambda a, b: kernel(b, a)) if reflected else kernel
+    numpys = getattr(Host, method)  # of a text's own `%` NumPy's method knows nothing
+    host = (lambda a, b: numpys(a, b) if isinstance(a, Host) else kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](operand(b), operand(a))) if reflected else _row(name))
     if reflected:
         LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})

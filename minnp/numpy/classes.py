@@ -338,13 +338,14 @@ _of_host = wrapped("", "fromiter", onp.fromiter)
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     items, dtype, rest = builtins.iter(iter), onp.dtype(dtype), []
+    kept = dtype.base.kind == "O"  # the handles themselves
 
     def untraced() -> Iterator:
         for item in items if count < 0 else itertools.islice(items, count):
             if traced(item):
                 rest.append(item)
                 return
-            yield item
+            yield item if kept or type(item) is not ndarray else read(item)
 
     if watched() or isinstance(read(iter) if type(iter) is ndarray else None, (Tracer, Buffer)):
         begun: Any = list(untraced())  # an iterator could be read by the first call alone

@@ -69,6 +69,8 @@ static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at, row_accum
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
+static Py_ssize_t slot_of(PyObject *type, const char *name);
+
 /* Whether something watches or redirects calls. */
 static inline int busy(void) { return SLOT(state, busy_at) != SLOT(state, written_at); }
 

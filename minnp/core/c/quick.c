@@ -228,6 +228,7 @@ static PyMethodDef functions[] = {
     {"values", short_values, METH_O, NULL},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, NULL},
     {"fact", make_fact, METH_VARARGS, NULL},
+    {"flat", flat_setup, METH_O, NULL},
     {"install", install, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
