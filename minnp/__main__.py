@@ -22,6 +22,8 @@ def info() -> str:
     facts = {"minnp": minnp.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
     for library in ("numpy", "autograd", "mxnet", "torch", "jax", "scipy"):
         facts[library] = version(library)
+    if "mxnet" in backends.installed():
+        facts["mxnet"] += " (import minnp before mxnet, which fails alone beside today's NumPy)"
     facts["BLAS"] = f"{blas['name']} {blas['version']}"
     facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -100,6 +100,7 @@ def test_info_says_what_runs_here(capsys):
     assert facts["minnp"] == minnp.__version__
     assert facts["backends"].split(", ") == ["numpy", *backends.installed()]
     assert facts["policy"] == minnp.get_global_policy().name
+    assert ("import minnp before mxnet" in facts["mxnet"]) == ("mxnet" in backends.installed())
 
 
 def test_every_function_without_a_gradient_has_a_reason(lines):
