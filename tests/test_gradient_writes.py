@@ -13,6 +13,7 @@ from test_gradient_coverage import CASES, HOLES, MASK, POINTS, after, compiled, 
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vjp, vmap
+from minnp.core.array import handle
 from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 
@@ -325,3 +326,29 @@ def _through_a_field(x: Any) -> Any:
 def test_numbers_in_structures_and_other_classes_raise_rather_than_pass_for_constants(f: Any, slope: Any) -> None:
     with pytest.raises(NotDifferentiableError):
         slope(f, np.array([1.0, 3.0]))
+
+
+@pytest.mark.parametrize("lies", ["a[:, ::2]", "a[::-1]", "a.T", "a[:, ::-1]", "a[1:, 1:]"])
+def test_an_argument_with_gaps_keeps_them_when_it_is_written(lies: str) -> None:
+    """What reshape finds of it is a copy before and after."""
+
+    def f(np: Any, x: Any) -> Any:
+        x[0] = 1.0
+        v = x.reshape(-1)
+        v[1] = 7.0
+        return (x * x * x).sum() + (v * v).sum()
+
+    made = lambda: eval(lies, {"a": onp.random.default_rng(0).normal(size=(4, 6))})
+    wanted = onp.zeros(made().shape)
+    for at in onp.ndindex(wanted.shape):
+        moved = [made(), made()]
+        moved[0][at] += 1e-6
+        moved[1][at] -= 1e-6
+        wanted[at] = (f(onp, moved[0]) - f(onp, moved[1])) / 2e-6
+    g = lambda x: f(np, x)
+    for way in (grad(g), jit(grad(g)), grad(jit(g)), lambda x: jvp(g, (x,), (np.ones(x.shape),))):
+        y = way(handle(made()))
+        if isinstance(y, tuple):
+            onp.testing.assert_allclose(float(y[1]), wanted.sum(), rtol=1e-4)
+        else:
+            onp.testing.assert_allclose(onp.asarray(y), wanted, rtol=1e-4, atol=1e-4)

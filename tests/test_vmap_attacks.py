@@ -426,3 +426,51 @@ def test_the_shape_of_a_traced_array_is_set_where_numpy_sets_it() -> None:
     for way in (grad(f), jit(f), lambda x: vmap(f)(x[None])):
         with pytest.raises(AttributeError, match="in-place modification"):
             way(np.array(batch(2, 2)))
+
+
+# ------------------------------------------------------------------ batched indices
+INDEXED = """
+r = x[i]; r *= 2; x[i - 1] = x[0]; x[:, i] += 1           | (x * x).sum() + r.sum()
+r = x[i]; s = x[:, i]; r[0] = 9; s *= 2; x[0] = x[1]      | x + r * s.sum()
+r = x.T[i]; x[1] = 4; x[i] = r                            | x * r
+x[[0, i]] = x[[i, 0]]; x[[0, i], :2] *= 2                 | x
+x[i, 1:] = x[i - 1, :-1]; x[1:][i - 1] += 1               | x * x
+x[i] = x[i - 1] ** 2; x.T[i, 0] = 3                       | x * x[0]
+np.add.at(x, i, x[1]); np.multiply.at(x, (i, 0), 2.0)     | x * x
+np.put(x, i, 7.0)                                         | x * x[i]
+t = np.zeros((3, 3)); r = t[i]; t[0] = x[1]; r += x[i]    | t + r
+t = np.eye(3); t[i] = x[0]; t[:, i] = 5                   | t * x
+t = np.arange(9.0).reshape(3, 3); r = t[i]; t += 1        | r * x
+m = np.arange(3) == i; x[m] = 0; x[:, m] += 1; x[~m] *= 3 | x * x
+p = i % 2; x[p:] *= 2                                     | x * x
+"""
+
+
+@pytest.mark.parametrize("line", INDEXED.strip().splitlines())
+def test_a_batched_index_takes_what_numpy_takes(line: str) -> None:
+    statements, result = line.rsplit("|", 1)
+    body = "".join(f"    {s.strip()}\n" for s in statements.split(";"))
+    space: dict[str, Any] = {}
+    exec(compile(f"def program(np, x, i):\n{body}    return {result.strip()}\n", line, "exec"), space)
+    f, x, i = space["program"], batch(4, 3, 3), onp.array([[2, 0], [1, 1], [0, 2], [2, 1]])
+    ours, s = lambda x, i: f(np, x * 1, i), lambda x, i: weighted(f(np, x * 1, i))
+    each = lambda x, i: f(onp, x * 1, i)
+    values = onp.stack([each(y, k) for y, k in zip(x, i[:, 0])])
+    rising = onp.stack([slopes(lambda np, y: f(np, y * 1, k), y[None], 0)[0] for y, k in zip(x, i[:, 0])])  # noqa: B023
+    of_both = onp.stack([[each(y, k) for k in ks] for y, ks in zip(x, i)])
+    to_both = onp.stack([[slopes(lambda np, y: f(np, y * 1, k), y[None], 0)[0] for k in ks] for y, ks in zip(x, i)])  # noqa: B023
+    for name, y, wanted in (
+        ("vmap", vmap(ours)(np.array(x), np.array(i[:, 0])), values),
+        ("of one array", vmap(ours, (None, 0))(np.array(x[0]), np.array(i[0])), of_both[0]),
+        ("in_axes", vmap(ours, (1, 0))(np.array(x.swapaxes(0, 1)), np.array(i[:, 0])), values),
+        ("jit", jit(vmap(ours))(np.array(x), np.array(i[:, 0])), values),
+        ("nested", vmap(vmap(ours, (None, 0)))(np.array(x), np.array(i)), of_both),
+        ("outer index", vmap(lambda k: vmap(ours, (0, None))(np.array(x), k))(np.array(i[0]))[:, 0], of_both[0]),
+        ("vmap(grad)", vmap(grad(s))(np.array(x), np.array(i[:, 0])), rising),
+        ("grad(vmap)", grad(lambda x: vmap(s)(x, np.array(i[:, 0])).sum())(np.array(x)), rising),
+        ("jit(vmap(grad))", jit(vmap(grad(s)))(np.array(x), np.array(i[:, 0])), rising),
+        ("nested grad", vmap(vmap(grad(s), (None, 0)))(np.array(x), np.array(i)), to_both),
+        ("jvp", vmap(lambda y, k: jvp(lambda y: s(y, k), (y,), (y,))[1])(np.array(x), np.array(i[:, 0])),
+         (rising * x).sum((1, 2))),
+    ):  # fmt: skip
+        onp.testing.assert_allclose(onp.asarray(y), wanted, rtol=1e-4, atol=1e-4, err_msg=name)

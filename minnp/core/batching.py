@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from .state import recording, state
 from .trace import Trace
 from .tree import children, tree_flatten, tree_leaves, tree_map
 from .value import Buffer, Host, Tracer, concrete, example, overlapping, owner
-from .writing import layout_of, traced
+from .writing import copy_alike, layout_of, traced
 
 
 class PerExampleError(Exception):
@@ -105,17 +106,17 @@ class BatchTrace(Trace):
             index = params.get("index")
             if not traced(index):
                 return viewed(row, values[0], params)
-            if all(type(p) is not Tracer or not p.shape for p in (index if type(index) is tuple else (index,))):
+            parts = index if type(index) is tuple else (index,)
+            if all(type(p) is Tracer and not p.shape for p in filter(traced, parts)):
                 return viewed(row, values[0], {"index": _zeros(index)})
         if first is None:
             ndim = len(y.shape) - 1
             if ndim == 0:
                 return onp.empty((), y.dtype) if row.name in MAKE_ARRAYS else number(y.dtype)
-            seen = [example(v) for v in values]
-            if all(type(v) is not Host or v.flags.c_contiguous for v in seen) and params.get("order") != "F":
+            if all(map(_in_c_order, values)) and params.get("order") != "F":
                 return None
             if row.elementwise or row.name in ("where", "clip"):
-                return allocated(seen)
+                return allocated(values)
             first = bind(row, examples(raw, mine, values, 0), params)
         made = example(first)
         made = laid_out(made) if type(made) is Buffer else made
@@ -160,7 +161,7 @@ class BatchTrace(Trace):
         if not hasattr(y, "dtype"):
             return y
         out = Tracer(self, y, self._lies(row, y, raw, mine, values, params, first))
-        if row.view and values and overlapping(out, values[0]):
+        if row.view and values and out.node is not None and overlapping(out, values[0]):
             out.view = (values[0], row, kept_params(params))
         return out
 
@@ -218,9 +219,20 @@ def _zeros(index: Any) -> Any:
 
 def viewed(row: Primitive, x: Any, params: dict) -> Any:
     """What NumPy makes of an array that lies as `x` does, or an example of it, by a row that may give a view."""
-    with onp.errstate(all="ignore"), warnings.catch_warnings():
+    if row.name == "sum_to":
+        return lying(x) if x.shape == params["shape"] else None
+    if row.name != "einsum":
+        return row.numpy(lying(x), **params)
+    with onp.errstate(all="ignore"), warnings.catch_warnings():  # numbers that mean nothing may be added up
         warnings.simplefilter("ignore")
         return row.numpy(lying(x), **params)
+
+
+def _in_c_order(x: Any) -> bool:
+    if type(x) is Tracer and x.trace.batched and x.node is None:
+        return True
+    x = example(x)
+    return type(x) is not Host or x.flags.c_contiguous
 
 
 def lying(x: Any) -> Any:
@@ -302,17 +314,17 @@ def _matmul(row: Primitive, raw: list, mine: list, params: dict) -> Any:
 def _reshape(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     if params.get("order", "C") != "C":
         return NotImplemented
-    x, shape = raw[0], params["shape"]
+    x = raw[0]
+    return bind(row, raw, {**params, "shape": (x.shape[0], *_full(params["shape"], x.shape[1:]))})
+
+
+def _full(shape: Any, before: Sequence[int]) -> tuple[int, ...]:
+    """A shape asked of reshape, with the length that -1 stands for."""
     shape = (shape,) if isinstance(shape, (int, onp.integer)) else tuple(shape)
-    if -1 in shape:
-        size = 1
-        for n in x.shape[1:]:
-            size *= n
-        known = 1
-        for n in shape:
-            known *= n if n != -1 else 1
-        shape = tuple(size // max(known, 1) if n == -1 else n for n in shape)
-    return bind(row, raw, {**params, "shape": (x.shape[0], *shape)})
+    if -1 not in shape:
+        return shape
+    known = math.prod(n for n in shape if n != -1)
+    return tuple([math.prod(before) // max(known, 1) if n == -1 else n for n in shape])
 
 
 def _transpose(row: Primitive, raw: list, mine: list, params: dict) -> Any:
@@ -333,15 +345,64 @@ def _shaped(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     return bind(row, (x,), {**params, "shape": (x.shape[0], *shape)})
 
 
-def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
-    index = params["index"]
+def _index(index: Any) -> Any:
+    """The index of a batch that takes of each example what `index` takes of it; NotImplemented for those of which the
+    result's axes would come in another order."""
     parts = index if type(index) is tuple else (index,)
-    if not all(
-        p is None or p is ... or isinstance(p, slice) or (isinstance(p, (int, onp.integer)) and type(p) is not bool)
-        for p in parts
-    ):
+    arrays = [i for i, p in enumerate(parts) if type(p) is Host or type(p) is list]
+    for i, p in enumerate(parts):
+        if p is None or p is ...:
+            if arrays:
+                return NotImplemented
+        elif type(p) is Host or type(p) is list:
+            if traced(p) or not onp.ndim(p):
+                return NotImplemented
+        elif isinstance(p, (int, onp.integer)) and type(p) is not bool:
+            if arrays:
+                arrays.append(i)
+        elif type(p) is not slice:
+            return NotImplemented
+    if arrays and max(arrays) - min(arrays) >= len(arrays):  # a slice between them
         return NotImplemented
-    return bind(row, raw, {"index": (slice(None), *parts)})
+    return (slice(None), *parts)
+
+
+def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    index = _index(params["index"])
+    return index if index is NotImplemented else bind(row, raw, {"index": index})
+
+
+def _write(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """write_view: the steps of the path, and the index, leave the batch axis alone."""
+    (old, new), index, layout = raw, _index(params.get("index", ...)), params.get("layout")
+    size, shape, path = (old if mine[0] else new).shape[0], old.shape[mine[0] :], []
+    for step, how in params.get("path", ()):
+        if step.name == "getitem" and (part := _index(how["index"])) is not NotImplemented:
+            path.append((step, {"index": part}))
+            shape = onp.broadcast_to(0, shape)[how["index"]].shape
+        elif step.name == "transpose":
+            axes = how.get("axes")
+            axes = range(len(shape))[::-1] if axes is None else [a % len(shape) for a in axes]
+            path.append((step, {"axes": (0, *(a + 1 for a in axes))}))
+            shape = tuple([shape[a] for a in axes])
+        elif step.name == "reshape" and how.get("order", "C") == "C":
+            shape = _full(how["shape"], shape)
+            path.append((step, {"shape": (size, *shape)}))
+        elif step.name in ("real", "imag"):
+            path.append((step, how))
+        else:
+            return NotImplemented
+    if index is NotImplemented:
+        return NotImplemented
+    axes = onp.broadcast_to(0, shape)[params.get("index", ...)].ndim
+    if onp.ndim(new) - mine[1] > axes:
+        return NotImplemented
+    if mine[1] and len(new.shape) - 1 < axes:
+        new = bind(TABLE["reshape"], (new,), {"shape": (size, *(1,) * (axes + 1 - len(new.shape)), *new.shape[1:])})
+    if not mine[0]:
+        old = bind(TABLE["broadcast_to"], (old,), {"shape": (size, *old.shape)})
+    layout = None if layout is None else (0, *(a + 1 for a in layout))
+    return bind(row, (old, new), {"path": tuple(path), "index": index, "layout": layout})
 
 
 def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
@@ -368,6 +429,7 @@ BATCH: dict[str, Callable] = {
     "reshape": _reshape,
     "transpose": _transpose,
     "getitem": _getitem,
+    "write_view": _write,
 }
 
 
@@ -473,9 +535,20 @@ def _last(value: Any, axis: int) -> ndarray:
     return h if axis == 0 else _move(h, 0, axis)
 
 
+def _owned(x: ndarray) -> Any:
+    """The value of x, lying in memory as it does, in whose parts a function may write: a copy of what NumPy holds; a
+    write makes a new value of what is traced."""
+    value = read(x)
+    if type(value) is Tracer:
+        value.trace.lent.append(value)
+        return value
+    return copy_alike(value) if type(value) is Host else bind(TABLE["copy"], (value,), NO_PARAMS)
+
+
 def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any) -> Any:
-    copied = [x if a is None else TABLE["copy"](x) for x, a in zip(leaves, axes, strict=True)]  # f may write to them
-    outs = [f(*[x if a is None else x[i] for x, a in zip(copied, axes, strict=True)]) for i in range(size)]
+    values = [x if a is None else _owned(x) for x, a in zip(leaves, axes, strict=True)]
+    part = lambda v, i: handle(bind(TABLE["getitem"], (v,), {"index": i}))
+    outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
     as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))
     columns = zip(*map(tree_leaves, outs), strict=True)

@@ -24,7 +24,7 @@ from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
 from .references import references
 from .state import capture, state
-from .value import Buffer, Host, Tracer, concrete, example, owner
+from .value import Buffer, Host, Tracer, alike, concrete, example, owner
 
 
 def layout_of(a: Any) -> tuple[int, ...] | None:
@@ -41,18 +41,8 @@ def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarra
     return a.transpose(layout).copy(order="C").transpose(onp.argsort(layout))
 
 
-def alike(a: onp.ndarray) -> onp.ndarray:
-    """An empty array that lies in memory as `a` does, gaps included, so that NumPy reshapes both alike."""
-    dense = onp.empty_like(a, order="K", subok=False)
-    overlaps = 0 in [s for s, n in zip(a.strides, a.shape) if n > 1]
-    if dense.strides == a.strides or not a.size or overlaps or a.dtype.hasobject:
-        return dense
-    least, most = (sum(f(s * (n - 1), 0) for s, n in zip(a.strides, a.shape)) for f in (min, max))
-    return onp.ndarray(a.shape, a.dtype, onp.empty(most - least + a.itemsize, "u1"), -least, a.strides)
-
-
 def copy_alike(a: onp.ndarray) -> onp.ndarray:
-    copy = alike(a)
+    copy = alike(a, a.dtype)
     copy[...] = a
     return copy
 
@@ -60,16 +50,28 @@ def copy_alike(a: onp.ndarray) -> onp.ndarray:
 def _write_kernel(
     old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
+    before = None
     if not (donate or path) and index is ... and type(old) is Host:
-        old = alike(old)  # all of it is written
+        old = alike(old, old.dtype)  # all of it is written
     elif not donate or type(old) is not Host:
         old = onp.asarray(old)
-        old = copy_alike(old) if not path or layout_of(old) == layout else copy_in_layout(old, layout)
-    out = view = old
-    for row, params in path:
-        view = row.numpy(view, **params)
+        if not path or layout_of(old) == layout:
+            before, old = old, copy_alike(old)
+        else:
+            old = copy_in_layout(old, layout)
+    view = shown(old, path)
+    if before is not None and path and not before.flags.forc and not onp.may_share_memory(view, old):
+        old = copy_in_layout(before, layout)  # a batch has gaps where an example has none
+        view = shown(old, path)
     view[index] = new
-    return out
+    return old
+
+
+def shown(array: onp.ndarray, path: tuple) -> onp.ndarray:
+    """The view of an array at a path."""
+    for row, params in path:
+        array = row.numpy(array, **params)
+    return array
 
 
 def _write_vjp(

@@ -17,7 +17,7 @@ from ..core.array import OURS, handle, ndarray, read, unwrap, wrap
 from ..core.namespace import wrapped
 from ..core.placed import laid_out
 from ..core.state import watched
-from ..core.value import Buffer, Host, Tracer, example
+from ..core.value import Buffer, Host, Tracer, alike, example
 from ..core.writing import release
 from .arguments import as_array
 from .creation import made_here
@@ -102,7 +102,8 @@ def _over_elements(make: Callable, listed: Any, writes: list[bool], op_dtypes: A
     given = [None if a is None else as_array(a) for a in listed]
     seen = [None if a is None else example(read(a)) for a in given]
     seen = [laid_out(a) if type(a) is Buffer else a for a in seen]
-    theirs = make([None if a is None else _alike(a, onp.asarray(a).dtype) for a in seen], op_dtypes)
+    with onp.errstate(all="ignore"):  # numbers that mean nothing may be cast
+        theirs = make([None if a is None else alike(a, onp.asarray(a).dtype) for a in seen], op_dtypes)
     one = theirs[0] if type(theirs) is tuple else theirs
     operands = []
     for a, there, dtype, writing in zip(given, one.operands, one.dtypes, writes):
@@ -117,26 +118,12 @@ def _over_elements(make: Callable, listed: Any, writes: list[bool], op_dtypes: A
                 )
             a = astype(a, dtype=dtype)
         operands.append(a)
-    places = [_alike(there if a is None else a, onp.intp) for a, there in zip(seen, one.operands)]
+    places = [alike(there if a is None else a, onp.intp) for a, there in zip(seen, one.operands)]
     for place in places:
         place[...] = onp.arange(place.size).reshape(place.shape)
     found = make(places, None)
     over = lambda at: Elements(at, tuple(operands), writes)
     return tuple(map(over, found)) if type(found) is tuple else over(found)
-
-
-def _alike(a: Any, dtype: Any) -> onp.ndarray:
-    """An array of another dtype whose elements lie in memory in the same places among each other, over which NumPy goes
-    in the same steps."""
-    a, dtype = onp.asarray(a), onp.dtype(dtype)
-    if not a.size or any(s % a.itemsize for s in a.strides):
-        return onp.zeros(a.shape, dtype)
-    steps = [s // a.itemsize for s in a.strides]
-    ends = [s * (n - 1) for s, n in zip(steps, a.shape)]
-    first = -sum(e for e in ends if e < 0)
-    memory = onp.zeros(first + sum(e for e in ends if e > 0) + 1, dtype)
-    size = dtype.itemsize
-    return onp.ndarray(a.shape, dtype, memory, first * size, [s * size for s in steps])
 
 
 class Elements:
