@@ -35,7 +35,7 @@ STAYING: list[tuple[str, str, str]] = [
     (r"__array_priority__\(", "100.0", "the result is ours, or that of a class with a still higher priority"),
     (r"__array__\(", "NumPy's, which is not ours", "NumPy takes no class but its own from it"),
     (
-        r"issubdtype|can_cast|promote_types|dtype",
+        r"issubdtype|can_cast|promote_types|dtype|fromiter",
         "Cannot construct a dtype from an array",
         "numpy.dtype is NumPy's own: it refuses its own arrays, and takes the dtype of whatever else has one",
     ),
@@ -51,6 +51,11 @@ STAYING: list[tuple[str, str, str]] = [
     ),
     (r"strings\.zfill", "result", "NumPy's own differs from run to run"),
     (r"^lexsort\(axis", "raised", "of an argument that is missing and one that is wrong, the other is said"),
+    (
+        r"ndarray\.__\w+__\(",
+        "MaskedArray",
+        "an operator by its name does what the operator does: a masked array, a subclass of NumPy's, is asked first",
+    ),
     (r"__format__\(", "SystemError", "NumPy reports an error of its own where the format is no text"),
     (r"(memoryview|bytes)\(", "a buffer cannot say all", "numpy.asarray(x) would lose the dtype: it asks for the same"),
     (
@@ -445,6 +450,9 @@ class Wild:
             return self.scalar()
         if kind < 0.96:
             return self.nested()
+        if kind < 0.965:
+            a = self.array(dtype=self.r.choice(["f8", "i8", "O", "c16"]))
+            return self.np.ma.array(a, mask=[self.chance(0.3) for _ in range(a.size)] if a.ndim == 1 else False)
         if kind < 0.98:
             return [self.array() for _ in range(self.r.randrange(4))]
         return self.r.choice([lambda: iter([1, 2]), lambda: range(3), lambda: {1, 2}, lambda: (x for x in [1.0])])()
@@ -609,6 +617,8 @@ class Wild:
     def ufunc(self, name: str) -> tuple:
         u = getattr(numpy, name)
         args = [self.operand() for _ in range(u.nin)]
+        if name in ("gcd", "lcm"):  # Python's, of objects, never ends for NaN
+            args = [self.array(dtype=self.r.choice(["i8", "u1", "i4", ">i4"])) for _ in args]
         if self.chance(0.02):
             args.pop()
         kwargs = {}
@@ -618,7 +628,9 @@ class Wild:
             args += [self.named("out") for _ in range(u.nout)]
         if self.chance(0.12):
             kwargs["where"] = self.named("where")
-            if "out" not in kwargs:  # else some of the result is whatever lies there
+            if (
+                not isinstance(kwargs.get("out"), (self.np.ndarray, type(None))) or "out" not in kwargs
+            ):  # else some of the result is whatever lies there
                 kwargs["out"] = self.array()
         for key, p in {
             "dtype": 0.1,
