@@ -124,6 +124,20 @@ def untraced_closure_written(x: Any, mark: Callable) -> Any:
     return mark(f)(np.sin(x)) + (out**2).sum()
 
 
+def rows_of_a_buffer_written(x: Any, mark: Callable) -> Any:
+    def f(a: Any) -> Any:
+        m, v = np.zeros((2, 4))
+        for _ in range(2):
+            m *= 0.9
+            m += a * a
+            np.multiply(v, 0.5, out=v)
+            v += m
+            a -= 0.1 * m / (v + 1)
+        return m, v
+
+    return sum((part**2).sum() for part in mark(f)(x * 1.0))
+
+
 def closure_changes_after(x: Any, mark: Callable) -> Any:
     w, theirs, numbers = np.array(C), C.copy(), [1.0, 2.0]
     y = mark(lambda a: np.sin(a * w) * theirs * numbers[1])(x)
@@ -268,7 +282,14 @@ PROGRAMS = {
     for f in (
         *(argument_written, written_seen_after, views_given, the_same_twice, overlapping_views),
         *(closure_is_the_argument, traced_closure, traced_closure_written, untraced_closure_written),
-        *(closure_changes_after, closure_changes_inside, index_used_again, attribute_written, appended),
+        *(
+            rows_of_a_buffer_written,
+            closure_changes_after,
+            closure_changes_inside,
+            index_used_again,
+            attribute_written,
+            appended,
+        ),
         *(a_view_comes_back, raises_on_the_way, branches, several_results, nested, gradient_inside, scattered),
         *(loop_of_writes, another_dtype, nothing_traced),
     )

@@ -142,6 +142,8 @@ class Recording(GradTrace):
     # -------------------------------------------------------------- the end
     def close(self) -> None:
         """The function has ended: what lives on of its values gets a node on each tape."""
+        for tape in self.tapes.values() if self.busy else ():
+            tape.keep_busy()  # views of what was written here look at it as long as the tapes run
         self.finish()
         nodes, inputs = self.nodes, [t for _, t in self.entered.values()]
         living, self.tracers, self.entered = self.living(), [], {}
