@@ -297,10 +297,12 @@ def _reduction(row: Primitive, raw: list, mine: list, params: dict) -> Any:
         axes: Any = tuple(range(1, ndim + 1))
         if row.name in ("argmax", "argmin", "cumsum", "cumprod"):
             return NotImplemented
+    elif not all(-ndim <= a < ndim for a in (axis if isinstance(axis, tuple) else (axis,))):
+        return NotImplemented  # an example's NumPy says so
     elif isinstance(axis, tuple):
         axes = tuple(a % ndim + 1 for a in axis)
     else:
-        axes = axis % ndim + 1 if ndim else axis
+        axes = axis % ndim + 1
     return bind(row, raw, {**params, "axis": axes})
 
 
