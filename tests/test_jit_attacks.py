@@ -343,6 +343,22 @@ def length_from_data(np, x, k):
 
 
 @program
+def number_fixed_by_the_first_path(np, x, y, m, n):
+    y[m] = x[m]
+    x.reshape(2, 3).T[1] *= float(n)
+    return x[x > x[0]].sum() + y
+
+
+@program
+def changed_by_itself(np, x, i):
+    out = x * 1
+    np.maximum.at(out, i, out)
+    np.multiply.at(out, i, out[::-1])
+    np.add.at(out, i, out)
+    return out
+
+
+@program
 def powers_by_int(np, x, v):
     return x ** v[0]
 

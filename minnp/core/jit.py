@@ -123,7 +123,7 @@ class Jitted:
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
         if paths and (flat is None or fixed):
-            out = self._run(paths, [values[i] for i in paths[0].inputs], leaves, args, kwargs)
+            out = self._run(paths, values, leaves, args, kwargs)
             if type(out) is not Missed:
                 return out
         try:
@@ -145,12 +145,14 @@ class Jitted:
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _run(self, paths: list[Path], arrays: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
+    def _run(self, paths: list[Path], values: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
         """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
         catch what it raises, and has to say so from its own lines if it does not."""
         failed: Exception | None = None
         for path in paths:
-            given, captured, at = arrays, path.captured, path.inputs
+            captured, at = path.captured, path.inputs
+            # a path takes a number that was fixed because of what it captured; later ones know better
+            given = arrays = values if len(at) == len(values) else [values[i] for i in at]
             if captured.written and not path.apart(arrays):
                 return self.function(*args, **kwargs)  # what it writes to one argument, it reads from another
             if path.overwrites and (state.busy or state.tapes or not path.may_overwrite(arrays)):
@@ -162,7 +164,7 @@ class Jitted:
                 for stream, before in zip(path.streams, drawn):
                     stream.state = before
                 if path.outside is not None and path.outside.follow():
-                    return self._run(paths, arrays, leaves, args, kwargs)
+                    return self._run(paths, values, leaves, args, kwargs)
                 self.guard_failures += 1
                 continue
             except Exception as error:

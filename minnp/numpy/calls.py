@@ -247,8 +247,14 @@ def _alike(index: Any) -> Any:
     return index if known or (type(index) is slice and {*map(type, index.indices(0))} == {int}) else NotImplemented
 
 
+def root_of(a: ndarray) -> ndarray:
+    return a if a._root is None else a._root
+
+
 def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
+    if isinstance(b, ndarray) and root_of(b) is root_of(a):
+        b = TABLE["copy"](b)  # as it was before the first change
     alike = _alike(unwrap(indices, []))
     if alike is NotImplemented or call.__name__ not in ("add", "subtract"):
         indices = alike = plain(indices)
