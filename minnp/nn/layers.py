@@ -1,8 +1,8 @@
 """Layers as plain functions: arrays in, arrays out, parameters passed by hand.
 
 Each docstring is the layer's formula with shapes: N examples, D inputs, M outputs, C channels, H x W pixels, T time
-steps. Names and argument orders are MinPy's (which took them from CS231n). `mode` is "train" or "test".
-Losses live in minnp.nn.losses and can be used from here too.
+steps. Names and argument orders are MinPy's (which took them from CS231n), those of windows over images torch's. `mode`
+is "train" or "test". Losses live in minnp.nn.losses and can be used from here too.
 """
 
 from __future__ import annotations

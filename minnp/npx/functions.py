@@ -136,24 +136,33 @@ def _within(x: Any, length: Any, axis: int) -> ndarray:
     return less(order, expand_dims(as_array(length), axis=axis))
 
 
-def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None, use_length: bool = False,
-            dtype: Any = None) -> ndarray:  # fmt: skip
-    """exp(data / temperature), scaled to sum to 1 along an axis; with `length`, over its first places and 0 beyond."""
-    if length is temperature is dtype is None:
+def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None,
+            use_length: bool | None = None, dtype: Any = None) -> ndarray:  # fmt: skip
+    """exp(data / temperature), scaled to sum to 1 along an axis; with `length`, over its first places and 0 beyond.
+
+    use_length says whether there is a length: False ignores one, True without one is a ValueError.
+    """
+    if length is temperature is dtype is use_length is None:
         return rows.softmax(as_array(data), axis=axis)
-    x = _scaled(data, temperature, dtype)
+    x, length = _scaled(data, temperature, dtype), _used(length, use_length)
     if length is None:
         return rows.softmax(x, axis=axis)
     return masked_softmax(x, _within(x, length, axis), axis)
 
 
-def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use_length: bool = False,
+def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use_length: bool | None = None,
                 length: Any = None, dtype: Any = None) -> ndarray:  # fmt: skip
-    """log(softmax(data)), without overflow."""
-    x = _scaled(data, temperature, dtype)
+    """log(softmax(data)), without overflow; arguments as in softmax."""
+    x, length = _scaled(data, temperature, dtype), _used(length, use_length)
     if length is None:
         return rows.log_softmax(x, axis=axis)
     return masked_log_softmax(x, _within(x, length, axis), axis)
+
+
+def _used(length: Any, use_length: bool | None) -> Any:
+    if use_length and length is None:
+        raise ValueError("use_length=True needs length: how many places of each row count")
+    return None if use_length is False else length
 
 
 def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:

@@ -98,8 +98,18 @@ def embedding(
     data: Any, weight: Any, input_dim: int | None = None, output_dim: int | None = None, dtype: Any = None,
     sparse_grad: bool = False,
 ) -> ndarray:  # fmt: skip
-    """weight[data]: indices [...] and weight [V, D] give [..., D]. IndexError for an index out of range."""
-    return take(as_array(weight), positions(data, weight), axis=0)
+    """weight[data]: indices [...] and weight [V, D] give [..., D]. IndexError for an index out of range.
+
+    input_dim V, output_dim D and dtype, where given, are those of weight, or it is a ValueError. sparse_grad says how
+    MXNet stores the gradient, and is no matter here.
+    """
+    weight = as_array(weight)
+    for name, said, has in (("input_dim", input_dim, weight.shape[0]), ("output_dim", output_dim, weight.shape[-1])):
+        if said not in (None, has):
+            raise ValueError(f"{name}={said}, and the weight is {list(weight.shape)}")
+    if dtype is not None and onp.dtype(dtype) != weight.dtype:
+        raise ValueError(f"dtype={onp.dtype(dtype)}, and the weight is {weight.dtype}")
+    return take(weight, positions(data, weight), axis=0)
 
 
 def gather_nd(data: Any, indices: Any) -> ndarray:

@@ -208,7 +208,7 @@ def test_save_and_load_data_and_labels(tmp_path):
 
 def test_a_name_of_mxnets_says_what_to_install_and_others_are_unknown(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"CSVIter is MXNet's iterator.*pip install 'minnp\[mxnet\]'"):
+    with pytest.raises(ImportError, match=r"CSVIter is MXNet's iterator.*pip install mxnet==1\.9\.1"):
         io.CSVIter
     with pytest.raises(AttributeError, match="no attribute 'CSVReader'"):
         io.CSVReader

@@ -597,3 +597,22 @@ def test_callbacks_checkpoints_and_compiled_steps_of_solver(tmp_path):
     pytest.importorskip("tensorboard")
     solver(num_epochs=1, tensorboard=tmp_path / "logs").train()
     assert list((tmp_path / "logs").iterdir())
+
+
+def test_no_option_of_npx_is_without_effect():
+    x, w = onp.random.default_rng(0).standard_normal((2, 5)), onp.ones((4, 3), "f")
+    for f in (npx.softmax, npx.log_softmax):
+        full, first = onp.asarray(f(x)).tolist(), onp.asarray(f(x, length=[3, 2])).tolist()
+        assert full != first == onp.asarray(f(x, length=[3, 2], use_length=True)).tolist()
+        assert onp.asarray(f(x, length=[3, 2], use_length=False)).tolist() == full
+        with pytest.raises(ValueError, match="use_length=True needs length"):
+            f(x, use_length=True)
+    words = npx.embedding([1, 2], w, input_dim=4, output_dim=3, dtype="float32", sparse_grad=False)
+    assert onp.array_equal(onp.asarray(words), w[:2])
+    for options, said in (
+        ({"input_dim": 5}, r"input_dim=5, and the weight is \[4, 3\]"),
+        ({"output_dim": 4}, r"output_dim=4, and the weight is \[4, 3\]"),
+        ({"dtype": "float64"}, "dtype=float64, and the weight is float32"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            npx.embedding([1, 2], w, **options)
