@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from .. import errors
 from . import context, flags, public
 from .array import OBJECT, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
 from .dispatch import bind
@@ -85,7 +86,13 @@ def _contains(self: ndarray, x: Any) -> bool:
 
 
 def _format(self: ndarray, spec: str) -> str:
-    return format(_said(self), spec) if self.ndim else format(_said(self)[()], spec)
+    said = _said(self)
+    if said.ndim > self.ndim and spec:
+        raise errors.TracedValueError(
+            f"vmap: one number of {said.shape[0]} examples has no text of the form {spec!r}; print them as they are, "
+            "or format what vmap gives back"
+        )
+    return format(said if self.ndim else said[()], spec)
 
 
 def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
