@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as onp
@@ -47,6 +47,11 @@ class Function:
         self._backend = backends.of_library(symbol) if library is None else backends.get(library)
         self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
         self._program = self._program_on(self._backend)
+        if input_shapes is not None and not isinstance(input_shapes, Mapping):
+            example = {self._program.arguments[0]: (8, 3, 10, 10)}
+            raise TypeError(
+                f"{self.name}: input_shapes is a dict of names and shapes, for example {example}, got {input_shapes!r}"
+            )
         self._inputs = {n: tuple(s) for n, s in (input_shapes or {}).items()}
         self._states: list[ndarray] | None = None
         self._known: tuple[Shapes, Shapes, Shapes] | None = None
@@ -80,17 +85,20 @@ class Function:
         self._known = known
         self._states = kept and [handle(onp.array(a)) for a in kept]
 
-    def __call__(self, *, is_train: bool | None = None, **inputs: Any) -> Any:
+    def __call__(self, *args: Any, is_train: bool | None = None, **inputs: Any) -> Any:
         """The result, or a tuple of several, in the symbol's order.
 
         is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
                     taken, and False for a torch module in eval(). A torch module has gradients in either case, an MXNet
                     symbol in training alone. Auxiliary states are updated when a training call's gradients are computed
-        inputs      each argument of the symbol by name: arrays, numbers, or what np.asarray takes. Where all are given,
-                    arrays by other names are left out: `conv(X=x, **model.params)` has those of the whole model
+        args        the symbol's first arguments, in the order of its list_arguments()
+        inputs      the others by name: arrays, numbers, or what np.asarray takes. Where all are given, arrays by other
+                    names are left out: `conv(X=x, **model.params)` has those of the whole model
 
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
         """
+        if args:
+            inputs = self._by_name(args, inputs)
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
         known = {n: read(x) if type(x) is ndarray else onp.asarray(x) for n, x in inputs.items()}
@@ -157,6 +165,18 @@ class Function:
         return self._known
 
     # -------------------------------------------------------------- checks
+    def _by_name(self, args: tuple, inputs: dict) -> dict:
+        expected = self._program.arguments
+        if len(args) > len(expected):
+            raise errors.SymbolError(f"{self.name} got {len(args)} arguments; it expects {self._expected(inputs)}")
+        given = dict(zip(expected, args, strict=False))
+        if twice := [n for n in given if n in inputs]:
+            raise errors.SymbolError(
+                f"{self.name} got {', '.join(map(repr, twice))} twice, by position and by name; it expects "
+                f"{self._expected(inputs)}, in this order"
+            )
+        return given | inputs
+
     def _check_names(self, given: dict, complete: bool) -> None:
         expected = self._program.arguments
         unknown = [n for n in given if n not in expected]

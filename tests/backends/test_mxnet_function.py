@@ -290,6 +290,27 @@ def test_parameters_of_the_rest_of_a_model_may_be_given_too():
         layer(x=np.ones((2, 3)), fc_weigth=np.ones((5, 3)), w1=params["w1"])
 
 
+def test_arguments_may_be_given_by_position():
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), name="fc", num_hidden=5, no_bias=True)
+    layer = Function(net, input_shapes={"x": (2, 3)}, name="layer")
+    x, w = np.ones((2, 3)), np.full((5, 3), 2.0)
+    assert layer(x, w).tolist() == layer(x, fc_weight=w).tolist() == layer(x=x, fc_weight=w).tolist() == [[6.0] * 5] * 2
+    assert grad(lambda x, w: np.sum(layer(x, w)), 1)(x, w).tolist() == [[2.0] * 3] * 5
+    with pytest.raises(errors.SymbolError, match=r"layer got 'x' twice, by position and by name; it expects x"):
+        layer(x, x=x, fc_weight=w)
+    with pytest.raises(errors.SymbolError, match=r"layer got 3 arguments; it expects x \(2, 3\), fc_weight \(5, 3\)"):
+        layer(x, w, w)
+    with pytest.raises(errors.SymbolError, match=r"layer lacks 'fc_weight'"):
+        layer(x)
+
+
+@pytest.mark.parametrize("shapes", [{"x", (2, 3)}, [("x", (2, 3))], (2, 3)], ids=["set", "list", "tuple"])
+def test_input_shapes_that_are_no_dict_are_refused(shapes):
+    """MinPy's announcement prints a set."""
+    with pytest.raises(TypeError, match=r"input_shapes is a dict .*, for example \{'x': \(8, 3, 10, 10\)\}"):
+        Function(mx.sym.exp(mx.sym.Variable("x")), input_shapes=shapes)
+
+
 def test_wrong_input_shapes_are_refused_when_the_function_is_made():
     net = mx.sym.FullyConnected(mx.sym.Variable("x"), name="fc", num_hidden=5)
     with pytest.raises(errors.SymbolError, match=r"has no argument 'y'.*it expects x, fc_weight, fc_bias"):
