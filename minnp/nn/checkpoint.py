@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import warnings
 from typing import Any, BinaryIO
@@ -69,13 +70,26 @@ def load(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
         raise CheckpointError(f"{path} is damaged: its {len(content)} bytes do not match their checksum")
     start = len(MAGIC) + 8
     length = int.from_bytes(content[len(MAGIC) : start], "little")
-    header = json.loads(content[start : start + length])
-    arrays = {}
-    for entry in header["arrays"]:
-        at, size = entry["at"], entry["size"]
-        flat = np.frombuffer(content[at : at + size], dtype=np.dtype(entry["dtype"]))
-        arrays[entry["name"]] = np.array(flat.reshape(entry["shape"]))  # a copy: writable, and aligned
-    return arrays, header["facts"]
+    try:
+        header = json.loads(content[start : start + length])
+        arrays = dict(array_at(content, entry) for entry in header["arrays"])
+        return arrays, header["facts"]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path} has a header that says no arrays in its {len(content)} bytes: {error}"
+        ) from error
+
+
+def array_at(content: bytes, entry: dict[str, Any]) -> tuple[str, Any]:
+    """(name, array) of what one entry of the header says."""
+    name, at, size, shape, dtype = entry["name"], entry["at"], entry["size"], entry["shape"], np.dtype(entry["dtype"])
+    numbers = (at, size, *shape)
+    if type(name) is not str or dtype.kind not in KINDS or not all(type(n) is int and n >= 0 for n in numbers):
+        raise ValueError(f"an array {name!r:.40} of {entry['dtype']!r:.40} {shape!r:.60} at {at!r:.40}")
+    if at + size > len(content) - 32 or math.prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{name!r:.40}, {dtype}{shape!r:.60}, in {size} bytes at {at}")
+    flat = np.frombuffer(content[at : at + size], dtype=dtype)
+    return name, np.array(flat.reshape(shape))  # a copy: writable, and aligned
 
 
 @named()

@@ -7,9 +7,14 @@ int64. Nothing is downloaded: where a file is missing, the error says what to do
 from __future__ import annotations
 
 import gzip
+import io
+import math
 import os
 import pickle
+import pickletools
+import re
 import zlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import minnp.numpy as np
@@ -86,20 +91,31 @@ def read_cifar_binary(path: PathLike) -> tuple[Any, Any]:
     return cifar_images(path, records[:, 1:], records[:, 0])
 
 
+DAMAGED = (
+    *(pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError),
+    *(MemoryError, RecursionError),
+)
+
+
 def read_cifar_python(path: PathLike) -> tuple[Any, Any]:
     """(images, labels) of one pickled batch, which may hold numbers, strings, lists and arrays, but can run nothing."""
-    with open(path, "rb") as file:
-        try:
-            batch = ArraysOnly(file, encoding="bytes").load()
-        except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-            raise DataFileError(f"{path} is not a CIFAR-10 python batch: {error}") from error
+    content = read_bytes(path)
+    try:
+        check_opcodes(content)
+        batch = ArraysOnly(io.BytesIO(content), encoding="bytes").load()
+    except DAMAGED as error:
+        raise DataFileError(f"{path} is not a CIFAR-10 python batch: {error}") from error
     if not isinstance(batch, dict):
         raise DataFileError(f"{path} holds a {type(batch).__name__}, not the dict of a CIFAR-10 python batch")
-    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
+    batch = {text(key) if isinstance(key, bytes) else key: value for key, value in batch.items()}
     missing = [key for key in ("data", "labels") if key not in batch]
     if missing:
         raise DataFileError(f"{path} has no {' and no '.join(missing)}; a CIFAR-10 python batch has data and labels")
-    data, labels = np.asarray(batch["data"]), np.asarray(batch["labels"])
+    data, labels = (x.array if type(x) is PickledArray else x for x in (batch["data"], batch["labels"]))
+    if type(labels) is list and all(type(n) is int and 0 <= n <= 255 for n in labels):
+        labels = np.array(labels, np.int64)
+    if not (type(data) is type(labels) is np.ndarray):
+        raise DataFileError(f"{path} has data and labels that are no arrays of numbers: {labels!r:.60}")
     if data.ndim != 2 or data.shape[1] != 3072 or data.dtype != np.uint8 or labels.shape != (data.shape[0],):
         raise DataFileError(
             f"{path} has data {data.dtype}{list(data.shape)} and labels {list(labels.shape)}; "
@@ -113,32 +129,129 @@ def cifar_images(path: PathLike, pixels: Any, labels: Any) -> tuple[Any, Any]:
     return pixels.reshape(-1, 3, 32, 32).astype(np.float32) / np.float32(255), labels.astype(np.int64)
 
 
-class ArraysOnly(pickle.Unpickler):
-    """An unpickler that can build NumPy arrays and refuses every other class and function."""
-
-    # NumPy 1 writes numpy.core, which NumPy 2 calls numpy._core.
-    ALLOWED = frozenset({("numpy", "ndarray"), ("numpy", "dtype"), ("numpy._core.multiarray", "_reconstruct")})
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("_codecs", "encode"):
-            return latin1  # how Python 3 writes bytes in the old protocols
-        module = module.replace("numpy.core.", "numpy._core.")
-        if (module, name) == ("numpy._core.numeric", "_frombuffer"):
-            return array_of_buffer
-        if (module, name) not in self.ALLOWED:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a file of arrays has no use for")
-        return super().find_class(module, name)
+# What a pickle of a dict of numbers, strings, lists and arrays is made of: nothing that makes an object of a class.
+OPCODES = """PROTO FRAME STOP MARK POP POP_MARK DUP MEMOIZE PUT BINPUT LONG_BINPUT GET BINGET LONG_BINGET NONE NEWTRUE
+    NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE
+    SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 BYTEARRAY8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2
+    TUPLE3 EMPTY_LIST LIST APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS GLOBAL STACK_GLOBAL REDUCE BUILD"""
+OPCODES = frozenset(OPCODES.split())
 
 
-def latin1(text: str, encoding: Any) -> bytes:
-    if encoding not in ("latin1", b"latin1"):
-        raise pickle.UnpicklingError(f"it encodes bytes as {encoding!r}")
+def check_opcodes(content: bytes) -> None:
+    """Raise unless a pickle has these opcodes alone, and none makes room for more than the file holds."""
+    for opcode, number, _ in pickletools.genops(content):
+        if opcode.name not in OPCODES:
+            raise pickle.UnpicklingError(f"it has a {opcode.name}, which a file of arrays has no use for")
+        if opcode.name in ("FRAME", "PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(number) <= len(content):
+            raise pickle.UnpicklingError(f"its {opcode.name} says {number}, more than the {len(content)} bytes it has")
+
+
+class Callee:
+    """What a pickle may call: one of the functions below. It takes no state, so a file cannot change it."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError("it changes a function")
+
+
+class PickledDtype:
+    """A dtype of numbers, as a pickle says it: a name, then the byte order."""
+
+    __slots__ = ("name", "order")
+
+    def __init__(self, name: Any, align: Any = False, copy: Any = True) -> None:
+        name = text(name)
+        if re.fullmatch("b1|[iu][1248]|f[248]", name) is None or align not in (0, 1) or copy not in (0, 1):
+            raise pickle.UnpicklingError(f"it has an array of {name!r:.40}, not of numbers")
+        self.name, self.order = name, "|"
+
+    def __setstate__(self, state: Any) -> None:
+        if (
+            type(state) is not tuple
+            or len(state) < 5
+            or state[2:5] != (None, None, None)
+            or text(state[1]) not in "<>|="
+        ):
+            raise pickle.UnpicklingError("it has a dtype of another form than NumPy writes for numbers")
+        self.order = text(state[1])
+
+
+class PickledArray:
+    """An array, as a pickle says it: of nothing, then its state."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, kind: Any, shape: Any, letter: Any) -> None:
+        if kind is not NDARRAY or shape != (0,) or letter not in ("b", b"b"):
+            raise pickle.UnpicklingError("it makes an array in another way than NumPy's pickles do")
+        self.array: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        if type(state) is not tuple or len(state) != 5 or state[0] != 1:
+            raise pickle.UnpicklingError("it has an array of another form than NumPy writes")
+        _, shape, dtype, fortran, raw = state
+        self.array = array_of(raw, dtype, shape, "F" if fortran else "C")
+
+
+def array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    if type(dtype) is not PickledDtype or type(raw) not in (bytes, bytearray) or order not in ("C", "F"):
+        raise pickle.UnpicklingError("it has an array of another form than NumPy writes for numbers")
+    if type(shape) is not tuple or not all(type(n) is int and 0 <= n <= len(raw) for n in shape) or len(shape) > 8:
+        raise pickle.UnpicklingError(f"it has an array of shape {shape!r:.60} in {len(raw)} bytes")
+    dtype = np.dtype(dtype.order + dtype.name)
+    if math.prod(shape) * dtype.itemsize != len(raw):
+        raise pickle.UnpicklingError(f"it has an array {dtype}{list(shape)} in {len(raw)} bytes")
+    return np.frombuffer(raw, dtype).reshape(shape, order=order)
+
+
+def of_buffer(raw: Any, dtype: Any, shape: Any, order: Any) -> PickledArray:
+    """How pickle protocol 5 gives an array."""
+    made = PickledArray(NDARRAY, (0,), "b")
+    made.array = array_of(raw, dtype, shape, order)
+    return made
+
+
+def latin1(text: Any, encoding: Any) -> bytes:
+    """How Python 3 writes bytes in the old protocols."""
+    if encoding not in ("latin1", b"latin1") or type(text) is not str:
+        raise pickle.UnpicklingError(f"it encodes bytes as {encoding!r:.40}")
     return text.encode("latin1")
 
 
-def array_of_buffer(buffer: Any, dtype: Any, shape: tuple, order: str) -> Any:
-    """How pickle protocol 5 gives an array."""
-    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+def text(x: Any) -> str:
+    return x.decode("latin1") if type(x) is bytes else str(x)
+
+
+def refuse(*args: Any) -> None:
+    raise pickle.UnpicklingError("it makes an array out of memory of its own choice")
+
+
+NDARRAY = Callee(refuse)
+CALLEES = {
+    ("numpy", "ndarray"): NDARRAY,
+    ("numpy", "dtype"): Callee(PickledDtype),
+    ("numpy._core.multiarray", "_reconstruct"): Callee(PickledArray),
+    ("numpy._core.numeric", "_frombuffer"): Callee(of_buffer),
+    ("_codecs", "encode"): Callee(latin1),
+}
+
+
+class ArraysOnly(pickle.Unpickler):
+    """An unpickler that can build arrays of numbers, and has nothing else to call."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        # NumPy 1 writes numpy.core, which NumPy 2 calls numpy._core.
+        found = CALLEES.get((module.replace("numpy.core.", "numpy._core."), name))
+        if found is None:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a file of arrays has no use for")
+        return found
 
 
 # ------------------------------------------------------------------ MNIST and Fashion-MNIST
@@ -203,6 +316,8 @@ def read_idx(path: PathLike) -> Any:
         size *= length
     if len(content) != start + size:
         raise DataFileError(f"{path} says it holds {dtype}{list(shape)}, {start + size} bytes; it has {len(content)}")
+    if ndim > 8 or math.prod(max(length, 1) for length in shape) > max(len(content), 1 << 20):
+        raise DataFileError(f"{path} says it holds {dtype}{list(shape)}, which no array of {len(content)} bytes is")
     return np.frombuffer(content[start:], dtype).reshape(shape)
 
 
@@ -219,5 +334,7 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def check_labels(path: PathLike, labels: Any) -> None:
+    if labels.dtype.kind not in "iu":
+        raise DataFileError(f"{path} has labels of dtype {labels.dtype}; expected integers")
     if labels.shape[0] and not 0 <= int(np.min(labels)) <= int(np.max(labels)) < 10:
         raise DataFileError(f"{path} has labels from {np.min(labels)} to {np.max(labels)}; expected 0 to 9")

@@ -349,4 +349,7 @@ def save_data_labels(x: Any, y: Any, file_name: str | os.PathLike) -> None:
 def load_data_labels(file_name: str | os.PathLike) -> tuple[Any, Any]:
     """(x, y) that save_data_labels wrote."""
     arrays, _ = checkpoint.load(file_name)
+    missing = [name for name in ("data", "labels") if name not in arrays]
+    if missing:
+        raise checkpoint.CheckpointError(f"{file_name} holds {', '.join(arrays) or 'no arrays'}, not {missing[0]}")
     return arrays["data"], arrays["labels"]

@@ -1,5 +1,6 @@
 """The checkpoint file: what it holds, what it refuses, and that it is whole or not there, wherever the process dies."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -118,3 +119,71 @@ def test_killed_20_times_the_training_ends_bit_for_bit_as_if_never_stopped(tmp_p
 def test_killed_200_times(tmp_path):
     report = crash(tmp_path, 200)
     assert report["killed"] == 200 and report["equal"]
+
+
+def with_header(path, header):
+    """A checkpoint with this header, and a checksum that is right."""
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    content = checkpoint.MAGIC + len(header).to_bytes(8, "little") + header + bytes(64)
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    return path
+
+
+ENTRY = {"name": "w", "dtype": "<f8", "shape": [2], "at": 200, "size": 16}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        3,
+        [],
+        {},
+        {"arrays": []},
+        {"arrays": 3, "facts": 0},
+        {"arrays": [3], "facts": 0},
+        *(
+            {"arrays": [{**ENTRY, **wrong}], "facts": 0}
+            for wrong in (
+                {"dtype": "O"},
+                {"dtype": "V8"},
+                {"dtype": "what"},
+                {"dtype": 7},
+                {"shape": [3]},
+                {"shape": [-2]},
+                {"shape": 2},
+                {"shape": [1 << 62, 1 << 62]},
+                {"shape": [0, 1 << 62], "size": 0},
+                {"shape": [2.0]},
+                {"at": -8},
+                {"at": 1 << 70},
+                {"at": "x"},
+                {"size": -1},
+                {"name": []},
+                {"shape": [1] * 200, "size": 8},
+            )
+        ),
+        {"arrays": [{"name": "w"}], "facts": 0},
+    ],
+)
+def test_a_bad_header_under_a_right_checksum(tmp_path, header):
+    with pytest.raises(checkpoint.CheckpointError, match="has a header that"):
+        checkpoint.load(with_header(tmp_path / "c", header))
+
+
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_damaged_header_is_read_or_refused(tmp_path, times):
+    rng, refused = onp.random.default_rng(2), 0
+    whole = json.dumps({"arrays": [ENTRY, {**ENTRY, "name": "v", "shape": [1, 2]}], "facts": {"epoch": 3}}).encode()
+    for _ in range(times):
+        header = bytearray(whole)
+        for _ in range(rng.integers(1, 4)):
+            header[rng.integers(len(header))] = rng.integers(32, 127) if rng.integers(4) else rng.integers(256)
+        try:
+            checkpoint.load(with_header(tmp_path / "c", bytes(header)))
+        except checkpoint.CheckpointError:
+            refused += 1
+    assert refused > times // 10

@@ -215,3 +215,111 @@ def test_idx_broken_gzip(tmp_path, cut):
     file.write_bytes(file.read_bytes()[:cut] if cut else b"not gzip")
     with pytest.raises(datasets.DataFileError, match="not a whole gzip file"):
         datasets.mnist(tmp_path)
+
+
+# ------------------------------------------------------------------ files that somebody else made
+def calls(function, *arguments):
+    """A batch with one more entry, which a call gives."""
+    return pickle.dumps({**python_batch(), b"extra": Attack(function, *arguments)}, 2)
+
+
+class State:
+    """An array, unpickled with a state of somebody's choice."""
+
+    def __init__(self, state, made=(onp.ndarray, (0,), b"b")):
+        self.state, self.made = state, made
+
+    def __reduce__(self):
+        return onp.zeros(0).__reduce__()[0], self.made, self.state
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        calls(onp.ndarray, (2,), onp.dtype("u1")),
+        calls(onp.ndarray, (1 << 40,), onp.dtype("u1")),
+        calls(onp.dtype, "O"),
+        calls(onp.dtype, "V8"),
+        calls(onp.dtype, [("a", "O")]),
+        pickle.dumps({b"data": onp.array([{}]), b"labels": [1]}),
+        pickle.dumps({b"data": State((1, (1 << 40, 3072), onp.dtype("u1"), False, b"")), b"labels": []}),
+        pickle.dumps({b"data": State((1, (0, 1 << 62), onp.dtype("u1"), False, b"")), b"labels": []}),
+        pickle.dumps({b"data": State((1, (1,), onp.dtype("O"), False, [1])), b"labels": [1]}),
+        pickle.dumps({b"data": State((1, (1,), onp.dtype("u1"), False, b"x"), (onp.ndarray, (9,), b"b"))}),
+        pickle.dumps({b"data": PIXELS, b"labels": [[3] * 6] * 6}),
+        pickle.dumps({b"data": PIXELS, b"labels": [1 << 80] * 6}),
+        b"\x80\x02}r\xff\xff\xff\x7f.",  # a memo of 2 ** 31 entries
+        b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x0f.",  # bytes without end
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x0f.",  # a frame without end
+        b"\x80\x02cnumpy\nndarray\n}b.",  # changes what it names
+        b"\x80\x02cnumpy\nndarray\n)\x81.",
+    ],
+)
+def test_a_batch_makes_arrays_of_numbers_in_its_own_bytes_alone(tmp_path, content):
+    write_python(tmp_path, "test_batch", python_batch())
+    (tmp_path / "data_batch_1").write_bytes(content)
+    with pytest.raises(datasets.DataFileError):
+        datasets.cifar10(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        struct.pack(">BBBB3I", 0, 0, 8, 3, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF),
+        struct.pack(">BBBB3I", 0, 0, 8, 3, 0, 0xFFFFFFFF, 0xFFFFFFFF),
+        struct.pack(">BBBB200I", 0, 0, 8, 200, 0, *[1] * 199),
+        struct.pack(">BBBB", 0, 0, 8, 255),
+    ],
+)
+def test_idx_of_a_huge_shape(tmp_path, head):
+    write_idx(tmp_path, {"train-images-idx3-ubyte": head})
+    with pytest.raises(datasets.DataFileError):
+        datasets.mnist(tmp_path)
+
+
+def test_idx_labels_that_are_no_integers(tmp_path):
+    labels = struct.pack(">BBBBi6f", 0, 0, 13, 1, 6, *[float("nan")] * 6)
+    write_idx(tmp_path, {"t10k-labels-idx1-ubyte": labels})
+    with pytest.raises(datasets.DataFileError, match="expected integers"):
+        datasets.mnist(tmp_path)
+
+
+def damaged(rng, content):
+    """The bytes with some changed, cut out, repeated or put in, mostly near the start, where what is told lies."""
+    content = bytearray(content)
+    for _ in range(rng.integers(1, 6)):
+        reach = min(len(content), int(10 ** rng.uniform(1, 4)))
+        at, n = int(rng.integers(reach)), int(rng.integers(1, 9))
+        way = rng.integers(5)
+        if way < 2:
+            content[at] = rng.integers(256)
+        elif way == 2:
+            del content[at : at + n]
+        elif way == 3:
+            content[at:at] = content[at : at + n]
+        else:
+            content[at : at + n] = rng.bytes(n)
+    return bytes(content) if rng.integers(8) else bytes(content[: rng.integers(len(content))])
+
+
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["pickle 0", "pickle 2", "pickle 4", "pickle 5", "binary", "idx", "idx.gz"])
+def test_a_damaged_file_is_read_or_refused(tmp_path, kind, times):
+    rng = onp.random.default_rng(1)
+    if kind.startswith("pickle"):
+        whole, read = pickle.dumps(python_batch(), int(kind[-1])), datasets.read_cifar_python
+    elif kind == "binary":
+        whole = b"".join(bytes([label]) + row.tobytes() for label, row in zip(LABELS, PIXELS))
+        read = datasets.read_cifar_binary
+    else:
+        whole, read = idx(IMAGES), datasets.read_idx
+    file, refused = tmp_path / ("file.gz" if kind == "idx.gz" else "file"), 0
+    if kind == "idx.gz":
+        whole = gzip.compress(whole)
+    for _ in range(times):
+        file.write_bytes(damaged(rng, whole))
+        try:
+            read(file)
+        except datasets.DataFileError:
+            refused += 1
+    assert refused > times // 10
