@@ -172,7 +172,7 @@ RAISING = {
     ".getfield": "f(x, float)",
     ".setfield": "after(f, x, y, float)",
     ".byteswap": "after(lambda a: f(a, True), x)",
-    ".resize": "after(lambda a: f(a, (2, 6), refcheck=False), x)",
+    ".resize": "after(lambda a: f(a, (2, 7), refcheck=False), x)",
 }  # fmt: skip
 
 
