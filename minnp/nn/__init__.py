@@ -28,6 +28,8 @@ from . import (
     model,
     modules,
     optim,
+    precision,
+    quantization,
     recurrent,
     solver,
 )
@@ -66,6 +68,8 @@ from .modules import (
     Symbolic,
     Tanh,
 )
+from .precision import LossScale
+from .quantization import QuantizationAware, quantization_aware
 from .recurrent import GRU, LSTM, RNN, MultiHeadAttention, TransformerBlock
 from .solver import Solver
 

@@ -38,6 +38,7 @@ def snapshot(solver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "optim": numbers,
         "random": [str(kind), *map(float, rest)],
         "iterator": solver.train_dataiter.state(),
+        "loss_scale": solver.loss_scale and [solver.loss_scale.value, solver.loss_scale.good],
         "callbacks": [callback.state() for callback in solver.callbacks],
     }
     return arrays, facts
@@ -75,6 +76,8 @@ def restore(solver: Any, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
     warn_of_others(solver, facts)
     for fact in FACTS:
         setattr(solver, fact, facts[fact])
+    if solver.loss_scale is not None and facts.get("loss_scale"):
+        solver.loss_scale.value, solver.loss_scale.good = facts["loss_scale"]
     if facts.get("monitor", solver.monitor) != solver.monitor:
         # the best by another measure: the best from now on
         solver.best_value, solver.best_params, solver.best_aux = -math.inf, {}, {}

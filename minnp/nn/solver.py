@@ -26,6 +26,7 @@ from . import metrics as measures
 from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_better, latest
 from .io import DataBatch, each_batch
 from .model import ModelBase
+from .precision import LossScale, cast, divided, half, overflowing
 from .training import measure
 
 __all__ = ["Solver"]
@@ -53,6 +54,9 @@ class Solver:
         checkpoint                  path of the checkpoint, written every epoch, and every `checkpoint_every` steps
         resume                      go on from the checkpoint if there is one
         jit                         compile the step with minnp.jit
+        precision                   "float16": forward and backward in float16, weights and loss in float32, with a loss
+                                    scale that is halved, and the step left out, where gradients overflow
+        loss_scale                  that scale: an nn.LossScale, or what it is at first
         progress                    a tqdm bar; by default where tqdm is installed, in a terminal or a notebook
     """
 
@@ -88,6 +92,8 @@ class Solver:
         checkpoint_every: int | None = None,
         resume: bool = False,
         jit: bool = False,
+        precision: str = "float32",
+        loss_scale: float | LossScale | None = None,
         progress: bool | None = None,
     ) -> None:
         self.model, self.train_dataiter, self.test_dataiter = model, train_dataiter, test_dataiter
@@ -146,6 +152,12 @@ class Solver:
         if seed is not None:
             np.random.seed(seed)
         self.seed, self.seed_given = int(np.random.randint(2**31)) if seed is None else seed, seed is not None
+        self.narrow, self.loss_scale = None, None
+        if precision != "float32":
+            self.narrow = half(precision)
+            self.loss_scale = loss_scale if isinstance(loss_scale, LossScale) else LossScale(loss_scale or 2.0**15)
+        elif loss_scale is not None:
+            raise ValueError(f"loss_scale={loss_scale!r} is for precision='float16'; this training is in float32")
         compute = minnp.value_and_grad(self._loss, has_aux=True)
         self._compute = minnp.jit(compute) if jit else compute
         self._reset()
@@ -196,32 +208,54 @@ class Solver:
         self.model.init(self.seed, self.init_rule, self.init_config)
 
     # -------------------------------------------------------------- one step
-    def _loss(self, tree: dict, aux: dict, data: list, label: list) -> tuple[Any, dict]:
-        """(loss, auxiliary values after it) as a function of the tree: what is differentiated and compiled."""
+    def _loss(self, tree: dict, aux: dict, data: list, label: list, scale: Any = None) -> tuple[Any, Any]:
+        """(loss, auxiliary values after it) as a function of the tree: what is differentiated and compiled.
+
+        With a scale for mixed precision, (scale * loss, (loss, auxiliary values)).
+        """
+        if scale is not None:
+            tree, data = cast(tree, self.narrow), cast(data, self.narrow)
         batch = DataBatch(data, label)
         with self.model.holding(tree, aux):
             predict = self.model.forward_batch(batch, "train")
+            if scale is not None:
+                predict = cast(predict, np.float32)
             weighted = {} if self.class_weight is None else {"weight": self.class_weight}
             loss = self.model.loss_batch(batch, predict, **weighted)
             if np.shape(loss) != () or loss is None:
                 got = "None; does it end with a return?" if loss is None else f"an array of shape {np.shape(loss)}"
                 raise TypeError(f"the loss of {type(self.model).__name__} is one number, to be made small; got {got}")
-            return loss, self.model.aux_tree()
+            if scale is None:
+                return loss, self.model.aux_tree()
+            kept = {k: cast(v, aux[k].dtype) if hasattr(v, "dtype") else v for k, v in self.model.aux_tree().items()}
+            loss = cast(loss, np.float32)
+            return loss * scale, (loss, kept)
 
     def _step(self, batch: DataBatch) -> None:
         tree = self.model.tree()
         with span("loss and gradients"):
-            (loss, aux), grads = self._compute(tree, self.model.aux_tree(), batch.data, batch.label)
+            (loss, aux), grads, fits = self._gradients(tree, batch)
         self._waiting.append((loss, self.step, self.epoch))
         if len(self._waiting) == MOST_WAITING or getattr(loss, "context", optim.HOST) == optim.HOST:
             self._settle()
-        self.model.set_aux_tree(aux)
         if self.keeps_gradients:
             self.gradients = grads
         self.batch = batch
-        with span("update"):
-            self._update(tree, grads)
+        if fits:
+            self.model.set_aux_tree(aux)
+            with span("update"):
+                self._update(tree, grads)
         self.step += 1
+
+    def _gradients(self, tree: dict, batch: DataBatch) -> tuple[tuple, dict, bool]:
+        """((loss, auxiliary values), gradients, whether to take the step: not if they overflow in float16)."""
+        aux = self.model.aux_tree()
+        if self.loss_scale is None:
+            return *self._compute(tree, aux, batch.data, batch.label), True
+        with overflowing():
+            (_, out), grads = self._compute(tree, aux, batch.data, batch.label, np.float32(self.loss_scale.value))
+            grads = divided(grads, self.loss_scale)
+        return out, grads, not math.isfinite(float(out[0])) or self.loss_scale.update(grads)
 
     def _update(self, tree: dict, grads: dict) -> None:
         """Move the parameters by the optimiser."""

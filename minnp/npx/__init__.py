@@ -29,6 +29,7 @@ from .layers import (
     layer_norm,
     pooling,
 )
+from .quantized import fake_quantize
 from .selection import (
     arange_like,
     batch_dot,

@@ -17,8 +17,9 @@ import numpy as onp
 
 from ..core.host import kernels
 from ..core.host.fused import LARGEST, cast, fuse
-from ..core.primitive import Meta, per_element, primitive
-from ..numpy.facts import from_cost
+from ..core.primitive import CONSTANT, Meta, per_element, primitive
+from ..numpy.arguments import as_array
+from ..numpy.facts import from_cost, spread
 from .activations import elu
 from .convolutions import Sizes, _conv, _conv_shape, multiplications
 from .convolutions import _samples as conv_samples
@@ -135,6 +136,20 @@ def _quantized_conv(
     return _finish(sums, scales, along_channels(bias[0], sums.ndim) if bias else None, activation, requantize)
 
 
+def _fake_quantize(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> onp.ndarray:
+    x, scale, zero = onp.asarray(x), onp.asarray(scale), onp.asarray(zero_point)
+    dtype = onp.dtype(float) if x.dtype.char == "d" else FLOAT
+    inverse = (1.0 / scale.astype(float)).astype(FLOAT).astype(dtype)  # as `quantize` has it, so that both round alike
+    q = onp.rint(onp.multiply(x, inverse, dtype=dtype)) + zero.astype(dtype)
+    y = (onp.clip(q, dtype.type(low), dtype.type(high)) - zero.astype(dtype)) * scale.astype(dtype)
+    return y.astype(x.dtype if x.dtype.kind == "f" else FLOAT, copy=False)
+
+
+def _straight_through(g: Any, y: Any, x: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+    q = x / scale + zero_point
+    return g * ((q >= low - 0.5) & (q <= high + 0.5))
+
+
 # ------------------------------------------------------------------ facts
 def _draw() -> tuple[Any, Any]:
     r = onp.random.default_rng(0)
@@ -199,6 +214,32 @@ dequantize = primitive(
     flops=per_element(2),
     samples=lambda: [((_draw()[1],), {"scale": 0.02, "zero_point": 120})],
 )
+# (x, scale, zero point) -> scale * (clip(rint(x / scale) + zero point, low, high) - zero point): what
+# quantising does to numbers, in floats. Its gradient is that of x in the range ("straight through"), 0 elsewhere
+fake_quantize_row = primitive(
+    "npx.fake_quantize",
+    numpy=_fake_quantize,
+    vjp=[_straight_through, CONSTANT, CONSTANT],
+    saves="in",
+    shape=lambda metas, params: Meta(metas[0].shape, metas[0].dtype if metas[0].dtype.kind == "f" else FLOAT),
+    flops=per_element(6),
+    samples=lambda: [  # of steps too small for finite differences to see
+        ((spread(3, 4), onp.array(2.0**-40), onp.array(3)), {"low": -(2**43), "high": 2**43}),
+        ((spread(3, 4), onp.array(2.0**-40), onp.array(0)), {"low": 0, "high": 2**40}),
+    ],
+)
+
+
+def fake_quantize(data: Any, scale: Any, zero_point: Any = 0, low: int = 0, high: int = 255) -> Any:
+    """scale * (clip(rint(data / scale) + zero_point, low, high) - zero_point): data as integers hold it.
+
+    scale and zero_point are numbers, or arrays that broadcast against data: one for each channel. The gradient is that
+    of data where data is in the range, as if nothing were rounded, and 0 elsewhere (Bengio et al. 2013); none flows to
+    scale and zero_point. In data's dtype; of integers float32.
+    """
+    return fake_quantize_row(as_array(data), as_array(scale), as_array(zero_point), low=int(low), high=int(high))
+
+
 # (q uint8 [..., I], w int8 [O, I], w_scale [O], bias [O] or nothing) -> float32 [..., O]
 # with requantize=(scale, zero point) those as uint8, for the next layer of integers
 quantized_linear = primitive(

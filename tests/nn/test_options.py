@@ -365,7 +365,7 @@ def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
         "monitor": ("loss", {"optim_config": {"learning_rate": 0.9}}),
         "restore_best": (False, {"optim_config": {"learning_rate": 0.9}, "monitor": "val_loss"}),
         "lr_schedule": nn.optim.step_decay(2), "clip_norm": 0.1, "clip_value": 0.01,
-        "class_weight": [1.0, 3.0],
+        "class_weight": [1.0, 3.0], "precision": "float16", "loss_scale": (2.0**40, {"precision": "float16"}),
         "early_stopping": (1, {"optim_config": {"learning_rate": 0.9}, "num_epochs": 8}), "curves": tmp_path / "a.png",
         "checkpoint": tmp_path / "a", "progress": True, "test_dataiter": None,
     }  # fmt: skip
@@ -462,7 +462,7 @@ CALLS = {
 }  # fmt: skip
 ELSEWHERE = {  # looked at in tests of their own
     "nn.io.NDArrayIter", "nn.Solver", "nn.io.Prefetch", "nn.callbacks.TensorBoard", "nn.callbacks.curves",
-    "nn.checkpoint.save", "nn.Symbolic",
+    "nn.checkpoint.save", "nn.Symbolic", "nn.LossScale", "nn.QuantizationAware", "nn.quantization_aware",
 }  # fmt: skip
 
 

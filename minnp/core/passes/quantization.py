@@ -9,7 +9,7 @@ Krishnamoorthi 2018, sections 2.1 and 3.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as onp
 
@@ -104,12 +104,14 @@ def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
 @on_modules
 def convert(graph: Graph, per_channel: bool = True) -> Graph:
     """The observed graph with integer layers in the place of the observed ones; biases, and a relu or selu after a
-    layer, go into it. Observers are gone.
+    layer, go into it. Observers are gone. So with layers of which npx.fake_quantize rounds input and weight, as
+    quantisation-aware training leaves them (nn.quantization_aware): their scales are taken.
 
     per_channel   a scale for each output channel of a weight, or one for all
     Raises ValueError, naming the layer, where an observer has seen nothing: run calibrate first.
     """
     known = Known(graph)
+    take_rounded(graph, known)
     integers: dict[Node, Node] = {}  # values -> their quantised form, one for all layers that read them
     for node in graph.nodes:
         observer = node.meta.get("observer")
@@ -198,6 +200,35 @@ def replace(graph: Graph, node: Node, observer: Observer, each: bool, known: Kno
             call = graph.create_node("call_function", TABLE["npx.relu"], (call,), name=activation)
             call.meta["value"] = last.meta["value"]
     last.replace_all_uses_with(call)
+
+
+class Learned(NamedTuple):
+    """The range that a layer's input was trained with, in an observer's place."""
+
+    scale: float
+    zero: int
+    seen: int = 1
+
+    def affine(self) -> tuple[float, int]:
+        return self.scale, self.zero
+
+
+def take_rounded(graph: Graph, known: Known) -> None:
+    """Let layers read what was rounded for them to 0 .. 255 as it was before, and know how to round it."""
+    learned: dict[Node, Learned] = {}
+    for node in graph.nodes:
+        rounding = node.args[0] if weight_of(node, known) is not None else None
+        if not isinstance(rounding, Node) or name_of(rounding) != "npx.fake_quantize":
+            continue
+        scale, zero = known(rounding.args[1]), known(rounding.args[2])
+        if scale is None or zero is None or onp.size(scale) != 1 or rounding.kwargs != {"low": 0, "high": 255}:
+            continue
+        source = rounding.args[0]
+        facts = Learned(float(scale), int(zero))
+        if learned.setdefault(source, facts) != facts:  # one form in integers for each value
+            continue
+        node.args = (source, *node.args[1:])
+        node.meta["observer"] = facts
 
 
 def integer_weight(weight: onp.ndarray, each: bool) -> tuple[onp.ndarray, onp.ndarray]:
