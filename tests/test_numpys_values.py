@@ -287,3 +287,9 @@ def test_fromiter_of_arrays_of_one_element_raises_what_numpy_raises():
     for module in (np, numpy):
         with pytest.raises(ValueError, match="sequence"):
             module.fromiter(module.ones((3, 2)), "f8")
+
+
+@pytest.mark.host("bits are NumPy's")
+def test_pinv_of_a_masked_array_is_numpys():
+    a = numpy.ma.array([[1.0, 1.0, 3.0], [4.0, 4.0, 4.0], [1.0, 3.0, 2.0]], mask=False)
+    assert numpy.asarray(np.linalg.pinv(a)).tobytes() == numpy.asarray(numpy.linalg.pinv(a)).tobytes()

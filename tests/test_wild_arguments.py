@@ -162,7 +162,7 @@ PARAMETERS = {  # of methods that show no signature
     "byteswap": "inplace",
     "getfield": "dtype offset=",
     "setfield": "value dtype offset=",
-    "setflags": "write= align= uic=",
+    "setflags": "write= align=",  # `uic` lets go of the memory of views
     "sort": "axis= kind= order=",
     "argsort": "axis= kind= order=",
     "partition": "kth axis=",
@@ -487,7 +487,9 @@ class Wild:
     def named(self, name: str, default: Any = inspect.Parameter.empty) -> Any:
         """An argument as the name says, mostly."""
         name = name.strip("_")
-        if name != "mode" and self.chance(0.04):  # a number for a mode leaves an exception behind in NumPy's put
+        if (
+            name != "mode" and not (name == "out" and self.accumulates) and self.chance(0.04)
+        ):  # a number for a mode leaves an exception behind in NumPy's put
             return self.operand()
         if name in WORDS and (name != "bins" or self.chance(0.8)):
             return self.r.choice(WORDS[name])
@@ -497,7 +499,7 @@ class Wild:
             return self.dtype()
         if name == "out":
             if self.accumulates:
-                return self.array(self.shape or (3,))
+                return self.array(self.shape or (3,), self.dtype_)
             return self.array() if self.chance(0.85) else self.r.choice([None, (), [1.0], 3, Ellipsis])
         if name in ("where", "condition", "mask", "condlist", "extract"):
             if self.chance(0.2):

@@ -101,7 +101,6 @@ def cholesky(a, /, *, upper=False):
 
 @also(LINALG, onp.linalg.pinv)
 def pinv(a, rcond=None, hermitian=False, *, rtol=None):
-    a = ours("asarray")(a)
     if rtol is not None:
         rcond = rtol
     elif rcond is None:
