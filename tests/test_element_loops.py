@@ -7,6 +7,8 @@ with NumPy's and with differences, in every transformation.
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -244,3 +246,15 @@ def test_arrays_of_objects_say_why_no_gradient_flows() -> None:
             grad(lambda x: f(x).sum())(x)  # noqa: B023
     reduced = jit(lambda x: np.frompyfunc(lambda a, b: a * b, 2, 1).reduce(x))
     assert float(reduced(x)) == 2.0 and float(reduced(x * 3)) == 18.0
+
+
+def test_a_signature_works_whatever_ran_before() -> None:
+    """NumPy's own code finds what stands for its private functions also if it was bound earlier."""
+    program = """
+import minnp.numpy as np
+from minnp import jit
+jit(lambda x: np.median(x) + np.gradient(x).sum())(np.ones(4))
+f = jit(lambda x: np.vectorize(lambda v: v * v[0], signature="(n)->(n)")(x))
+assert f(np.full((2, 3), 2.0)).tolist() == [[4.0] * 3] * 2
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -13,7 +13,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, hvp, jit, jvp, vmap
+from minnp import Context, grad, hvp, jit, jvp, vmap
 from minnp.core.array import handle
 
 LINES = """
@@ -327,6 +327,24 @@ def test_strides_and_flags_are_those_of_an_example() -> None:
     vmap(f)(np.array(onp.asfortranarray(batch(2, 5, 3))))
     assert seen[0] == ((120, 8), (8, 120), False, (24, 8), (8, 24))
     assert seen[1] == ((16, 80), (80, 16), False, (8, 40), (40, 8))
+
+
+def test_an_example_on_a_device_lies_as_one_in_numpys_memory() -> None:
+    torch_ = pytest.importorskip("torch", reason="a place besides NumPy's memory") and Context("cpu", 0, "torch")
+
+    def f(np: Any, x: Any) -> Any:
+        assert x.strides == (24, 8) and x.T.flags.f_contiguous
+        z = x.T * 1
+        v = z.ravel(order="K")
+        v[1] = 5
+        y = np.zeros_like(x.T)
+        w = y.reshape(-1)
+        w[:3] = x[0] ** 2
+        return z.T * x + y.T + w.sum()
+
+    x = batch(2, 2, 3)
+    found = vmap(lambda x: f(np, x))(np.array(x).to_device(torch_))
+    onp.testing.assert_allclose(onp.asarray(found), onp.stack([f(onp, e) for e in x]))
 
 
 def test_a_result_shows_no_argument() -> None:

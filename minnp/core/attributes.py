@@ -201,11 +201,11 @@ def _host_fact(name: str) -> property:
 
     def get(self: ndarray) -> Any:
         if name in LAYOUT and self._host is None:
-            value = _looked(self, name)
-            if type(value) is Buffer:  # nothing is copied to tell
-                placed = name == "flags" and value is read(self)
-                return flags.Flags(self, value) if placed else getattr(laid_out(value), name)
-            return getattr(example(read(self)), name)
+            below, seen = _looked(self, name), example(read(self))
+            if type(seen) is Buffer:  # nothing is copied to tell
+                placed = name == "flags" and below is read(self)
+                return flags.Flags(self, seen) if placed else getattr(laid_out(seen), name)
+            return getattr(seen, name)
         return getattr(shown(self), name)
 
     def set_(self: ndarray, value: Any) -> None:

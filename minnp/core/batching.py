@@ -117,6 +117,8 @@ class BatchTrace(Trace):
                 return None
             if row.elementwise or row.name in ("where", "clip"):
                 return allocated(values)
+            if row.name in LIKE and params.get("shape") is None:
+                return onp.empty_like(lying(values[0]), y.dtype, params.get("order", "K"))
             first = bind(row, examples(raw, mine, values, 0), params)
         made = example(first)
         made = laid_out(made) if type(made) is Buffer else made
@@ -273,6 +275,7 @@ def part(batch: Any, i: int, like: Any) -> Any:
 
 # Rows that give an array, which can be written to, also where it has no axes; the others give numbers.
 MAKE_ARRAYS = {"copy", "zeros_like", "ones_like", "empty_like", "where", "write_view"}
+LIKE = {"copy", "zeros_like", "ones_like", "empty_like", "astype"}  # which lie as their argument does
 
 
 # ------------------------------------------------------------------ rules: (row, raw, mine, params) -> batched result

@@ -21,7 +21,7 @@ from ..core.value import Buffer, Host, Tracer, alike, example
 from ..core.writing import release
 from .arguments import as_array
 from .creation import made_here
-from .rebound import INSTEAD, rebound, rebound_class, substitute
+from .rebound import instead, rebound, rebound_class, substitute
 from .shaping import astype, broadcast_to, reshape, stack
 
 poly1d = substitute(onp.poly1d, rebound_class(onp.poly1d))
@@ -249,7 +249,7 @@ class Traced(Exception):
 
 _with_signature = rebound(onp.vectorize._vectorize_call_with_signature)
 _sizes = inspect.unwrap(onp.vectorize._vectorize_call_with_signature).__globals__["_parse_input_dimensions"]
-INSTEAD[_sizes] = lambda args, dims: _sizes([onp.broadcast_to(0, a.shape) for a in args], dims)  # it asks shapes alone
+instead(_sizes, lambda args, dims: _sizes([onp.broadcast_to(0, a.shape) for a in args], dims))  # it asks shapes alone
 
 
 class vectorize(onp.vectorize):

@@ -17,7 +17,7 @@ from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take, take_along_axis
 from .products import convolve
-from .rebound import INSTEAD, rebound
+from .rebound import instead, rebound
 from .reductions import sum_
 from .selection import sort
 from .shaping import reshape, transpose
@@ -87,7 +87,7 @@ def _pairs(x: Any, ndim: int, as_index: bool = False) -> Any:
     return _as_pairs(plain(x), ndim, True) if as_index else _pairs_of_values(x, ndim)
 
 
-INSTEAD[_as_pairs] = _pairs
+instead(_as_pairs, _pairs)
 
 
 @defines(onp.pad)

@@ -191,6 +191,13 @@ def substitute(theirs: type, ours: type) -> type:
     return ours
 
 
+def instead(theirs: FunctionType, ours: Callable) -> None:
+    """Let rebound code, that of modules it met before included, call `ours` for a private function of NumPy's."""
+    INSTEAD[theirs] = ours
+    for names in _GLOBALS.values():
+        names.update({key: ours for key, value in names.items() if value is _FUNCTIONS.get(theirs, names)})
+
+
 def _ours(value: Any) -> Any:
     """What stands for a NumPy object in rebound code."""
     if isinstance(value, ModuleType):
