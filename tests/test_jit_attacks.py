@@ -250,6 +250,15 @@ def writes_at_slice_and_index(np, d, u):
 
 
 @program
+def index_changes_between(np, x, i):
+    i = i * 1
+    out = x[i]
+    i += 1
+    i %= 6
+    return out * x[i]
+
+
+@program
 def mask_changes_between(np, x, m):
     m = m | False
     out = np.where(m, x, 0)
@@ -1279,6 +1288,78 @@ def moved(f: Callable, k: int, n: int, new: Any) -> list:
     else:
         args[n] = float(new)
     return args
+
+
+ALIASED: dict[str, Callable] = {  # of eight floats, the two arguments of a function
+    "same": lambda b: (b, b),
+    "the same view": lambda b: (b[:], b[:]),
+    "backwards": lambda b: (b, b[::-1]),
+    "overlapping": lambda b: (b[:-1], b[1:]),
+    "interleaved": lambda b: (b[::2], b[1::2]),
+    "of one root": lambda b: (b[:4], b[4:]),
+    "apart": lambda b: (b[:6] * 1, b[2:] * 1),
+}
+
+
+def writes_first(np, x, y):
+    x[0] = 5.0
+    return y * 2
+
+
+def adds_into(np, x, y):
+    x += y
+    return x * y
+
+
+def writes_through_views(np, x, y):
+    y[::-1][:2] *= x[0]
+    return x.sum() * y
+
+
+def empties_first(np, x, y):
+    z = x * y
+    x[...] = 0
+    return z + y
+
+
+def outs(np, x, y):
+    np.add(x, y, out=x)
+    np.multiply(x, y, out=y)
+    return x - y
+
+
+def shifts(np, x, y):
+    x[1:] = y[:-1]
+    return x * y
+
+
+def swaps_between(np, x, y):
+    x[[0, 1]] = y[[1, 0]]
+    return x + y
+
+
+@pytest.mark.parametrize(
+    "f", [writes_first, adds_into, writes_through_views, empties_first, outs, shifts, swaps_between]
+)
+def test_arguments_that_share_memory(f):
+    """Called with arguments that do, that do not, and that do again."""
+    for first in ALIASED:
+        for compiler in COMPILERS:
+            run = jit(lambda x, y: f(np, x, y), compiler=compiler)
+            for call, name in enumerate((first, "apart", first, "overlapping", first)):
+                if name == "overlapping" and len(ALIASED[first](onp.ones(8))[0]) != 7:
+                    continue
+                ours, theirs = onp.linspace(1.0, 2.0, 8) + call, onp.linspace(1.0, 2.0, 8) + call
+                want = f(onp, *ALIASED[name](theirs))
+                got = run(*ALIASED[name](np.asarray(ours)))
+                close(got, want, f"{name}, {compiler}, call {call}")
+                close(ours, theirs, f"{name}, {compiler}, call {call}, memory")
+        loss = lambda b, take=ALIASED[first]: weighted(np, f(np, *take(b * 1)))
+        b = onp.linspace(1.0, 2.0, 8)
+        close(jit(grad(loss))(b), grad(loss)(b), f"gradient, {first}", 16)
+        v = onp.cos(onp.arange(8.0))
+        (want,) = slope(lambda b, take=ALIASED[first]: weighted(onp, f(onp, *take(b * 1))), [b], [v])
+        onp.testing.assert_allclose(float((onp.asarray(grad(loss)(b)) * v).sum()), want, rtol=1e-7)
 
 
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if numbers(f)], ids=lambda f: f.__name__)
