@@ -352,3 +352,18 @@ def test_an_argument_with_gaps_keeps_them_when_it_is_written(lies: str) -> None:
             onp.testing.assert_allclose(float(y[1]), wanted.sum(), rtol=1e-4)
         else:
             onp.testing.assert_allclose(onp.asarray(y), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_ravel_in_memory_order_takes_numpys_order() -> None:
+    rng = onp.random.default_rng(0)
+    for _ in range(200):
+        ndim = int(rng.integers(1, 4))
+        a = onp.arange(4.0**ndim).reshape((4,) * ndim).transpose(rng.permutation(ndim))
+        a = a[tuple(slice(None, None, int(rng.choice([1, -1, 2]))) for _ in range(ndim))]
+        if rng.random() < 0.5:  # NumPy leaves a broadcast axis where it is
+            i = int(rng.integers(0, ndim))
+            a = onp.broadcast_to(a[(slice(None),) * i + (slice(0, 1),)], a.shape)
+        weights = onp.arange(a.size) + 1.0
+        found = vjp(lambda x: x.ravel("K"), handle(a))[1](np.array(weights))[0]
+        onp.testing.assert_array_equal(onp.asarray(jit(lambda x: x.ravel("K"))(handle(a))), a.ravel("K"))
+        assert (onp.asarray(found) * a).sum() == (weights * a.ravel("K")).sum()

@@ -328,8 +328,10 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
 def _ravel(a: Any, order: str = "C") -> Any:
     a = as_array(a)
     if order == "K":
-        steps = a.strides
-        a = transpose(a, axes=tuple(sorted(range(a.ndim), key=lambda i: -abs(steps[i]))))
+        lies = onp.lib.stride_tricks.as_strided(onp.empty(1, a.dtype), a.shape, a.strides)
+        flags = ["refs_ok", "zerosize_ok", "multi_index"]
+        steps = onp.nditer([lies, None], flags, [["readonly"], ["writeonly", "allocate"]]).operands[1].strides
+        a = transpose(a, axes=tuple(sorted(range(a.ndim), key=lambda i: -abs(steps[i]))))  # broadcast axes stay
     order = "C" if order == "K" else _memory_order(a, order)
     y = reshape(a, shape=(a.size,), **({} if order == "C" else {"order": order}))
     # the last stride is an example's under vmap too
