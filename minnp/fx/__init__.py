@@ -18,7 +18,9 @@ from minnp.core.symbolic import GraphAppendingTracer
 from .capturing import capture
 from .graph_module import GraphModule
 from .inputs import PH
+from .lowering import lower
 from .mxnet import from_mxnet, to_mxnet
+from .onnx import to_onnx
 from .rewriting import Match, replace_pattern
 from .splitting import split_module
 from .tracer import Tracer, symbolic_trace, wrap
@@ -38,11 +40,13 @@ __all__ = [
     "Transformer",
     "capture",
     "from_mxnet",
+    "lower",
     "map_arg",
     "replace_pattern",
     "split_module",
     "symbolic_trace",
     "to_mxnet",
+    "to_onnx",
     "wrap",
     *_passes,
 ]
