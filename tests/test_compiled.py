@@ -452,3 +452,55 @@ def test_an_element_of_objects_is_the_array_and_a_part_takes_its_elements(compil
         return repr(one), repr(two), [type(x).__name__ for x in [*one.tolist(), *two.ravel().tolist()]]
 
     assert written(np) == written(onp)
+
+
+STARVED = """
+import operator, _testcapi
+import minnp.numpy as np
+x, y = np.arange(6.0), np.ones((2, 3))  # of what NumPy itself raises MemoryError for: not reductions, nor masks
+forms = (
+    lambda: operator.getitem(x, 1), lambda: operator.getitem(y, (0, 1)), lambda: operator.add(x, 1),
+    lambda: x[1], lambda: x[1:], lambda: y[0], lambda: y[0, 1], lambda: x + 1, lambda: x * x, lambda: -x,
+    lambda: x < 2, lambda: x @ x, lambda: list(x), lambda: list(y), lambda: y.T, lambda: y.shape, lambda: x.copy(),
+    lambda: np.exp(x), lambda: np.add(x, 1), lambda: np.concatenate((x, x)), lambda: np.split(x, 2),
+    lambda: float(x[0]),
+    lambda: np.ones(3), lambda: x.reshape(2, 3), lambda: len(x), lambda: 2.0 * x, lambda: x.__iadd__(0),
+    lambda: x.__setitem__(0, 0.0), lambda: bool(x[0]), lambda: x.dtype,
+)
+for f in forms:
+    for _ in range(3):
+        expected = repr(f())
+starved = 0
+for i, f in enumerate(forms):
+    expected = repr(f())
+    for k in range(1, 40):
+        out = failure = None
+        try:
+            _testcapi.set_nomemory(k, k + 1)
+            out = f()
+        except MemoryError:
+            starved += 1
+            continue
+        except SystemError as error:
+            failure = error
+        finally:
+            _testcapi.remove_mem_hooks()
+        assert failure is None, (i, k, failure)
+        assert repr(out) == expected, (i, k, out)
+assert starved > len(forms)
+print("all")
+"""
+
+
+def test_without_memory_a_call_raises_or_gives_its_result():
+    pytest.importorskip("_testcapi", reason="this interpreter cannot fail an allocation")
+    if onp.lib.NumpyVersion(onp.__version__) < "2.0.0":
+        pytest.skip("NumPy 1 itself ends the process where an allocation fails")
+    for switch in "10":
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", STARVED],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "MINNP_COMPILED": switch},
+        )
+        assert done.returncode == 0 and done.stdout == "all\n", done.stderr[-2000:]

@@ -104,6 +104,11 @@ static inline Py_ssize_t elements(PyObject *a) {
     return n;
 }
 
+/* Whether two arrays have one shape. An array without axes may have no list of them, which memcmp does not take. */
+static inline int same_shape(Array *a, Array *b) {
+    return a->nd == b->nd && (a->nd == 0 || memcmp(a->dims, b->dims, a->nd * sizeof(Py_ssize_t)) == 0);
+}
+
 /* Whether an array is writeable, and NumPy does not warn of that. */
 static inline int may_write(Array *a) { return (a->flags & 0x80000400) == 0x400; }
 

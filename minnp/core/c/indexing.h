@@ -338,7 +338,7 @@ static int written_on_place(PyObject *self, PyObject *x, PyObject *index, PyObje
 static PyObject *subscript(PyObject *self, PyObject *index) {
     PyObject *a = host_of(self), *i;
     char *p = a != NULL && !busy() ? number_at((Array *)a, index) : NULL;
-    if (p != NULL && (i = number_read((Array *)a, p)) != NULL)
+    if (p != NULL && ((i = number_read((Array *)a, p)) != NULL || PyErr_Occurred()))
         return i;
     if (a != NULL && !busy() && (i = index_on_host(index)) != NULL) {
         Py_INCREF(a);

@@ -43,7 +43,7 @@ static inline int lined(Array *a, Py_ssize_t size, Py_ssize_t *step) {
 static inline int side_of(PyObject *x, Array *a, int t, Side *s) {
     if (Py_IS_TYPE(x, Host)) {
         Array *b = (Array *)x;
-        if (b != a && (b->descr != a->descr || b->nd != a->nd || memcmp(b->dims, a->dims, a->nd * sizeof(Py_ssize_t)) != 0))
+        if (b != a && (b->descr != a->descr || !same_shape(a, b)))
             return 0;
         s->p = b->data;
         return lined(b, WIDTH(t), &s->step);

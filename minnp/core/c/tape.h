@@ -24,7 +24,7 @@ static inline int stays_small(PyObject *x, PyObject *y) {
     if (!Py_IS_TYPE(x, Host) || !Py_IS_TYPE(y, Host))
         return 1;
     Array *a = (Array *)x, *b = (Array *)y;
-    if (a->nd == b->nd && memcmp(a->dims, b->dims, a->nd * sizeof(Py_ssize_t)) == 0)
+    if (same_shape(a, b))
         return 1;
     return (a->nd <= 1 && b->nd <= 1) || elements(x) * elements(y) <= small;
 }
