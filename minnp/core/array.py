@@ -19,7 +19,7 @@ from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
 from .hooks import MET, meet, theirs
-from .keeping import outside
+from .keeping import leaving, outside
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .tree import CONTAINERS, LEAVES, named, replaced
@@ -99,7 +99,7 @@ def _memory(h: ndarray, flags: int) -> onp.ndarray:
     a = value.host() if type(value) is Buffer else value
     if flags == FULL_READ_ONLY and (a.dtype.kind == "V" or a.dtype.metadata) and not _survives(a.dtype):
         raise BufferError(f"a buffer cannot say all of {a.dtype!r}; take memoryview(numpy.asarray(x))")
-    return a
+    return leaving(a) if a is value else a
 
 
 def _survives(dtype: onp.dtype) -> bool:

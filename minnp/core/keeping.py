@@ -25,7 +25,7 @@ FIXED |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t,
 FIXED |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 SMALL = 1 << 12  # bytes: a parameter of fewer is copied at once, which costs less than to watch over it
 
-OUTSIDE: dict[int, Any] = {}  # id of an owner of memory -> weak reference to it: the program holds it as NumPy's
+OUTSIDE: dict[int, list] = {}  # id of an owner of memory -> weak references to those as which the program holds it
 _copies: dict[int, tuple] = {}  # id of a large array -> (weak reference to it, to its copy); of its copy -> (that,)
 
 
@@ -102,7 +102,37 @@ def outside(a: onp.ndarray) -> None:
     """Note that the program holds this memory as an array of NumPy's own, which it may write to unseen."""
     memory = owner(a)
     if type(memory) is Host and id(memory) not in OUTSIDE:
-        OUTSIDE[id(memory)] = weakref.ref(memory, _leaving(OUTSIDE, memory))
+        _held(memory, id(memory))
+
+
+def leaving(a: onp.ndarray) -> onp.ndarray:
+    """A view of an array of ours for who asks for its memory: as long as that lives, it may be written to unseen."""
+    if not a.flags.writeable:
+        return a
+    memory, view = owner(a), a.view()
+    for tape in list(state.tapes.values()) if state.tapes else ():
+        tape.release(memory)
+    _held(view, id(memory))
+    return view
+
+
+class _Holder(weakref.ref):
+    """A weak reference to an array that shows the memory of the owner with this id."""
+
+    __slots__ = ("key",)
+
+
+def _held(holder: Any, key: int) -> None:
+    reference = _Holder(holder, _gone)
+    reference.key = key
+    OUTSIDE.setdefault(key, []).append(reference)
+
+
+def _gone(reference: Any) -> None:
+    holders = OUTSIDE[reference.key]
+    holders.remove(reference)
+    if not holders:
+        del OUTSIDE[reference.key]
 
 
 def unseen(a: Any) -> bool:
@@ -111,7 +141,7 @@ def unseen(a: Any) -> bool:
     if not isinstance(a, Host):
         return False
     memory = owner(a)
-    return id(memory) in OUTSIDE if type(memory) is Host else type(memory) is not Lease
+    return id(memory) in OUTSIDE or (type(memory) is not Host and type(memory) is not Lease)
 
 
 def note(x: Any) -> None:

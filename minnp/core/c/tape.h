@@ -78,7 +78,7 @@ static PyObject *safe_value(PyObject *x) {
     PyObject *owner = x, *base;
     while ((base = ((Array *)owner)->base) != NULL && Py_IS_TYPE(base, Host))
         owner = base;
-    if (base != NULL ? Py_IS_TYPE(base, LeaseType) : PyDict_GET_SIZE(outside_memory) == 0)
+    if ((base == NULL || Py_IS_TYPE(base, LeaseType)) && PyDict_GET_SIZE(outside_memory) == 0)
         return Py_NewRef(x);
     return PyObject_CallOneArg(python_safe, x);
 }
