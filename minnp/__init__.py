@@ -23,7 +23,9 @@ _LATE = {
     "OnlyMXNetPolicy": ".dispatch.policy",
     "OnlyNumPyPolicy": ".dispatch.policy",
     "PreferMXNetPolicy": ".dispatch.policy",
+    "Variable": ".fx.variables",
     "checkpoint": ".core.transforms",
+    "compile": ".fx.variables",
     "custom_jvp": ".core.transforms",
     "custom_vjp": ".core.transforms",
     "elementwise_grad": ".core.transforms",
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "numpy", *_MODULES]
+    return [*__all__, "compile", "numpy", *_MODULES]  # `from minnp import *` leaves Python's own compile alone
 
 
 LATE["scipy.special"] = "minnp.scipy.special"
@@ -60,6 +62,7 @@ __all__ = [
     "OnlyMXNetPolicy",
     "OnlyNumPyPolicy",
     "PreferMXNetPolicy",
+    "Variable",
     "checkpoint",
     "cpu",
     "current_context",

@@ -20,6 +20,9 @@ USES = {
     "OnlyMXNetPolicy": "assert OnlyMXNetPolicy().name == 'only_mxnet'",
     "OnlyNumPyPolicy": "with OnlyNumPyPolicy(): pass",
     "PreferMXNetPolicy": "assert PreferMXNetPolicy().name == 'prefer_mxnet'",
+    "Variable": """
+from minnp import compile
+assert compile(Variable("a") * 2 + 1)(a=3.0) == 7""",
     "checkpoint": "assert checkpoint(lambda x: x * x + 1)(3.0) == 10",
     "cpu": "with cpu(): pass",
     "current_context": "assert str(current_context()) == 'cpu(0)'",

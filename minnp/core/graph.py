@@ -69,7 +69,7 @@ class Graph:
         self, op: str, target: Any, args: Iterable = (), kwargs: dict | None = None, name: str | None = None
     ) -> Node:
         """Add a node at the insert point and return it; its name is made unique."""
-        node = Node(self, self._unique(name or _suggested(op, target)), op, target, tuple(args), kwargs)
+        node = Node(self, self._unique(name or suggested(op, target)), op, target, tuple(args), kwargs)
         after = self._root if self._before is None else self._before
         node._link(after._prev, after)
         self._count += 1
@@ -268,7 +268,7 @@ class _Place:
         self.i = i
 
 
-def _suggested(op: str, target: Any) -> str:
+def suggested(op: str, target: Any) -> str:
     return target_name(target).rpartition(".")[2] if op == "call_function" else target_name(target).replace(".", "_")
 
 

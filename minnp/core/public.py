@@ -119,6 +119,8 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
     if state.busy and (watching := capture.get()) is not None and watching.symbolic:
         return watching.public(e, args, kwargs)
+    if state.variables is not None and state.variables.among(args, kwargs):
+        return state.variables.public(e, args, kwargs)
     if kwargs and "device" in kwargs and e.host in context.CREATION:
         return context.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):

@@ -38,6 +38,7 @@ class SymbolicTrace(Trace):
 
     differentiable = False
     symbolic = True
+    open = False  # whether it records expressions of Variables, outside any function
     __slots__ = ("_attributes", "graph", "names", "patched", "reaching")
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -63,6 +64,11 @@ class SymbolicTrace(Trace):
     def create_arg(self, x: Any) -> Any:
         """What a node holds for an argument: nodes for proxies and arrays, containers walked."""
         if isinstance(x, Proxy):
+            if x.tracer.open is not self.open:
+                raise self.error(
+                    "an expression of Variables meets a function that is traced",
+                    "compile the expression first (minnp.compile), and call the result there",
+                )
             return x.node
         if isinstance(x, (ndarray, Host)) and not isinstance(x, onp.generic):
             return self.outside(x)

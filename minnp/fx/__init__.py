@@ -25,6 +25,7 @@ from .rewriting import Match, replace_pattern
 from .splitting import split_module
 from .tracer import Tracer, symbolic_trace, wrap
 from .transformer import Transformer
+from .variables import Variable, compile
 
 __all__ = [
     "PH",
@@ -38,7 +39,9 @@ __all__ = [
     "Proxy",
     "Tracer",
     "Transformer",
+    "Variable",
     "capture",
+    "compile",
     "from_mxnet",
     "lower",
     "map_arg",

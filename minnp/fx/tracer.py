@@ -254,6 +254,8 @@ def kept_whole(f: Callable, itself: bool = False) -> Callable:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         tracer = recording()
+        if tracer is None and state.variables is not None and state.variables.among(args, kwargs):
+            tracer = state.variables
         if tracer is None or not _traced((args, kwargs)):
             return f(*args, **kwargs)
         target = call if itself else f
