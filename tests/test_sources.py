@@ -11,7 +11,6 @@ from alone import ROOT, run_alone
 SOURCES = sorted((ROOT / "tests" / "sources").glob("*.py"))
 NEEDS = dict.fromkeys(("minpy_symbol", "minpy_mixed_net", "minpy_policies", "mxnet_symbols"), "mxnet")
 NEEDS |= {"fx_lower_to_torch": "torch"}
-MISSING = {"minpy_declared": "there is no Variable and no compile: a program is a function, traced or compiled by jit"}
 PRINTS = {
     "autograd_readme": """
 0.4199743416
@@ -209,11 +208,9 @@ def test_every_program_has_its_results():
 
 @pytest.mark.host("the programs print what the default policy gives")
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_a_program_prints_what_its_source_says(path, request):
+def test_a_program_prints_what_its_source_says(path):
     library = NEEDS.get(path.stem)
     if library and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
-    if path.stem in MISSING:
-        request.applymarker(pytest.mark.xfail(reason=MISSING[path.stem], strict=True, raises=AssertionError))
     said = [line for line in run_alone(path).splitlines() if not line.startswith(("(Iteration", "(Epoch"))]
     assert said == PRINTS[path.stem].strip("\n").splitlines()
