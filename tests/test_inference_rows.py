@@ -12,6 +12,8 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, npx
+from minnp.core.counting import team
+from minnp.core.host import integers as host_integers
 from minnp.core.primitive import TABLE
 
 R = onp.random.default_rng(0)
@@ -129,7 +131,7 @@ def test_large_quantised_layers_through_torch() -> None:
 @with_torch
 def test_prepared_weights_are_forgotten_with_their_arrays() -> None:
     kernel = backends.get("torch").kernel(TABLE["npx.quantized_linear"])
-    kept = kernel.__globals__["_kept"]
+    kept = host_integers._kept
     gc.collect()
     before = len(kept)
     q, w, scales = integers(0, 256, 4, 16), still(integers(-127, 128, 8, 16)), still(onp.ones(8, "f4"))
@@ -138,6 +140,34 @@ def test_prepared_weights_are_forgotten_with_their_arrays() -> None:
     del w, scales
     gc.collect()
     assert len(kept) == before
+
+
+@pytest.mark.parametrize("activation", ["", "relu", "selu"])
+@pytest.mark.parametrize("shape", [(256, 512, 100), (7, 64, 64), (1, 17000, 33), (33, 1028, 65), (2, 5, 256, 70)])
+def test_integer_layers_of_the_c_part_add_exactly(shape: tuple, activation: str) -> None:
+    *lead, depth, columns = shape
+    q, w = integers(0, 256, *lead, depth), integers(-128, 128, columns, depth)
+    scales, bias = R.uniform(0.01, 0.1, columns).astype("f4"), R.normal(size=columns).astype("f4")
+    frozen, row = still(w.copy()), TABLE["npx.quantized_linear"].numpy
+    for b in ((), (bias,)):
+        for requantize in (None, (100.0, 7)):
+            params = {"scale": 0.02, "zero_point": 120, "activation": activation, "requantize": requantize}
+            want = row(q, w, scales, *b, **params)  # a weight that may change is not packed
+            got = row(q, frozen, scales, *b, **params)
+            assert got.dtype == want.dtype and onp.array_equal(got, want)
+
+
+@pytest.mark.skipif(not getattr(team, "INTEGERS", 0), reason="this processor, or build, has no instructions for it")
+def test_the_c_part_takes_a_fixed_weight_and_packs_it_once() -> None:
+    q, w, scales = integers(0, 256, 64, 64), still(integers(-127, 128, 64, 64)), onp.ones(64, "f4")
+    assert host_integers.linear(q, w, 3, scales, None, False) is not None
+    packed = host_integers._kept[id(w)][1]["panels"]
+    assert host_integers.linear(q, w, 3, scales, None, True) is not None
+    assert host_integers._kept[id(w)][1]["panels"] is packed
+    assert host_integers.linear(q, w.copy(), 3, scales, None, False) is None
+    assert host_integers.linear(q[:, :62], still(w[:, :62].copy()), 3, scales, None, False) is None
+    with pytest.raises(ValueError, match="arrays that do not fit"):
+        team.integers(q, packed[0], packed[1][:3], scales, None, onp.empty((64, 64), "f4"), 0, 1)
 
 
 @with_torch

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.host import integers as host_integers
 from ..core.host import kernels
 from ..core.host.fused import LARGEST, cast, fuse
 from ..core.primitive import CONSTANT, Meta, per_element, primitive
@@ -116,12 +117,18 @@ def _linear(
     if q.shape[-1] != w.shape[1]:
         raise ValueError(f"quantized_linear of data {q.shape} and weight {w.shape}: data is [..., I], weight [O, I]")
     rows = q.reshape(-1, q.shape[-1])
+    check_activation(activation, ACTIVATIONS)
+    scales = onp.multiply(w_scale, FLOAT.type(scale), dtype=FLOAT)
+    y = host_integers.linear(rows, w, zero_point, scales, bias[0] if bias else None, activation == "relu")
+    if y is not None:
+        y = selu(y) if activation == "selu" else y
+        y = y if requantize is None else _quantize(y, *requantize)
+        return y.reshape(*q.shape[:-1], w.shape[0])
     sums = onp.zeros((rows.shape[0], w.shape[0]))
     for k in range(0, w.shape[1], EXACT):  # float32 matrix products, of exactly as many terms as they add exactly
         left = rows[:, k : k + EXACT].astype(FLOAT)
         left -= FLOAT.type(zero_point)
         sums += left @ w[:, k : k + EXACT].astype(FLOAT).T
-    scales = onp.multiply(w_scale, FLOAT.type(scale), dtype=FLOAT)
     y = _finish(sums, scales, bias[0] if bias else None, activation, requantize)
     return y.reshape(*q.shape[:-1], w.shape[0])
 

@@ -7,43 +7,26 @@ array. HOST has the kernels over NumPy's memory; `kernel` enters those for tenso
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as onp
 import torch
 
 from ...core.host import kernels
+from ...core.host.integers import frozen
+from ...core.host.integers import prepared as kept
 from .dtypes import Tensor, borrowed, refuse
 from .neural import CONV, common, together
 from .registry import kernel
 
 HOST: dict[str, Callable] = {}
-_kept: dict[int, tuple[Any, dict]] = {}  # id of a frozen array -> (a weak reference to it, what was made of it)
-
-
-def frozen(array: Any) -> bool:
-    """Whether an array's elements cannot change: it owns its memory, and is read-only."""
-    return type(array) is onp.ndarray and not array.flags.writeable and array.flags.owndata
-
-
-def _forget(at: int, _: Any) -> None:
-    _kept.pop(at, None)
 
 
 def prepared(array: onp.ndarray, key: Any, make: Callable[[Tensor], Any]) -> Any:
     """make(the array as a tensor), kept for the next call with this key if the array is frozen."""
-    if not frozen(array):
-        return make(borrowed(array))
-    entry = _kept.get(id(array))
-    if entry is None:
-        entry = _kept[id(array)] = (weakref.ref(array, partial(_forget, id(array))), {})
-    made = entry[1].get(key)
-    if made is None:
-        made = entry[1][key] = make(borrowed(array))
-    return made
+    return kept(array, key, lambda a: make(borrowed(a)))
 
 
 def over_host(name: str) -> Callable:

@@ -563,6 +563,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 #include "stencil.h"
+#include "integers.h"
 
 /* ------------------------------------------------------------------ adding at an index */
 typedef struct { char *to, *rows; const int64_t *index; int64_t cells, many, width, size; int pieces; atomic_int errors; } Added;
@@ -636,6 +637,9 @@ static PyMethodDef functions[] = {
     {"conv", (PyCFunction)(void (*)(void))conv, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
     {"stencil", (PyCFunction)(void (*)(void))stencil, METH_FASTCALL, NULL},
+#ifdef HAS_INTEGERS
+    {"integers", integers, METH_VARARGS, NULL},
+#endif
     {"lstm_back", (PyCFunction)(void (*)(void))lstm_back, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -645,6 +649,13 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "minnp.core._team", N
 PyMODINIT_FUNC PyInit__team(void) {
     PyObject *made = PyModule_Create(&module);
     if (made != NULL && PyModule_AddIntConstant(made, "SOURCE", SOURCE) < 0)
+        Py_CLEAR(made);
+#ifdef HAS_INTEGERS
+    int dots = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512f");
+#else
+    int dots = 0;
+#endif
+    if (made != NULL && PyModule_AddIntConstant(made, "INTEGERS", dots != 0) < 0)
         Py_CLEAR(made);
 #ifdef Py_GIL_DISABLED
     if (made != NULL)
