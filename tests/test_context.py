@@ -184,3 +184,33 @@ def test_a_pickle_or_file_is_loaded_where_new_arrays_live(place):
     with place:
         assert all(lives_in(y, place) and y.tolist() == [0, 2, 4] for y in loaded())
         assert not lives_in(pickle.loads(text)["host"], place)
+
+
+def test_a_context_is_said_in_one_word_as_torch_does():
+    assert repr(Context("cuda:0")) == repr(Context("cuda")) == "gpu(0, 'torch')"
+    assert Context("cuda:1") == Context("cuda", 1) == Context("gpu", 1, "torch")
+    assert (Context("gpu:2"), Context("cpu:0"), Context("cpu")) == (minnp.gpu(2), minnp.cpu(), minnp.cpu())
+    with Context("cpu:0"):
+        assert np.ones(2).device == "cpu"
+    for name in ("cuda:", "cuda:x", "tpu:0", "cuda:-1", "CUDA:0"):
+        with pytest.raises(ValueError, match=f"unknown device type {name!r}; known: cpu, gpu, cuda"):
+            Context(name)
+        with pytest.raises(ValueError, match="Device not understood"):
+            np.ones(2).to_device(name)
+    with pytest.raises(ValueError, match="two numbers"):
+        Context("cuda:1", 2)
+    with pytest.raises(ValueError, match="device number -1: the first is 0"):
+        minnp.gpu(-1)
+
+
+def test_a_hint_tells_to_install_only_what_is_not_installed(monkeypatch):
+    def refusal(libraries):
+        monkeypatch.setattr("minnp.backends.installed", lambda: libraries)
+        with pytest.raises(minnp.errors.BackendMissingError) as caught, minnp.gpu(77):
+            pass
+        return str(caught.value)
+
+    assert "pip install torch" in refusal([])
+    if "torch" in installed():
+        assert "install" not in refusal(["torch"])
+        assert "takes a GPU, its driver and a torch built for it, or stay on minnp.cpu()" in refusal(["torch"])

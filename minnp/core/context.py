@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -19,7 +20,8 @@ from .value import Buffer, Host, concrete
 
 
 class Context:
-    """A device, by type ("cpu", "gpu") and number; also a context manager.
+    """A device, by type ("cpu", "gpu") and number, or both in one ("gpu:1", "cuda:0", which is torch's); also a context
+    manager.
 
     backend   whose memory holds the arrays there; by default NumPy's on a cpu, and on a gpu the current backend's,
               else that of the first installed backend that reaches it
@@ -28,8 +30,17 @@ class Context:
     def __init__(self, device_type: str | Context, device_id: int = 0, backend: str | None = None) -> None:
         if isinstance(device_type, Context):
             device_type, device_id, backend = device_type.device_type, device_type.device_id, device_type.backend
+        elif (said := _said(device_type)) is not None:
+            device_type, number, own = said
+            if number and device_id:
+                raise ValueError(f"Context({device_type + number!r}, {device_id}) has two numbers; give one of them")
+            device_id, backend = int(number[1:] or device_id), backend or own
         if device_type not in ("cpu", "gpu"):
-            raise ValueError(f"unknown device type {device_type!r}; known: cpu, gpu")
+            raise ValueError(
+                f"unknown device type {device_type!r}; known: cpu, gpu, cuda (torch's), also with a number: gpu:1"
+            )
+        if device_id < 0:
+            raise ValueError(f"device number {device_id}: the first is 0")
         self.device_type, self.device_id, self.backend = device_type, device_id, backend
 
     def __repr__(self) -> str:
@@ -58,10 +69,11 @@ class Context:
             if place is not None:
                 return place
             refusals.append(f"{name}: {why}")
-        raise errors.BackendMissingError(
-            f"no backend reaches {self!r}: {'; '.join(refusals) or 'none is installed'}. "
-            "Install one that does (pip install torch), or stay on minnp.cpu()"
-        )
+        way_out = "Install one that does (pip install torch)"
+        if "torch" in backends.installed():
+            way_out = "For torch it takes a GPU, its driver and a torch built for it"
+        why = "; ".join(refusals) or "none is installed"
+        raise errors.BackendMissingError(f"no backend reaches {self!r}: {why}. {way_out}, or stay on minnp.cpu()")
 
     def __enter__(self) -> Context:
         home = self.home  # fails here, rather than at the first array
@@ -73,6 +85,15 @@ class Context:
         _, home, outer = in_force.get()
         in_force.set(outer)
         state.busy -= home is not None
+
+
+def _said(device: Any) -> tuple[str, str, str | None] | None:
+    """(type, ":number" or nothing, whose backend) of a device's name; None for what is none."""
+    found = re.fullmatch(r"(cpu|gpu|cuda)(:[0-9]+)?", device) if isinstance(device, str) else None
+    if found is None:
+        return None
+    kind, number = found[1], found[2] or ""
+    return ("gpu", number, "torch") if kind == "cuda" else (kind, number, None)
 
 
 seed = backends.seed  # the random numbers drawn on places
@@ -180,14 +201,13 @@ def target(device: Any) -> Context:
     """The context a device is said by: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
     if isinstance(device, Context):
         return device
-    kind, _, number = str(device).partition(":")
-    if kind == "cpu":
-        return cpu()
-    if kind not in ("gpu", "cuda"):
+    said = _said(str(device))
+    if said is None:
         raise ValueError(
             f'Device not understood. Only "cpu" is allowed, but received: {device} ("gpu:0" and contexts are too)'
         )
-    return Context("gpu", int(number or 0), None if kind == "gpu" else "torch")
+    kind, number, backend = said
+    return cpu() if kind == "cpu" else Context(kind, int(number[1:] or 0), backend)
 
 
 def _moved(x: Any, context: Context) -> Any:
