@@ -299,9 +299,9 @@ class Function:
         """The rule of a gradient, which is a call with a ticket as any other."""
         if not self._program.again:
             raise errors.NotDifferentiableError(
-                f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. Write that "
-                "part with minnp.numpy and minnp.npx, which differentiate to any order, or stop its gradient: "
-                "np.stop_gradient"
+                f"{self.name} has no second derivative: {self._backend.name} differentiates a symbol once. As a graph "
+                "of minnp it has them of any order: call fx.GraphModule({}, fx.from_mxnet(symbol)), after `from minnp "
+                "import fx`, with the same arguments by name; or stop its gradient: np.stop_gradient"
             )
         return self._pulled(g, y, arrays)
 

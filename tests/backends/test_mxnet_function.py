@@ -9,7 +9,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import Function, backends, errors, grad, npx
+from minnp import Function, backends, errors, fx, grad, npx
 
 if "mxnet" not in backends.installed():
     pytest.skip("mxnet is not installed", allow_module_level=True)
@@ -185,8 +185,20 @@ def test_an_integer_argument_has_no_gradient_and_stops_none():
 def test_a_second_derivative_says_that_there_is_none():
     square = Function(mx.sym.Variable("x") ** 2, name="square")
     inner = grad(lambda x: np.sum(square(x=x)))
-    with pytest.raises(errors.NotDifferentiableError, match="square has no second derivative"):
+    with pytest.raises(
+        errors.NotDifferentiableError, match=r"square has no second derivative.*fx\.from_mxnet\(symbol\)"
+    ):
         grad(lambda x: np.sum(inner(x) ** 2))(np.ones(2))
+
+
+def test_a_symbol_converted_as_that_error_says_has_second_derivatives():
+    symbol = mx.sym.FullyConnected(mx.sym.Variable("x") ** 3, name="fc", num_hidden=2, no_bias=True)
+    once, often = Function(symbol), fx.GraphModule({}, fx.from_mxnet(symbol))
+    x, w = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 0.5, 2.0], [0.0, 1.0, 1.0]])
+    slopes = [grad(lambda x: np.sum(f(x=x, fc_weight=w)))(x) for f in (once, often)]  # noqa: B023
+    onp.testing.assert_allclose(*map(onp.asarray, slopes), rtol=1e-12)
+    inner = grad(lambda x: np.sum(often(x=x, fc_weight=w)))
+    onp.testing.assert_allclose(onp.asarray(grad(lambda x: np.sum(inner(x)))(x)), [[6.0, 18.0, 54.0]], rtol=1e-12)
 
 
 def test_a_gradient_through_inference_says_what_to_do():
