@@ -28,6 +28,11 @@ typedef struct { /* PyArrayObject_fields */
     int flags;
 } Array;
 
+#ifdef _MSC_VER
+#define PER_THREAD __declspec(thread)
+#else
+#define PER_THREAD __thread
+#endif
 #ifndef Py_SETREF
 #define Py_SETREF(to, x) do { PyObject *old_ = (to); (to) = (x); Py_DECREF(old_); } while (0)
 #define Py_XSETREF(to, x) do { PyObject *old_ = (to); (to) = (x); Py_XDECREF(old_); } while (0)
@@ -215,6 +220,20 @@ static inline void let_go(PyObject *h) {
     Py_XDECREF(root);
 }
 
+static void let_all_go(PyObject *h) {
+    Py_CLEAR(SLOT(h, value_at));
+    Py_CLEAR(SLOT(h, path_at));
+    Py_CLEAR(SLOT(h, seen_at));
+    let_go(h);
+}
+
+/* What a tracer, or an array of objects, leads to can be a chain of any length, each link of which takes some of the C
+   stack: behind so many, handles wait until the first is through. The interpreter's own way for this, Py_TRASHCAN_BEGIN,
+   knows nothing of the stack that NumPy's arrays between the handles take, and so lets the stack overflow (3.13). */
+#define NESTED 50
+static PER_THREAD int nesting;
+static PER_THREAD PyObject *waiting; /* one leads to the next by its list of weak references, which is done with */
+
 static void handle_dealloc(PyObject *h) {
     PyObject_GC_UnTrack(h);
     if (*PyObject_GET_WEAKREFS_LISTPTR(h) != NULL)
@@ -225,12 +244,17 @@ static void handle_dealloc(PyObject *h) {
         let_go(h);
         return;
     }
-    Py_TRASHCAN_BEGIN(h, handle_dealloc) /* what a tracer, or an array of objects, leads to can be long */
-    Py_CLEAR(SLOT(h, value_at));
-    Py_CLEAR(SLOT(h, path_at));
-    Py_CLEAR(SLOT(h, seen_at));
-    let_go(h);
-    Py_TRASHCAN_END
+    if (nesting == NESTED) {
+        *PyObject_GET_WEAKREFS_LISTPTR(h) = waiting, waiting = h;
+        return;
+    }
+    nesting++;
+    let_all_go(h);
+    while (nesting == 1 && (h = waiting) != NULL) {
+        waiting = *PyObject_GET_WEAKREFS_LISTPTR(h), *PyObject_GET_WEAKREFS_LISTPTR(h) = NULL;
+        let_all_go(h);
+    }
+    nesting--;
 }
 
 static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
