@@ -9,7 +9,9 @@ import pickle
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import numpy as onp
 import pytest
@@ -17,6 +19,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import errors, grad
+from minnp.backends import classes
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,6 +31,27 @@ def points() -> tuple[np.ndarray, np.ndarray]:
 
 
 # ------------------------------------------------------------------ NumPy itself
+def test_what_a_module_looks_up_elsewhere_is_left_to_it() -> None:
+    """numpy.char looks its functions up in another module, and warns of it since NumPy 2.5."""
+    module = ModuleType("lazy")
+    module.__getattr__ = lambda name: pytest.fail(f"{name} was looked up")  # type: ignore[method-assign]
+    module.array = onp.array  # type: ignore[attr-defined]
+    classes._told_to(lambda found: "ours", "array asarray")(module)
+    assert module.array == "ours" and "asarray" not in vars(module)
+
+
+def test_numpy_and_texts_are_used_without_a_warning() -> None:
+    code = (
+        "import minnp.numpy as np, numpy, numpy.lib.recfunctions, numpy.testing\n"
+        "x = np.arange(6.0).reshape(2, 3)\n"
+        "assert np.char.add(np.array(['a']), 'b').tolist() == ['ab']\n"
+        "assert numpy.char.upper(np.array(['a'])).tolist() == ['A']\n"
+        "assert (x @ x.T + numpy.sum(x)).shape == (2, 2)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_numpys_functions_stay_ours() -> None:
     x = np.arange(6.0).reshape(2, 3)
     for result in (
@@ -396,7 +420,7 @@ def test_a_class_that_overrides_numpy_keeps_its_say_under_every_policy():
         def __array__(self, dtype=None, copy=None):
             return onp.asarray(self.metres)
 
-    for policy in ("auto", "only_numpy", "prefer_torch"):
+    for policy in ("auto", "only_numpy", *(["prefer_torch"] if find_spec("torch") else [])):
         with minnp.policy(policy):
             doubled = np.add(Length(onp.ones(3)), Length(onp.ones(3)))
         assert type(doubled) is Length

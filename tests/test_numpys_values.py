@@ -126,6 +126,7 @@ def test_copy_keeps_the_memory_order():
 
 
 @pytest.mark.host("texts are NumPy's")
+@pytest.mark.filterwarnings("ignore:The chararray class:DeprecationWarning")  # NumPy 2.5
 def test_formatting_an_array_of_texts_gives_texts():
     made = np.array(["%d"]).view(np.char.chararray) % np.array([1])
     assert made.dtype.kind == "U" and made.tolist() == ["1"]
@@ -258,6 +259,7 @@ def test_flat_reads_and_writes_what_numpys_does(dtype, index):
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5
 def test_flat_is_of_the_array_as_it_is():
     x = np.arange(4.0)
     flat = x.flat

@@ -171,8 +171,10 @@ def _told_to(wrapped: Callable, names: str) -> Callable[[ModuleType], None]:
         for name in _compiled(module) if names == "*" else names.split():
             *holder, last = name.split(".")
             home = reduce(getattr, holder, module)
-            found = vars(home).get(last) or getattr(home, last, None)
-            if found is None:  # another version's
+            found = vars(home).get(last)
+            if found is None and type(home) is not ModuleType:
+                found = getattr(home, last, None)
+            if found is None:  # another version's, or what a module looks up elsewhere, perhaps with a warning
                 continue
             kind = type(found) if isinstance(found, (classmethod, staticmethod)) else None
             made = wrapped(found) if kind is None else kind(wrapped(found.__func__))
