@@ -1,9 +1,11 @@
-"""`python -m minnp table` lists every function and what it is made of; `python -m minnp info` says what runs here."""
+"""`python -m minnp table` lists every function and what it is made of; `python -m minnp info` says what runs here;
+`python -m minnp verify torch` (or mxnet) renews the list of that backend's kernels which agree with NumPy."""
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import importlib
 import os
 import platform
 import sys
@@ -12,7 +14,7 @@ from importlib import metadata
 import numpy as onp
 
 import minnp
-from minnp import backends
+from minnp import backends, errors
 from minnp.core import counting
 
 
@@ -51,7 +53,18 @@ def main(argv: list[str] | None = None) -> int:
     table.add_argument("names", nargs="*", help="only these names; * matches (linalg.*)")
     table.add_argument("--markdown", action="store_true", help="as a page for the documentation")
     table.add_argument("--backend", help="only what runs on this backend's own kernels: names and how many")
+    verify = commands.add_parser(
+        "verify", help="renew the list of a backend's kernels that agree with NumPy", add_help=False
+    )
+    verify.add_argument("backend", choices=backends.names())
+    verify.add_argument("rest", nargs=argparse.REMAINDER)
     options = parser.parse_args(argv)
+    if options.command == "verify":
+        try:
+            backends.get(options.backend)
+        except errors.BackendMissingError as missing:
+            parser.error(str(missing))
+        return importlib.import_module(f"minnp.backends.{options.backend}.verify").main(options.rest)
     if options.command == "info":
         print(info())
         return 0

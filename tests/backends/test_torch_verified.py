@@ -1,5 +1,6 @@
 """What verified.json says of torch's kernels holds on this machine, with this torch and this NumPy."""
 
+import json
 import warnings
 
 import numpy as onp
@@ -7,11 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
+from minnp.__main__ import main
 from minnp.backends.torch import accelerator, kernels, registry
+from minnp.backends.torch import verify as differential
 from minnp.errors import BackendUnsupportedError
 from minnp.table import own_kernels
 from tests.backends import torch_composed as composed
-from tests.backends import torch_differential as differential
 
 differential.load_rows()
 
@@ -81,3 +83,25 @@ def test_three_hundred_functions_and_methods_run_on_the_device_operators_not_cou
     methods = {*kinds["methods"]}
     newer = onp.lib.NumpyVersion(onp.__version__) >= "2.0.0"  # which has more names
     assert len({n for n in names if not n.startswith("npx.")}) + len(methods) >= (330 if newer else 300)
+
+
+def test_the_list_is_renewed_by_python_m_minnp_verify_torch(tmp_path, monkeypatch, capsys):
+    stored = dict(registry.VERIFIED)
+    monkeypatch.setattr(registry, "VERIFIED_FILE", tmp_path / "verified.json")
+    monkeypatch.delitem(registry.VERIFIED, "sort")
+    monkeypatch.setitem(registry.VERIFIED, "sqrt", [*stored["sqrt"], "i8"])  # of integers it has no loop
+    assert main(["verify", "torch", "sqrt", "exp", "--check"]) == 1
+    assert "sqrt: [" in capsys.readouterr().out
+    assert not registry.VERIFIED_FILE.exists()
+    assert main(["verify", "torch", "exp", "--check"]) == 0
+    assert main(["verify", "torch", "sqrt", "sort", "npx.quantized_conv"]) == 0
+    listed = {name: loops.split(", ") for name, loops in json.loads(registry.VERIFIED_FILE.read_text()).items()}
+    assert listed == {name: sorted(loops) for name, loops in stored.items()}
+
+
+def test_verify_takes_kernels_that_there_are(capsys):
+    said_of = {("torch", "nonsense"): "torch has no kernel for nonsense", ("jax",): "invalid choice: 'jax'"}
+    for wrong, said in said_of.items():
+        with pytest.raises(SystemExit):
+            main(["verify", *wrong])
+        assert said in capsys.readouterr().err

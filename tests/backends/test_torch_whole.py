@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
+from minnp.backends.torch import verify as differential
 from minnp.backends.torch.statistics import WHOLE
 from minnp.core import compiled, placed
-from tests.backends import torch_differential as differential
 
 THERE = minnp.Context("cpu", 0, "torch")
 NAN, INF = onp.nan, onp.inf

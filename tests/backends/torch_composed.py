@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as onp
 
-from tests.backends import torch_differential as differential
+from minnp.backends.torch import verify as differential
 
 words = str.split
 FILE = Path(__file__).parents[2] / "minnp/backends/torch/composed.json"

@@ -2,7 +2,7 @@
 
 MXNet is archived. It is very good at convolution, large pooling, recurrent layers and at running its symbols, and slow
 or wrong at most else; which rows it may run, and for which dtypes, stands in verified.json, renewed by
-`python -m minnp.backends.mxnet.verify`. Importing this package does not import mxnet; making a backend does.
+`python -m minnp verify mxnet`. Importing this package does not import mxnet; making a backend does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Renew the list of kernels that agree with NumPy: `python -m minnp.backends.mxnet.verify [name ...] [--check]`.
+"""Renew the list of kernels that agree with NumPy: `python -m minnp verify mxnet [name ...] [--check]`.
 
 For every row MXNet has an operator for, and every dtype, the kernel is run beside the row's NumPy kernel on the
 arguments of cases.py. It is listed for a dtype when no result differs in value, dtype, shape or type, and no exception
@@ -122,11 +122,13 @@ def verify(names: Iterable[str] | None = None) -> tuple[dict[str, list[str]], di
     return listed, wrong
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m minnp verify mxnet", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name", nargs="*", help="rows to examine; all without")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the list would change")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     stored = json.loads(VERIFIED.read_text()) if VERIFIED.exists() else {}
     listed, wrong = verify(arguments.name)
     for case, found in wrong.items():

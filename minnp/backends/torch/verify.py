@@ -1,9 +1,7 @@
-"""The differential test of torch's kernels: edge values, dtypes, shapes and layouts against NumPy.
+"""Renew the list of kernels that agree with NumPy: `python -m minnp verify torch [name ...] [--check] [--narrow]`.
 
-python -m tests.backends.torch_differential              what agrees, and the first disagreement of what does not
-python -m tests.backends.torch_differential --write      and renew minnp/backends/torch/verified.json
-python -m tests.backends.torch_differential --narrow     and keep of the list only what agrees here too (NumPy 1)
-... --device cuda                                        the same on another device
+The differential test of torch's kernels: edge values, dtypes, shapes and layouts against NumPy. A kernel is listed for
+a dtype when no result differs, with this torch, this NumPy and on this processor (or --device cuda).
 """
 
 from __future__ import annotations
@@ -20,6 +18,8 @@ import numpy as onp
 words = str.split
 DTYPES = "?bhilBHILefdFD"
 NAMESPACES = words("numpy numpy.linalg numpy.fft npx")
+# Rows of quantised arrays: the dtypes of these, and of nothing else among the arguments.
+QUANTISED = {"npx.quantize": "fd", "npx.dequantize": "bB", "npx.quantized_linear": "B", "npx.quantized_conv": "B"}
 
 
 # ------------------------------------------------------------------ values
@@ -397,7 +397,8 @@ def row_cases(row: Any, char: str) -> Iterator[tuple]:
     """(arrays, params) of one row in one dtype: the row's own samples retyped, and the cases of this file."""
     dtype = onp.dtype(char)
     for arrays, params in row.samples() if row.samples is not None else ():
-        yield tuple(retyped(a, dtype) for a in arrays), {**params, **STABLE.get(row.name, {})}
+        same = row.name in QUANTISED and dtype.kind != "f"
+        yield tuple(a if same else retyped(a, dtype) for a in arrays), {**params, **STABLE.get(row.name, {})}
     for arrays, params in CASES[row.name](dtype) if row.name in CASES else ():
         if row.name in AXIS_ONLY_POSITIONS and isinstance(params.get("axis"), tuple):
             continue
@@ -462,8 +463,9 @@ def runner(device: str) -> Callable:
     """run(name, values, params): the kernel's results as NumPy arrays, or None where it refuses."""
     import torch
 
-    from minnp.backends.torch import dtypes, registry
     from minnp.errors import BackendUnsupportedError
+
+    from . import dtypes, registry
 
     place = torch.device(device)
 
@@ -500,7 +502,7 @@ def is_ufunc(name: str) -> bool:
 def loops(name: str) -> list[str]:
     """The operand dtypes to try for a kernel: a ufunc's own loops, or every dtype."""
     if not is_ufunc(name):
-        return list(DTYPES)
+        return list(QUANTISED.get(name, DTYPES))
     chars = [t.split("->")[0].replace("q", "l").replace("Q", "L") for t in getattr(onp, name).types]
     return [c for c in dict.fromkeys(chars) if all(k in DTYPES for k in c)]
 
@@ -512,10 +514,10 @@ def loop_name(chars: str) -> str:
 
 def survey(device: str, only: Any = None) -> Iterator[tuple[str, str, str]]:
     """(kernel, loop, disagreement or "") for every kernel and dtype."""
-    from minnp.backends.torch import registry
+    from . import registry
 
     load_rows()
-    from minnp.backends.torch import kernels  # noqa: F401
+    from . import kernels  # noqa: F401
 
     run = runner(device)
     with registry.unverified(), warnings.catch_warnings():
@@ -538,31 +540,40 @@ def load_rows() -> None:
         importlib.import_module(f"minnp.{name}")
 
 
-def main() -> None:
-    from minnp.backends.torch import registry
+def main(argv: list[str] | None = None) -> int:
+    from . import registry
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="only these kernels")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--narrow", action="store_true")
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    agreeing: dict[str, list[str]] = {}
-    for name, loop, found in survey(options.device, options.names):
-        listed = agreeing.setdefault(name, [])
-        if found:
-            print(f"{name:18} {loop:8} {found}")
-        else:
+    parser = argparse.ArgumentParser(
+        prog="python -m minnp verify torch", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", nargs="*", help="kernels to examine; all without")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the list would change")
+    parser.add_argument("--narrow", action="store_true", help="take from the list what differs here; add nothing")
+    parser.add_argument("--device", default="cpu", help="where the kernels run: cpu, cuda, ...")
+    options = parser.parse_args(argv)
+    load_rows()
+    if unknown := [name for name in options.name if name not in registry.KERNELS]:
+        parser.error(f"torch has no kernel for {', '.join(unknown)}")
+    found: dict[str, list[str]] = {}
+    for name, loop, wrong in survey(options.device, options.name):
+        listed = found.setdefault(name, [])
+        if wrong:
+            print(f"{name:18} {loop:8} {wrong}")
+        elif not options.narrow or loop in registry.VERIFIED.get(name, ()):
             listed.append(loop)
-    print(f"{sum(map(len, agreeing.values()))} loops of {sum(map(bool, agreeing.values()))} kernels agree")
-    if options.narrow:  # kernels that this NumPy has no function for stay as they are
-        agreeing = {n: [t for t in agreeing.get(n, ts) if t in ts] for n, ts in registry.VERIFIED.items()}
-    elif options.names:
-        agreeing = {**registry.VERIFIED, **agreeing}
-    if options.write or options.narrow:
-        lines = {n: ", ".join(sorted(agreeing[n])) for n in sorted(agreeing) if agreeing[n]}
-        registry.VERIFIED_FILE.write_text(json.dumps(lines, indent=1) + "\n")
+    stored = {name: sorted(loops) for name, loops in registry.VERIFIED.items()}
+    # what was not examined stays: it may be another NumPy's
+    renewed = {name: sorted(loops) for name, loops in sorted({**stored, **found}.items()) if loops}
+    changed = [name for name in sorted({*stored, *renewed}) if stored.get(name) != renewed.get(name)]
+    for name in changed:
+        print(f"{name}: {stored.get(name, 'not listed')} -> {renewed.get(name, 'not listed')}")
+    print(f"{len(found)} kernels examined, {len(renewed)} listed, {len(changed)} changed")
+    if options.check:
+        return int(bool(changed))
+    lines = {name: ", ".join(loops) for name, loops in renewed.items()}
+    registry.VERIFIED_FILE.write_text(json.dumps(lines, indent=1) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
