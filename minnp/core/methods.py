@@ -224,7 +224,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def stacked(v: Any) -> Any:
     """A list that holds traced numbers as an array; all else as it is."""
     made = operand(v)
-    return made if isinstance(made, ndarray) else v
+    return made if type(made) is ndarray else v
 
 
 def plain_like(v: Any) -> Any:

@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import warnings
 from typing import Any, BinaryIO
 
@@ -82,7 +83,10 @@ def load(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
 
 def array_at(content: bytes, entry: dict[str, Any]) -> tuple[str, Any]:
     """(name, array) of what one entry of the header says."""
-    name, at, size, shape, dtype = entry["name"], entry["at"], entry["size"], entry["shape"], np.dtype(entry["dtype"])
+    name, at, size, shape = entry["name"], entry["at"], entry["size"], entry["shape"]
+    if not re.fullmatch(r"[<>|=]?[a-z]\d*", entry["dtype"]):  # NumPy parses what else there is as Python
+        raise ValueError(f"a dtype {entry['dtype']!r:.40}")
+    dtype = np.dtype(entry["dtype"])
     numbers = (at, size, *shape)
     if type(name) is not str or dtype.kind not in KINDS or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError(f"an array {name!r:.40} of {entry['dtype']!r:.40} {shape!r:.60} at {at!r:.40}")

@@ -13,6 +13,7 @@ import os
 import pickle
 import pickletools
 import re
+import warnings
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -139,7 +140,10 @@ OPCODES = frozenset(OPCODES.split())
 
 def check_opcodes(content: bytes) -> None:
     """Raise unless a pickle has these opcodes alone, and none makes room for more than the file holds."""
-    for opcode, number, _ in pickletools.genops(content):
+    with warnings.catch_warnings():  # of escapes in its texts that Python does not know
+        warnings.simplefilter("ignore", DeprecationWarning)
+        opcodes = list(pickletools.genops(content))
+    for opcode, number, _ in opcodes:
         if opcode.name not in OPCODES:
             raise pickle.UnpicklingError(f"it has a {opcode.name}, which a file of arrays has no use for")
         if opcode.name in ("FRAME", "PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(number) <= len(content):

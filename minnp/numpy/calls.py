@@ -253,7 +253,7 @@ def root_of(a: ndarray) -> ndarray:
 
 def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
-    if isinstance(b, ndarray) and root_of(b) is root_of(a):
+    if type(a) is ndarray and type(b) is ndarray and root_of(b) is root_of(a):
         b = TABLE["copy"](b)  # as it was before the first change
     alike = _alike(unwrap(indices, []))
     if alike is NotImplemented or call.__name__ not in ("add", "subtract"):

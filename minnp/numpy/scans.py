@@ -149,7 +149,7 @@ def _ufunc_accumulate(g: Any, y: Any, x: Any, ufunc: str, axis: int) -> Any:
         return g
     row, new = TABLE[ufunc], _along(x, axis, 1, None)
     before, after = _along(y, axis, 0, -1), _along(y, axis, 1, None)
-    stays = row.rule(0)(onp.ones((), x.dtype), after, before, new)
+    stays = row.rule(0)(onp.ones(after.shape, x.dtype), after, before, new)
     r = _recurrence(stays, g, axis)
     return concatenate(_along(r, axis, 0, 1), row.rule(1)(_along(r, axis, 1, None), after, before, new), axis=axis)
 
