@@ -28,7 +28,10 @@ MAKERS = {
 
 
 class Policy:
-    """A policy by name; also a context manager and a decorator: `with minnp.policy("only_numpy"): ...`."""
+    """A policy by name; also a context manager and a decorator: `with minnp.policy("only_numpy"): ...`.
+
+    Subclass it to decide call by call: give `__init__` the name of a policy with a backend ("prefer_torch"), and
+    override `candidates`."""
 
     def __init__(self, name: str) -> None:
         mode, _, backend = name.partition("_")
@@ -43,13 +46,18 @@ class Policy:
         return f"Policy({self.name!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Policy) and self.name == other.name
+        return type(self) is type(other) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
 
     def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
-        """The backends to ask for a kernel, best first; a value's own home is always asked."""
+        """The backends to ask for a kernel, best first; none of them, or one that refuses, is NumPy.
+
+        row      the operator: row.name is "exp", "linalg.svd", "npx.softmax", ...
+        values   its arrays (shape, dtype, size) and numbers, params its other arguments
+        home     the place where they live, or None for NumPy's memory; it must be asked for values that live on it
+        """
         if self.backend is not None:
             return [home if self.keeps(home) else backends.get(self.backend)]
         if home is not None:
@@ -77,7 +85,7 @@ class Policy:
     def __call__(self, function: Any) -> Any:
         @functools.wraps(function)
         def under_policy(*args: Any, **kwargs: Any) -> Any:
-            with Policy(self.name):
+            with self:
                 return function(*args, **kwargs)
 
         return under_policy

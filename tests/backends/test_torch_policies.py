@@ -10,6 +10,7 @@ import minnp.numpy as np
 from minnp import npx
 from minnp.core.host import kernels
 from minnp.core.primitive import TABLE
+from minnp.dispatch.policy import Policy
 
 
 def arrays(batch, channels, dtype):
@@ -139,3 +140,44 @@ def test_records_are_compared_as_numpy_compares_them(name):
     with minnp.policy(name):
         assert (ours == ours).tolist() == (records == records).tolist()
         assert (ours != ours[::-1]).tolist() == (records != records[::-1]).tolist()
+
+
+class LargeProducts(Policy):
+    """The guide's example, with a note of what it was asked."""
+
+    def __init__(self):
+        super().__init__("prefer_torch")
+        self.asked = []
+
+    def candidates(self, row, values, params, home):
+        self.asked.append(row.name)
+        large = row.name == "matmul" and all(v.size >= 10_000 for v in values)
+        return super().candidates(row, values, params, home) if large or home is not None else []
+
+
+def products(n):
+    """The backends that ran the rows of a product and its gradient."""
+    minnp.reset_report()
+    minnp.grad(lambda a: np.sum(np.exp(a @ np.ones((n, n)))))(np.zeros((n, n)))
+    return {(r["function"], r["backend"]) for r in minnp.report() if r["function"] in ("exp", "matmul")}
+
+
+def test_a_policy_of_ones_own_says_call_by_call_where_rows_run():
+    mine = LargeProducts()
+    uses = [minnp.wrap_policy(mine)(products), mine(products)]
+    for run in uses:
+        assert run(100) == {("exp", "numpy"), ("matmul", "torch")}
+        assert run(10) == {("exp", "numpy"), ("matmul", "numpy")}
+    with mine:
+        assert products(100) == {("exp", "numpy"), ("matmul", "torch")}
+        with minnp.policy("prefer_torch"):
+            assert products(10) == {("exp", "torch"), ("matmul", "torch")}
+    before = minnp.get_global_policy()
+    try:
+        minnp.set_global_policy(mine)
+        assert minnp.get_global_policy() is mine
+        assert products(100) == {("exp", "numpy"), ("matmul", "torch")}
+    finally:
+        minnp.set_global_policy(before)
+    assert {"exp", "matmul", "sum"} <= set(mine.asked)
+    assert mine != minnp.policy("prefer_torch")  # of the same name, and another
