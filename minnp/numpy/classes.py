@@ -197,9 +197,14 @@ class _Broadcast(type):
 class broadcast(metaclass=_Broadcast):
     __doc__ = onp.broadcast.__doc__
 
-    def __new__(cls, *args: Any) -> Any:
+    def __new__(cls, *arrays: Any) -> Any:
         """NumPy's, which reads memory; where a trace looks on, one over elements."""
-        return Together(args) if any(map(traced, args)) else onp.broadcast(*unwrap(args, []))
+        return Together(arrays) if any(map(traced, arrays)) else onp.broadcast(*unwrap(arrays, []))
+
+
+for _name, _member in vars(onp.broadcast).items():
+    if not _name.startswith("__"):
+        setattr(broadcast, _name, _member)
 
 
 class Together:
