@@ -480,6 +480,8 @@ forms = (
     lambda: float(x[0]),
     lambda: np.ones(3), lambda: x.reshape(2, 3), lambda: len(x), lambda: 2.0 * x, lambda: x.__iadd__(0),
     lambda: x.__setitem__(0, 0.0), lambda: bool(x[0]), lambda: x.dtype,
+    lambda: np.reshape(x, (3, 2)), lambda: np.ravel(x), lambda: np.asarray([x, x]),
+    lambda: x.flat[1], lambda: x.T,
 )
 for f in forms:
     for _ in range(3):

@@ -71,9 +71,10 @@ static PyObject *flat_setup(PyObject *Py_UNUSED(module), PyObject *type) {
         (python_flat_getitem = PyObject_GetAttrString(type, "__getitem__")) == NULL)
         return NULL;
     PyObject *getitem = new_short(python_flat_getitem, flat_getitem_call);
-    if (getitem == NULL || PyObject_SetAttrString(type, "__getitem__", getitem) < 0)
+    int failed = getitem == NULL || PyObject_SetAttrString(type, "__getitem__", getitem) < 0;
+    Py_XDECREF(getitem);
+    if (failed)
         return NULL;
-    Py_DECREF(getitem);
     Flat = (PyTypeObject *)Py_NewRef(type);
     Flat->tp_as_mapping->mp_subscript = flat_subscript;
     python_flat_assign = Flat->tp_as_mapping->mp_ass_subscript, Flat->tp_as_mapping->mp_ass_subscript = flat_assign;

@@ -174,6 +174,8 @@ static PyObject *sweep(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         return PyErr_SetString(PyExc_TypeError, "sweep(nodes, grads, owned, n, least)"), NULL;
     PyObject *nodes = args[0], *grads = args[1], *owned = args[2], *which[MOST + 3], **given = which + 1;
     Py_ssize_t n = PyLong_AsSsize_t(args[3]), least = PyLong_AsSsize_t(args[4]);
+    if (PyErr_Occurred())
+        return NULL;
     for (; n >= least && n < PyList_GET_SIZE(nodes) && n < PyList_GET_SIZE(grads); n--) {
         PyObject *g = PyList_GET_ITEM(grads, n), *node = PyList_GET_ITEM(nodes, n), *row = PyTuple_GET_ITEM(node, 0);
         if (g == Py_None)

@@ -47,8 +47,10 @@ static PyObject *memory_of;
 
 static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
     PyObject *a = PyObject_CallFunction(memory_of, "Oi", self, flags);
-    if (a == NULL)
+    if (a == NULL) {
+        view->obj = NULL; /* as the protocol has it: there is nothing to release */
         return -1;
+    }
     int status = PyObject_GetBuffer(a, view, flags);
     Py_DECREF(a);
     return status;

@@ -62,8 +62,10 @@ static PyObject *parts_at_place(PyObject *h, PyObject *sections, PyObject *along
     axis += axis < 0 ? axes : 0;
     length = 0 <= axis && axis < axes ? PyLong_AsSsize_t(PyTuple_GET_ITEM(SLOT(b, shape_at), axis)) : 0;
     PyObject *all = parts > 0 && length > 0 && length % parts == 0 ? PySlice_New(NULL, NULL, NULL) : NULL;
-    if (all == NULL || (list = PyList_New(parts)) == NULL)
+    if (all == NULL || PyErr_Occurred() || (list = PyList_New(parts)) == NULL) { /* an axis beyond all integers, perhaps */
+        Py_XDECREF(all);
         return PyErr_Clear(), NULL;
+    }
     for (Py_ssize_t i = 0, step = length / parts; list != NULL && i < parts; i++) {
         PyObject *start = PyLong_FromSsize_t(i * step), *stop = PyLong_FromSsize_t((i + 1) * step), *index = NULL, *view = NULL;
         PyObject *part = start != NULL && stop != NULL ? PySlice_New(start, stop, NULL) : NULL;
@@ -414,12 +416,15 @@ static PyObject *argument(PyObject *x, Py_ssize_t limit, int depth) {
 /* seen_from for every handle among arguments, and in the lists and tuples among them. */
 static PyObject *seen_among(PyObject *const *args, Py_ssize_t n, PyObject *out) {
     PyObject *h = NULL;
-    for (Py_ssize_t i = 0; h == NULL && i < n; i++)
+    for (Py_ssize_t i = 0; i < n; i++) {
         if (Py_IS_TYPE(args[i], Handle))
             h = seen_from(args[i], out);
         else if (PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]))
             h = seen_among(PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), out);
-    return h;
+        if (h != NULL || PyErr_Occurred()) /* with an exception, too, `out` is gone */
+            return h;
+    }
+    return NULL;
 }
 
 static int holds_lists(PyObject *const *args, Py_ssize_t n) {

@@ -157,6 +157,8 @@ static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t 
     for (Py_ssize_t i = 0; !exact && i < n; i++) { /* NumPy 1 promotes by types where all have axes, or none has */
         int number = is_python_number(data[i]);
         PyObject *ndim = number ? NULL : PyObject_GetAttr(data[i], word_ndim);
+        if (ndim == NULL && !number)
+            return NULL;
         int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
         axes += some || (number && is_weak(data[i])), none += !some && (ndim != NULL || !PyLong_Check(data[i]) || fits_int(data[i]));
         Py_XDECREF(ndim);
@@ -341,6 +343,8 @@ static int is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t others) {
     if (others > 0) { /* a view's data may refer to what it is of */
         PyObject *does = PyObject_GetAttr(SLOT(x, backend_at), word_views_refer);
         refer = does == Py_True ? others : 0;
+        if (does == NULL)
+            PyErr_Clear();
         Py_XDECREF(does);
     }
     if (Py_REFCNT(SLOT(x, data_at)) != 1 + refer)

@@ -66,7 +66,7 @@ static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
     axis_name = Py_BuildValue("(N)", PyUnicode_InternFromString("axis"));
     shape_name = Py_BuildValue("(N)", PyUnicode_InternFromString("shape"));
     index_name = Py_BuildValue("(N)", PyUnicode_InternFromString("index"));
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *entry_named(PyObject *calls, const char *format, const char *name) {
@@ -171,12 +171,11 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     if (python_getitem == NULL || python_array_ufunc == NULL)
         return NULL;
     PyObject *getitem = new_short(python_getitem, getitem_call), *array_ufunc = new_short(python_array_ufunc, ufunc_call);
-    if (getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString((PyObject *)Handle, "__getitem__", getitem) < 0 ||
-        PyObject_SetAttrString((PyObject *)Handle, "__array_ufunc__", array_ufunc) < 0)
+    int failed = getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString((PyObject *)Handle, "__getitem__", getitem) < 0 ||
+                 PyObject_SetAttrString((PyObject *)Handle, "__array_ufunc__", array_ufunc) < 0;
+    Py_XDECREF(getitem), Py_XDECREF(array_ufunc), Py_DECREF(python_array_ufunc);
+    if (failed)
         return NULL;
-    Py_DECREF(getitem);
-    Py_DECREF(array_ufunc);
-    Py_DECREF(python_array_ufunc);
     python_compare = Handle->tp_richcompare, Handle->tp_richcompare = compare;
     install_lefts(classes);
     python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;

@@ -88,9 +88,11 @@ static PyObject *stencil(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         for (int k = 4; k < held; k++)
             t.given[k - 4] = at[k].buf;
         int threads = (int)PyLong_AsLong(args[4]);
-        Py_BEGIN_ALLOW_THREADS
-        share(stencil_chunk, &t, (int)at[1].shape[0], threads);
-        Py_END_ALLOW_THREADS
+        if (!PyErr_Occurred()) {
+            Py_BEGIN_ALLOW_THREADS
+            share(stencil_chunk, &t, (int)at[1].shape[0], threads);
+            Py_END_ALLOW_THREADS
+        }
     } else if (!PyErr_Occurred())
         PyErr_SetString(PyExc_TypeError, "stencil: arguments that do not fit");
     while (held-- > 0)

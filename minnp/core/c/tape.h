@@ -129,7 +129,7 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
     PyObject *absent = PyLong_FromLong(-1), *p = t != NULL ? SLOT(t, node_at) : absent;
     PyObject *parents = w == NULL ? PyTuple_Pack(1, p) : PyTuple_Pack(2, p, u != NULL ? SLOT(u, node_at) : absent);
     int whole = PyUnicode_GET_LENGTH(SLOT(row, row_saves_at)) > 0, other = t == NULL || (w != NULL && u == NULL);
-    PyObject *constant = whole && other ? operand_kept(t == NULL ? v : w, t == NULL ? x : y) : NULL; /* both cannot be */
+    PyObject *constant = whole && other && parents != NULL ? operand_kept(t == NULL ? v : w, t == NULL ? x : y) : NULL; /* both cannot be */
     PyObject *first_kept = constant != NULL && t == NULL ? constant : x, *second = constant != NULL && t != NULL ? constant : y;
     PyObject *arrays = whole && other && constant == NULL ? NULL
                        : !whole && !other                 ? Py_NewRef(Py_None)
