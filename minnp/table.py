@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import types
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -79,7 +80,9 @@ METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "pp
 def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:
     names = getattr(module, "__all__", None) or [n for n in vars(module) if callable(getattr(module, n))]
     for name in (n for n in names if not n.startswith("_")):
-        x = getattr(module, name)
+        with warnings.catch_warnings():  # a name that NumPy is about to remove has a line, too
+            warnings.simplefilter("ignore", DeprecationWarning)
+            x = getattr(module, name)
         yield prefix + name, x
         # those with a file are ours; others are made of NumPy's (core/submodules.py)
         if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and "__file__" in vars(x):
