@@ -259,7 +259,6 @@ def test_flat_reads_and_writes_what_numpys_does(dtype, index):
     assert outcomes[0] == outcomes[1]
 
 
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5
 def test_flat_is_of_the_array_as_it_is():
     x = np.arange(4.0)
     flat = x.flat
