@@ -45,7 +45,7 @@ __all__ = [
     "save_data_labels",
 ]
 
-# MXNet's own iterators, under the names that MinPy gave them too; a Solver takes any of them.
+# MXNet's iterators, by the names that MinPy gave them too: its own where mxnet is installed, else those of readers.py.
 FROM_MXNET = (
     "CSVIter",
     "ImageDetRecordIter",
@@ -60,12 +60,15 @@ LAST_BATCH = ("pad", "discard", "roll_over", "keep")
 
 
 def __getattr__(name: str) -> Any:
-    """mxnet.io's iterators, imported on first use; ImportError where mxnet is not installed."""
+    """mxnet.io's iterators, imported on first use; where mxnet is not installed, readers.py has all but two of them."""
     if name not in FROM_MXNET:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if importlib.util.find_spec("mxnet") is None:
+    if importlib.util.find_spec("mxnet") is not None:
+        return getattr(importlib.import_module("mxnet.io"), name)
+    readers = importlib.import_module(".readers", __package__)
+    if not hasattr(readers, name):
         raise ImportError(f"minnp.nn.io.{name} is MXNet's iterator, and mxnet is missing: pip install mxnet==1.9.1")
-    return getattr(importlib.import_module("mxnet.io"), name)
+    return getattr(readers, name)
 
 
 class DataBatch:
@@ -119,8 +122,7 @@ class NDArrayIter(DataIter):
     data, label: an array, a list of arrays, or a dict of them, all of N examples
     shuffle: a new order at every epoch, from `seed`
     last_batch_handle, for N that batch_size does not divide: "pad" repeats examples from the start, "discard" leaves
-        the last ones out, "roll_over" repeats from the start and begins the next epoch after those, "keep" gives a
-        short batch
+        the last ones out, "roll_over" begins the next epoch with them, "keep" gives a short batch
     transform: (list of data arrays, rng) -> list, or (array, rng) -> array for one data array: see minnp.nn.augment
     """
 
@@ -155,13 +157,14 @@ class NDArrayIter(DataIter):
         self.batch_size, self.shuffle, self.last_batch_handle = batch_size, shuffle, last_batch_handle
         self.transform = transform
         self.rng = np.random.default_rng(seed if seed is not None else int(np.random.randint(2**31)))
-        self.rolled = 0
+        self.left: list[int] = []  # the examples that "roll_over" begins the epoch with
         self._begin()
 
     def _begin(self) -> None:
         self.epoch_rng = self.rng.bit_generator.state
-        self.order = self.rng.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
-        self.cursor = self.rolled
+        order = self.rng.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
+        self.order = np.concatenate([np.array(self.left, order.dtype), order]) if self.left else order
+        self.cursor = 0
 
     # -------------------------------------------------------------- MXNet's interface
     @property
@@ -176,29 +179,30 @@ class NDArrayIter(DataIter):
 
     def getnumiterations(self) -> int:
         """How many batches an epoch has."""
-        rest = self.num_data - self.rolled
-        return rest // self.batch_size if self.last_batch_handle == "discard" else -(-rest // self.batch_size)
+        whole = self.last_batch_handle in ("discard", "roll_over")
+        return len(self.order) // self.batch_size if whole else -(-len(self.order) // self.batch_size)
 
     def __len__(self) -> int:
         return self.getnumiterations()
 
     def reset(self) -> None:
-        past = self.cursor - self.num_data
-        self.rolled = past if self.last_batch_handle == "roll_over" and past > 0 else 0
+        ended = self.last_batch_handle == "roll_over" and self.cursor + self.batch_size > len(self.order)
+        self.left = self.order[self.cursor :].tolist() if ended else []
         self._begin()
 
     def hard_reset(self) -> None:
         """reset, forgetting what was rolled over."""
-        self.rolled = 0
+        self.left = []
         self._begin()
 
     def next(self) -> DataBatch:
         start, stop = self.cursor, self.cursor + self.batch_size
-        if start >= self.num_data or (self.last_batch_handle == "discard" and stop > self.num_data):
+        whole = self.last_batch_handle in ("discard", "roll_over")
+        if start >= len(self.order) or (whole and stop > len(self.order)):
             raise StopIteration
         index = self.order[start:stop]
         missing = self.batch_size - index.shape[0]
-        if missing and self.last_batch_handle in ("pad", "roll_over"):
+        if missing and self.last_batch_handle == "pad":
             index = np.concatenate([index, self.order[:missing]])
         self.cursor = stop
         data, label = [array[index] for _, array in self.data], [array[index] for _, array in self.label]
@@ -220,12 +224,12 @@ class NDArrayIter(DataIter):
     def state(self) -> dict:
         """Where the iterator is, as JSON facts."""
         now = self.rng.bit_generator.state
-        return {"epoch_rng": self.epoch_rng, "rng": now, "cursor": int(self.cursor), "rolled": int(self.rolled)}
+        return {"epoch_rng": self.epoch_rng, "rng": now, "cursor": int(self.cursor), "left": self.left}
 
     def restore(self, state: dict) -> None:
         """Go to where `state` was taken."""
         self.rng.bit_generator.state = state["epoch_rng"]
-        self.rolled = state["rolled"]
+        self.left = list(state["left"])
         self._begin()
         self.rng.bit_generator.state = state["rng"]
         self.cursor = state["cursor"]

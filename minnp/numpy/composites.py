@@ -26,7 +26,7 @@ from .ufuncs import equal, isnan, maximum, where
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
-    diag_indices_from dsplit dstack ediff1d extract fliplr flipud geomspace gradient histogram histogram2d
+    diag_indices_from dsplit dstack ediff1d extract fliplr flipud fromfunction geomspace gradient histogram histogram2d
     histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf
     isreal ix_ kron linspace logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod
     nancumsum nanpercentile nanprod nanquantile nansum outer percentile piecewise poly polyadd polyder polydiv

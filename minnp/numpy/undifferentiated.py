@@ -6,7 +6,7 @@ from __future__ import annotations
 CONSTANT = {
     "no array goes in": """
         bartlett blackman hamming hanning empty eye identity indices ones tri zeros diag_indices mask_indices
-        tril_indices triu_indices fft.fftfreq fft.rfftfreq fromfunction polynomial.chebyshev.chebgauss
+        tril_indices triu_indices fft.fftfreq fft.rfftfreq polynomial.chebyshev.chebgauss
         polynomial.chebyshev.chebpts1 polynomial.chebyshev.chebpts2 polynomial.hermite.hermgauss
         polynomial.hermite_e.hermegauss polynomial.laguerre.laggauss polynomial.legendre.leggauss""",
     "positions, bits and masks": """
