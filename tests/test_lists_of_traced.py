@@ -65,3 +65,17 @@ def test_a_list_is_an_operand_as_an_array_is(name: str) -> None:
         onp.testing.assert_allclose(onp.asarray(derivative(np.array(x))), slope, atol=1e-6)
     if name not in ("place", "putmask"):  # whose masks differ from one example to the next
         onp.testing.assert_allclose(onp.asarray(vmap(grad(f))(np.array(POINTS))), slopes, atol=1e-6)
+
+
+def test_a_list_says_where_under_every_policy() -> None:
+    some = [True, False] * 4
+
+    def everywhere(np):
+        x = np.arange(8.0)
+        out = np.ones(8)
+        np.add(out, x, out=out, where=some)
+        parts = [np.sum(x, where=some), np.mean(x, where=some), np.std(x, where=some), np.any(x > 6, where=some)]
+        return [out, np.max(x, where=some, initial=-1.0), np.multiply.reduce(x + 1, where=some), *parts]
+
+    for got, want in zip(everywhere(np), everywhere(onp), strict=True):
+        onp.testing.assert_allclose(onp.asarray(got), want, rtol=1e-14)

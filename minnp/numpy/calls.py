@@ -36,6 +36,7 @@ def called(row: Primitive, kernel: onp.ufunc, compute: Callable | None = None) -
             operands = cast(kernel, operands, loop, options.get("casting", "same_kind"))
         where = option(where, True)
         if where is not True:
+            where = operand(where)
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
             inside = row.samples()[0][0]
             kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in operands]

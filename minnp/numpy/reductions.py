@@ -242,7 +242,7 @@ def _among(a: Any, where_: Any, other: Any) -> Any:
         return a
     if (wide := onp.broadcast_shapes(a.shape, onp.shape(where_))) != a.shape:
         raise ValueError(f"non-broadcastable operand with shape {a.shape} doesn't match the broadcast shape {wide}")
-    return where(where_, a, other)
+    return where(as_array(where_), a, other)
 
 
 def _start(initial: Any, dtype: onp.dtype) -> Any:
