@@ -87,3 +87,20 @@ def test_windows_of_a_spaced_array_see_what_is_written_later(order):
     times = onp.outer([1, 2, 1], [1, 2, 2, 1]) * 2 * a
     times[1, 1] = 0
     onp.testing.assert_allclose(g, times, rtol=1e-14)
+
+
+@pytest.mark.parametrize("compiler", ["auto", "numpy"])
+def test_compiled_gradients_write_through_views_of_fortran_order(compiler):
+    def f(a, b):
+        a = a * b
+        flat = a.ravel(order="K")
+        flat[0] = 5.0
+        return (a * np.arange(1.0, 13.0).reshape(3, 4)).sum()
+
+    derivative = jit(grad(f, argnums=(0, 1)), compiler=compiler)
+    for seed in (1, 2, 1):
+        draw = onp.random.default_rng(seed)
+        a, b = (np.array(onp.asfortranarray(draw.normal(size=(3, 4))), order="K") for _ in range(2))
+        for got, want in zip(derivative(a, b), grad(f, argnums=(0, 1))(a, b), strict=True):
+            onp.testing.assert_allclose(onp.asarray(got), onp.asarray(want), rtol=1e-14)
+            assert onp.asarray(got)[0, 0] == 0

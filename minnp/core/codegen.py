@@ -297,6 +297,9 @@ class Code:
             place = self.expression(row, (Written(place),), params)
         value = node.meta.get("value")  # what has no axes may be a number, which takes no writes
         copied = f"np.array({self.show(old)})" if getattr(value, "shape", None) == () else f"{self.operand(old)}.copy()"
+        if path and (layout := node.kwargs.get("layout")) is not None:  # in which each step of the path is a view
+            back = tuple(onp.argsort(layout).tolist())
+            copied = f"np.transpose(np.transpose({self.show(old)}, {tuple(layout)}).copy(), {back})"
         return [f"{node.name} = {copied}", f"{place}[{self.index(index)}] = {self.show(new)}"]
 
     def in_place(self, name: str, function: Any, target: Any, *args: Any, **kwargs: Any) -> list[str]:

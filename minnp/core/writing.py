@@ -50,18 +50,17 @@ def copy_alike(a: onp.ndarray) -> onp.ndarray:
 def _write_kernel(
     old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
-    before = None
+    given = old
     if not (donate or path) and index is ... and type(old) is Host:
         old = alike(old, old.dtype)  # all of it is written
     elif not donate or type(old) is not Host:
-        old = onp.asarray(old)
-        if not path or layout_of(old) == layout:
-            before, old = old, copy_alike(old)
-        else:
-            old = copy_in_layout(old, layout)
+        given = onp.asarray(old)
+        old = copy_alike(given) if not path or layout_of(given) == layout else copy_in_layout(given, layout)
     view = shown(old, path)
-    if before is not None and path and not before.flags.forc and not onp.may_share_memory(view, old):
-        old = copy_in_layout(before, layout)  # a batch has gaps where an example has none
+    if path and not onp.may_share_memory(view, old):
+        # A step of the path is a view in the layout that was captured, and a copy in this one (a gradient's, say; a
+        # batch has gaps where an example has none).
+        old = copy_in_layout(onp.asarray(given), layout)
         view = shown(old, path)
     view[index] = new
     return old
