@@ -278,7 +278,7 @@ def make(seed: int, order: str) -> tuple[int, list[tuple]]:
             with onp.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 values = [play(onp, begin, [*steps, step], *arguments(onp.random.default_rng(k), order)) for k in SEEDS]
-        except (ValueError, IndexError, TypeError, onp.exceptions.AxisError):
+        except (ValueError, IndexError, TypeError, ZeroDivisionError, onp.exceptions.AxisError):
             continue
         if all(onp.isfinite(value) and abs(value) < 1e4 for value in values):
             steps.append(step)
