@@ -92,6 +92,38 @@ def test_out_under_a_tape_carries_the_gradient(name: str) -> None:
     onp.testing.assert_allclose(onp.asarray(grad(into)(arrays[0])), onp.asarray(want))
 
 
+@pytest.mark.parametrize("spelling", ["function", "method", "ufunc"])
+@pytest.mark.parametrize(
+    "shape, axis, room",
+    [
+        ((2, 1), 0, (2, 3)),
+        ((2, 1), 1, (2, 3)),
+        ((2, 3, 1), -2, (2, 3, 5)),
+        ((1, 1, 2), 0, (2, 3, 2)),
+        ((2, 3), 0, (2, 3)),
+    ],
+)
+def test_accumulations_fill_a_larger_out_as_numpy_does(shape: tuple, axis: int, room: tuple, spelling: str) -> None:
+    def into(xp: Any, x: Any) -> Any:
+        out = xp.full(room, -7.0)
+        call = {"function": xp.cumsum, "method": type(x).cumsum, "ufunc": xp.add.accumulate}[spelling]
+        assert call(x, axis, None, out) is out
+        return out
+
+    weights = onp.arange(1.0, 1 + onp.prod(room)).reshape(room)
+    for x in (onp.full(shape, 0.5), onp.arange(1.0, 1 + onp.prod(shape)).reshape(shape)):
+        want = into(onp, x)
+        mine = lambda x: into(np, x)
+        for f in (mine, jit(mine)):
+            assert_same(f(np.array(x)), want)
+        slopes = [((into(onp, x + d.reshape(shape)) - want) * weights).sum() for d in onp.eye(x.size)]
+        got = grad(lambda x: (into(np, x) * weights).sum())(np.array(x))
+        onp.testing.assert_allclose(onp.asarray(got).ravel(), slopes)
+    for smaller in ((3,), (1, *room[1:]), (*room, 2)):
+        with pytest.raises(ValueError):
+            grad(lambda x: np.cumsum(x, axis, out=np.zeros(smaller)).sum())(np.ones((2, 3)))  # noqa: B023
+
+
 BAD = {
     "broadcast": lambda xp: xp.ones(3) + xp.ones(4),
     "matmul": lambda xp: xp.ones((2, 3)) @ xp.ones((2, 3)),

@@ -251,7 +251,20 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     where = kwargs.get("where", True)
     if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
         result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
+    if last_of(e.name) in ("accumulate", "cumsum", "cumprod") and result.ndim > 1:
+        out = out[0] if type(out) is tuple else out
+        return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
     return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
+
+
+def accumulated(name: str, out: Any, result: Any, axis: int) -> Any:
+    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up."""
+    part = out
+    if out.ndim == result.ndim:
+        part = out[(slice(None),) * (axis % out.ndim) + (slice(1),)] if result.shape[axis] == 1 else out
+        result = wrap(TABLE["broadcast_to"](operand(result), shape=part.shape))
+    write_out(name, part, result)
+    return out
 
 
 REFUSALS = (TypeError, ValueError, IndexError)
