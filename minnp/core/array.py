@@ -18,7 +18,7 @@ from .. import errors
 from . import primitive as _primitive
 from .buffer import exporter
 from .dispatch import bind
-from .hooks import MET, meet, theirs
+from .hooks import MET, meet, theirs, unread
 from .keeping import leaving, outside
 from .primitive import TABLE, Primitive
 from .state import capture, state
@@ -305,9 +305,27 @@ def unwrap(x: Any, sources: list) -> Any:
         elements = list(x) if isinstance(x, list) else tuple(x)
         values = unwrap(elements, sources)
         return x if values is elements else values
+    if t is Host:
+        return x
     if t not in MET:
         meet(t)
-    return Host if x is ndarray else x
+    return Host if x is ndarray else numpys_own(x)
+
+
+def numpys_own(x: Any) -> Any:
+    """An argument with NumPy's arrays in the place of those of a library that NumPy cannot read: copies, which compiled
+    code would not see change."""
+    t = type(x)
+    if t is ndarray or t is Host or t in ATOMS:
+        return x
+    if t in CONTAINERS:
+        return replaced(x, numpys_own)
+    if not unread(t):
+        return x
+    watching = capture.get() if state.busy else None
+    if watching is not None and not watching.symbolic:
+        watching.left = f"the function reads an array of {t.__module__}, whose elements may change unseen"
+    return x.asnumpy()
 
 
 def _call(row: Primitive, args: tuple, params: dict) -> Any:

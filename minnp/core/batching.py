@@ -23,7 +23,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import handle, ndarray, read
+from .array import handle, ndarray, numpys_own, read
 from .dispatch import bind
 from .host import owned
 from .keeping import kept_params
@@ -457,6 +457,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
             raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")
         axes = spread(spec, args, "in_axes")
         leaves, rebuild_args = tree_flatten(args)
+        leaves = list(map(numpys_own, leaves))
         shapes = [leaf.shape if type(leaf) is ndarray else onp.shape(leaf) for leaf in leaves]
         for shape, a in zip(shapes, axes, strict=True):
             if a is not None and not -len(shape) <= a < len(shape):

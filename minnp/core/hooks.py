@@ -132,6 +132,11 @@ def _given(hook: Callable) -> Callable:
     return call
 
 
+def unread(cls: type) -> bool:
+    """Whether NumPy cannot read a class's arrays, which have asnumpy() and no __array__: MXNet's, mx.nd and mx.np."""
+    return hasattr(cls, "asnumpy") and not hasattr(cls, "__array__")
+
+
 def meet(cls: type) -> None:
     """Have the hooks that a program's class defines told of our functions; each class is looked at once."""
     for c in cls.__mro__:

@@ -17,10 +17,11 @@ import numpy as onp
 
 from .. import backends, errors
 from . import context, policy
-from .array import handle, ndarray, read
+from .array import handle, ndarray, numpys_own, read
 from .capture import Captured, capture_call, copied
 from .effects import Diverged
 from .graph import Graph
+from .hooks import unread
 from .host.products import single_thread
 from .interpreter import blame
 from .keys import Static, changes, exactly, kind
@@ -103,7 +104,7 @@ class Jitted:
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
         shape = open_tree(marked, leaves)
-        values = [read(x) if type(x) is ndarray else x for x in leaves]
+        values = [read(x) if type(x) is ndarray else numpys_own(x) for x in leaves]
         home = None
         for x, v in zip(leaves, values):
             if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
@@ -190,7 +191,10 @@ class Jitted:
     def _write_back(self, target: Any, final: Any) -> None:
         if target.shape != final.shape:  # set by the function
             target.shape = final.shape
-        write(target if type(target) is ndarray else handle(target), ..., final)
+        if unread(type(target)):
+            target[:] = final.asnumpy()
+        else:
+            write(target if type(target) is ndarray else handle(target), ..., final)
 
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict

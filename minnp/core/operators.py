@@ -9,8 +9,8 @@ from typing import Any
 import numpy as onp
 
 from . import context, placed, public
-from .array import handle, ndarray, new, path_of, read, unwrap, wrap
-from .hooks import knows_us
+from .array import ATOMS, handle, ndarray, new, path_of, read, unwrap, wrap
+from .hooks import knows_us, unread
 from .host import FUNCTIONS as LARGE_FUNCTIONS
 from .host import LARGE, MEDIUM
 from .host import call as call_large
@@ -162,7 +162,7 @@ def home_of(a: ndarray, b: Any) -> Any:
 def _gives_way(other: Any, inplace: bool = False) -> bool:
     """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
-    if t is ndarray or t in PLAIN or t in (list, tuple):
+    if t is ndarray or t in PLAIN or t in (list, tuple) or unread(t):
         return False
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
@@ -270,7 +270,10 @@ def _getitem(self: ndarray, index: Any) -> Any:
         if t is int or t is slice:
             out = a[index]
         else:
-            i = _on_host(index) if t is tuple else index._host if t is ndarray else index
+            if t is tuple:
+                i = _on_host(index)
+            else:
+                i = index._host if t is ndarray else index if _read_alone(index) else None
             if i is None or (type(i) is Host and i.size >= LARGE):
                 return invoke(_GETITEM, (self, index), {})
             out = a[i]
@@ -291,11 +294,9 @@ def _getitem(self: ndarray, index: Any) -> Any:
 
 
 def _on_host(index: tuple) -> tuple | None:
-    """An index with NumPy's arrays in the place of handles; None if one of them is not on the host."""
-    for x in index:
-        if type(x) is ndarray:
-            break
-    else:
+    """An index with NumPy's arrays in the place of handles; None if one of them is not on the host, or of a class that
+    NumPy may not know."""
+    if PLAIN.issuperset(map(type, index)):
         return index
     hosts = []
     for x in index:
@@ -303,8 +304,15 @@ def _on_host(index: tuple) -> tuple | None:
             x = x._host
             if x is None:
                 return None
+        elif not _read_alone(x):
+            return None
         hosts.append(x)
     return tuple(hosts)
+
+
+def _read_alone(x: Any) -> bool:
+    """Whether NumPy reads part of an index by itself, as it is."""
+    return type(x) in PLAIN or (type(x) is list and ATOMS.issuperset(map(type, x)))
 
 
 _STATIC = {int, slice, type(None), type(...)}

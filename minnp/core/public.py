@@ -25,6 +25,7 @@ from .array import handle, ndarray, read, unwrap, wrap
 from .counting import Counter
 from .dispatch import DEFINITIONS
 from .fallback import fallback
+from .hooks import unread
 from .host import run as run_host
 from .keeping import note, outside
 from .primitive import TABLE
@@ -117,6 +118,8 @@ OF_OBJECTS = {onp.array, *OF_ARRAYS}
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
+    if "mxnet" in sys.modules:
+        args, kwargs = readable(e, args, kwargs)
     if state.busy and (watching := capture.get()) is not None and watching.symbolic:
         return watching.public(e, args, kwargs)
     if state.variables is not None and state.variables.among(args, kwargs):
@@ -140,6 +143,18 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if state.busy and not sources and (place := context.home()) is not None:
         return context.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
+
+
+def readable(e: Entry, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a call, with copies in the place of arrays that NumPy cannot read.
+
+    Raises TypeError where the call would write to one of those."""
+    values, options = _array.numpys_own(args), _array.numpys_own(kwargs)
+    if values is not args or options is not kwargs:
+        for w in written(e, args, kwargs):
+            if unread(t := type(w)):
+                raise TypeError(f"np.{e.name} cannot write to {t.__module__}.{t.__name__}, only to minnp's and NumPy's")
+    return values, options
 
 
 def before_out(e: Entry, count: int) -> bool:
@@ -168,7 +183,9 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
             return _special(e, *map(foreign.adapted, (args, kwargs, values, options)))
     e.calls += 1
     if state.tapes:
-        _release_written(e, args, values, options)
+        for w in written(e, values, options):
+            if isinstance(w, Host):
+                release(w)
     try:
         result = run_host(e.host, values, options)
     except ValueError as error:
@@ -182,9 +199,9 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
             raise
     if len(sources) < len(values):
         note_outside(args, result)
-    for written in [values[i] for i in e.writes if i < len(values)]:
-        if type(written) is Host and written.dtype is _array.OBJECT:
-            _array.hold_handles(written, sources)
+    for w in [values[i] for i in e.writes if i < len(values)]:
+        if type(w) is Host and w.dtype is _array.OBJECT:
+            _array.hold_handles(w, sources)
     return wrap(result, sources)
 
 
@@ -197,15 +214,14 @@ def note_outside(args: tuple, result: Any) -> None:
                     outside(a)
 
 
-def _release_written(e: Entry, args: Any, values: list, options: dict) -> None:
-    written = [values[i] for i in e.writes if i < len(values)]
+def written(e: Entry, values: Any, options: dict) -> list:
+    """The arguments that a call writes to, and None where one was not given."""
+    found = [values[i] for i in e.writes if i < len(values)]
     out = options.get("out")
-    written += out if type(out) is tuple else (out,)
+    found += out if type(out) is tuple else (out,)
     place = out_place(e.name)[0] if e.nin is None else e.nin
-    written += values[place : place + 1] if e.nin is None else values[place:]
-    for w in written:
-        if isinstance(w, Host):
-            release(w)
+    found += values[place : place + 1] if e.nin is None else values[place:]
+    return found
 
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:

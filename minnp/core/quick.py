@@ -68,6 +68,9 @@ def _held(e: Any) -> Any:
     return e
 
 
+KNOWN = {ndarray, list, tuple, *PLAIN}  # the classes that definitions know
+
+
 def plain(options: dict) -> bool:
     """Whether keyword arguments hold no handle, and nothing that needs the general path."""
     for v in options.values():
@@ -101,7 +104,7 @@ def quick(e: Entry) -> Callable:
                             return on_value(TABLE[name], args[0])
                         if on_place is not None and (out := on_place(args, kwargs)) is not None:
                             return out
-                        if kwargs:
+                        if kwargs or not KNOWN.issuperset(map(type, args)):
                             break
                         if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
                             try:

@@ -194,7 +194,7 @@ class Tracer(SymbolicTrace):
             for name, f in list(namespace.items()):
                 try:
                     new = whole.get(f)
-                except TypeError:  # not hashable: no function
+                except (TypeError, NotImplementedError):  # not hashable (MXNet's arrays raise the latter): no function
                     continue
                 if new is not None:
                     put(namespace, name, f, new)

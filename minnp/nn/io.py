@@ -324,23 +324,18 @@ def named(arrays: Any, default: str) -> list[tuple[str, Any]]:
         pairs = [(default if len(arrays) == 1 else f"_{i}_{default}", a) for i, a in enumerate(arrays)]
     else:
         pairs = [(default, arrays)]
-    return [(name, as_array(array)) for name, array in pairs]
-
-
-def as_array(value: Any) -> Any:
-    """Our array of an array of NumPy's, ours, MXNet's, or nested numbers."""
-    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") and not isinstance(value, np.ndarray) else value)
+    return [(name, np.asarray(array)) for name, array in pairs]
 
 
 def each_batch(source: Any) -> Iterator[DataBatch]:
     """The batches of an iterator of ours, of MXNet's, or of anything that yields (x, y) pairs, as DataBatch."""
     for item in source:
         if hasattr(item, "data") and hasattr(item, "label"):
-            data, label = [as_array(a) for a in item.data], [as_array(a) for a in item.label or []]
+            data, label = [np.asarray(a) for a in item.data], [np.asarray(a) for a in item.label or []]
             yield DataBatch(data, label, item.pad or 0, item.index)
         else:
             x, y = item
-            yield DataBatch([as_array(x)], [as_array(y)])
+            yield DataBatch([np.asarray(x)], [np.asarray(y)])
 
 
 @checks.named()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import concretize, handle, ndarray, read, stack_nested
+from ..core.array import concretize, handle, ndarray, numpys_own, read, stack_nested
 from ..core.keeping import outside
 from ..core.primitive import Primitive
 from ..core.state import capture
@@ -31,7 +31,7 @@ def as_array(x: Any) -> ndarray:
         return stack_nested(list(x))
     if type(x) is Host:
         outside(x)
-    return handle(onp.asarray(x))
+    return handle(onp.asarray(numpys_own(x)))
 
 
 def operand(x: Any) -> Any:

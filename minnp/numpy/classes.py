@@ -13,7 +13,7 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from ..core.array import OURS, handle, ndarray, read, unwrap, wrap
+from ..core.array import OURS, handle, ndarray, numpys_own, read, unwrap, wrap
 from ..core.namespace import wrapped
 from ..core.placed import laid_out
 from ..core.state import watched
@@ -82,6 +82,7 @@ nested_iters.__doc__ = onp.nested_iters.__doc__
 
 def _iterators(make: Callable, op: Any, op_flags: Any, op_dtypes: Any) -> Any:
     """What make(operands, dtypes) gives of NumPy's, or the same over arrays that are not in NumPy's memory."""
+    op = numpys_own(op)
     listed = op if isinstance(op, (tuple, list)) else (op,)
     written = [any(f in WRITING for f in fs) for fs in _flags_of(op_flags, len(listed))]
     values = [read(a) if type(a) is ndarray else None for a in listed]

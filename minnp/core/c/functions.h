@@ -341,6 +341,9 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
     for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++)
         if (PyTuple_GET_ITEM(names, i) == word_out || PyTuple_GET_ITEM(names, i) == word_device)
             return NULL;
+    for (Py_ssize_t i = 0; i < n + (names != NULL ? PyTuple_GET_SIZE(names) : 0); i++)
+        if (!(Py_IS_TYPE(given[i], Handle) || is_plain(given[i]) || PyTuple_CheckExact(given[i]) || PyList_CheckExact(given[i])))
+            return NULL; /* of a class that a definition may not know */
     if (n > 1 && n > s->nin) { /* is one of them `out`? */
         PyObject *count = PyLong_FromSsize_t(n), *asked[] = {s->entry, count};
         PyObject *before = count != NULL ? PyObject_Vectorcall(before_out, asked, 2, NULL) : NULL;

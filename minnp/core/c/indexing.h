@@ -27,7 +27,8 @@ static PyObject *index_on_host(PyObject *index) {
                 if (host_of(x) == NULL)
                     return NULL;
                 handles = 1;
-            }
+            } else if (!(PyLong_CheckExact(x) || PySlice_Check(x) || is_plain(x) || of_numbers(x, 0)))
+                return NULL;
         }
         if (!handles) {
             Py_INCREF(index);
