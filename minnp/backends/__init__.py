@@ -137,7 +137,7 @@ class Backend:
         return a is b
 
     def strides(self, data: Any) -> Any:
-        """What tells apart buffers of one shape that lie otherwise in memory; None: all lie in C order."""
+        """The steps between a buffer's elements in memory, counted in elements; None: all buffers lie in C order."""
         return None
 
 

@@ -27,7 +27,7 @@ from .array import handle, ndarray, numpys_own, read
 from .dispatch import bind
 from .host import owned
 from .keeping import kept_params
-from .placed import laid_out
+from .placed import hosted, laid_out
 from .primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
 from .state import recording, state
 from .trace import Trace
@@ -98,7 +98,7 @@ class BatchTrace(Trace):
     def _lies(self, row: Primitive, y: Any, raw: list, mine: list, values: Any, params: dict, first: Any) -> Any:
         """How an example of row(*values) lies. `first`: the result of the first one, if they ran one by one."""
         if row.name == "write_view":
-            return example(values[0])  # the same memory
+            return lying(values[0])  # the same memory
         if hasattr(row.numpy, "host"):  # a call without a row, which is not run without need
             if overlapping(first, concrete(raw[0])):
                 return row.numpy(*map(lying, values), **params)
@@ -223,6 +223,7 @@ def viewed(row: Primitive, x: Any, params: dict) -> Any:
     """What NumPy makes of an array that lies as `x` does, or an example of it, by a row that may give a view."""
     if row.name == "sum_to":
         return lying(x) if x.shape == params["shape"] else None
+    params = hosted(params)
     if row.name != "einsum":
         return row.numpy(lying(x), **params)
     with onp.errstate(all="ignore"), warnings.catch_warnings():  # numbers that mean nothing may be added up

@@ -246,6 +246,14 @@ def at_index(x: Any, index: Any) -> Any:
     return TO_DEVICE(x, context=Context(*home.device))
 
 
+def together(x: Any, index: Any) -> tuple[Any, Any]:
+    """(an array, an index) that is used on it, in one memory: where the index is, if that has the array's dtype."""
+    if home_of_index(index) is not None:
+        x = at_index(x, index)
+        index = index if type(concrete(read(x) if type(x) is ndarray else x)) is Buffer else index_on_host(index)
+    return x, index
+
+
 def alongside(x: Any, value: Any) -> Any:
     """A value, traced ones too, in the memory of another."""
     if type(concrete(x)) is not Buffer and type(concrete(value)) is not Buffer:

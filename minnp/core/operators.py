@@ -324,10 +324,7 @@ def _static(index: Any) -> bool:
 
 
 def _getitem_definition(a: Any, index: Any) -> Any:
-    index = indexed(unwrap(index, []))
-    if placed.home_of_index(index) is not None:  # the array goes where the index is, as every operand does, if it can
-        a = context.at_index(a, index)
-        index = index if type(concrete(read(a))) is Buffer else context.index_on_host(index)
+    a, index = context.together(a, indexed(unwrap(index, [])))
     return TABLE["getitem"](a, index=index)
 
 

@@ -10,6 +10,7 @@ from .. import errors
 from . import policy, report
 from .primitive import Primitive
 from .state import capture
+from .strides import in_steps, narrowed
 from .value import Buffer, Host, concrete
 
 NO_PARAMS: dict = {}
@@ -70,7 +71,10 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
         order = buffer.backend.order(buffer.data)
         if order is None:
             return onp.empty(buffer.shape, buffer.dtype)
-        return onp.empty([buffer.shape[i] for i in order], buffer.dtype).transpose(onp.argsort(order))
+        dense = onp.empty([buffer.shape[i] for i in order], buffer.dtype).transpose(onp.argsort(order))
+        steps = narrowed(buffer.shape, buffer.backend.strides(buffer.data))
+        lies = [s * buffer.dtype.itemsize if n > 1 else d for n, s, d in zip(buffer.shape, steps or (), dense.strides)]
+        return dense if steps is None or lies == [*dense.strides] else in_steps(dense, buffer.dtype, steps)
     source, row, params = buffer.view
     return row.numpy(laid_out(source), **hosted(params))
 

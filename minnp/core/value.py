@@ -200,42 +200,6 @@ def example(value: Any) -> Any:
     return value
 
 
-def alike(a: Any, dtype: Any) -> onp.ndarray:
-    """An empty array of which NumPy finds what it finds of `a`, so that it reshapes both alike: which axes lie one in
-    another without a gap, in which order and direction. Gaps are one element wide, whatever they were; no element is
-    shown twice."""
-    a, dtype = onp.asarray(a), onp.dtype(dtype)
-    plain = onp.empty_like(a, dtype, order="K", subok=False)
-    same = [s * dtype.itemsize for s in a.strides] == [s * a.itemsize for s in plain.strides]
-    broadcast = any(n > 1 and not step for n, step in zip(a.shape, a.strides))
-    if same or broadcast or not a.size or dtype.hasobject:
-        return plain
-    steps, dense, reach = [0] * a.ndim, a.itemsize, 1
-    for axis in sorted(range(a.ndim), key=lambda i: abs(a.strides[i])):
-        step, n = abs(a.strides[axis]), a.shape[axis]
-        if n > 1:
-            if step < dense:  # axes that interleave, or elements that are shown twice
-                break
-            steps[axis] = reach if step == dense else reach + 1
-            dense, reach = step * n, steps[axis] * n
-    else:
-        return _strided(a, dtype, steps)
-    steps = [abs(s) // a.itemsize for s in a.strides]
-    places = sum(onp.ix_(*[onp.arange(n) * s for n, s in zip(a.shape, steps)]))
-    if any(s % a.itemsize for s in a.strides) or len(onp.unique(places)) < a.size:
-        return plain
-    return _strided(a, dtype, steps)
-
-
-def _strided(a: onp.ndarray, dtype: onp.dtype, steps: list[int]) -> onp.ndarray:
-    """An array in the shape of a, the steps in its directions."""
-    ends = [(n - 1) * s for n, s in zip(a.shape, steps)]
-    memory = onp.empty(sum(ends) + 1, dtype)
-    first = sum(end for end, step in zip(ends, a.strides) if step < 0)
-    signed = [(-s if step < 0 else s) * dtype.itemsize for s, step in zip(steps, a.strides)]
-    return onp.ndarray(a.shape, dtype, memory, first * dtype.itemsize, signed)
-
-
 def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
     base = array.base

@@ -24,7 +24,8 @@ from .placed import home_of_index, hosted, on_place
 from .primitive import TABLE, primitive
 from .references import references
 from .state import capture, state
-from .value import Buffer, Host, Tracer, alike, concrete, example, owner
+from .strides import alike
+from .value import Buffer, Host, Tracer, concrete, example, owner
 
 
 def layout_of(a: Any) -> tuple[int, ...] | None:
@@ -176,16 +177,18 @@ def traced(index: Any) -> bool:
 
 
 def indexed(index: Any) -> Any:
-    """An index, of which the traces that batch it are told."""
-    if type(index) is Tracer:
-        x = index
-        while type(x) is Tracer:
-            if x.trace.batched:
-                x.trace.index()
-            x = x.value
-    elif type(index) is tuple or type(index) is list:
-        for part in index:
-            indexed(part)
+    """An index as rows take it: lists that hold values are arrays, and the traces that batch one of these are told."""
+    return tuple(map(_part, index)) if type(index) is tuple else _part(index)
+
+
+def _part(index: Any) -> Any:
+    if type(index) in (list, tuple) and holds_value(index):
+        index = read(stack_nested(index))
+    x = index
+    while type(x) is Tracer:
+        if x.trace.batched:
+            x.trace.index()
+        x = x.value
     return index
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as onp
 
 from ..core.array import ndarray, read, unwrap, wrap
+from ..core.context import together
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.fallback import fallback
 from ..core.primitive import TABLE, Primitive
 from ..core.public import check_call, entry
 from ..core.ufunc import UFUNC_DEFINITIONS
 from ..core.value import Buffer, Tracer, concrete
-from ..core.writing import write
+from ..core.writing import indexed, write
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of
@@ -256,9 +257,10 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
     if type(a) is ndarray and type(b) is ndarray and root_of(b) is root_of(a):
         b = TABLE["copy"](b)  # as it was before the first change
-    alike = _alike(unwrap(indices, []))
+    index = indexed(unwrap(indices, []))
+    alike = _alike(index)
     if alike is NotImplemented or call.__name__ not in ("add", "subtract"):
-        indices = alike = plain(indices)
+        index = indices = alike = plain(indices)
     if call.__name__ in ("add", "subtract"):
         target, kernel = onp.empty(a.shape, bool)[alike].shape, getattr(onp, call.__name__)
         b = as_array(b) if isinstance(b, (list, tuple, onp.ndarray)) else b
@@ -266,7 +268,8 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
         if a.dtype.kind in "fc" or b.dtype.kind not in "fc":  # else each sum becomes an integer again
             b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
-            change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=unwrap(indices, []))
+            b, index = together(b, index)
+            change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=index)
             write(a, ..., a + change)
             return
     positions = onp.arange(a.size).reshape(a.shape)[indices]

@@ -17,7 +17,8 @@ from ..core.array import OURS, handle, ndarray, numpys_own, read, unwrap, wrap
 from ..core.namespace import wrapped
 from ..core.placed import laid_out
 from ..core.state import watched
-from ..core.value import Buffer, Host, Tracer, alike, example
+from ..core.strides import alike
+from ..core.value import Buffer, Host, Tracer, example
 from ..core.writing import release
 from .arguments import as_array
 from .creation import made_here

@@ -188,8 +188,8 @@ def _of_memory(question: Callable) -> Callable:
 
     def ask(a: Any, b: Any, max_work: Any = None) -> Any:
         roots = [None if type(x) is not ndarray else x if x._root is None else x._root for x in (a, b)]
-        if roots[0] is roots[1] and roots[0] is not None and type(read(roots[0])) is Buffer:
-            memory = laid_out(read(roots[0]))
+        if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
+            memory = laid_out(base)
             a, b = (functools.reduce(_shown, path_of(x), memory) for x in (a, b))
         return question(_beneath(a), _beneath(b), max_work)
 

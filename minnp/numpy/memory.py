@@ -13,6 +13,7 @@ from ..core.dispatch import defines
 from ..core.flags import set_writeable
 from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
+from ..core.strides import within
 from ..core.value import Buffer, Tracer, example
 from ..core.writing import write
 from ..errors import TracedValueError
@@ -35,26 +36,17 @@ def _strided(x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequenc
     return onp.ndarray(shape, x.dtype, flat, start, steps)
 
 
-def _address(x: onp.ndarray) -> int:
-    return x.__array_interface__["data"][0]
-
-
 def _in_memory(
     x: onp.ndarray, offset: int, shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int] | None, int]:
-    """(a step in bytes for each axis of a strided window over x, the bytes before its first element); None for the
-    steps where one of them would lead from one row of x to the next, so that it is not always as long."""
+    """(the strides of a window over x in its memory, the bytes before its first element); None where it has none."""
     if x.flags.c_contiguous or not x.size or 0 in shape:
         return [s * x.itemsize for s in strides], offset * x.itemsize
-    at = onp.array(onp.unravel_index(offset, x.shape))
-    along = [
-        onp.sign(s) * onp.array(onp.unravel_index(abs(s), x.shape)) if n > 1 else at * 0 for s, n in zip(strides, shape)
-    ]
-    reach = [step * (n - 1) for step, n in zip(along, shape)]
-    least, most = (at + sum(f(r, 0) for r in reach) for f in (onp.minimum, onp.maximum))
-    if (least < 0).any() or (most >= x.shape).any():
-        return None, 0
-    return [int(step @ x.strides) for step in along], int(at @ x.strides)
+    return within(x.shape, x.strides, offset, shape, strides)
+
+
+def _address(x: onp.ndarray) -> int:
+    return x.__array_interface__["data"][0]
 
 
 def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -348,6 +348,40 @@ def test_another_shape_of_what_steps_backwards_is_a_copy(there):
             onp.testing.assert_array_equal(onp.asarray(x), host)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_views_of_what_has_gaps_in_memory_are_numpys(there, turned):
+    """Also after a write that a trace sees: a copy without the gaps has other views."""
+
+    def made(n):
+        room = n.zeros((4, 6, 2))
+        x = room[..., 0].T if turned else room[..., 0]
+        x[...] = n.arange(24.0).reshape(x.shape)
+        return x
+
+    def seen(n, x):
+        v, w = x.reshape(2, -1), n.lib.stride_tricks.sliding_window_view(x, (2, 2))
+        x *= 2
+        k, a = x.ravel(order="K"), x.reshape(-1, order="F")
+        k[0], a[1], x[1, 1] = 5, 6, 7
+        return x, v, w, k, a, x.strides, *[n.shares_memory(x, y) for y in (v, w, k, a, x[1:])]
+
+    want = seen(onp, made(onp))
+    for f in (seen, minnp.jit(seen, static=0)):
+        for _ in range(2):
+            with there:
+                x = made(np)
+            for g, w in zip(f(np, x), want):
+                onp.testing.assert_array_equal(onp.asarray(g), w)
+
+
+def test_a_batch_is_padded_with_any_number(there):
+    """np.pad writes its borders through views of an array that a write has batched."""
+    host = onp.arange(12.0).reshape(2, 2, 3)
+    for fill in (2.0, -onp.inf):
+        got = minnp.vmap(lambda x, fill=fill: np.pad(x, 1, constant_values=fill))(placed(host, there))
+        onp.testing.assert_array_equal(onp.asarray(got), [onp.pad(x, 1, constant_values=fill) for x in host])
+
+
 def test_memory_lies_in_the_order_that_is_told(there):
     """Results keep their arguments' order, copies and factors are in C order, and a write through a view is seen."""
     host = onp.arange(12.0).reshape(3, 4)
@@ -357,6 +391,11 @@ def test_memory_lies_in_the_order_that_is_told(there):
         assert got.flags.c_contiguous == want.flags.c_contiguous and got.strides == want.strides
         for order in "CFAK":
             assert onp.allclose(got.ravel(order), want.ravel(order)) and (got.ravel(order) == got.flatten(order)).all()
+    rows, back = [2, 0, 1], onp.asfortranarray([[0, 1], [1, 0], [2, 2]])
+    for x, ours in ((host, a), (host.T, a.T), (onp.stack([host] * 3), np.stack([a] * 3))):
+        for index in (rows, (slice(None), rows), (slice(1, None), rows), (slice(None), back), (back, 0)):
+            assert ours[index].strides == x[index].strides
+            assert (onp.asarray(ours[index]) == x[index]).all()
     square = placed(onp.eye(3) * 2 + host[:, :3] / 100, there)
     for y in (a.T.copy(), np.linalg.inv(square), np.linalg.solve(square, square), *np.linalg.qr(square)):
         y.ravel()[1] = 7
@@ -410,6 +449,9 @@ MIXED = {
     "delete": lambda x, i, k: np.delete(x, i, axis=0),
     "a write": lambda x, i, k: (y := x * 1, y.__setitem__((i, slice(1, 3)), x[:2, :2]), y)[2],
     "a masked write": lambda x, i, k: (y := x.copy(), y.__setitem__(k, 0.0), y)[2],
+    "a list of numbers": lambda x, i, k: x[[i[1], 1, i[0]]] * x[:, [0, i[1]]][:, :1],
+    "rows exchanged": lambda x, i, k: (y := x * 1, y.__setitem__([i[0], i[1]], y[[i[1], i[0]]]), y)[2],
+    "add.at": lambda x, i, k: (y := x * 1, np.add.at(y, (i, i), x[0, :2]), np.subtract.at(y, i, 1.0), y)[3],
 }
 
 

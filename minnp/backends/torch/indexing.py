@@ -7,12 +7,14 @@ index arrays, so `x[0, :, rows]` orders its axes differently; and it takes uint8
 from __future__ import annotations
 
 import contextlib
+import itertools
 import operator
 from typing import Any
 
 import numpy as onp
 import torch
 
+from ...core.strides import narrowed, within
 from .dtypes import TO_NUMPY, from_host, refuse, scalar
 from .reductions import on_floats, one_dim
 from .registry import KERNELS, kernel
@@ -120,8 +122,35 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         return x[tuple([WHOLE if p == BACK else p for p in index])].flip([d for d, p in enumerate(index) if p == BACK])
     if not x.numel():
         refuse("an index array into an empty array")  # torch does not look at it
-    x, index = normal(x, index)
-    return x[index]
+    if type(index) is tuple and len(index) == 2 <= x.ndim and _is_row(index[1]) and _is_whole(index[0]):  # columns
+        return x.transpose(0, 1)[index[1]].transpose(0, 1)
+    return _gathered(*normal(x, index))
+
+
+def _is_row(i: Any) -> bool:
+    """Whether an index is a row of integers as torch itself takes it."""
+    if type(i) is Tensor:
+        return i.dtype is torch.int64 and i.ndim == 1
+    return type(i) is list and len(i) > 0 and all(type(n) is int for n in i)
+
+
+def _is_whole(p: Any) -> bool:
+    return type(p) is slice and p == WHOLE
+
+
+def _gathered(x: Tensor, parts: tuple) -> Tensor:
+    """x[parts] in NumPy's memory order: first the index arrays' axes, in C order, wherever the result has them."""
+    chosen = [i for i, p in enumerate(parts) if type(p) is Tensor or type(p) is int]
+    if len(chosen) < len(parts) or len({p.stride() for p in parts if type(p) is Tensor}) > 1:  # else in theirs
+        parts = tuple([p.contiguous() if type(p) is Tensor else p for p in parts])
+    if not chosen or not chosen[0] or chosen[-1] - chosen[0] + 1 > len(chosen):  # they are in front
+        return x[parts]
+    widths = [p.ndim if type(p) is Tensor and p.dtype is torch.bool else 1 for p in parts]
+    plain = [[WHOLE] * w if i in chosen else [p] for i, (p, w) in enumerate(zip(parts, widths, strict=True))]
+    x, first, width = x[tuple(itertools.chain(*plain))], chosen[0], sum(widths[i] for i in chosen)
+    y = x.movedim(list(range(first, first + width)), list(range(width)))[tuple([parts[i] for i in chosen])]
+    axes = y.ndim - (x.ndim - width)
+    return y.movedim(list(range(axes)), list(range(first, first + axes)))
 
 
 KERNELS["getitem"].basic = operator.getitem
@@ -161,7 +190,7 @@ def write_view(
     base: Tensor, new: Any, path: Any = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> Tensor:
     """base with `new` written at `index` of the view that `path` leads to. `donate`: base itself may be written."""
-    out = base if donate else base.clone()
+    out = base if donate else _copied(base)
     if any(row.name not in KERNELS for row, _ in path):
         refuse("a write through a view of another dtype")
     if type(new) is list or type(new) is tuple:
@@ -192,6 +221,13 @@ def write_view(
     out = out.reshape(-1)
     out[chosen] = new
     return out.reshape(base.shape)
+
+
+def _copied(x: Tensor) -> Tensor:
+    """A copy that lies as x does: of what has gaps torch's own has none, and views of it would be others than x's."""
+    if x.is_contiguous() or (steps := narrowed(x.shape, x.stride())) is None:
+        return x.clone()
+    return torch.empty_strided(x.shape, steps, dtype=x.dtype, device=x.device).copy_(x)
 
 
 def _assigned(v: Any, dtype: torch.dtype) -> Any:
@@ -292,9 +328,12 @@ def _window(offset: int, shape: Any, strides: Any, device: torch.device) -> Tens
 
 @kernel("strided_view", bits=True)
 def strided_view(x: Tensor, offset: int, shape: Any, strides: Any) -> Tensor:
-    if min(strides, default=0) < 0 or not x.is_contiguous():
+    steps, start = tuple(strides), offset
+    if not x.is_contiguous():
+        steps, start = within(x.shape, x.stride(), offset, shape, strides)
+    if steps is None or min(steps, default=0) < 0:
         return x.reshape(-1)[_window(offset, shape, strides, x.device)]
-    return torch.as_strided(x, tuple(shape), tuple(strides), x.storage_offset() + offset)
+    return torch.as_strided(x, tuple(shape), steps, x.storage_offset() + start)
 
 
 @kernel("strided_add", bits=True)

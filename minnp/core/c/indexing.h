@@ -273,8 +273,10 @@ static PyObject *chosen_on_place(PyObject *self, PyObject *index) {
     PyObject *given[] = {Py_NewRef(SLOT(x, data_at)), i}, *out = NULL;
     Py_INCREF(home);
     if ((run = prepared_for(kept, given, 1)) != NULL) {
-        Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
-        out = computed(kept, run, given, 2, NULL);
+        int front = !PyTuple_CheckExact(i) || !PySlice_Check(PyTuple_GET_ITEM(i, 0)); /* elsewhere NumPy's order differs */
+        if (front)
+            Py_SETREF(run, Py_NewRef(PyList_GET_ITEM(kept, BASIC)));
+        out = computed(kept, run, given, front ? 2 : 1, front ? NULL : index_name);
     }
     if (out != NULL)
         h = handle_at(home, out, Py_True, NULL);
