@@ -44,7 +44,8 @@ class QuantizationAware(Layer):
         if mode == "train":
             self.observe(x)
         rows = x.reshape(-1, x.shape[-1]) if isinstance(self.layer, Linear) and x.ndim > 2 else x
-        rows = npx.fake_quantize(rows, *self.affine())
+        if mode == "train" or self.aux_params["high"] > self.aux_params["low"]:  # else there is no range yet
+            rows = npx.fake_quantize(rows, *self.affine())
         with self.layer.holding({"w": self.rounded(self.layer.params["w"])}):
             y = run_layer(self.layer, rows, mode)
         return y if rows.ndim == x.ndim else y.reshape(*x.shape[:-1], y.shape[-1])
@@ -87,7 +88,9 @@ def quantization_aware(model: Layer, momentum: float = 0.9) -> Any:
             return x
         if id(x) not in made:
             if isinstance(x, Linear | Convolution):
-                made[id(x)] = QuantizationAware(x, momentum).init() if x.initialised else QuantizationAware(x, momentum)
+                made[id(x)] = new = QuantizationAware(x, momentum)
+                if x.initialised:  # the layer is; `init` would draw its weight anew
+                    new.aux_params.update({name: value.copy() for name, value in new.aux_param_configs.items()})
             elif any(x.children()):
                 new = made[id(x)] = copy.copy(x)
                 own = ("params", "aux_params", "param_configs", "aux_param_configs")

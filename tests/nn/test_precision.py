@@ -171,6 +171,19 @@ def test_the_converted_net_gives_what_the_rounded_one_gave(make: Any) -> None:
     assert onp.array_equal(net.predict(x).argmax(1), onp.asarray(small(x)).argmax(1))
 
 
+@pytest.mark.parametrize("make", [dense, convnet])
+def test_a_trained_net_keeps_its_parameters_and_is_rounded_once_a_range_was_observed(make: Any) -> None:
+    x, y = (X, Y) if make is dense else (IMAGES, KINDS)
+    model = make()
+    trained(model, x, y)
+    kept, want = {name: value.copy() for name, value in model.tree().items()}, model.predict(x)
+    net = nn.quantization_aware(model)
+    assert all(onp.array_equal(model.tree()[name], value) for name, value in kept.items())
+    onp.testing.assert_allclose(net.predict(x), want, atol=0.05 * float(np.max(np.abs(want))))  # weights alone
+    net(np.array(x), mode="train")
+    onp.testing.assert_allclose(net.predict(x), want, atol=0.1 * float(np.max(np.abs(want))))
+
+
 def test_a_quantisation_aware_net_shares_its_parameters_and_follows_the_mode() -> None:
     model = dense(norm=True).init(0)
     net = nn.quantization_aware(model)
