@@ -53,9 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     table.add_argument("names", nargs="*", help="only these names; * matches (linalg.*)")
     table.add_argument("--markdown", action="store_true", help="as a page for the documentation")
     table.add_argument("--backend", help="only what runs on this backend's own kernels: names and how many")
-    verify = commands.add_parser(
-        "verify", help="renew the list of a backend's kernels that agree with NumPy", add_help=False
-    )
+    verify = commands.add_parser("verify", help="renew the list of a backend's kernels that agree with NumPy")
     verify.add_argument("backend", choices=backends.names())
     verify.add_argument("rest", nargs=argparse.REMAINDER)
     options = parser.parse_args(argv)

@@ -47,7 +47,8 @@ class Function:
         self._backend = backends.of_library(symbol) if library is None else backends.get(library)
         self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
         self._program = self._program_on(self._backend)
-        if input_shapes is not None and not isinstance(input_shapes, Mapping):
+        shapes = input_shapes.values() if isinstance(input_shapes, Mapping) else () if input_shapes is None else (None,)
+        if not all(isinstance(s, (tuple, list)) for s in shapes):
             example = {self._program.arguments[0]: (8, 3, 10, 10)}
             raise TypeError(
                 f"{self.name}: input_shapes is a dict of names and shapes, for example {example}, got {input_shapes!r}"

@@ -316,8 +316,10 @@ def test_arguments_may_be_given_by_position():
         layer(x)
 
 
-@pytest.mark.parametrize("shapes", [{"x", (2, 3)}, [("x", (2, 3))], (2, 3)], ids=["set", "list", "tuple"])
-def test_input_shapes_that_are_no_dict_are_refused(shapes):
+@pytest.mark.parametrize(
+    "shapes", [{"x", (2, 3)}, [("x", (2, 3))], (2, 3), {"x": 3}], ids=["set", "list", "tuple", "number"]
+)
+def test_input_shapes_that_are_no_dict_of_shapes_are_refused(shapes):
     """MinPy's announcement prints a set."""
     with pytest.raises(TypeError, match=r"input_shapes is a dict .*, for example \{'x': \(8, 3, 10, 10\)\}"):
         Function(mx.sym.exp(mx.sym.Variable("x")), input_shapes=shapes)

@@ -97,6 +97,11 @@ def test_the_list_is_renewed_by_python_m_minnp_verify_torch(tmp_path, monkeypatc
     assert main(["verify", "torch", "sqrt", "sort", "npx.quantized_conv"]) == 0
     listed = {name: loops.split(", ") for name, loops in json.loads(registry.VERIFIED_FILE.read_text()).items()}
     assert listed == {name: sorted(loops) for name, loops in stored.items()}
+    capsys.readouterr()
+    for ask, said in (["verify", "--help"], "{mxnet,torch}"), (["verify", "torch", "--help"], "--narrow"):
+        with pytest.raises(SystemExit, match="^0$"):
+            main(ask)
+        assert said in capsys.readouterr().out
 
 
 def test_verify_takes_kernels_that_there_are(capsys):
