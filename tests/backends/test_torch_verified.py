@@ -99,7 +99,7 @@ def test_the_list_is_renewed_by_python_m_minnp_verify_torch(tmp_path, monkeypatc
     assert listed == {name: sorted(loops) for name, loops in stored.items()}
     capsys.readouterr()
     for ask, said in (["verify", "--help"], "{mxnet,torch}"), (["verify", "torch", "--help"], "--narrow"):
-        with pytest.raises(SystemExit, match="^0$"):
+        with pytest.raises(SystemExit, match=r"^0$"):
             main(ask)
         assert said in capsys.readouterr().out
 

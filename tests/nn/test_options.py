@@ -108,7 +108,14 @@ def test_the_words_of_other_libraries_are_refused_with_ours(name):
 
 @pytest.mark.parametrize(
     ("name", "ours"),
-    [("Conv2d", "Conv2D"), ("conv_transpose2d", "ConvTranspose2D"), ("BatchNorm2d", "BatchNorm"), ("Lstm", "LSTM")],
+    [
+        ("Conv2d", "Conv2D"),
+        ("conv_transpose2d", "ConvTranspose2D"),
+        ("BatchNorm2d", "BatchNorm"),
+        ("Lstm", "LSTM"),
+        ("Dense", "Linear"),
+        ("Conv2DTranspose", "ConvTranspose2D"),
+    ],
 )
 def test_the_name_of_a_layer_elsewhere_is_answered_with_ours(name, ours):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'; do you mean '{ours}'"):
