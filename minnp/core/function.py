@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from .. import backends, errors
-from .array import handle, ndarray, read
+from .array import handle, ndarray, numpys_own, read
 from .forward import JvpTrace
 from .primitive import Joint, Meta, Primitive
 from .value import Buffer, Tracer, concrete
@@ -102,7 +102,7 @@ class Function:
             inputs = self._by_name(args, inputs)
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
-        known = {n: read(x) if type(x) is ndarray else onp.asarray(x) for n, x in inputs.items()}
+        known = {n: read(x) if type(x) is ndarray else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
         place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
         known = {**self._defaults(place), **known}
         values = [known[n] for n in self._program.arguments]

@@ -171,6 +171,7 @@ class Layer:
     def set_tree(self, tree: Tree) -> None:
         """Put these values into the layers; names that no layer has raise, and so do other shapes."""
         configs = self.configs()
+        tree = {name: value if isinstance(value, np.ndarray) else np.asarray(value) for name, value in tree.items()}
         for name, value in tree.items():
             if name in configs and np.shape(value) != configs[name]["shape"]:
                 raise ValueError(f"parameter {name!r} is {configs[name]['shape']}; got a value of {np.shape(value)}")

@@ -8,7 +8,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import backends, fx, grad, jit, jvp, npx, vmap
+from minnp import Function, backends, fx, grad, jit, jvp, nn, npx, vmap
 from minnp.scipy import special
 
 if "mxnet" not in backends.installed():
@@ -146,6 +146,17 @@ def test_layers_and_scipy_take_it(mxnet):
     same(npx.relu(mxnet.array(-A)), onp.zeros(3, "float32"))
     same(special.expit(mxnet.array(A)), onp.asarray(special.expit(np.array(A))))
     same(vmap(lambda x, a: x * a)(np.array(X), mxnet.array(A)), X * A)
+
+
+def test_symbols_and_parameters_of_models_take_it(mxnet):
+    fc = Function(mx.sym.FullyConnected(mx.sym.Variable("x"), name="fc", num_hidden=2), input_shapes={"x": (1, 3)})
+    w, b = onp.ones((2, 3), "float32"), onp.zeros(2, "float32")
+    same(fc(mxnet.array([X]), np.array(w), mxnet.array(b)), X[None] @ w.T + b)
+    net = nn.Sequential(nn.Linear(3, 2))
+    net.set_tree({"0.w": mxnet.array(w.T), "0.b": mxnet.array(b)})
+    assert {type(value) for value in net.tree().values()} == {np.ndarray}
+    same(net(mxnet.array([X])), X[None] @ w.T + b)
+    net.fit(mxnet.array([X, A]), mxnet.array([0, 1]), epochs=1, verbose=False)
 
 
 def test_compiled_code_sees_its_elements_change(mxnet):
