@@ -60,6 +60,7 @@ y = np.asarray(x); y[0] = v; z = np.asanyarray(y); z[1] = 2 * v -> x * x
 y = np.ascontiguousarray(x); y[0] = v; w = np.ascontiguousarray(x.T); w[0] = 5 -> x * x
 y = np.broadcast_arrays(x, x)[0] -> x * y * v
 y = np.lib.stride_tricks.as_strided(x, (2, 2), (32, 8)); y[1] = v[:2] -> x * x
+y = np.lib.stride_tricks.as_strided(x[1:, :3], (3, 2), (-8, 32)); y[2] *= v[:2] -> x * x + y.sum()
 d = np.einsum("ii->i", x[:, :3]); d[...] = v[:3] -> x * x
 x.fill(v[0] * v[1]); x[0] += v -> x * x
 x[...] = v; x[()] *= 2; x[:] = x + v -> x * x
@@ -90,6 +91,10 @@ e = next(iter(x)); e[0] = v[0]; x[-1][-1] = v[1]; x[0][1:3][::-1][0] = v[2] -> x
 y = x[MASK]; y *= v[0]; z = x[[0, 1]]; z[0] = v -> x.sum() * y[:2] * z[:, :2]
 np.add(x, 1, out=(x,)); np.divmod(x * x + 5, 2.0, out=(x, np.empty_like(x))) -> x + v
 np.modf(x * v, out=(x, np.empty_like(x))) -> x * v
+q, r = np.divmod(x * x + 5, 2.0, out=(None, x)) -> q * v + r * x
+q, r = np.divmod(x * x + 5, 2.0, x[::-1]) -> q * v + r * x
+y = np.ones_like(x); q, r = np.modf(x * v, out=(y, x), where=MASK) -> x * y + q * r
+x[0] = [1.0, 2.0, 3.0, 4.0]; x[1, 1:] = (2.0, 1.0, 0.5); x[:2] *= v; x[2] -= x[1] -> x * v
 """
 COMPLEX = """
 z.imag[...] = x -> z

@@ -86,7 +86,7 @@ def tangent(row: Primitive, y: Any, primals: list, tangents: list, params: dict)
             return _transposed(row, y, primals, tangents, params)
         terms.append(each(t, y, *primals, **params))
     if not terms:  # all that moves are arguments of which the result is locally constant
-        return type(y)(map(zeros, y)) if type(y) in (tuple, list) else zeros(y)
+        return zeros(y)
     return _total(terms)
 
 
@@ -98,7 +98,9 @@ def _total(terms: list) -> Any:
 
 
 def zeros(x: Any) -> Any:
-    """Zeros like a value; a number's zero is a number."""
+    """Zeros like a value, or like each of several; a number's zero is a number."""
+    if type(x) in (tuple, list):
+        return type(x)(map(zeros, x))
     if isinstance(x, (Tracer, Buffer)):
         return bind(TABLE["zeros_like"], (x,), {})
     if isinstance(x, (Host, onp.generic)):

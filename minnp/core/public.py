@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import re
 import sys
 import warnings
@@ -233,7 +234,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
     elif e.nin is not None and len(args) > e.nin:
-        args, out = args[: e.nin], args[e.nin :]
+        args, out = args[: e.nin], (*args[e.nin :], *(None,) * (e.nin + e.host.nout - len(args)))
     else:
         place, after = out_place(e.name)
         if len(args) > place:
@@ -266,7 +267,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         return result
     where = kwargs.get("where", True)
     if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
-        result = TABLE["where"](operand(where), result, out[0] if type(out) is tuple else out)
+        result = _masked(operand(where), result, out)
     if last_of(e.name) in ("accumulate", "cumsum", "cumprod") and result.ndim > 1:
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
@@ -466,7 +467,9 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
                 f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
             )
         write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype), fresh)
-    return outs[0] if len(outs) == 1 else tuple(outs)
+    if len(results) == 1:
+        return outs[0]
+    return tuple([r if o is None else o for o, r in itertools.zip_longest(outs, results)])
 
 
 def as_handles(result: Any) -> Any:
@@ -492,9 +495,18 @@ def ufunc_definition(host: Any) -> Callable | None:
                 for a, k in zip(args, kinds, strict=False)
             ]
         result = row(*args)
-        return result if where is True else TABLE["where"](operand(where), result, onp.zeros((), result.dtype))
+        return result if where is True else _masked(operand(where), result, None)
 
     return definition
+
+
+def _masked(where: Any, result: Any, out: Any) -> Any:
+    """A result, or each of several, where `where` holds; elsewhere what `out` has there, or zeros without one."""
+    if type(result) is tuple:
+        outs = out if type(out) is tuple else ()
+        return tuple([_masked(where, r, o) for r, o in itertools.zip_longest(result, outs)])
+    out = out[0] if type(out) is tuple else out
+    return TABLE["where"](where, result, onp.zeros((), result.dtype) if out is None else out)
 
 
 def operand(x: Any) -> Any:

@@ -14,7 +14,7 @@ from ..core.flags import set_writeable
 from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
 from ..core.strides import within
-from ..core.value import Buffer, Tracer, example
+from ..core.value import Buffer, Host, Tracer, example, owner
 from ..core.writing import write
 from ..errors import TracedValueError
 from .arguments import as_array
@@ -205,17 +205,39 @@ def _byteswap(a: Any, inplace: bool = False) -> Any:
 @defines(onp.lib.stride_tricks.as_strided)
 def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
     x = as_array(x)
-    if strides is not None and not x.flags.c_contiguous:
+    shape = x.shape if shape is None else tuple(shape)
+    if strides is None:
+        return _window(x, shape, _c_strides(x.shape), writeable)
+    whole, first = _memory_of(x)
+    steps = tuple(s // x.dtype.itemsize for s in strides)
+    reach = [s * (n - 1) for s, n in zip(steps, shape)]
+    outside = first + sum(min(r, 0) for r in reach) < 0 or first + sum(max(r, 0) for r in reach) >= whole.size
+    if any(s % x.dtype.itemsize for s in strides) or (outside and 0 not in shape):
+        raise TracedValueError(
+            f"as_strided(x, {shape}, {tuple(strides)}) of a traced {x.dtype}{list(x.shape)} shows what is not an "
+            f"element of the {whole.dtype}{list(whole.shape)} in whose memory x lies"
+        )
+    return _window(whole, shape, steps, writeable, first)
+
+
+def _memory_of(x: ndarray) -> tuple[ndarray, int]:
+    """(an array in C order in whose memory x lies: the one it is a view of, if it can be; where there x begins)."""
+    root = x if x._root is None else x._root
+    part, whole = example(read(x)), example(read(root))
+    if type(part) is type(whole) is Host and owner(part) is owner(whole) and root.flags.c_contiguous:
+        at, rest = divmod(_address(part) - _address(whole), x.dtype.itemsize)
+        if x.dtype == root.dtype and type(read(root)) is Tracer and not rest:
+            return root, at
+    if not x.flags.c_contiguous:
         raise TracedValueError(
             f"as_strided counts bytes in the memory of a traced {x.dtype}{list(x.shape)} that is not in C order; "
             "pass np.ascontiguousarray(x), or use sliding_window_view"
         )
-    steps = _c_strides(x.shape) if strides is None else tuple(s // x.dtype.itemsize for s in strides)
-    return _window(x, x.shape if shape is None else tuple(shape), steps, writeable)
+    return x, 0
 
 
-def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool) -> Any:
-    shown = strided_view(x, offset=0, shape=shape, strides=steps)
+def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool, first: int = 0) -> Any:
+    shown = strided_view(x, offset=first, shape=shape, strides=steps)
     if not writeable and type(read(shown)) is Buffer:
         set_writeable(shown, False)
     elif not writeable:
