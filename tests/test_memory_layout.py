@@ -8,7 +8,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, jvp
+from minnp import grad, jit, jvp, vmap
 
 
 def spaced(a: onp.ndarray, order: str) -> Any:
@@ -104,3 +104,54 @@ def test_compiled_gradients_write_through_views_of_fortran_order(compiler):
         for got, want in zip(derivative(a, b), grad(f, argnums=(0, 1))(a, b), strict=True):
             onp.testing.assert_allclose(onp.asarray(got), onp.asarray(want), rtol=1e-14)
             assert onp.asarray(got)[0, 0] == 0
+
+
+NUMBERS = {
+    "sum": lambda np, x: x.sum(),
+    "element": lambda np, x: x[0],
+    "median": lambda np, x: np.median(x),
+    "percentile": lambda np, x: np.percentile(x, 30),
+    "mean": lambda np, x: np.mean(x, where=x > 0.6),
+    "nanmean": lambda np, x: np.nanmean(x),
+    "nanvar": lambda np, x: np.nanvar(x),
+    "nanmax": lambda np, x: np.nanmax(x),
+    "nanmedian": lambda np, x: np.nanmedian(x),
+    "norm": lambda np, x: np.linalg.norm(x, 3),
+    "norm of a matrix": lambda np, x: np.linalg.norm(np.outer(x, x), 1),
+    "inner": lambda np, x: np.inner(x, x),
+    "copy": lambda np, x: x[1].copy(),
+    "astype": lambda np, x: x[1].astype("f4"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_a_number_for_numpy_is_no_memory_that_two_names_share(name):
+    def f(np, x):
+        number = kept = NUMBERS[name](np, x)
+        number += 1
+        return number + 2 * kept
+
+    x = onp.array([0.5, 1.25, 0.75])
+    want = f(onp, x)
+    seen = [f(np, np.array(x)), jit(lambda x: f(np, x))(np.array(x)), vmap(lambda x: f(np, x))(np.array(x)[None])[0]]
+    value, tangent = jvp(lambda x: f(np, x), (np.array(x),), (np.ones(3),))
+    assert [float(v) for v in [*seen, value]] == pytest.approx([float(want)] * 4, rel=1e-6)
+    g = onp.asarray(grad(lambda x: f(np, x) * 1.0)(np.array(x)))
+    want = onp.asarray(grad(lambda x: 3 * NUMBERS[name](np, x))(np.array(x)))
+    onp.testing.assert_allclose(g, want, rtol=1e-6)
+    assert float(tangent) == pytest.approx(want.sum(), rel=1e-6)
+
+
+def test_examples_without_axes_are_numbers_also_where_they_run_one_by_one():
+    def f(i, asks):
+        if asks and i < 0:
+            return np.zeros((3, 2))
+        rows = np.zeros((3, 2))
+        row = rows[i]  # of a number, a view; of an array, a copy
+        rows[:, 0] = 9.0
+        row += 1
+        return rows
+
+    for asks in (False, True):
+        got = onp.asarray(vmap(lambda i, asks=asks: f(i, asks))(np.array([2, 0])))
+        onp.testing.assert_array_equal(got, [[[9, 0], [9, 0], [10, 1]], [[10, 1], [9, 0], [9, 0]]])

@@ -23,16 +23,16 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from .array import handle, ndarray, numpys_own, read
+from .array import handle, ndarray, numpys_own, read, wrap
 from .dispatch import bind
 from .host import owned
 from .keeping import kept_params
-from .placed import hosted, laid_out
+from .placed import hosted, laid_out, numpy_views
 from .primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
 from .state import recording, state
 from .trace import Trace
 from .tree import children, tree_flatten, tree_leaves, tree_map
-from .value import Buffer, Host, Tracer, concrete, example, overlapping, owner
+from .value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping, owner
 from .writing import copy_alike, layout_of, traced
 
 
@@ -102,13 +102,8 @@ class BatchTrace(Trace):
         if hasattr(row.numpy, "host"):  # a call without a row, which is not run without need
             if overlapping(first, concrete(raw[0])):
                 return row.numpy(*map(lying, values), **params)
-        elif row.view and len(values) == 1:
-            index = params.get("index")
-            if not traced(index):
-                return viewed(row, values[0], params)
-            parts = index if type(index) is tuple else (index,)
-            if all(type(p) is Tracer and not p.shape for p in filter(traced, parts)):
-                return viewed(row, values[0], {"index": _zeros(index)})
+        elif row.view and len(values) == 1 and (plain := untraced(params)) is not None:
+            return viewed(row, values[0], plain)
         if first is None:
             ndim = len(y.shape) - 1
             if ndim == 0:
@@ -120,8 +115,7 @@ class BatchTrace(Trace):
             if row.name in LIKE and params.get("shape") is None:
                 return onp.empty_like(lying(values[0]), y.dtype, params.get("order", "K"))
             first = bind(row, examples(raw, mine, values, 0), params)
-        made = example(first)
-        made = laid_out(made) if type(made) is Buffer else made
+        made = lying(first)
         if not isinstance(made, (Host, onp.generic)):  # a Python object
             return number(y.dtype) if len(y.shape) == 1 else None
         return None if made.ndim and made.flags.c_contiguous else made
@@ -163,7 +157,7 @@ class BatchTrace(Trace):
         if not hasattr(y, "dtype"):
             return y
         out = Tracer(self, y, self._lies(row, y, raw, mine, values, params, first))
-        if row.view and values and out.node is not None and overlapping(out, values[0]):
+        if row.view and values and out.node is not None and _shows(row, out, values[0], params):
             out.view = (values[0], row, kept_params(params))
         return out
 
@@ -212,6 +206,24 @@ class BatchTrace(Trace):
         return {k: self._example(v, i) for k, v in params.items()} if t is dict else params
 
 
+def untraced(params: dict) -> dict | None:
+    """Parameters, 0 in the place of numbers that are traced; None where they index with an array that is."""
+    index = params.get("index")
+    if not traced(index):
+        return params
+    parts = index if type(index) is tuple else (index,)
+    numbers = all(type(p) is Tracer and not p.shape for p in filter(traced, parts))
+    return {"index": _zeros(index)} if numbers else None
+
+
+def _shows(row: Primitive, out: Tracer, x: Any, params: dict) -> bool:
+    """Whether what a view row made of x shows its memory; of a buffer that is not batched, a batched index may."""
+    buffer = example(x)
+    if type(buffer) is not Buffer:
+        return overlapping(out, x)
+    return (plain := untraced(params)) is not None and numpy_views(row, buffer, plain)
+
+
 def _zeros(index: Any) -> Any:
     """An index with 0 in the place of numbers that are traced."""
     if type(index) is tuple:
@@ -240,7 +252,9 @@ def _in_c_order(x: Any) -> bool:
 
 def lying(x: Any) -> Any:
     x = example(x)
-    return laid_out(x) if type(x) is Buffer else x
+    if type(x) is not Buffer:
+        return x
+    return number(x.dtype) if is_scalar(x) else laid_out(x)
 
 
 def number(dtype: onp.dtype) -> onp.generic:
@@ -554,7 +568,7 @@ def _owned(x: ndarray) -> Any:
 
 def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any) -> Any:
     values = [x if a is None else _owned(x) for x, a in zip(leaves, axes, strict=True)]
-    part = lambda v, i: handle(bind(TABLE["getitem"], (v,), {"index": i}))
+    part = lambda v, i: wrap(bind(TABLE["getitem"], (v,), {"index": i}))
     outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
     as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))

@@ -19,7 +19,7 @@ from .public import PLAIN, entry, invoke, operand
 from .quick import plain, seen
 from .short import on_place, on_view
 from .state import state
-from .value import Buffer, Host, concrete
+from .value import Buffer, Host, concrete, is_scalar
 from .writing import write
 
 
@@ -148,7 +148,7 @@ def _transpose(a: Any, *axes: Any) -> Any:
 
 @defines(onp.ndarray.copy)
 def _copy(a: Any, order: str = "C") -> Any:
-    return TABLE["copy"](a, order=order)
+    return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
 
 
 @defines(onp.ndarray.flatten)

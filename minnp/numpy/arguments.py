@@ -9,11 +9,11 @@ import numpy as onp
 
 from ..core.array import concretize, handle, ndarray, numpys_own, read, stack_nested
 from ..core.keeping import outside
-from ..core.primitive import Primitive
+from ..core.primitive import TABLE, Primitive
 from ..core.state import capture
 from ..core.trace import plain as plain
 from ..core.tree import CONTAINERS, inside
-from ..core.value import Host
+from ..core.value import Host, is_scalar
 
 NOT_GIVEN = onp._NoValue
 
@@ -54,8 +54,13 @@ def number(x: Any) -> Any:
 
 
 def number_of(x: Any) -> Any:
-    """A result without axes as NumPy's functions return it, where the host holds it: a scalar, not an array."""
-    return x._host[()] if type(x) is ndarray and x._host is not None and not x.ndim else x
+    """A result without axes as NumPy's functions return it: a scalar, or a handle that acts as one, not an array."""
+    if type(x) is not ndarray or x.ndim:
+        return x
+    value = read(x)
+    if type(value) is Host:
+        return value[()]
+    return x if is_scalar(value) else TABLE["getitem"](x, index=())
 
 
 def spelled(row: Primitive, signature: str) -> Callable:

@@ -20,7 +20,7 @@ from ..core.fallback import fallback
 from ..core.public import entry
 from ..core.state import capture
 from ..core.value import Buffer, Host, concrete
-from .arguments import NOT_GIVEN, as_array, holds_handle
+from .arguments import NOT_GIVEN, as_array, holds_handle, number_of
 from .composites import _coefficients
 from .creation import ones_like, zeros_like
 from .facts import axes_of, reduced_shape
@@ -309,7 +309,7 @@ def _of_quantiles(ask: Callable) -> None:
         method: str = "linear",
         keepdims: bool = False,
     ) -> Any:
-        return _quantiles(ask, as_array(a), q, axis, method, bool(keepdims))
+        return number_of(_quantiles(ask, as_array(a), q, axis, method, bool(keepdims)))
 
 
 for _ask in (onp.quantile, onp.percentile, onp.nanquantile, onp.nanpercentile):

@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.dispatch import DEFINITIONS, defines
 from ..core.primitive import Primitive
 from . import factors, systems
-from .arguments import as_array, spelled
+from .arguments import as_array, number_of, spelled
 from .facts import NUMPY_2, axes_of
 from .indexing import take_along_axis
 from .rebound import rebound
@@ -92,9 +92,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         axis = tuple(range(x.ndim))
     axes = axes_of(axis, x.ndim)
     if len(axes) == 1:
-        return _vector_norm(x, ord, axes[0], keepdims)
+        return number_of(_vector_norm(x, ord, axes[0], keepdims))
     if len(axes) == 2:
-        return _matrix_norm(x, ord, axes, keepdims)
+        return number_of(_matrix_norm(x, ord, axes, keepdims))
     raise ValueError("Improper number of dimensions to norm.")
 
 

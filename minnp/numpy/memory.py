@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, same_numbers
+from ..core.array import ndarray, path_of, read, same_numbers
 from ..core.dispatch import defines
 from ..core.flags import set_writeable
 from ..core.placed import laid_out
 from ..core.primitive import Meta, per_input, primitive
 from ..core.strides import within
 from ..core.value import Buffer, Host, Tracer, example, owner
-from ..core.writing import write
+from ..core.writing import shown, write
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread
@@ -224,9 +224,12 @@ def _memory_of(x: ndarray) -> tuple[ndarray, int]:
     """(an array in C order in whose memory x lies: the one it is a view of, if it can be; where there x begins)."""
     root = x if x._root is None else x._root
     part, whole = example(read(x)), example(read(root))
+    if type(whole) is Buffer:
+        whole = laid_out(whole)
+        part = shown(whole, path_of(x))
     if type(part) is type(whole) is Host and owner(part) is owner(whole) and root.flags.c_contiguous:
         at, rest = divmod(_address(part) - _address(whole), x.dtype.itemsize)
-        if x.dtype == root.dtype and type(read(root)) is Tracer and not rest:
+        if x.dtype == root.dtype and type(read(x)) is type(read(root)) and not rest:
             return root, at
     if not x.flags.c_contiguous:
         raise TracedValueError(
@@ -237,12 +240,12 @@ def _memory_of(x: ndarray) -> tuple[ndarray, int]:
 
 
 def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool, first: int = 0) -> Any:
-    shown = strided_view(x, offset=first, shape=shape, strides=steps)
-    if not writeable and type(read(shown)) is Buffer:
-        set_writeable(shown, False)
+    seen = strided_view(x, offset=first, shape=shape, strides=steps)
+    if not writeable and type(read(seen)) is Buffer:
+        set_writeable(seen, False)
     elif not writeable:
-        return broadcast_to(shown, shape=shown.shape)  # as set_writeable does
-    return shown
+        return broadcast_to(seen, shape=seen.shape)  # as set_writeable does
+    return seen
 
 
 @defines(onp.lib.stride_tricks.sliding_window_view)

@@ -14,7 +14,7 @@ import numpy as onp
 from ..core.array import ndarray, read
 from ..core.dispatch import defines
 from ..core.value import Buffer, concrete
-from .arguments import NOT_GIVEN
+from .arguments import NOT_GIVEN, number_of
 from .facts import axes_of, reduced_shape
 from .rebound import rebound
 from .reductions import max_, min_, sum_
@@ -34,8 +34,8 @@ def on_device(function: Callable, signature: tuple = ()) -> Callable:
             placed = type(a) is ndarray and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
             kwargs |= {} if keepdims is NOT_GIVEN or not keepdims else {"keepdims": keepdims}
             if placed and not args and kwargs.keys() <= {"keepdims", *signature}:
-                return formula(a, axis, bool(kwargs.pop("keepdims", False)), **kwargs)
-            return general(a, axis, *args, **kwargs)
+                return number_of(formula(a, axis, bool(kwargs.pop("keepdims", False)), **kwargs))
+            return number_of(general(a, axis, *args, **kwargs))
 
         defines(function)(definition)
         return definition

@@ -211,7 +211,7 @@ roll = primitive(
 # ------------------------------------------------------------------ copies
 astype = primitive(
     "astype",
-    numpy=lambda x, dtype: onp.asarray(x).astype(dtype),
+    numpy=lambda x, dtype: (x if isinstance(x, onp.generic) else onp.asarray(x)).astype(dtype),
     vjp=[lambda g, y, x, dtype: g],  # the tape restores the argument's dtype
     jvp="linear",
     saves="",

@@ -497,3 +497,72 @@ def test_tangents_and_parts_of_complex_numbers_follow_the_array_there(there):
     z.imag[...] = placed(onp.array([5.0, 6.0, 7.0, 8.0]), there)
     z.real[[0, 2]] = 9
     assert onp.asarray(z).tolist() == [9 + 5j, 1 + 6j, 9 + 7j, 3 + 8j]
+
+
+def shared(row):
+    room = np.zeros(5)
+    room[1:4] = row
+    ends = room[::4]
+    ends += 7
+    return room
+
+
+def shown_by_an_index(row, i):
+    rows = np.zeros((3, 3))
+    one = rows[i]
+    rows[:, 0] = 9
+    one += row
+    return rows
+
+
+def windows(row, i):
+    seen = np.lib.stride_tricks.sliding_window_view(row[::-1], 2)
+    row[i] = 5
+    return seen * 1
+
+
+def counted(row):
+    at = first = row.argmax()
+    at += 1
+    return at, first, np.median(row)
+
+
+@pytest.mark.parametrize(
+    "f, two",
+    [
+        (lambda row: np.pad(row, 1, constant_values=7.0), False),
+        (lambda row: row[np.array(1)] * row[np.array([2, 0])], False),
+        (shared, False),
+        (counted, False),
+        (shown_by_an_index, True),
+        (windows, True),
+    ],
+)
+def test_a_batch_on_a_device_lies_as_one_on_the_host(there, f, two):
+    rows, at = onp.arange(6.0).reshape(2, 3), onp.array([2, 0])
+    results = []
+    for home in (Context("cpu"), there):
+        with home:
+            out = minnp.vmap(f)(np.array(rows), *[np.array(at)] * two)
+        results.append([onp.asarray(o) for o in (out if type(out) is tuple else (out,))])
+    with Context("cpu"):
+        outs = [f(np.array(row), *[i] * two) for row, i in zip(rows, at)]
+    results.append([onp.stack(o) for o in zip(*[o if type(o) is tuple else (o,) for o in outs])])
+    for a, b, c in zip(*results):
+        assert onp.array_equal(a, c) and onp.array_equal(b, c)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_windows_that_torch_copies_are_views(there, compiled):
+    def f(x):
+        gaps, back = np.lib.stride_tricks.sliding_window_view(x[:, 1], 2), np.lib.stride_tricks.sliding_window_view
+        back = back(x[0, ::-1], 2)
+        within = np.lib.stride_tricks.as_strided(x[1:], (3, 2), (-8, 8))
+        x[:, 1:] = 7
+        within[2, 0] = 3
+        return gaps * 1, back * 1, within * 1, x
+
+    x = onp.arange(12.0).reshape(3, 4)
+    want = f(np.array(x))
+    got = (minnp.jit(f) if compiled else f)(placed(x, there))
+    assert all(onp.array_equal(onp.asarray(a), onp.asarray(b)) for a, b in zip(got, want))

@@ -138,7 +138,7 @@ class TorchBackend(Backend):
         """Row name -> the operand dtypes for which its kernel was found to agree with NumPy."""
         return self._verified
 
-    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool:
+    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
         if row.name == "getitem":
             index = params["index"]
             parts = index if type(index) is tuple else (index,)
@@ -148,7 +148,9 @@ class TorchBackend(Backend):
             return True  # torch copies where NumPy steps backwards
         if result is source or row.name == "sum_to":
             return result is source
-        return self.shares(result, source)  # torch calls what shows a copy a view, too
+        if self.shares(result, source):  # torch calls what shows a copy a view, too
+            return True
+        return None if row.name == "strided_view" else False  # which torch copies where steps are negative or gaps lie
 
     def strides(self, data: Any) -> Any:
         return data.stride()
