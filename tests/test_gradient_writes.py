@@ -93,6 +93,7 @@ np.add(x, 1, out=(x,)); np.divmod(x * x + 5, 2.0, out=(x, np.empty_like(x))) -> 
 np.modf(x * v, out=(x, np.empty_like(x))) -> x * v
 q, r = np.divmod(x * x + 5, 2.0, out=(None, x)) -> q * v + r * x
 q, r = np.divmod(x * x + 5, 2.0, x[::-1]) -> q * v + r * x
+q, r = np.modf(x * v, x) -> q * v + r * x
 y = np.ones_like(x); q, r = np.modf(x * v, out=(y, x), where=MASK) -> x * y + q * r
 x[0] = [1.0, 2.0, 3.0, 4.0]; x[1, 1:] = (2.0, 1.0, 0.5); x[:2] *= v; x[2] -= x[1] -> x * v
 """

@@ -31,12 +31,12 @@ from .public import (
     REFUSALS,
     Entry,
     as_handles,
+    before_out,
     entry,
     invoke,
     kernel,
     note_outside,
     numpys,
-    out_place,
 )
 from .short import on_value, quickly
 from .state import state
@@ -106,7 +106,7 @@ def quick(e: Entry) -> Callable:
                             return out
                         if kwargs or not KNOWN.issuperset(map(type, args)):
                             break
-                        if e.definition is not None and (len(args) < 3 or len(args) <= out_place(e.name)[0]):
+                        if e.definition is not None and before_out(e, len(args)):
                             try:
                                 out = e.definition(*args)
                             except REFUSALS as error:
@@ -126,9 +126,7 @@ def quick(e: Entry) -> Callable:
                     break
                 values.append(a)
             else:
-                if (nin is None or len(values) == nin) and (
-                    not state.tapes or len(args) < 3 or len(args) <= out_place(name)[0]
-                ):
+                if (nin is None or len(values) == nin) and (not state.tapes or before_out(e, len(args))):
                     e.calls += 1
                     out = host(*values, **kwargs)
                     if type(out) is Host:

@@ -55,12 +55,10 @@ def number(x: Any) -> Any:
 
 def number_of(x: Any) -> Any:
     """A result without axes as NumPy's functions return it: a scalar, or a handle that acts as one, not an array."""
-    if type(x) is not ndarray or x.ndim:
-        return x
-    value = read(x)
-    if type(value) is Host:
+    value = read(x) if type(x) is ndarray else x
+    if type(value) is Host and not value.ndim:
         return value[()]
-    return x if is_scalar(value) else TABLE["getitem"](x, index=())
+    return x if type(x) is not ndarray or x.ndim or is_scalar(value) else TABLE["getitem"](x, index=())
 
 
 def spelled(row: Primitive, signature: str) -> Callable:
