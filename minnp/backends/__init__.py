@@ -176,6 +176,11 @@ def hide(name: str) -> None:
     installed().remove(name)
 
 
+def loaded() -> bool:
+    """Whether a backend was made: before that no library computes anything."""
+    return bool(_LOADED)
+
+
 def get(name: str) -> Backend:
     """The backend of this name, imported on first use.
 

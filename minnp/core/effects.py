@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as onp
 
+from .handling import errstate
+
 # In-place operators, and how they are written.
 IN_PLACE = {
     operator.iadd: "+=",
@@ -81,7 +83,7 @@ class Under:
         self.row, self.handling, self.__name__ = row, handling, row.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with onp.errstate(**self.handling):
+        with errstate(**self.handling):
             return self.row(*args, **kwargs)
 
 

@@ -12,6 +12,8 @@ import numpy as _onp
 from ..core import attributes, compiled, methods, operators, protocols
 from ..core.array import ndarray
 from ..core.gradients import stop_gradient
+from ..core.handling import errstate as _errstate
+from ..core.handling import seterr as _seterr
 from ..core.namespace import Late as _Late
 from ..core.namespace import lazy as _lazy
 from ..core.primitive import TABLE
@@ -51,6 +53,8 @@ _EXTRA: dict[str, Any] = {
     "ndarray": ndarray,
     "ufunc": ufunc,
     "flatiter": attributes.FlatIterator,
+    "errstate": _errstate,
+    "seterr": _seterr,
     "rows": TABLE,
     "stop_gradient": stop_gradient,
     **_MINPY,

@@ -9,6 +9,8 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, grad, grad_and_loss, npx
 from minnp.backends.torch import accelerator
+from minnp.core import policy
+from minnp.core.state import state
 from minnp.core.value import Buffer
 
 DEVICES = [
@@ -566,3 +568,33 @@ def test_windows_that_torch_copies_are_views(there, compiled):
     want = f(np.array(x))
     got = (minnp.jit(f) if compiled else f)(placed(x, there))
     assert all(onp.array_equal(onp.asarray(a), onp.asarray(b)) for a, b in zip(got, want))
+
+
+def test_floating_point_errors_that_a_program_asks_for_are_raised(there):
+    """By NumPy, whose kernels report them; the results go back, and afterwards the device computes again."""
+    x, raised = placed(-onp.ones(3), there), pytest.raises(FloatingPointError, match="invalid")
+    under = np.errstate(invalid="raise")(np.sqrt)
+    for f in (under, minnp.jit(under), minnp.vmap(under), grad(lambda x: under(x).sum())):
+        for _ in range(2):
+            with raised:
+                f(x)
+            f(-x)
+    busy = state.busy
+    with np.errstate(all="raise"):
+        with raised:
+            minnp.jit(np.sqrt)(x)
+        with np.errstate(all="ignore"):
+            assert on_place(np.sqrt(x)) and policy.current() == policy.AUTO
+        with raised:
+            x**0.5
+        assert on_place(x + 1)
+    old = np.seterr(all="raise")
+    with raised:
+        np.sqrt(x)
+    with np.errstate(all="ignore"), minnp.policy("prefer_torch"), np.errstate(invalid="call", call=print):
+        np.seterr(**old)
+    assert onp.geterr()["invalid"] == "raise"
+    np.seterr(**old)
+    assert on_place(np.sqrt(x)) and policy.current() == policy.AUTO and state.busy == busy
+    with minnp.policy("prefer_torch"), raised:
+        under(-np.ones(3))
