@@ -598,3 +598,22 @@ def test_floating_point_errors_that_a_program_asks_for_are_raised(there):
     assert on_place(np.sqrt(x)) and policy.current() == policy.AUTO and state.busy == busy
     with minnp.policy("prefer_torch"), raised:
         under(-np.ones(3))
+
+
+def test_compiled_writes_of_what_shows_the_array_itself_read_it_first(there):
+    """Written memory that was handed on from write to write is one memory, in which views of every stage lie."""
+
+    def f(x):
+        x *= 2
+        x[:] = x[::-1]
+        x[1:] = x[:-1]
+        x[:, 1:] += x[:, :-1]
+        x[:-1] = x[1:]
+        return x
+
+    compiled = minnp.jit(f)
+    for host in (onp.arange(12.0).reshape(4, 3), onp.arange(24.0).reshape(4, 6)[:, ::2]):
+        for _ in range(3):
+            room = placed(onp.repeat(onp.ascontiguousarray(host)[..., None], 2, -1), there)
+            for x in (placed(host, there), room[..., 0]):
+                onp.testing.assert_array_equal(onp.asarray(compiled(x)), f(host.copy()))

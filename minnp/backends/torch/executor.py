@@ -260,20 +260,23 @@ def donated(graph: Graph, results: dict[Node, Any]) -> set[Node]:
     for n, where in memory.items():
         last[where] = max(last.get(where, 0), *[at[u] for u in n.users], at[n])
     made = {memory[n] for n in memory if is_write(n)}  # copies of its own
+    joined: dict[int, int] = {}  # memory that a write was given -> the older one that it becomes, views of it too
     found: set[Node] = set()
+
+    def lies(node: Any) -> int | None:
+        where = memory.get(node)
+        while where in joined:
+            where = joined[where]
+        return where
+
     for n in graph.nodes:
         if n in memory and is_write(n):
-            old = n.args[0]
-            where = memory.get(old)
-            if where in made and last[where] == at[n] and n.args[1] is not old and _apart(n.args[1], where, memory):
+            old, new = n.args[:2]
+            where = lies(old)
+            if where in made and last[where] == at[n] and not (isinstance(new, Node) and lies(new) in (where, None)):
                 found.add(n)
-                last[where] = last[memory[n]]  # from here on the two are one memory
-                memory[n] = where
+                last[where], joined[memory[n]] = last[memory[n]], where
     return found
-
-
-def _apart(new: Any, where: int, memory: dict) -> bool:
-    return not isinstance(new, Node) or (new in memory and memory[new] != where)
 
 
 def show(x: Any, names: dict) -> str:
