@@ -53,7 +53,22 @@ __all__ = [
 ]
 
 
-class Linear(Layer):
+class Weighted(Layer):
+    """A layer with a factor w and a term b, which begins as 0; bias=False leaves it out."""
+
+    def weigh(
+        self, shape: Sequence[int], outputs: int, bias: bool, rule: Any, config: Any, rate: Any, decay: Any
+    ) -> None:
+        self.bias = checks.flag("bias", bias)
+        self.add_param("w", shape, init_rule=rule, init_config=config, learning_rate=rate, weight_decay=decay)
+        if bias:
+            self.add_param("b", (outputs,), init_rule="constant")
+
+    def weights(self) -> tuple[Any, Any]:
+        return self.params["w"], self.params["b"] if self.bias else None
+
+
+class Linear(Weighted):
     """y = x w + b over the last axis; x [..., in_features], w [in_features, out_features], b [out_features].
 
     bias=False leaves b out. w is drawn by init_rule and init_config (by default the model's own rule); learning_rate
@@ -73,21 +88,30 @@ class Linear(Layer):
         weight_decay: float | None = None,
     ) -> None:
         super().__init__()
-        self.bias = checks.flag("bias", bias)
-        of_w = {"init_rule": init_rule, "init_config": init_config}
-        self.add_param("w", (in_features, out_features), **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
-        if bias:
-            self.add_param("b", (out_features,), init_rule="constant")
+        of_w = init_rule, init_config, learning_rate, weight_decay
+        self.weigh((in_features, out_features), out_features, bias, *of_w)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        return layers.linear(x, self.params["w"], self.params["b"] if self.bias else None)
+        return layers.linear(x, *self.weights())
 
 
 # ------------------------------------------------------------------ convolutions
-class Convolution(Layer):
-    """Conv1D, Conv2D and Conv3D: w is [out_channels, in_channels / groups, *kernel_size]."""
+class Windowed(Weighted):
+    """The convolutions: kernel_size, stride and dilation are one number for all axes or one for each."""
 
     axes = 2
+
+    def window(self, kernel_size: Any, stride: Any, dilation: Any, groups: int, *channels: int) -> tuple[int, ...]:
+        """kernel_size for each axis."""
+        self.stride = layers.sizes("stride", stride, 1, self.axes)
+        self.dilation = layers.sizes("dilation", dilation, 1, self.axes)
+        self.groups = groups_of(groups, *channels)
+        return layers.sizes("kernel_size", kernel_size, 1, self.axes)
+
+
+class Convolution(Windowed):
+    """Conv1D, Conv2D and Conv3D: w is [out_channels, in_channels / groups, *kernel_size]."""
+
     function: Callable = staticmethod(layers.conv2d)
 
     @checks.named(channels="in_channels", filters="out_channels", size="kernel_size", pad="padding", dilate="dilation")
@@ -109,22 +133,15 @@ class Convolution(Layer):
         weight_decay: float | None = None,
     ) -> None:
         super().__init__()
-        size = layers.sizes("kernel_size", kernel_size, 1, self.axes)
-        self.stride = layers.sizes("stride", stride, 1, self.axes)
-        self.dilation = layers.sizes("dilation", dilation, 1, self.axes)
+        size = self.window(kernel_size, stride, dilation, groups, in_channels, out_channels)
         layers.paddings(padding, size, self.dilation, self.stride)  # raises what is wrong with it here
         self.padding, self.padding_mode = padding, checks.choice("padding_mode", padding_mode, layers.PADDING_MODES)
-        self.groups, self.bias = groups_of(groups, in_channels, out_channels), checks.flag("bias", bias)
-        shape = (out_channels, in_channels // groups, *size)
-        of_w = {"init_rule": init_rule, "init_config": init_config}
-        self.add_param("w", shape, **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
-        if bias:
-            self.add_param("b", (out_channels,), init_rule="constant")
+        of_w = init_rule, init_config, learning_rate, weight_decay
+        self.weigh((out_channels, in_channels // groups, *size), out_channels, bias, *of_w)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        b = self.params["b"] if self.bias else None
         window = self.stride, self.padding, self.dilation
-        return type(self).function(x, self.params["w"], b, *window, self.groups, self.padding_mode)
+        return type(self).function(x, *self.weights(), *window, self.groups, self.padding_mode)
 
 
 def groups_of(groups: int, *channels: int) -> int:
@@ -161,10 +178,9 @@ class Conv3D(Convolution):
     axes, function = 3, staticmethod(layers.conv3d)
 
 
-class TransposedConvolution(Layer):
+class TransposedConvolution(Windowed):
     """ConvTranspose1D, 2D and 3D: w is [in_channels, out_channels / groups, *kernel_size]."""
 
-    axes = 2
     function: Callable = staticmethod(layers.conv_transpose2d)
 
     @checks.named(
@@ -193,24 +209,17 @@ class TransposedConvolution(Layer):
         weight_decay: float | None = None,
     ) -> None:
         super().__init__()
-        size = layers.sizes("kernel_size", kernel_size, 1, self.axes)
-        self.stride = layers.sizes("stride", stride, 1, self.axes)
+        size = self.window(kernel_size, stride, dilation, groups, in_channels, out_channels)
         self.padding = layers.sizes("padding", padding, 0, self.axes)
         self.output_padding = layers.sizes("output_padding", output_padding, 0, self.axes)
-        self.dilation = layers.sizes("dilation", dilation, 1, self.axes)
         if any(more >= step for more, step in zip(self.output_padding, self.stride)):
             raise ValueError(f"output_padding={output_padding} is less than the stride, {stride}")
-        self.groups, self.bias = groups_of(groups, in_channels, out_channels), checks.flag("bias", bias)
-        shape = (in_channels, out_channels // groups, *size)
-        of_w = {"init_rule": init_rule, "init_config": init_config}
-        self.add_param("w", shape, **of_w, learning_rate=learning_rate, weight_decay=weight_decay)
-        if bias:
-            self.add_param("b", (out_channels,), init_rule="constant")
+        of_w = init_rule, init_config, learning_rate, weight_decay
+        self.weigh((in_channels, out_channels // groups, *size), out_channels, bias, *of_w)
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
-        b = self.params["b"] if self.bias else None
         window = self.stride, self.padding, self.output_padding, self.dilation
-        return type(self).function(x, self.params["w"], b, *window, self.groups)
+        return type(self).function(x, *self.weights(), *window, self.groups)
 
 
 class ConvTranspose1D(TransposedConvolution):
