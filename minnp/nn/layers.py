@@ -14,7 +14,7 @@ from typing import Any
 import minnp.numpy as np
 from minnp import npx
 
-from .checks import choice, count, explained, named
+from .checks import F, choice, count, explained, named
 from .losses import (
     binary_cross_entropy,
     huber_loss,
@@ -143,90 +143,71 @@ DATA = {1: "signals [N, C, T]", 2: "images [N, C, H, W]", 3: "volumes [N, C, D, 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # np.pad's names
 
 
-@explained(pad="padding", dilate="dilation")
-def conv1d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-) -> Any:
+def _convolution(name: str, axes: int, formula: str):  # editors find what it returns, and its arguments
+    """The convolution of x [N, C, *S] with w [F, C / groups, *K], with S and K of that many axes."""
+
+    def convolve(
+        x: Any,
+        w: Any,
+        b: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+    ) -> Any:
+        check_data(name, x, axes)
+        size, dilate = w.shape[2:], sizes("dilation", dilation, 1, axes)
+        steps = sizes("stride", stride, 1, axes)
+        if padding_mode == "zeros" and not isinstance(padding, str):
+            pad = sizes("padding", padding, 0, axes)
+        else:
+            around = paddings(padding, size, dilate, steps)
+            if choice("padding_mode", padding_mode, PADDING_MODES) == "zeros" and all(b == a for b, a in around):
+                pad = tuple(before for before, _ in around)
+            else:
+                pad = (0,) * axes
+                x = np.pad(x, ((0, 0), (0, 0), *around), mode=PADDING_MODES[padding_mode])
+        options = {"kernel": size, "stride": steps, "pad": pad, "dilate": dilate}
+        return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
+
+    return explained(pad="padding", dilate="dilation")(_called(convolve, name, formula))
+
+
+def _called(function: F, name: str, doc: str) -> F:
+    """The function, as if it had been written under this name, with this docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+conv1d = _convolution(
+    "conv1d",
+    1,
     """y[n, f, i] = b[f] + sum_{c, u} w[f, c, u] x[n, c, i s + u d - p], zero outside x.
 
     x [N, C, T], w [F, C / groups, K] -> y [N, F, T']: as conv2d, with one axis.
-    """
-    return convolved("conv1d", 1, x, w, b, stride, padding, dilation, groups, padding_mode)
-
-
-@explained(pad="padding", dilate="dilation")
-def conv2d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-) -> Any:
+    """,
+)
+conv2d = _convolution(
+    "conv2d",
+    2,
     """y[n, f, i, j] = b[f] + sum_{c, u, v} w[f, c, u, v] x[n, c, i s + u d - p, j s + v d - p], zero outside x.
 
     x [N, C, H, W], w [F, C / groups, K, K], b [F] or None -> y [N, F, H', W'], H' = (H + 2 p - d (K - 1) - 1) // s + 1.
     stride s (1), padding p (0) and dilation d (1) are one int for both directions or a pair; padding="same" keeps H and
     W (stride 1; of an odd number of rows one more is added behind), "valid" is 0. padding_mode says what is outside x:
     "zeros", "reflect", "replicate" (the nearest pixel) or "circular".
-    """
-    return convolved("conv2d", 2, x, w, b, stride, padding, dilation, groups, padding_mode)
-
-
-@explained(pad="padding", dilate="dilation")
-def conv3d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-) -> Any:
+    """,
+)
+conv3d = _convolution(
+    "conv3d",
+    3,
     """y[n, f, i, j, k] = b[f] + sum_{c, u, v, t} w[f, c, u, v, t] x[n, c, i s + u d - p, j s + v d - p, k s + t d - p].
 
     x [N, C, D, H, W], w [F, C / groups, K, K, K] -> y [N, F, D', H', W']: as conv2d, with three axes.
-    """
-    return convolved("conv3d", 3, x, w, b, stride, padding, dilation, groups, padding_mode)
-
-
-def convolved(
-    who: str,
-    axes: int,
-    x: Any,
-    w: Any,
-    b: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    padding_mode: str,
-) -> Any:
-    """The convolution of x [N, C, *S] with w [F, C / groups, *K], with S and K of that many axes."""
-    check_data(who, x, axes)
-    size, dilate = w.shape[2:], sizes("dilation", dilation, 1, axes)
-    steps = sizes("stride", stride, 1, axes)
-    if padding_mode == "zeros" and not isinstance(padding, str):
-        pad = sizes("padding", padding, 0, axes)
-    else:
-        around = paddings(padding, size, dilate, steps)
-        if choice("padding_mode", padding_mode, PADDING_MODES) == "zeros" and all(b == a for b, a in around):
-            pad = tuple(before for before, _ in around)
-        else:
-            pad = (0,) * axes
-            x = np.pad(x, ((0, 0), (0, 0), *around), mode=PADDING_MODES[padding_mode])
-    options = {"kernel": size, "stride": steps, "pad": pad, "dilate": dilate}
-    return npx.convolution(x, w, b, num_filter=w.shape[0], num_group=groups, no_bias=b is None, **options)
+    """,
+)
 
 
 def paddings(padding: Any, kernel: Sequence[int], dilation: Sequence[int], stride: Any) -> list[tuple[int, int]]:
@@ -243,82 +224,57 @@ def paddings(padding: Any, kernel: Sequence[int], dilation: Sequence[int], strid
     return [(s // 2, s - s // 2) for s in spare]
 
 
-@explained(pad="padding", adj="output_padding", dilate="dilation")
-def conv_transpose1d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Any:
+def _transposed(name: str, axes: int, formula: str):  # as above
+    """The transpose of a convolution of data with that many axes."""
+
+    def convolve_back(
+        x: Any,
+        w: Any,
+        b: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
+        check_data(name, x, axes)
+        options = {
+            "stride": sizes("stride", stride, 1, axes),
+            "pad": sizes("padding", padding, 0, axes),
+            "adj": sizes("output_padding", output_padding, 0, axes),
+            "dilate": sizes("dilation", dilation, 1, axes),
+        }
+        return npx.deconvolution(x, w, b, kernel=w.shape[2:], num_group=groups, no_bias=b is None, **options)
+
+    return explained(pad="padding", adj="output_padding", dilate="dilation")(_called(convolve_back, name, formula))
+
+
+conv_transpose1d = _transposed(
+    "conv_transpose1d",
+    1,
     """y[n, f, i s + u d - p] += w[c, f, u] x[n, c, i]; x [N, C, T], w [C, F / groups, K] -> y [N, F, T'].
 
     As conv_transpose2d, with one axis.
-    """
-    return transposed("conv_transpose1d", 1, x, w, b, stride, padding, output_padding, dilation, groups)
-
-
-@explained(pad="padding", adj="output_padding", dilate="dilation")
-def conv_transpose2d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Any:
+    """,
+)
+conv_transpose2d = _transposed(
+    "conv_transpose2d",
+    2,
     """y[n, f, i s + u d - p, j s + v d - p] += w[c, f, u, v] x[n, c, i, j], then + b[f]: the transpose of conv2d.
 
     x [N, C, H, W], w [C, F / groups, K, K], b [F] or None -> y [N, F, H', W'],
     H' = (H - 1) s - 2 p + d (K - 1) + 1 + output_padding: what conv2d with the same options takes back to H x W, if
     output_padding < s.
-    """
-    return transposed("conv_transpose2d", 2, x, w, b, stride, padding, output_padding, dilation, groups)
-
-
-@explained(pad="padding", adj="output_padding", dilate="dilation")
-def conv_transpose3d(
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Any:
+    """,
+)
+conv_transpose3d = _transposed(
+    "conv_transpose3d",
+    3,
     """y[n, f, i s + u d - p, ...] += w[c, f, u, ...] x[n, c, i, ...]; x [N, C, D, H, W], w [C, F / groups, K, K, K].
 
     As conv_transpose2d, with three axes -> y [N, F, D', H', W'].
-    """
-    return transposed("conv_transpose3d", 3, x, w, b, stride, padding, output_padding, dilation, groups)
-
-
-def transposed(
-    who: str,
-    axes: int,
-    x: Any,
-    w: Any,
-    b: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    dilation: Any,
-    groups: int,
-) -> Any:
-    check_data(who, x, axes)
-    options = {
-        "stride": sizes("stride", stride, 1, axes),
-        "pad": sizes("padding", padding, 0, axes),
-        "adj": sizes("output_padding", output_padding, 0, axes),
-        "dilate": sizes("dilation", dilation, 1, axes),
-    }
-    return npx.deconvolution(x, w, b, kernel=w.shape[2:], num_group=groups, no_bias=b is None, **options)
+    """,
+)
 
 
 @explained(size="kernel_size", pad="padding")
