@@ -46,6 +46,8 @@ class Backend:
                     forwards, None and ...; for other views, a function (data, *numbers); for those that join a list of
                     arrays, which `short` gives where they are alike, a function (list, axis)
         shows       for views, shows(data): whether it shows memory of other data; or True
+        ordered     True where the kernel itself gives its results NumPy's memory order, and what it offers does so only
+                    for operands in C order
         """
         raise NotImplementedError
 

@@ -82,7 +82,7 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 def slot_of(home: Any, row: Primitive) -> list:
     """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
     [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, into,
-    whether its results are numbers where they have no axes]."""
+    ordered, whether its results are numbers where they have no axes]."""
     if home not in report.PLACES:
         report.PLACES.append(home)
     kernel = home.kernel(row) if isinstance(row, Primitive) else home.whole(row.name)
@@ -92,7 +92,7 @@ def slot_of(home: Any, row: Primitive) -> list:
     return home.slots.setdefault(row, slot)
 
 
-OFFERED = ("prepared", "short", "exact", "basic", "shows", "into")
+OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 
 def arrived(v: Any, home: Any) -> Any:

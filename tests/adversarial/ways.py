@@ -218,7 +218,7 @@ class Case:
 
     @functools.cached_property
     def curvatures(self) -> tuple[list, list]:
-        """Hessian times the directions, by differences of gradients: with a larger step, and with the step that counts."""
+        """Hessian times the directions, by differences of gradients: with a larger step, then the one that counts."""
 
         def at(h: float) -> list:
             args = tuple(moved(self.args[k], h, t) for k, t in zip(self.places, self.directions))

@@ -49,7 +49,7 @@ class TorchBackend(Backend):
             raise ImportError(f"the torch backend needs torch 2.4 or newer, and this is {torch.__version__}")
         self.torch, self._dtypes, self._table = torch, dtypes, kernels.KERNELS
         self._packed, self._layout, self._order_of = packed.HOST, layout.layout, layout.order_of
-        self._verified = registry.VERIFIED
+        self._verified, self._otherwise, self._ordered = registry.VERIFIED, layout.OTHERWISE, layout.ordered
         self.shares_host = device is None
         self.where = torch.device(device or "cpu")
         self.device = ("cpu" if self.where.type == "cpu" else "gpu", self.where.index or 0, "torch")
@@ -87,6 +87,8 @@ class TorchBackend(Backend):
             return None
         if self.shares_host:
             return self._packed.get(name) or self._dtypes.over_host(found, self._layout(name))
+        if name in self._otherwise:
+            found = self._ordered(name, found)
         return self._waiting(found) if SYNCHRONOUS in os.environ else found
 
     def whole(self, name: str) -> Callable | None:
@@ -100,7 +102,8 @@ class TorchBackend(Backend):
             return None
         name = row.kernels.get(self.name, row.name)
         if not self.shares_host or (name in NUMPYS_OWN and name not in ("write_view", "copy", "astype")):
-            return None if self.shares_host else self.kernel(row)
+            kernel = None if self.shares_host else self.kernel(row)
+            return self._table[name] if kernel is not None and name in self._otherwise else kernel  # no order counts
         known = TABLE.get(row.name) is row or row.name.startswith("npx.")
         return self._table.get(name) if known and name in self._verified else None
 

@@ -1,4 +1,4 @@
-"""The memory order of results over NumPy's memory: NumPy's own, which keeps that of operands that are not in C order.
+"""The memory order of results: NumPy's own, which keeps that of operands that are not in C order.
 
 torch keeps some orders and not others; a program that looks at strides, or writes through x.reshape(-1), sees which.
 """
@@ -6,15 +6,20 @@ torch keeps some orders and not others; a program that looks at strides, or writ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as onp
+import torch
+from numpy.lib.stride_tricks import as_strided
 
 from .dtypes import words
+
+Tensor = torch.Tensor
 
 # besides the ufuncs themselves
 LIKE_UFUNCS = words("where clip round nan_to_num isclose fix sinc cumsum cumprod diff")
 REDUCTIONS = words("sum prod max min any all mean var std count_nonzero logsumexp linalg.norm")
-COPIES = words("roll sort astype zeros_like ones_like")
+COPIES = words("roll sort astype zeros_like ones_like empty_like")
 FREE = words(
     "nonzero argwhere einsum"
 )  # columns of one array, as NumPy's are; as its many ways of multiplying leave it
@@ -111,3 +116,40 @@ def layout(name: str) -> Callable | None:
     if name == "take_along_axis":
         return indexed
     return {"concatenate": joined, "stack": joined, "tril": triangle, "triu": triangle}.get(name, in_c)
+
+
+# ------------------------------------------------------------------ on a device
+# the rows whose results torch orders otherwise; of elementwise ones it keeps the order of operands that lie alike
+OTHERWISE = {*REDUCTIONS, *words("roll sort argsort cumsum cumprod diff take concatenate stack tril triu empty_like")}
+SEVERAL = {"concatenate", "stack", "take"}  # of which other values than tensors are arrays, too
+
+
+def ordered(name: str, kernel: Callable) -> Callable:
+    """A kernel of tensors whose results lie in NumPy's order."""
+    rule: Any = layout(name)
+
+    def call(*values: Any, **params: Any) -> Any:
+        y = kernel(*values, **params)
+        if type(y) is not Tensor or y.ndim < 2:
+            return y
+        tensors = [x for x in values if type(x) is Tensor]
+        if all(x.is_contiguous() for x in tensors):
+            return y
+        if len(values) > len(tensors) and name not in SEVERAL:  # its first parameter, by place
+            params = {"shift" if name == "roll" else "axis": values[len(tensors)], **params}
+        return _turned(y, tensors, params, rule)
+
+    call.__dict__.update(kernel.__dict__, ordered=True)
+    return call
+
+
+def _turned(y: Tensor, tensors: Sequence[Tensor], params: dict, rule: Callable) -> Tensor:
+    """y in the order that the rule finds for small arrays which lie as the tensors do."""
+    small = [as_strided(onp.empty(1), [min(n, 2) for n in x.shape], [8 * s for s in x.stride()]) for x in tensors]
+    want = rule(onp.empty([min(n, 2) for n in y.shape]), small, params).strides
+    axes = sorted([d for d in range(y.ndim) if y.shape[d] > 1], key=lambda d: -want[d])
+    steps = [y.stride(d) for d in axes]
+    if steps == sorted(steps, reverse=True):
+        return y
+    order = axes + [d for d in range(y.ndim) if y.shape[d] <= 1]
+    return y.permute(order).contiguous().permute(onp.argsort(order).tolist())

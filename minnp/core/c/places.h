@@ -1,7 +1,7 @@
 /* Operators, views and lists of arrays at a place: a row's kernel there and what it gives back. */
 
 /* What a place keeps for a row, a list: see placed.slot_of. */
-enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, INTO, NUMBERS, SLOT_SIZE };
+enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, INTO, ORDERED, NUMBERS, SLOT_SIZE };
 
 static inline PyObject *buffer_in(PyObject *h) {
     PyObject *v = value_in(h);
@@ -149,11 +149,25 @@ static int fits_int(PyObject *n) {
     return beyond == 0;
 }
 
+/* Whether an operand does not lie in C order. */
+static int is_turned(PyObject *const *data, Py_ssize_t n) {
+    int turned = 0;
+    for (Py_ssize_t i = 0; !turned && i < n; i++) {
+        PyObject *plain = is_python_number(data[i]) ? NULL : PyObject_CallMethodNoArgs(data[i], word_is_contiguous);
+        turned = plain == Py_False;
+        Py_XDECREF(plain);
+        PyErr_Clear();
+    }
+    return turned;
+}
+
 /* The function a kernel runs for operands of these kinds, a new reference; the kernel itself where that depends on more
-   than dtypes and Python's types of numbers. NULL with an exception where it refuses them. */
+   than dtypes and Python's types of numbers, or on how the operands lie. NULL with an exception where it refuses them. */
 static PyObject *prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
     PyObject *prepared = PyList_GET_ITEM(kept, PREPARED), *kernel = PyList_GET_ITEM(kept, KERNEL), *run = NULL;
     int exact = PyList_GET_ITEM(kept, EXACT) == Py_True, axes = 0, none = 0;
+    if (PyList_GET_ITEM(kept, ORDERED) == Py_True && is_turned(data, n))
+        return Py_NewRef(kernel);
     for (Py_ssize_t i = 0; !exact && i < n; i++) { /* NumPy 1 promotes by types where all have axes, or none has */
         int number = is_python_number(data[i]);
         PyObject *ndim = number ? NULL : PyObject_GetAttr(data[i], word_ndim);
