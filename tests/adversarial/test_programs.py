@@ -1,7 +1,8 @@
 """Programs that strangers wrote do with minnp what they do with NumPy, in every way that minnp runs them.
 
-A run takes a sample that changes with the date; `--all` takes them all. What minnp refuses, with an error of its own,
-and the one thing that differs stand in known.txt with the reason.
+A run takes a sample that changes with the date, a smaller one of programs whose arguments live on torch's CPU device;
+`--all` takes them all. What minnp refuses, with an error of its own, and what differs, stand in known.txt with the
+reason.
 """
 
 from __future__ import annotations
@@ -41,14 +42,28 @@ def known() -> dict[tuple[str, str], str]:
 PROGRAMS = {f"{theme}::{name}": make for theme in THEMES for name, make in cases(theme)}
 
 
-def today(name: str) -> bool:
-    return zlib.crc32(f"{name} {datetime.date.today()}".encode()) % SHARE == 0
+def today(name: str, share: int) -> bool:
+    return zlib.crc32(f"{name} {datetime.date.today()}".encode()) % share == 0
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str, request: pytest.FixtureRequest) -> None:
-    if not (request.config.getoption("--all") or today(name)):
+    if not (request.config.getoption("--all") or today(name, SHARE)):
         pytest.skip("not in today's sample: --all takes every program")
+    agrees(name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_agrees_on_a_device(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (request.config.getoption("--all") or today(f"{name} on a device", 3 * SHARE)):
+        pytest.skip("not in today's sample: --all takes every program")
+    pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
+    monkeypatch.setenv("MINNP_DEVICE", "torch")
+    agrees(name)
+
+
+def agrees(name: str) -> None:
+    """Raise AssertionError unless a program's outcome is, in every way, what is known of it."""
     with warnings.catch_warnings(), onp.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         case, other = PROGRAMS[name]()
