@@ -286,6 +286,7 @@ def _wrap_value(out: Any, sources: Any) -> ndarray:
     return h
 
 
+TAKEN: dict[type, Any] = {}  # a class of ours that NumPy takes for an array: how a traced instance becomes one
 ATOMS = {int, float, complex, bool, str, type(None), slice, type(...)}
 
 
@@ -307,6 +308,8 @@ def unwrap(x: Any, sources: list) -> Any:
         return x if values is elements else values
     if t is Host:
         return x
+    if t in TAKEN and (array := TAKEN[t](x)) is not x:
+        return unwrap(array, sources)
     if t not in MET:
         meet(t)
     return Host if x is ndarray else numpys_own(x)
@@ -326,6 +329,11 @@ def numpys_own(x: Any) -> Any:
     if watching is not None and not watching.symbolic:
         watching.left = f"the function reads an array of {t.__module__}, whose elements may change unseen"
     return x.asnumpy()
+
+
+def taken(x: Any) -> Any:
+    """The arguments of a traced call, with arrays in the place of what NumPy takes for one."""
+    return replaced(x, lambda e: TAKEN[type(e)](e) if type(e) in TAKEN else e)
 
 
 def _call(row: Primitive, args: tuple, params: dict) -> Any:

@@ -12,7 +12,7 @@ import numpy as onp
 
 from .. import errors
 from . import context, flags, public
-from .array import OBJECT, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
+from .array import OBJECT, TAKEN, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
 from .dispatch import bind
 from .host import owned
 from .interop import array_function, array_ufunc
@@ -375,6 +375,14 @@ class FlatIterator(metaclass=_FlatType):
 FlatIterator.__name__ = FlatIterator.__qualname__ = "flatiter"
 FlatIterator.copy.__wrapped__, FlatIterator.__array__.__wrapped__ = onp.flatiter.copy, onp.flatiter.__array__
 FlatIterator.__module__ = "minnp.numpy"
+
+
+def _elements(flat: FlatIterator) -> Any:
+    """The elements of a traced array; those of others NumPy asks for itself."""
+    return flat.copy() if type(read(flat.base)) is Tracer else flat
+
+
+TAKEN[FlatIterator] = _elements
 
 
 def _flat_comparison(compare: Callable) -> Callable:

@@ -22,7 +22,7 @@ import numpy as onp
 from .. import errors
 from . import array as _array
 from . import context, foreign, placed, policy, report
-from .array import handle, ndarray, read, unwrap, wrap
+from .array import handle, ndarray, read, taken, unwrap, wrap
 from .counting import Counter
 from .dispatch import DEFINITIONS
 from .fallback import fallback
@@ -226,7 +226,7 @@ def written(e: Entry, values: Any, options: dict) -> list:
 
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
-    out = None
+    out, args, kwargs = None, taken(args), taken(kwargs)
     note(args)
     for v in kwargs.values():
         note(v)
