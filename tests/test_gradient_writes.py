@@ -29,7 +29,7 @@ x.ravel()[2:5] *= v[:3] -> x * x
 x.T.ravel()[2:5] *= v[:3] -> x * x
 x.flat[[1, 5, 1]] = v[:3] -> x * x
 x.flat = v -> x * x
-x[...] = np.concatenate([x.T.flat, v])[4:].reshape(3, 4); x[1:].ravel()[:] = x[:2].T.flat -> x * np.dot(x.flat, x.T.flat)
+x[...] = np.concatenate([x.T.flat, v])[4:].reshape(3, 4); x[1:].ravel()[:] = x[:2].T.flat -> x * np.dot(x.flat, x.flat)
 x.sort(axis=0); x[0] *= v -> x * x
 x.partition(1, axis=0) -> x[1] * v
 np.put(x, [0, 5, -1], v[:3]) -> x * x

@@ -23,7 +23,7 @@ from .keeping import leaving, outside
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .tree import CONTAINERS, LEAVES, named, replaced
-from .value import Buffer, Host, Tracer, owner
+from .value import Buffer, Host, Tracer, lower, owner
 
 new = object.__new__
 
@@ -172,8 +172,15 @@ def read(h: ndarray) -> Any:
 
 def replay(value: Any, path: tuple) -> Any:
     for row, params in path:
+        if "index" in params:
+            params = {"index": _living(params["index"])}
         value = bind(row, (value,), params)
     return value
+
+
+def _living(index: Any) -> Any:
+    """An index without the tracers of finished traces: views may outlive the trace that found them."""
+    return tuple(map(_living, index)) if type(index) is tuple else lower(index)
 
 
 def path_of(h: ndarray) -> tuple:

@@ -11,7 +11,7 @@ from . import policy, report
 from .primitive import Primitive
 from .state import capture
 from .strides import in_steps, narrowed
-from .value import Buffer, Host, concrete
+from .value import Buffer, Host, concrete, is_scalar
 
 NO_PARAMS: dict = {}
 NUMBERS = (int, float, complex, bool)
@@ -47,11 +47,14 @@ def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
     return Buffer(out, home, computed=row.name not in ARRAYS)
 
 
-ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "write_view"}  # whose results are never numbers
+# whose results are never numbers
+ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "tensordot", "where", "write_view"}
 
 
 def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
-    """Whether what a view row made of a buffer shows its memory, to NumPy."""
+    """Whether what a view row made of a buffer shows its memory, to NumPy, in which a number has none."""
+    if is_scalar(source):
+        return False
     linked = source.backend.is_view(row, source.data, out, params)
     # where NumPy steps backwards a place may hold a copy, of which another shape is no copy to it
     if linked is None or (linked and source.view is not None and row.name == "reshape"):
@@ -118,9 +121,9 @@ def home_of_index(index: Any) -> Any:
 
 
 def hosted(x: Any) -> Any:
-    """Params for NumPy: buffers among them (index arrays) as host arrays."""
+    """Params for NumPy: buffers among them (index arrays) as host arrays, or numbers."""
     if type(x) is Buffer:
-        return x.host()
+        return x.host()[()] if is_scalar(x) else x.host()
     if type(x) in (tuple, list):
         return type(x)([hosted(v) for v in x])
     return {k: hosted(v) for k, v in x.items()} if type(x) is dict else x

@@ -100,7 +100,7 @@ def on_place(name: str, args: Any, params: dict) -> ndarray | None:
         return None
     slot[1] += 1
     buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, True
+    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, slot[-1]
     h._host, h._root, h._value = None, None, buffer
     return h
 

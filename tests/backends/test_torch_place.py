@@ -640,3 +640,41 @@ def test_compiled_writes_of_what_shows_the_array_itself_read_it_first(there):
             room = placed(onp.repeat(onp.ascontiguousarray(host)[..., None], 2, -1), there)
             for x in (placed(host, there), room[..., 0]):
                 onp.testing.assert_array_equal(onp.asarray(compiled(x)), f(host.copy()))
+
+
+def parts_of_a_number(x, k):
+    z = x[1] + 2j
+    real = kept = z.real
+    real += 1
+    return z, real, kept
+
+
+def a_row_found_by_a_number(x, k):
+    table = np.outer(x, x)
+    row = table[k[0]]
+    row -= 1
+    column = table[:, k[1]]
+    column *= 2
+    copied = table[k[:1]]
+    copied += 100
+    return table, row, copied
+
+
+def arrays_without_axes(x, k):
+    names = chosen, product = np.where(x[0] > 0, x[0], x[1]), np.tensordot(x, x, 1)
+    chosen += 1
+    product -= x[1]
+    return names
+
+
+@pytest.mark.parametrize("f", [parts_of_a_number, a_row_found_by_a_number, arrays_without_axes])
+def test_numbers_on_a_device_are_those_of_the_host(there, f):
+    x, k = onp.array([0.5, 1.5, 2.5]), onp.array([2, 0])
+    want = f(np.array(x), np.array(k))
+    compiled = minnp.jit(f)
+    for how in (f, compiled, compiled):
+        got = how(placed(x, there), placed(k, there))
+        assert all(onp.array_equal(onp.asarray(a), onp.asarray(b)) for a, b in zip(got, want))
+    total = lambda x, k: sum(np.sum(o.real * o.real) for o in f(x, k))
+    slope = grad(total)(placed(x, there), placed(k, there))
+    assert onp.allclose(onp.asarray(slope), onp.asarray(grad(total)(np.array(x), np.array(k))))

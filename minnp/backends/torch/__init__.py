@@ -19,6 +19,7 @@ import numpy as onp
 
 from ... import backends
 from ...core.primitive import TABLE
+from ...core.value import is_scalar
 from ...errors import BackendUnsupportedError
 from .. import Backend
 
@@ -253,9 +254,10 @@ class TorchBackend(Backend):
 
 
 def is_basic(index: Any) -> bool:
-    """Whether NumPy answers x[index] with a view: no array among the indices."""
+    """Whether NumPy answers x[index] with a view: no array among the indices. Numbers that lie here are none."""
     parts = index if type(index) is tuple else (index,)
-    return all(p is None or p is Ellipsis or type(p) in (slice, int) or isinstance(p, onp.integer) for p in parts)
+    number = lambda p: type(p) is int or (is_scalar(p) and p.dtype.kind in "iu")
+    return all(p is None or p is Ellipsis or type(p) is slice or number(p) for p in parts)
 
 
 def accelerator(torch: Any) -> str | None:

@@ -168,7 +168,7 @@ static PyObject *whole_on_place(PyObject *entry, PyObject *const *given, Py_ssiz
                 Py_CLEAR(out);
         }
     } else if (out != NULL)
-        out = handle_at(home, out, Py_True, NULL);
+        out = handle_at(home, out, PyList_GET_ITEM(kept, NUMBERS), NULL);
     Py_XDECREF(home);
     return out;
 }

@@ -193,15 +193,8 @@ static int has_axes(PyObject *h) {
     PyObject *a = host_under(SLOT(h, value_at));
     if (a != NULL)
         return ((Array *)a)->nd > 0;
-    PyObject *b = buffer_under(SLOT(h, value_at)), *ndim = b != NULL ? PyObject_GetAttr(SLOT(b, data_at), word_ndim) : NULL;
-    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
-    if (ndim == NULL) { /* MXNet's data has none to ask for */
-        PyErr_Clear();
-        some = b != NULL && know(b) == 0 && PyTuple_GET_SIZE(SLOT(b, shape_at)) > 0;
-        PyErr_Clear();
-    }
-    Py_XDECREF(ndim);
-    return some;
+    PyObject *b = buffer_under(SLOT(h, value_at));
+    return b != NULL && buffer_has_axes(b);
 }
 
 /* Whether a buffer has this shape, which it then knows. */

@@ -454,10 +454,24 @@ static PyObject *view_at_place(PyObject *h, PyObject *x, PyObject *path, PyObjec
     return view;
 }
 
-/* Whether x is a view, and the row's kernel asks its results what they show: x may be a copy where NumPy stepped
-   backwards, and Python knows what NumPy would make of that (placed.shows). */
+static int buffer_has_axes(PyObject *b) {
+    PyObject *ndim = PyObject_GetAttr(SLOT(b, data_at), word_ndim);
+    int some = ndim != NULL && PyObject_IsTrue(ndim) == 1;
+    if (ndim == NULL) { /* MXNet's data has none to ask for */
+        PyErr_Clear();
+        some = know(b) == 0 && PyTuple_GET_SIZE(SLOT(b, shape_at)) > 0;
+        PyErr_Clear();
+    }
+    Py_XDECREF(ndim);
+    return some;
+}
+
+/* Whether x is a number, or a view, and the row's kernel asks its results what they show: x may be a copy where NumPy
+   stepped backwards. Python knows what NumPy would make of these (placed.shows). */
 static int is_numpys(PyObject *kept, PyObject *x) {
     PyObject *shows = PyList_GET_ITEM(kept, SHOWS), *source = SLOT(x, shown_at);
+    if (SLOT(x, computed_at) == Py_True && (source == NULL || source == Py_None) && !buffer_has_axes(x))
+        return 1;
     return shows != Py_None && shows != Py_True && source != NULL && source != Py_None;
 }
 
