@@ -7,16 +7,16 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-C = Path("minnp/core/c")
+C = Path("minnp/core/compiled")
 HEADERS = [str(path) for path in sorted(C.glob("*.h"))]
-# how minnp/core/counting.py knows a library of other code
+# how minnp/core/compiled/__init__.py knows a library of other code
 CHECKSUM = zlib.crc32(b"".join(path.read_bytes() for path in sorted(C.glob("*.[ch]"))))
 
 
 def extension(name: str, *flags: str) -> Extension:
-    """minnp.core._NAME"""
+    """minnp.core.compiled._NAME"""
     return Extension(
-        f"minnp.core._{name}",
+        f"minnp.core.compiled._{name}",
         [str(C / f"{name}.c")],
         depends=HEADERS,
         define_macros=[("SOURCE", str(CHECKSUM))],

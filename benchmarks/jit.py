@@ -34,7 +34,7 @@ from turns import take_turns  # noqa: E402
 
 import minnp  # noqa: E402
 import minnp.numpy  # noqa: E402
-from minnp.core.native.engine import available  # noqa: E402
+from minnp.core.llvm.engine import available  # noqa: E402
 
 clock = time.process_time if THREADS == "1" else time.perf_counter
 

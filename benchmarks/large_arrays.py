@@ -121,7 +121,7 @@ def main() -> None:
                 )
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
         print(f"{n:>9} geometric mean {mean:.2f}, least {min(ratios):.2f}\n", flush=True)
-    print("memory:", minnp.core.host.statistics())
+    print("memory:", minnp.core.cpu.statistics())
 
 
 if __name__ == "__main__":

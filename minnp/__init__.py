@@ -9,33 +9,33 @@ import os
 from typing import Any
 
 from . import numpy  # arrays have their operators from there, and rows are there: no name below works without
-from .core.context import Context, cpu, current_context, gpu, set_context
-from .core.gradients import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
-from .core.host import memory_reuse, num_threads, set_num_threads
-from .core.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
-from .core.public import LATE
-from .core.report import report, reset_report
+from .core.api.functions import LATE
+from .core.arrays.devices import Context, cpu, current_context, gpu, set_context
+from .core.cpu import memory_reuse, num_threads, set_num_threads
+from .core.rows.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
+from .core.rows.report import report, reset_report
+from .core.transforms.grad import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
 
 # Imported when first asked for: a program that only computes does not wait for them.
 _LATE = {
     "AutoBlacklistPolicy": ".dispatch.policy",
-    "Function": ".core.function",
+    "Function": ".core.graph.embedding",
     "OnlyMXNetPolicy": ".dispatch.policy",
     "OnlyNumPyPolicy": ".dispatch.policy",
     "PreferMXNetPolicy": ".dispatch.policy",
     "Variable": ".fx.variables",
-    "checkpoint": ".core.transforms",
+    "checkpoint": ".core.transforms.derivatives",
     "compile": ".fx.variables",
-    "custom_jvp": ".core.transforms",
-    "custom_vjp": ".core.transforms",
-    "elementwise_grad": ".core.transforms",
-    "hessian": ".core.transforms",
-    "hvp": ".core.transforms",
-    "jacobian": ".core.transforms",
-    "jit": ".core.jit",
-    "jvp": ".core.forward",
-    "make_ggnvp": ".core.transforms",
-    "vmap": ".core.batching",
+    "custom_jvp": ".core.transforms.derivatives",
+    "custom_vjp": ".core.transforms.derivatives",
+    "elementwise_grad": ".core.transforms.derivatives",
+    "hessian": ".core.transforms.derivatives",
+    "hvp": ".core.transforms.derivatives",
+    "jacobian": ".core.transforms.derivatives",
+    "jit": ".core.jit.jit",
+    "jvp": ".core.transforms.jvp",
+    "make_ggnvp": ".core.transforms.derivatives",
+    "vmap": ".core.transforms.vmap",
 }
 _MODULES = ("fx", "nn", "npx", "testing")
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as onp
 
 from . import backends
-from .core.array import unwrap, wrap
-from .core.dispatch import bind
-from .core.fallback import Leaf, fill, freeze
-from .core.primitive import CONSTANT, TABLE, Meta, Primitive, primitive
+from .core.api.fallback import Leaf, fill, freeze
+from .core.arrays.array import unwrap, wrap
+from .core.rows.dispatch import bind
+from .core.rows.primitive import CONSTANT, TABLE, Meta, Primitive, primitive
 from .errors import NotDifferentiableError
 
 __all__ = ["CONSTANT", "TABLE", "CustomOp", "Meta", "Primitive", "customop", "primitive"]

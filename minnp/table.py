@@ -12,9 +12,9 @@ import numpy as onp
 
 from . import backends, npx
 from . import numpy as np
-from .core.dispatch import DEFINITIONS
-from .core.primitive import CONSTANT, TABLE, Primitive
-from .core.value import BINARY, COMPARISON, UNARY
+from .core.rows.dispatch import DEFINITIONS
+from .core.rows.primitive import CONSTANT, TABLE, Primitive
+from .core.rows.value import BINARY, COMPARISON, UNARY
 from .numpy.undifferentiated import why_not, why_not_through_parts
 
 
@@ -84,7 +84,7 @@ def _walk(module: types.ModuleType, prefix: str) -> Iterator[tuple[str, Any]]:
             warnings.simplefilter("ignore", DeprecationWarning)
             x = getattr(module, name)
         yield prefix + name, x
-        # those with a file are ours; others are made of NumPy's (core/submodules.py)
+        # those with a file are ours; others are made of NumPy's (core/api/submodules.py)
         if isinstance(x, types.ModuleType) and x.__name__ == f"{module.__name__}.{name}" and "__file__" in vars(x):
             yield from _walk(x, f"{prefix}{name}.")
 

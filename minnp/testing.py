@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as onp
 
-from .core.array import handle, ndarray, read, unwrap
-from .core.forward import jvp
-from .core.gradients import LEAVES, vjp
-from .core.jit import leaf_names
-from .core.primitive import CONSTANT, Primitive
-from .core.tree import tree_flatten, tree_leaves
-from .core.value import Buffer, concrete
+from .core.arrays.array import handle, ndarray, read, unwrap
+from .core.jit.jit import leaf_names
+from .core.rows.primitive import CONSTANT, Primitive
+from .core.rows.pytree import tree_flatten, tree_leaves
+from .core.rows.value import Buffer, concrete
+from .core.transforms.grad import LEAVES, vjp
+from .core.transforms.jvp import jvp
 from .errors import MinnpError, NotDifferentiableError
 
 # Central differences of step e err by about e**2 |f'''| / 6 and by u |f| / e: at 6e-6 the latter is 4e-11 |f|.
@@ -164,8 +164,8 @@ ELEMENTS = 1000  # of an argument of which each is moved by itself, to say where
 
 def _row_to_blame(f: Callable, points: list, names: list, check: _Check) -> str:
     """What to say of the first row that f calls at these points whose own derivatives are wrong; empty for none."""
-    from .core.capture import capture_call  # only a wrong gradient needs them
-    from .core.interpreter import Interpreter
+    from .core.graph.capture import capture_call  # only a wrong gradient needs them
+    from .core.graph.interpreter import Interpreter
 
     class Rows(Interpreter):
         said = ""

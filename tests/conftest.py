@@ -37,7 +37,7 @@ def on_the_host(request, monkeypatch):
 @pytest.fixture(params=["openblas", "mkl"])
 def library(request, monkeypatch):
     """Each BLAS that there is, as the one that large products of traced and compiled code run on."""
-    from minnp.core.host import products
+    from minnp.core.cpu import products
 
     if request.param == "mkl" and importlib.util.find_spec("torch"):
         importlib.import_module("torch")

@@ -11,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import jit
-from minnp.core.native import engine
+from minnp.core.llvm import engine
 
 COMPILERS = ["numpy", *["llvm"] * engine.available()]
 X, W = onp.linspace(-1, 1, 51200).reshape(512, 100), onp.linspace(-0.1, 0.2, 10000).reshape(100, 100)

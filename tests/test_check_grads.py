@@ -7,7 +7,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import custom_jvp, custom_vjp
-from minnp.core.primitive import TABLE, Primitive
+from minnp.core.rows.primitive import TABLE, Primitive
 from minnp.primitive import customop
 from minnp.testing import check_grads
 

@@ -367,7 +367,7 @@ def test_the_function_runs_once_and_its_rows_twice() -> None:
         runs.append(1)
         return np.tanh(np.sin(x))
 
-    row = minnp.core.primitive.TABLE["tanh"]
+    row = minnp.core.rows.primitive.TABLE["tanh"]
     before = row.calls
     grad(lambda x: checkpoint(layer)(x).sum())(np.array(X))
     assert len(runs) == 1 and row.calls == before + 2

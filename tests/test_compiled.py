@@ -21,17 +21,18 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp.core import compiled, counting
-from minnp.core import operators as in_python
-from minnp.core.primitive import TABLE, Meta, Primitive
-from minnp.core.tape import GradTrace
-from minnp.core.value import Tracer
+from minnp.core import compiled
+from minnp.core.api import install
+from minnp.core.api import operators as in_python
+from minnp.core.rows.primitive import TABLE, Meta, Primitive
+from minnp.core.rows.value import Tracer
+from minnp.core.transforms.tape import GradTrace
 
 PROGRAM = """
 import sys, warnings
 import numpy as onp
 import minnp, minnp.numpy as np
-from minnp.core import compiled, counting
+from minnp.core.api import install
 warnings.simplefilter("ignore")
 
 def told(x):
@@ -110,7 +111,7 @@ for case in writes:
 counts = {r["function"]: r["calls"] for r in minnp.report()}
 print({k: counts[k] for k in ("exp", "add", "less", "negative", "ndarray.copy")})
 
-from minnp.core.tape import GradTrace
+from minnp.core.transforms.tape import GradTrace
 nodes, start = [], GradTrace.start
 
 def seen(self, value):
@@ -158,7 +159,7 @@ for program in programs:
             print(program, name, "->", type(error).__name__, error)
         for tape in nodes:
             print([(str(n[0]), named(n[1]), list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
-print("compiled", compiled._quick is not None, file=sys.stderr)
+print("compiled", install._quick is not None, file=sys.stderr)
 """
 
 
@@ -174,7 +175,7 @@ def told(switch):
 
 
 pytestmark = pytest.mark.host("about the short ways to NumPy's kernels")
-built = pytest.mark.skipif(find_spec("minnp.core._quick") is None, reason="minnp was installed without a C compiler")
+built = pytest.mark.skipif(find_spec("minnp.core.compiled._quick") is None, reason="installed without a C compiler")
 
 
 @built
@@ -186,10 +187,10 @@ def test_calls_compiled_and_in_python_give_the_same():
     assert [pair for pair in zip(ours, python, strict=True) if pair[0] != pair[1]] == []
 
 
-@pytest.mark.skipif(compiled._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_the_interpreter_meets_the_compiled_slots():
-    assert type(vars(np.ndarray)["__getitem__"]).__module__ == "minnp.core._quick"
-    assert type(np.exp.__func__).__module__ == "minnp.core._quick"
+    assert type(vars(np.ndarray)["__getitem__"]).__module__ == "minnp.core.compiled._quick"
+    assert type(np.exp.__func__).__module__ == "minnp.core.compiled._quick"
 
 
 def test_functions_and_methods_show_what_they_are():
@@ -200,7 +201,7 @@ def test_functions_and_methods_show_what_they_are():
     assert isinstance(vars(np.ndarray)["T"].__get__(None, np.ndarray), property)
 
 
-@pytest.mark.skipif(compiled._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_functions_take_attributes_and_are_shown_as_numpys():
     np.ptp.note, np.ptp.__doc__ = "kept", "mine"
     assert (np.ptp.note, np.ptp.__doc__, np.ptp.__name__) == ("kept", "mine", "ptp")
@@ -313,7 +314,7 @@ def test_random_draws_are_arrays_of_ours_in_every_form():
 
 
 @pytest.mark.skipif(
-    compiled._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
+    install._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )
 def test_a_refused_buffer_raises_what_numpy_raises():
     for show in (
@@ -328,7 +329,7 @@ def test_a_refused_buffer_raises_what_numpy_raises():
 
 
 @pytest.mark.skipif(
-    compiled._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
+    install._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )
 def test_the_memory_of_a_traced_array_is_refused_in_words():
     with pytest.raises(minnp.errors.TracedValueError, match="stop_gradient"):
@@ -361,7 +362,7 @@ def test_a_chain_of_object_arrays_of_any_length_goes(link):
 
     # without the C part the interpreter goes along the chain: 3.13 overflows the stack from some 4,000 links, with
     # NumPy's own arrays too
-    n = 50_000 if compiled._quick is not None or sys.version_info < (3, 13) else 1_000
+    n = 50_000 if install._quick is not None or sys.version_info < (3, 13) else 1_000
     chain = End()
     end = weakref.ref(chain)
     for _ in range(n):
@@ -378,7 +379,7 @@ def test_functions_of_ours_are_pickled_by_name():
     assert copy.copy(np.sort) is np.sort
 
 
-@pytest.mark.skipif(compiled._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 @pytest.mark.parametrize("call", ["x.nope", "x()", "hash(x)", "setattr(x, 'y', 1)", "'%d' % x"])
 def test_the_interpreter_names_the_class_in_messages_as_numpys(call):
     messages = []
@@ -398,12 +399,14 @@ def test_names_that_numpy_deprecates_warn():
 
 def test_a_library_of_other_code_is_known(tmp_path):
     library = types.ModuleType("_quick")
-    assert not counting.stale(library, str(tmp_path / "c"))  # an installed package holds no source
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert not compiled.stale(library, str(empty))  # an installed package holds no source
     (tmp_path / "a.h").write_text("int x;")
     (tmp_path / "b.c").write_text("int y;")
-    assert counting.stale(library, str(tmp_path))
+    assert compiled.stale(library, str(tmp_path))
     library.SOURCE = zlib.crc32(b"int x;int y;")
-    assert not counting.stale(library, str(tmp_path))
+    assert not compiled.stale(library, str(tmp_path))
 
 
 LITTLE = [operator.add, operator.sub, operator.mul, operator.truediv, operator.iadd, operator.isub, operator.imul]
@@ -457,7 +460,7 @@ def test_an_element_of_objects_is_the_array_and_a_part_takes_its_elements(compil
 
     def written(np):
         one, two, h = np.empty(3, dtype=object), np.empty((2, 3), dtype=object), np.arange(3)
-        write = operator.setitem if np is onp or compiled else in_python._setitem
+        write = operator.setitem if np is onp or install else in_python._setitem
         for x, index, value in [
             *((one, 0, h), (one, slice(1, None), h[1:]), (two, 0, h), (two, 1, np.array([1.5, 2, 3]))),
             *((two, (slice(None), 1), np.array([7, 8])), (two, (1, 2), h), (two, (..., 0), np.array(4))),

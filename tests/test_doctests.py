@@ -9,7 +9,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp.core import counting
+from minnp.core import compiled
 
 pytestmark = [
     pytest.mark.host("the examples print what NumPy's own kernels give, digit for digit"),
@@ -25,7 +25,7 @@ DIFFERENT = {
     "ndarray.flat": "prints the class, which is minnp.numpy's",
     "ndarray.resize": "refuses by counting references, of which a handle's array has one",
 }
-if counting.quick is not None:
+if compiled.quick is not None:
     DIFFERENT["set_numeric_ops"] = "sets NumPy's own operators, which the C part's arithmetic of small arrays is not"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import fx, jit, nn, npx
-from minnp.core.graph import Graph
+from minnp.core.graph.graph import Graph
 from minnp.core.passes import draw, fuse_elementwise
 from minnp.errors import DrawingError
 

@@ -10,9 +10,9 @@ import pytest
 
 import minnp.numpy as np
 from minnp import backends, jit, nn, npx
-from minnp.core.executor import compile_host
-from minnp.core.graph import Graph
-from minnp.core.node import target_name
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import target_name
+from minnp.core.jit.executor import compile_host
 from minnp.core.passes import fold_convolutions
 
 R = onp.random.default_rng(0)

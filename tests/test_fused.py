@@ -5,16 +5,16 @@ import warnings
 import numpy as np
 import pytest
 
-from minnp.core import host
-from minnp.core.host import fused
-from minnp.core.host.fused import Reduction, fuse
+from minnp.core import cpu
+from minnp.core.cpu import fused
+from minnp.core.cpu.fused import Reduction, fuse
 
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    before = host.set_num_threads(2)
+    before = cpu.set_num_threads(2)
     yield
-    host.set_num_threads(before)
+    cpu.set_num_threads(before)
 
 
 def step_by_step(steps, inputs, outputs, reduction=None):

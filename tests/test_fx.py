@@ -17,7 +17,7 @@ import minnp
 import minnp.numpy as np
 import minnp.scipy.special
 from minnp import fx, grad, jit, nn, npx, vmap
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 from minnp.errors import CaptureError
 
 X = onp.random.default_rng(5).normal(size=(3, 3))
@@ -43,7 +43,7 @@ def same(f: Any, *args: Any) -> fx.GraphModule:
 
 
 def nn_leaves(tree: Any) -> list:
-    from minnp.core.tree import tree_leaves
+    from minnp.core.rows.pytree import tree_leaves
 
     return tree_leaves(tree)
 
@@ -252,7 +252,7 @@ def test_wrap_keeps_functions_whole() -> None:
 
 
 def test_a_trace_ends_even_if_it_fails() -> None:
-    from minnp.core.state import capture, state
+    from minnp.core.rows.state import capture, state
 
     before, called = state.busy, nn.model.Layer.__call__
     with pytest.raises(KeyError):

@@ -10,7 +10,7 @@ import pytest
 import minnp.npx  # noqa: F401  (fills the table)
 import minnp.numpy as np
 from minnp import grad, jit, vjp
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 from tests.agreement import assert_same
 
 UFUNCS = sorted(

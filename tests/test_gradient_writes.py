@@ -13,7 +13,7 @@ from test_gradient_coverage import CASES, HOLES, MASK, POINTS, after, compiled, 
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vjp, vmap
-from minnp.core.array import handle
+from minnp.core.arrays.array import handle
 from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 

@@ -15,8 +15,8 @@ import pytest
 
 import minnp
 import minnp.numpy as mnp
-from minnp.core import host
-from minnp.core.host import elementwise, memory, reductions, selection, threads
+from minnp.core import cpu
+from minnp.core.cpu import elementwise, memory, reductions, selection, threads
 
 pytestmark = pytest.mark.host("the executor of NumPy's own kernels")
 N = 1 << 20
@@ -26,9 +26,9 @@ D = np.dtype(float)
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(threads, "alone", lambda: False)  # whatever else the machine does
-    before = host.set_num_threads(2)
+    before = cpu.set_num_threads(2)
     yield
-    host.set_num_threads(before)
+    cpu.set_num_threads(before)
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_pieces_of_a_ufunc_are_numpys_bits(uf, rng, monkeypatch):
             theirs = quiet(uf, *args)
         except (TypeError, ValueError):  # no loop for this dtype; integers to negative powers
             with pytest.raises((TypeError, ValueError)):
-                quiet(host.call, uf, args, {})
+                quiet(cpu.call, uf, args, {})
             continue
-        check(quiet(host.call, uf, args, {}), theirs)
+        check(quiet(cpu.call, uf, args, {}), theirs)
 
 
 LAYOUTS = {
@@ -98,48 +98,48 @@ LAYOUTS = {
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, np.arctan2])
 def test_layouts_and_operand_kinds(layout, op, rng):
     args = LAYOUTS[layout](data(rng, 2 * N, "d"))
-    check(host.call(op, args, {}), op(*args))
+    check(cpu.call(op, args, {}), op(*args))
 
 
 @pytest.mark.parametrize(
     "args", [(np.ones((2, N)), np.ones((2, N)).T), (np.ones(N), [1.0] * N), (np.ones(N, object), 1)]
 )
 def test_other_operands_are_left_to_numpy(args):
-    assert host.call(operator.add, args, {}) is NotImplemented
+    assert cpu.call(operator.add, args, {}) is NotImplemented
 
 
 @pytest.mark.parametrize("exponent", [2, 0.5, -1, 1, 3, 2.5])
 def test_powers_take_the_operators_short_cuts(exponent, rng):
     x = abs(data(rng, 2 * N, "d")) + 1
-    check(host.call(operator.pow, (x, exponent), {}), x**exponent)
-    check(host.operation(operator.pow)(x, exponent), x**exponent)
+    check(cpu.call(operator.pow, (x, exponent), {}), x**exponent)
+    check(cpu.operation(operator.pow)(x, exponent), x**exponent)
 
 
 def test_out_and_in_place(rng):
     x, y = data(rng, 2 * N, "d"), data(rng, 2 * N, "d")
     out = np.empty(2 * N)
-    assert host.call(np.add, (x, y), {"out": out}) is out
+    assert cpu.call(np.add, (x, y), {"out": out}) is out
     check(out, x + y)
     expected = x * y
-    assert host.call(operator.imul, (x, y), {}) is x
+    assert cpu.call(operator.imul, (x, y), {}) is x
     check(x, expected)
     z = data(rng, 2 * N + 1, "d")
-    assert host.call(np.add, (z[1:], 1), {"out": z[:-1]}) is NotImplemented  # overlap
+    assert cpu.call(np.add, (z[1:], 1), {"out": z[:-1]}) is NotImplemented  # overlap
     with pytest.raises(TypeError, match="same_kind"):
-        host.call(np.add, (x, y), {"out": np.empty(2 * N, int)})
+        cpu.call(np.add, (x, y), {"out": np.empty(2 * N, int)})
     readonly = np.empty(2 * N)
     readonly.flags.writeable = False
-    assert host.call(np.add, (x, y), {"out": readonly}) is NotImplemented
+    assert cpu.call(np.add, (x, y), {"out": readonly}) is NotImplemented
 
 
 def test_astype_copy_clip(rng):
     x = data(rng, (1024, 2048), "d")
-    check(host.call(np.ndarray.astype, (x, "f"), {}), x.astype("f"))
-    check(host.call(np.ndarray.astype, (x.T, int), {}), x.T.astype(int))
-    check(host.call(np.copy, (x,), {}), np.copy(x))
-    check(host.call(np.clip, (x, -0.5, 0.5), {}), np.clip(x, -0.5, 0.5))
-    check(host.call(np.ndarray.copy, (x,), {}), x.copy())
-    assert host.call(np.ndarray.copy, (x.T,), {}) is NotImplemented  # C order, of a Fortran array
+    check(cpu.call(np.ndarray.astype, (x, "f"), {}), x.astype("f"))
+    check(cpu.call(np.ndarray.astype, (x.T, int), {}), x.T.astype(int))
+    check(cpu.call(np.copy, (x,), {}), np.copy(x))
+    check(cpu.call(np.clip, (x, -0.5, 0.5), {}), np.clip(x, -0.5, 0.5))
+    check(cpu.call(np.ndarray.copy, (x,), {}), x.copy())
+    assert cpu.call(np.ndarray.copy, (x.T,), {}) is NotImplemented  # C order, of a Fortran array
 
 
 AXES = [(97,), (3, 97), (20, 33), (2, 3, 97), (17, 2, 33), (2, 3, 4, 33), (18, 1, 2, 33), (1, 3, 2, 97)]
@@ -189,10 +189,10 @@ def compared(function, args, kwargs, theirs):
         expected = quiet(theirs)
     except (TypeError, ValueError) as failure:
         with pytest.raises(type(failure)):
-            if quiet(host.call, function, args, kwargs) is NotImplemented:
+            if quiet(cpu.call, function, args, kwargs) is NotImplemented:
                 raise
         return False
-    ours = quiet(host.call, function, args, kwargs)
+    ours = quiet(cpu.call, function, args, kwargs)
     for x, before in zip(args, copies):  # theirs() was given its own out= and its own left operand
         if isinstance(x, np.ndarray) and x is not ours:
             np.testing.assert_array_equal(x, before)
@@ -300,7 +300,7 @@ def test_reductions_are_numpys_bits(dtype, shape, rng, monkeypatch):
         for axis in axes:
             for keepdims in (False, True):
                 options = {"axis": axis, "keepdims": keepdims}
-                ours = host.call(function, (x,), options)
+                ours = cpu.call(function, (x,), options)
                 if ours is not NotImplemented:
                     taken += 1
                     check(ours, function(x, **options))
@@ -309,7 +309,7 @@ def test_reductions_are_numpys_bits(dtype, shape, rng, monkeypatch):
 
 def test_a_transposed_array_is_summed_in_the_order_of_its_memory(rng):
     x = data(rng, (2048, 2048), "d")
-    check(host.call(np.sum, (x.T,), {}), np.sum(x.T))
+    check(cpu.call(np.sum, (x.T,), {}), np.sum(x.T))
 
 
 @pytest.mark.parametrize("function", [np.max, np.min])
@@ -317,15 +317,15 @@ def test_a_transposed_array_is_summed_in_the_order_of_its_memory(rng):
 def test_extrema_keep_nan_and_the_sign_of_zero(function, values):
     x = np.full(3 * N, values[0])
     x[N::3] = values[1]
-    check(host.call(function, (x,), {}), function(x))
+    check(cpu.call(function, (x,), {}), function(x))
 
 
 def test_results_do_not_depend_on_the_number_of_threads(rng):
     x = data(rng, 4 * N + 5, "f")
     results = []
     for n in (2, 3, 5):
-        host.set_num_threads(n)
-        results.append([host.call(f, (x,), {}).tobytes() for f in (np.sum, np.std, np.exp, np.sort)])
+        cpu.set_num_threads(n)
+        results.append([cpu.call(f, (x,), {}).tobytes() for f in (np.sum, np.std, np.exp, np.sort)])
     assert results[0] == results[1] == results[2]
 
 
@@ -345,15 +345,15 @@ def test_masks_and_where(mask, dtype, rng, monkeypatch):
     monkeypatch.setattr(selection, "LONG", selection.SHARED)
     n = selection.SHARED + 12345
     m, x, y = MASKS[mask](rng, n), data(rng, n, dtype), data(rng, n, dtype)
-    check(host.call(operator.getitem, (x, m), {}), x[m])
-    check(host.call(operator.getitem, (x.reshape(-1, 1), m), {}), x.reshape(-1, 1)[m])
+    check(cpu.call(operator.getitem, (x, m), {}), x[m])
+    check(cpu.call(operator.getitem, (x.reshape(-1, 1), m), {}), x.reshape(-1, 1)[m])
     if dtype != "D":
-        check(host.call(np.where, (m, x, y), {}), np.where(m, x, y))
-        check(host.call(np.where, (m, x, 1), {}), np.where(m, x, 1))
-        check(host.call(np.where, (m, 0.0, y.astype("f")), {}), np.where(m, 0.0, y.astype("f")))
+        check(cpu.call(np.where, (m, x, y), {}), np.where(m, x, y))
+        check(cpu.call(np.where, (m, x, 1), {}), np.where(m, x, 1))
+        check(cpu.call(np.where, (m, 0.0, y.astype("f")), {}), np.where(m, 0.0, y.astype("f")))
     for value in (3, y[m]):
         ours, theirs = x.copy(), x.copy()
-        assert host.call(operator.setitem, (ours, m, value), {}) is None
+        assert cpu.call(operator.setitem, (ours, m, value), {}) is None
         theirs[m] = value
         check(ours, theirs)
 
@@ -361,37 +361,37 @@ def test_masks_and_where(mask, dtype, rng, monkeypatch):
 def test_indices_and_their_errors(rng):
     n = 2 * selection.SHARED
     x, index = data(rng, 1000, "d"), rng.integers(-1000, 1000, n)
-    check(host.call(operator.getitem, (x, index), {}), x[index])
-    check(host.call(operator.getitem, (x.reshape(-1, 2), index // 2), {}), x.reshape(-1, 2)[index // 2])
-    check(host.call(np.take, (x, index), {"axis": 0}), np.take(x, index, axis=0))
+    check(cpu.call(operator.getitem, (x, index), {}), x[index])
+    check(cpu.call(operator.getitem, (x.reshape(-1, 2), index // 2), {}), x.reshape(-1, 2)[index // 2])
+    check(cpu.call(np.take, (x, index), {"axis": 0}), np.take(x, index, axis=0))
     index[[n // 2, n - 1]] = 1234, -4321
     with pytest.raises(IndexError, match="index 1234 is out of bounds for axis 0 with size 1000"):
-        host.call(operator.getitem, (x, index), {})
+        cpu.call(operator.getitem, (x, index), {})
 
 
 @pytest.mark.parametrize("dtype", "hilfd")
 @pytest.mark.parametrize("threads_used", [2, 3])
 def test_sort(dtype, threads_used, rng):
-    host.set_num_threads(threads_used)
+    cpu.set_num_threads(threads_used)
     x = data(rng, 300_001, dtype)
-    check(host.call(np.sort, (x,), {}), np.sort(x))
-    check(host.call(np.sort, (x[:300_000].reshape(100, 3000),), {}), np.sort(x[:300_000].reshape(100, 3000)))
+    check(cpu.call(np.sort, (x,), {}), np.sort(x))
+    check(cpu.call(np.sort, (x[:300_000].reshape(100, 3000),), {}), np.sort(x[:300_000].reshape(100, 3000)))
 
 
 def test_sort_in_place(rng):
     x = data(rng, 300_000, "d")
     expected = np.sort(x)
-    assert host.call(np.ndarray.sort, (x,), {}) is None
+    assert cpu.call(np.ndarray.sort, (x,), {}) is None
     check(x, expected)
 
 
 def test_sort_of_nan_zeros_and_equal_numbers(rng):
     x = data(rng, 300_000, "d").round()  # many equal, zeros of both signs
-    check(host.call(np.sort, (x,), {}), np.sort(x))
+    check(cpu.call(np.sort, (x,), {}), np.sort(x))
     x[rng.integers(0, x.size, 99)] = np.nan
-    check(host.call(np.sort, (x,), {}), np.sort(x))
+    check(cpu.call(np.sort, (x,), {}), np.sort(x))
     x[:] = 1.0
-    check(host.call(np.sort, (x,), {}), np.sort(x))
+    check(cpu.call(np.sort, (x,), {}), np.sort(x))
 
 
 # ------------------------------------------------------------------ floating point errors
@@ -399,7 +399,7 @@ def test_a_warning_comes_once_and_names_the_users_line(rng):
     x = np.zeros(2 * N)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        host.call(np.divide, (x + 1, x), {})
+        cpu.call(np.divide, (x + 1, x), {})
     assert [str(w.message) for w in seen] == ["divide by zero encountered in divide"]
     assert seen[0].filename == __file__
 
@@ -407,21 +407,21 @@ def test_a_warning_comes_once_and_names_the_users_line(rng):
 def test_errstate_is_the_callers():
     zero, one = np.zeros(2 * N), np.ones(2 * N)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="invalid value encountered in divide"):
-        host.call(np.divide, (zero, zero), {})
+        cpu.call(np.divide, (zero, zero), {})
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        host.call(np.divide, (one, zero), {})
+        cpu.call(np.divide, (one, zero), {})
     seen = []
     with np.errstate(all="call", call=lambda kind, bits: seen.append((kind, bits))):
-        host.call(np.divide, (one, zero), {})
-        host.call(np.add.reduce, (one,), {})
+        cpu.call(np.divide, (one, zero), {})
+        cpu.call(np.add.reduce, (one,), {})
         assert np.geterr()["over"] == "call"
     assert seen == [("divide by zero", 1)]
 
 
 def test_overflow_in_a_sum_is_reported_as_numpys():
     x = np.full(3 * N, 3e38, "f")
-    for function in (np.sum, lambda x: host.call(np.sum, (x,), {})):
+    for function in (np.sum, lambda x: cpu.call(np.sum, (x,), {})):
         host_sum = pytest.raises(FloatingPointError, match="overflow encountered in reduce")
         with np.errstate(over="raise"), host_sum:
             function(np.tile(x, 2))
@@ -431,17 +431,17 @@ def test_a_warning_made_an_error_propagates():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="encountered in log"):
-            host.call(np.log, (np.zeros(2 * N),), {})
+            cpu.call(np.log, (np.zeros(2 * N),), {})
 
 
 # ------------------------------------------------------------------ memory
 @pytest.fixture
 def pool():
-    before, limit = host.memory_reuse(True), memory.pool.limit
+    before, limit = cpu.memory_reuse(True), memory.pool.limit
     gc.collect()
-    host.release()
+    cpu.release()
     yield memory.pool
-    host.memory_reuse(before, limit=limit)
+    cpu.memory_reuse(before, limit=limit)
 
 
 def address(a):
@@ -449,45 +449,45 @@ def address(a):
 
 
 def test_memory_comes_back_when_nobody_sees_it(pool):
-    a = host.empty((N,), D)
+    a = cpu.empty((N,), D)
     view, alias = a[::2], np.asarray(memoryview(a))
     at = address(a)
-    assert host.owned(a) and not host.owned(view) and view.base is a
+    assert cpu.owned(a) and not cpu.owned(view) and view.base is a
     del a
-    b = host.empty((N,), D)
+    b = cpu.empty((N,), D)
     assert address(b) != at
     del view
-    assert address(host.empty((N,), D)) != at
+    assert address(cpu.empty((N,), D)) != at
     del alias
-    again = host.empty((N // 2, 2), D, "F")
+    again = cpu.empty((N // 2, 2), D, "F")
     assert address(again) == at and again.flags.f_contiguous
 
 
 def test_idle_memory_is_bounded_and_given_back(pool):
-    host.memory_reuse(limit=20 << 20)
-    arrays = [host.empty((N,), D) for _ in range(5)]
+    cpu.memory_reuse(limit=20 << 20)
+    arrays = [cpu.empty((N,), D) for _ in range(5)]
     arrays.clear()
-    assert 0 < host.statistics()["idle_bytes"] <= 20 << 20
-    assert host.release() > 0
-    assert host.statistics()["idle_bytes"] == 0
-    host.memory_reuse(False)
-    a = host.empty((N,), D)
+    assert 0 < cpu.statistics()["idle_bytes"] <= 20 << 20
+    assert cpu.release() > 0
+    assert cpu.statistics()["idle_bytes"] == 0
+    cpu.memory_reuse(False)
+    a = cpu.empty((N,), D)
     assert a.base is None
     with pytest.raises(ValueError, match="negative"):
-        host.memory_reuse(limit=-1)
+        cpu.memory_reuse(limit=-1)
 
 
 def test_memory_is_given_back_when_the_system_runs_short(pool, monkeypatch):
-    host.memory_reuse(limit=20 << 20)
+    cpu.memory_reuse(limit=20 << 20)
     monkeypatch.setattr(memory, "available_memory", lambda: 0)
     pool.next_look = 0.0
-    a = host.empty((N,), D)
+    a = cpu.empty((N,), D)
     del a
-    assert host.statistics()["idle_bytes"] == 0
+    assert cpu.statistics()["idle_bytes"] == 0
 
 
 def test_a_failed_allocation_drops_the_idle_blocks_and_tries_again(pool, monkeypatch):
-    del_me = host.empty((N,), D)
+    del_me = cpu.empty((N,), D)
     del del_me
     real, calls = memory.Block, []
 
@@ -498,16 +498,16 @@ def test_a_failed_allocation_drops_the_idle_blocks_and_tries_again(pool, monkeyp
         return real(*args)
 
     monkeypatch.setattr(memory, "Block", empty)
-    kept = host.empty((2 * N,), D)
+    kept = cpu.empty((2 * N,), D)
     monkeypatch.undo()
-    assert len(calls) == 2 and kept.size and host.statistics()["idle_bytes"] == 0
+    assert len(calls) == 2 and kept.size and cpu.statistics()["idle_bytes"] == 0
 
 
 def test_no_array_is_kept_alive_by_the_threads(pool, rng):
     x = data(rng, 2 * N, "d")
     for _ in range(5):
-        host.call(np.exp, (x,), {})
-    assert host.statistics()["idle_bytes"] <= 2 * x.nbytes + (1 << 20)
+        cpu.call(np.exp, (x,), {})
+    assert cpu.statistics()["idle_bytes"] <= 2 * x.nbytes + (1 << 20)
 
 
 # ------------------------------------------------------------------ threads and processes
@@ -518,7 +518,7 @@ def test_callers_on_several_threads(rng):
 
     def loop():
         for _ in range(5):
-            if host.call(np.tanh, (x,), {}).tobytes() != expected:
+            if cpu.call(np.tanh, (x,), {}).tobytes() != expected:
                 wrong.append(1)
 
     callers = [threading.Thread(target=loop) for _ in range(4)]
@@ -561,13 +561,13 @@ def test_the_failure_of_the_first_piece_is_raised():
 
 def test_set_num_threads_refuses_zero():
     with pytest.raises(ValueError, match="at least 1"):
-        host.set_num_threads(0)
+        cpu.set_num_threads(0)
 
 
 PROGRAM = """
 import os, sys
 import numpy as np
-from minnp.core import host
+from minnp.core import cpu as host
 host.set_num_threads(2)
 x = np.linspace(0, 1, 1 << 21)
 keep = host.call(np.exp, (x,), {})
@@ -599,10 +599,10 @@ def test_fork_and_interpreter_exit(mode):
 def test_medium_arrays_take_recycled_memory(op, dtype, rng, pool):
     x, y = data(rng, (1480, 1480), dtype), data(rng, (1480, 1480), dtype) + 5
     for a, b in [(x, y), (x, 2), (2.5, y), (x, y[0]), (x[:, :1], y), (x[1:-1], y[2:]), (x.T, y), (x, 1e300), (x, -1.0)]:
-        ours = quiet(host.operation(op), a, b)
+        ours = quiet(cpu.operation(op), a, b)
         assert ours is NotImplemented or check(ours, quiet(op, a, b)) is None
     before = pool.new + pool.reused
-    ours = quiet(host.operation(op), x, y)
+    ours = quiet(cpu.operation(op), x, y)
     done = dtype == "d"  # the others are too small to be worth it, as the results of a comparison are to be recycled
     assert (ours is not NotImplemented) == done
     assert pool.new + pool.reused - before == (done and op is not operator.lt)
@@ -612,7 +612,7 @@ def test_medium_arrays_take_recycled_memory(op, dtype, rng, pool):
 def test_large_arrays_of_users_go_here(pool, rng):
     x = mnp.asarray(data(rng, 2 * N, "d"))
     a = np.asarray(x)
-    before = host.statistics()["reused"] + host.statistics()["new"]
+    before = cpu.statistics()["reused"] + cpu.statistics()["new"]
     y = 2 * x + x**2
     y += 1
     y[y > 3] = 0
@@ -620,7 +620,7 @@ def test_large_arrays_of_users_go_here(pool, rng):
     expected += 1
     expected[expected > 3] = 0
     check(np.asarray(y), expected)
-    assert host.statistics()["reused"] + host.statistics()["new"] > before
+    assert cpu.statistics()["reused"] + cpu.statistics()["new"] > before
     assert y.base is None and y[::2].base is y
     report = minnp.report()
     assert report.memory["reused"] + report.memory["new"] > before and "recycled memory" in str(report)
@@ -683,7 +683,7 @@ def test_short_rows_are_numpys_bits_side_by_side(op, shapes, rng):
     a, b = (data(rng, s, "f4") for s in shapes)
     got = elementwise.short_rows(op, a, b)
     assert got is not NotImplemented
-    assert np.array_equal(host.combine(op, a, b), op(a, b)) and np.array_equal(got, op(a, b))
+    assert np.array_equal(cpu.combine(op, a, b), op(a, b)) and np.array_equal(got, op(a, b))
     assert got.shape == op(a, b).shape and got.flags.c_contiguous
 
 
@@ -693,4 +693,4 @@ def test_what_is_no_row_for_all_is_left_to_numpy(rng):
         assert elementwise.short_rows(np.add, a, other) is NotImplemented
     assert elementwise.short_rows(np.add, data(rng, (3989, 10), "f4"), a[0]) is NotImplemented  # a prime number of rows
     with pytest.raises(ValueError, match="broadcast"):
-        host.combine(np.add, a, a[:7])
+        cpu.combine(np.add, a, a[:7])

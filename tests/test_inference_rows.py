@@ -12,9 +12,9 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, npx
-from minnp.core.counting import team
-from minnp.core.host import integers as host_integers
-from minnp.core.primitive import TABLE
+from minnp.core.compiled import team
+from minnp.core.cpu import integers as host_integers
+from minnp.core.rows.primitive import TABLE
 
 R = onp.random.default_rng(0)
 with_torch = pytest.mark.skipif("torch" not in backends.installed(), reason="needs torch")

@@ -10,7 +10,7 @@ from test_fuzz_writes import make, run
 
 import minnp.numpy as np
 from minnp import grad, jit, npx, report, reset_report, vmap
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 from minnp.errors import CaptureError
 
 X = onp.random.default_rng(1).uniform(0.2, 1, 4)
@@ -206,7 +206,7 @@ def test_code_of_a_graph_runs_with_minnp_alone() -> None:
 
 
 def test_a_capture_does_not_survive_an_exception() -> None:
-    from minnp.core.state import capture, state
+    from minnp.core.rows.state import capture, state
 
     before = state.busy
 

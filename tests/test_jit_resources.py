@@ -16,9 +16,9 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core import state
-from minnp.core.live import types_asked
-from minnp.core.native import engine
+from minnp.core.graph.scalars import types_asked
+from minnp.core.llvm import engine
+from minnp.core.rows import state
 
 ROOT = Path(__file__).parent.parent
 compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite, the extra minnp[compiler]")
@@ -63,7 +63,7 @@ import os, resource, sys
 import numpy as onp
 import minnp.numpy as np
 from minnp import jit
-from minnp.core.native import engine
+from minnp.core.llvm import engine
 
 x = onp.linspace(0.1, 1.0, 100)
 

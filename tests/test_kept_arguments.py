@@ -13,8 +13,8 @@ import minnp
 import minnp.npx  # fills the table
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vjp, vmap
-from minnp.core.array import ndarray
-from minnp.core.primitive import CONSTANT, TABLE, Primitive
+from minnp.core.arrays.array import ndarray
+from minnp.core.rows.primitive import CONSTANT, TABLE, Primitive
 
 DIFFERENTIABLE = sorted(
     name for name, row in TABLE.items() if row.vjp is not None and row.vjp is not CONSTANT and row.samples is not None
@@ -410,18 +410,18 @@ def test_memory_that_numpy_holds_too_is_copied_when_it_is_kept() -> None:
 
 
 def test_a_large_index_is_copied_once_for_all_who_keep_it() -> None:
-    from minnp.core import keeping
+    from minnp.core.arrays import saved
 
     index = onp.arange(5000)
-    first = keeping.snapshot(index)
-    assert first is not index and keeping.snapshot(index) is first and keeping.snapshot(first) is first
+    first = saved.snapshot(index)
+    assert first is not index and saved.snapshot(index) is first and saved.snapshot(first) is first
     index[7] = 0
-    assert keeping.snapshot(index) is not first and first[7] == 7
+    assert saved.snapshot(index) is not first and first[7] == 7
 
 
 @pytest.mark.host("memory of devices does not leave")
 def test_memory_that_numpy_was_handed_is_copied_when_it_is_kept_as_long_as_numpy_has_it() -> None:
-    from minnp.core import keeping
+    from minnp.core.arrays import saved
 
     x = np.array([1.0, 2.0])
     for way in (onp.asarray, memoryview, lambda w: onp.asarray(w[::-1])):
@@ -432,6 +432,6 @@ def test_memory_that_numpy_was_handed_is_copied_when_it_is_kept_as_long_as_numpy
             theirs = way(w) if theirs is None else theirs
             theirs[0] = theirs[1] = 0.0
             assert w.tolist() == [0, 0] and pull(np.ones(2))[0].tolist() == [3, 4]
-            known = id(w._host) in keeping.OUTSIDE
+            known = id(w._host) in saved.OUTSIDE
             del theirs
-            assert known and id(w._host) not in keeping.OUTSIDE
+            assert known and id(w._host) not in saved.OUTSIDE

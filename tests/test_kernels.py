@@ -1,4 +1,4 @@
-"""The C part's kernels over rows (core/host/kernels.py) are what NumPy computes, on any number of threads."""
+"""The C part's kernels over rows (core/cpu/kernels.py) are what NumPy computes, on any number of threads."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import npx
-from minnp.core import counting
-from minnp.core.host import kernels, selection
+from minnp.core import compiled
+from minnp.core.cpu import kernels, selection
 
-pytestmark = pytest.mark.skipif(counting.team is None, reason="minnp was installed without a C compiler")
+pytestmark = pytest.mark.skipif(compiled.team is None, reason="minnp was installed without a C compiler")
 SHAPES = [(300, 7), (4, 5000, 9), (64, 48), (3, 5000), (2, 33, 130), (400, 300)]
 
 

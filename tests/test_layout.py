@@ -25,6 +25,8 @@ MAY_IMPORT = {
     # graphs of models: above both
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
 }
+# minnp/core's packages from the lowest up: each imports those before it, inside functions too.
+ROOMS = ["compiled", "cpu", "rows", "arrays", "transforms", "api", "graph", "llvm", "passes", "jit"]
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
 HEAVY = ["mxnet", "torch", "llvmlite", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
 
@@ -49,7 +51,7 @@ def imports(path):
 
 
 def part(name):
-    """minnp.core.tape.grad -> minnp.core; a backend's own module keeps its name; minnp.grad -> minnp."""
+    """minnp.core.transforms.tape.grad -> minnp.core; a backend's own module keeps its name; minnp.grad -> minnp."""
     words = name.split(".")
     if words[:2] == ["minnp", "backends"]:
         own = [p for p in PACKAGE.glob("backends/*") if p.stem in words[2:3] and p.stem != "__init__"]
@@ -67,6 +69,32 @@ def test_each_part_imports_only_what_is_below_it():
             if name.split(".")[0] == "minnp" and part(name) not in allowed:
                 wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not wrong, "\n".join(wrong)
+
+
+def room(name):
+    """minnp.core.rows.value -> rows"""
+    return name.split(".")[2]
+
+
+def test_each_package_of_core_imports_only_those_below_it():
+    assert {p.parent.name for p in PACKAGE.glob("core/*/*.py")} == set(ROOMS)
+    assert [p.name for p in PACKAGE.glob("core/*.py")] == ["__init__.py"]
+    wrong = []
+    for path in PACKAGE.glob("core/*/*.py"):
+        above = ROOMS[ROOMS.index(room(module_name(path) + ".")) + 1 :]
+        for line, name in imports(path):
+            if name.startswith("minnp.core.") and room(name) in above:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_package_of_core_says_what_it_is_for_and_what_it_may_import():
+    for at, name in enumerate(ROOMS):
+        text = ast.get_docstring(ast.parse((PACKAGE / "core" / name / "__init__.py").read_text()))
+        last = text.splitlines()[-1]
+        assert last == f"May import: {', '.join(ROOMS[:at][::-1]) or 'nothing'}.", (
+            f"minnp/core/{name} ends with {last!r}"
+        )
 
 
 def run_python(code):

@@ -5,7 +5,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import errors, grad
-from minnp.core.counting import quick
+from minnp.core.compiled import quick
 
 
 def same(program, *arrays):

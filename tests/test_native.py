@@ -11,11 +11,11 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core.effects import Diverged
-from minnp.core.host import products
-from minnp.core.native import engine, rows
-from minnp.core.native.program import Writer
-from minnp.core.native.steps import Input, Map
+from minnp.core.cpu import products
+from minnp.core.graph.effects import Diverged
+from minnp.core.llvm import engine, rows
+from minnp.core.llvm.program import Writer
+from minnp.core.llvm.steps import Input, Map
 
 compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite: pip install 'llvmlite>=0.45'")
 RNG = onp.random.default_rng(5)
@@ -229,7 +229,7 @@ def test_parameters_overwritten_whole_are_not_copied_twice() -> None:
 
 def test_without_the_compiler_jit_runs_on_numpy() -> None:
     code = (
-        "import minnp, minnp.numpy as np; from minnp.core.native import engine; assert not engine.available()\n"
+        "import minnp, minnp.numpy as np; from minnp.core.llvm import engine; assert not engine.available()\n"
         "f = minnp.jit(lambda x: np.tanh(x) * 2); x = np.arange(5.0)\n"
         "assert (f(x) == np.tanh(x) * 2).all() and (f(x) == np.tanh(x) * 2).all()\n"
         "try: minnp.jit(f, compiler='llvm')\n"

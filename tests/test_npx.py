@@ -7,7 +7,7 @@ import pytest
 
 import minnp
 from minnp import npx
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 from minnp.npx import cells, normal, norms, recurrent, steps
 from minnp.npx.fused import pulled
 

@@ -93,7 +93,7 @@ def test_arrays_without_axes(name):
 
 
 def test_sums_of_narrow_rows_are_sums() -> None:
-    from minnp.core.primitive import TABLE
+    from minnp.core.rows.primitive import TABLE
 
     rng = onp.random.default_rng(0)
     for source, shape in [

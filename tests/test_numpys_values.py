@@ -11,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad
-from minnp.core.counting import quick
+from minnp.core.compiled import quick
 
 RECORD = numpy.dtype(
     {"names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [4, 16], "titles": ["A", "B"], "itemsize": 32}

@@ -9,8 +9,8 @@ import pytest
 
 import minnp.numpy as np
 from minnp import fx, grad, jit, nn, npx
-from minnp.core.passes.unrolled import gather_parts
-from minnp.core.tree import tree_leaves
+from minnp.core.jit.unrolled import gather_parts
+from minnp.core.rows.pytree import tree_leaves
 from minnp.errors import CaptureError
 
 X = onp.random.default_rng(8).normal(size=(3, 4))

@@ -13,13 +13,13 @@ from test_fuzz_writes import make, run
 import minnp
 import minnp.numpy as np
 from minnp import fx, grad, jit
-from minnp.core.effects import guard, pick
-from minnp.core.executor import compile_host
-from minnp.core.graph import Graph, Node
-from minnp.core.node import map_nodes
+from minnp.core.graph.effects import guard, pick
+from minnp.core.graph.graph import Graph, Node
+from minnp.core.graph.node import map_nodes
+from minnp.core.jit.executor import compile_host
 from minnp.core.passes import bytes_moved, cost, flops, memory, plan_buffers
 from minnp.core.passes.memory import storages
-from minnp.core.primitive import Primitive
+from minnp.core.rows.primitive import Primitive
 
 N = 4096
 X = onp.random.default_rng(0).uniform(0.2, 1, N)

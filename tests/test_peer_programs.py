@@ -14,7 +14,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp.core.tree import tree_leaves
+from minnp.core.rows.pytree import tree_leaves
 
 pytest.importorskip("scipy")
 from scipy.optimize import minimize

@@ -14,7 +14,7 @@ from derivatives import inexact
 import minnp.npx
 import minnp.numpy
 from minnp import vjp
-from minnp.core.primitive import CONSTANT, TABLE, Joint, Primitive
+from minnp.core.rows.primitive import CONSTANT, TABLE, Joint, Primitive
 from minnp.testing import check_grads
 from minnp.utils.gradient_checker import quick_grad_check
 

@@ -12,7 +12,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, num_threads, policy, set_num_threads
-from minnp.core.host import contraction, products
+from minnp.core.cpu import contraction, products
 
 RNG = onp.random.default_rng(0)
 

@@ -11,8 +11,8 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, fx, nn, npx
-from minnp.core.host import kernels
-from minnp.core.node import target_name
+from minnp.core.cpu import kernels
+from minnp.core.graph.node import target_name
 from minnp.core.passes import quantization
 from minnp.npx import quantized as integers
 

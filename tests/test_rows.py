@@ -9,7 +9,7 @@ from derivatives import inexact, leaves, paired, random_like, slope
 import minnp.npx
 import minnp.numpy
 from minnp import grad, vjp
-from minnp.core.primitive import CONSTANT, TABLE, Meta
+from minnp.core.rows.primitive import CONSTANT, TABLE, Meta
 
 if find_spec("scipy"):
     import minnp.scipy.fft

@@ -13,7 +13,7 @@ import scipy.stats
 
 import minnp.numpy as np
 from minnp import grad, hessian, hvp, jacobian, value_and_grad, vjp
-from minnp.core.dispatch import DEFINITIONS
+from minnp.core.rows.dispatch import DEFINITIONS
 from minnp.errors import NotDifferentiableError
 from minnp.scipy import special, stats
 from minnp.testing import check_grads

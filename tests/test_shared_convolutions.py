@@ -1,4 +1,4 @@
-"""Convolutions of float32 images that threads share in C (core/host/convolutions.py) are those of NumPy in doubles."""
+"""Convolutions of float32 images that threads share in C (core/cpu/convolutions.py) are those of NumPy in doubles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import npx
-from minnp.core import counting
-from minnp.core.host import convolutions as shared
-from minnp.core.host import products
+from minnp.core import compiled
+from minnp.core.cpu import convolutions as shared
+from minnp.core.cpu import products
 from minnp.npx.convolutions import conv, conv_grads, conv_transpose, conv_weight_grad
 
 pytestmark = pytest.mark.skipif(
-    counting.team is None or products.best() is None, reason="minnp was installed without a C compiler"
+    compiled.team is None or products.best() is None, reason="minnp was installed without a C compiler"
 )
 # data, weight, stride, pad, dilate
 CASES = [

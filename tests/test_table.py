@@ -7,7 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import backends, table
 from minnp.__main__ import main
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 
 
 @pytest.fixture(scope="module")

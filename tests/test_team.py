@@ -11,12 +11,12 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp.core import counting
-from minnp.core.host import products
+from minnp.core import compiled
+from minnp.core.cpu import products
 from minnp.npx import cells
 
 pytestmark = pytest.mark.skipif(
-    counting.team is None or products.best() is None, reason="minnp was installed without a C compiler"
+    compiled.team is None or products.best() is None, reason="minnp was installed without a C compiler"
 )
 
 
@@ -139,7 +139,7 @@ FORKS = """
 import os, sys
 sys.argv[1] == "mkl" and __import__("torch")
 import numpy
-from minnp.core.host import products
+from minnp.core.cpu import products
 a = numpy.ones((300, 300), "f4")
 right = lambda: bool((products.matmul(a, a.copy()) == 300).all())
 assert right()
@@ -160,12 +160,12 @@ def test_a_forked_process_hires_threads_of_its_own(request):
 
 def test_what_does_not_fit_is_refused(blas):
     a = onp.ones((4, 4), "f4")
-    call = lambda *matrices: counting.team.gemm(blas.places["f"], blas.local, *matrices, 1.0, 0.0, 1, 1)
+    call = lambda *matrices: compiled.team.gemm(blas.places["f"], blas.local, *matrices, 1.0, 0.0, 1, 1)
     for matrices in ((a, a, a[:3]), (a, a, a.astype("f8")), (a, a[:3], a), (a, a, onp.ones((4, 8), "f4")[:, ::2])):
         with pytest.raises(ValueError, match=r"do not fit|dense"):
             call(*matrices)
     with pytest.raises(ValueError, match=r"another size"):
-        counting.team.lstm((1, 1, 1, 4, 4, 4, 32), a, a, *[a] * 9)
+        compiled.team.lstm((1, 1, 1, 4, 4, 4, 32), a, a, *[a] * 9)
 
 
 def test_traced_sums_of_short_rows_and_squares_of_what_was_summed():

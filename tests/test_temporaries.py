@@ -17,7 +17,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp.core.host import temporaries
+from minnp.core.cpu import temporaries
 
 pytestmark = pytest.mark.host("NumPy writes into temporaries; another backend's kernels do not")
 N = 1 << 17

@@ -10,9 +10,9 @@ import pytest
 
 import minnp.numpy as np
 from minnp import jit
-from minnp.core.counting import team
-from minnp.core.native import tiles
-from minnp.core.native.engine import available
+from minnp.core.compiled import team
+from minnp.core.llvm import tiles
+from minnp.core.llvm.engine import available
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="llvmlite, which compiles, is not installed"),

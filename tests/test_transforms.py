@@ -28,7 +28,7 @@ from minnp import (
     vjp,
     vmap,
 )
-from minnp.core.primitive import Primitive
+from minnp.core.rows.primitive import Primitive
 from minnp.errors import NotDifferentiableError
 from minnp.testing import check_grads
 
@@ -201,7 +201,7 @@ def test_ggnvp_and_elementwise() -> None:
 
 
 def test_a_tape_does_not_survive_an_exception() -> None:
-    from minnp.core.state import state
+    from minnp.core.rows.state import state
 
     before = len(state.tapes), state.busy
 
@@ -220,7 +220,7 @@ def test_a_tape_does_not_survive_an_exception() -> None:
 
 
 def test_check_grads_finds_planted_errors() -> None:
-    from minnp.core.primitive import TABLE
+    from minnp.core.rows.primitive import TABLE
 
     for name in ("exp", "tanh", "multiply", "matmul", "sum", "linalg.inv"):
         row = TABLE[name]
@@ -315,7 +315,7 @@ def test_a_loop_that_fills_a_buffer_costs_its_slices() -> None:
     """T writes of n elements take memory and work of order T n: forward, backward, and what the tape keeps."""
     import tracemalloc
 
-    from minnp.core.primitive import TABLE
+    from minnp.core.rows.primitive import TABLE
 
     n = 4096
 

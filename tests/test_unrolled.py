@@ -9,10 +9,10 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core.host import products
-from minnp.core.native.engine import available
+from minnp.core.cpu import products
+from minnp.core.jit.unrolled import gather_steps, row_name
+from minnp.core.llvm.engine import available
 from minnp.core.passes.dead import dead_code
-from minnp.core.passes.unrolled import gather_steps, row_name
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="needs llvmlite: pip install 'llvmlite>=0.45'"),

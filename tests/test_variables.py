@@ -9,7 +9,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import Variable, compile, errors, fx, grad, jit, npx, vmap
-from minnp.core.node import Node
+from minnp.core.graph.node import Node
 
 close = lambda got, want: onp.shape(got) == onp.shape(want) and onp.allclose(onp.asarray(got), want)
 X = onp.array([[1.0, 2.0], [3.0, 5.0]])

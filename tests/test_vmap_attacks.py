@@ -14,7 +14,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import Context, grad, hvp, jit, jvp, vmap
-from minnp.core.array import handle
+from minnp.core.arrays.array import handle
 
 LINES = """
 4   | z = x * 1; t = z[0]; z[0] = 0                                    | t ** 2 + z.sum()

@@ -67,7 +67,7 @@ class Backend:
         return None
 
     def program(self, symbol: Any) -> Any:
-        """A symbol of this backend's library as a program of arrays (see minnp.core.function)."""
+        """A symbol of this backend's library as a program of arrays (see minnp.core.graph.embedding)."""
         raise NotImplementedError
 
     def place(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:

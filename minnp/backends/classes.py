@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core import array, hooks, tree  # unfinished, where the other library was imported before us
-from ..core.counting import FUNCTION, quick
+from ..core.arrays import array, hooks
+from ..core.compiled import FUNCTION, quick
+from ..core.rows import pytree  # unfinished, where the other library was imported before us
 from .helping import telling
 
 SPARSE = "COOTensor CSRMatrix CSCMatrix CSFTensor"
@@ -89,8 +90,8 @@ def _theirs(x: Any) -> Any:
     t = type(x)
     if t is array.ndarray:
         return onp.asarray(x)
-    if t in tree.CONTAINERS:
-        return tree.replaced(x, _theirs)
+    if t in pytree.CONTAINERS:
+        return pytree.replaced(x, _theirs)
     if t is ModuleType and x.__name__.startswith("minnp.numpy"):
         return sys.modules[x.__name__.removeprefix("minnp.")]
     return hooks.theirs(x) if t is FUNCTION else x

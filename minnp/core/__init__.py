@@ -6,8 +6,8 @@ The names here are MinPy's: `from minnp.core import grad, grad_and_loss, Functio
 import importlib
 from typing import Any
 
-from .convert import convert_args, minpy_to_numpy, numpy_to_minpy, return_numpy
-from .gradients import grad, grad_and_loss
+from .arrays.convert import convert_args, minpy_to_numpy, numpy_to_minpy, return_numpy
+from .transforms.grad import grad, grad_and_loss
 
 __all__ = ["Function", "convert_args", "grad", "grad_and_loss", "minpy_to_numpy", "numpy_to_minpy", "return_numpy"]
 
@@ -15,4 +15,4 @@ __all__ = ["Function", "convert_args", "grad", "grad_and_loss", "minpy_to_numpy"
 def __getattr__(name: str) -> Any:
     if name != "Function":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(".function", __name__).Function
+    return importlib.import_module(".graph.embedding", __name__).Function

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.policy import Policy, wrap_policy
-from ..core.policy import policy as create
+from ..core.rows.policy import Policy, wrap_policy
+from ..core.rows.policy import policy as create
 
 __all__ = [
     "AutoBlacklistPolicy",

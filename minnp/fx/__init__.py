@@ -5,15 +5,15 @@ gm = fx.symbolic_trace(f)
 print(gm.code)
 """
 
-from minnp.core.graph import Graph
-from minnp.core.interpreter import Interpreter
-from minnp.core.node import Node
-from minnp.core.node import map_nodes as map_arg
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.interpreter import Interpreter
+from minnp.core.graph.node import Node
+from minnp.core.graph.node import map_nodes as map_arg
+from minnp.core.graph.proxy import Proxy
+from minnp.core.graph.symbolic import GraphAppendingTracer
 from minnp.core.passes import *  # every pass but jit's own, under its own name
 from minnp.core.passes import __all__ as _passes
-from minnp.core.primitive import Meta
-from minnp.core.proxy import Proxy
-from minnp.core.symbolic import GraphAppendingTracer
+from minnp.core.rows.primitive import Meta
 
 from .capturing import capture
 from .graph_module import GraphModule

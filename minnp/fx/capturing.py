@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minnp.core.array import handle, ndarray, read
-from minnp.core.capture import capture_call, copied
-from minnp.core.effects import assign
-from minnp.core.jit import leaf_names
-from minnp.core.node import map_nodes
-from minnp.core.tree import tree_flatten
-from minnp.core.value import Buffer
+from minnp.core.arrays.array import handle, ndarray, read
+from minnp.core.graph.capture import capture_call, copied
+from minnp.core.graph.effects import assign
+from minnp.core.graph.node import map_nodes
+from minnp.core.jit.jit import leaf_names
+from minnp.core.rows.pytree import tree_flatten
+from minnp.core.rows.value import Buffer
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import minnp.numpy as np
-from minnp.core.array import handle
-from minnp.core.codegen import Code
-from minnp.core.graph import Graph
-from minnp.core.interpreter import blame
-from minnp.core.node import attribute
-from minnp.core.sources import keep_source
-from minnp.core.value import Host
+from minnp.core.arrays.array import handle
+from minnp.core.cpu.sources import keep_source
+from minnp.core.graph.codegen import Code
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.interpreter import blame
+from minnp.core.graph.node import attribute
+from minnp.core.rows.value import Host
 from minnp.nn.model import Layer, ModelBase
 
 _SERIAL = itertools.count()

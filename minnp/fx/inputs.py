@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from minnp import errors
-from minnp.core.array import ndarray
-from minnp.core.effects import guard
-from minnp.core.proxy import Proxy, unpack_count
-from minnp.core.value import Host
+from minnp.core.arrays.array import ndarray
+from minnp.core.graph.effects import guard
+from minnp.core.graph.proxy import Proxy, unpack_count
+from minnp.core.rows.value import Host
 from minnp.nn.model import Layer
 
 LIBRARY = ("minnp.", "numpy.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import minnp.numpy as np
 from minnp import jit
-from minnp.core.node import Node
+from minnp.core.graph.node import Node
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule

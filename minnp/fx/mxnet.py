@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from minnp.core.graph import Graph
+from minnp.core.graph.graph import Graph
 
 
 def from_mxnet(symbol: Any, training: bool = False) -> Graph:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as onp
 
 from minnp import errors
-from minnp.core.effects import guard, pick
-from minnp.core.graph import Graph
-from minnp.core.node import Node, target_name
+from minnp.core.graph.effects import guard, pick
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import Node, target_name
 from minnp.core.passes.constants import Known
-from minnp.core.primitive import Meta, Primitive
-from minnp.core.tree import tree_flatten
+from minnp.core.rows.primitive import Meta, Primitive
+from minnp.core.rows.pytree import tree_flatten
 from minnp.nn.model import Layer
 
 from .capturing import capture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from minnp.core.graph import Graph
-from minnp.core.node import Node, map_nodes
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import Node, map_nodes
 from minnp.core.passes.rows import same_target
 
 from .graph_module import GraphModule

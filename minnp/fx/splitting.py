@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from minnp.core.effects import pick
-from minnp.core.graph import Graph
-from minnp.core.node import Node, map_nodes
+from minnp.core.graph.effects import pick
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import Node, map_nodes
 
 from .graph_module import GraphModule
 

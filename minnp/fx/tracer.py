@@ -15,16 +15,16 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minnp.core.array import ndarray
-from minnp.core.effects import assign
-from minnp.core.graph import Graph
-from minnp.core.jit import Jitted
-from minnp.core.node import map_nodes
+from minnp.core.arrays.array import ndarray
+from minnp.core.graph.effects import assign
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import map_nodes
+from minnp.core.graph.proxy import Proxy
+from minnp.core.graph.symbolic import SymbolicTrace
+from minnp.core.jit.jit import Jitted
 from minnp.core.passes.rows import is_pure
-from minnp.core.proxy import Proxy
-from minnp.core.state import capture, recording, state
-from minnp.core.symbolic import SymbolicTrace
-from minnp.core.value import Host
+from minnp.core.rows.state import capture, recording, state
+from minnp.core.rows.value import Host
 from minnp.nn.model import Layer
 from minnp.nn.modules import Lambda
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minnp.core.graph import Graph
-from minnp.core.interpreter import Interpreter
-from minnp.core.node import Node
-from minnp.core.proxy import Proxy
-from minnp.core.state import capture, state
-from minnp.core.symbolic import SymbolicTrace
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.interpreter import Interpreter
+from minnp.core.graph.node import Node
+from minnp.core.graph.proxy import Proxy
+from minnp.core.graph.symbolic import SymbolicTrace
+from minnp.core.rows.state import capture, state
 
 from .graph_module import GraphModule
 

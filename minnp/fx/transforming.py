@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import minnp
-from minnp.core.array import ndarray
-from minnp.core.codegen import Code
-from minnp.core.effects import pick
-from minnp.core.graph import Graph
-from minnp.core.node import Node, map_nodes
-from minnp.core.proxy import Proxy
-from minnp.core.tree import tree_flatten
-from minnp.core.value import Host
+from minnp.core.arrays.array import ndarray
+from minnp.core.graph.codegen import Code
+from minnp.core.graph.effects import pick
+from minnp.core.graph.graph import Graph
+from minnp.core.graph.node import Node, map_nodes
+from minnp.core.graph.proxy import Proxy
+from minnp.core.rows.pytree import tree_flatten
+from minnp.core.rows.value import Host
 
 from .graph_module import GraphModule
 

@@ -15,16 +15,16 @@ import numpy as onp
 
 import minnp.numpy as np
 from minnp import errors
-from minnp.core.array import ndarray, read
-from minnp.core.effects import guard
-from minnp.core.graph import Graph, suggested
-from minnp.core.node import Node, map_nodes
-from minnp.core.proxy import Cell, Proxy
-from minnp.core.report import user_line
-from minnp.core.state import state
-from minnp.core.symbolic import SymbolicTrace
-from minnp.core.tree import inside
-from minnp.core.value import Tracer, lower
+from minnp.core.arrays.array import ndarray, read
+from minnp.core.graph.effects import guard
+from minnp.core.graph.graph import Graph, suggested
+from minnp.core.graph.node import Node, map_nodes
+from minnp.core.graph.proxy import Cell, Proxy
+from minnp.core.graph.symbolic import SymbolicTrace
+from minnp.core.rows.pytree import inside
+from minnp.core.rows.report import user_line
+from minnp.core.rows.state import state
+from minnp.core.rows.value import Tracer, lower
 
 from .graph_module import GraphModule
 

@@ -1,6 +1,6 @@
 """Neural-network operators, under MXNet's names: `from minnp import npx`."""
 
-from ..core.gradients import stop_gradient
+from ..core.transforms.grad import stop_gradient
 from . import inference, quantized  # rows
 from .functions import (
     activation,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import kernels
-from ..core.host.elementwise import rectified
-from ..core.host.memory import empty
-from ..core.host.products import single_thread
-from ..core.primitive import Meta, Primitive, per_element, primitive
-from ..core.value import Host
+from ..core.cpu import kernels
+from ..core.cpu.elementwise import rectified
+from ..core.cpu.memory import empty
+from ..core.cpu.products import single_thread
+from ..core.rows.primitive import Meta, Primitive, per_element, primitive
+from ..core.rows.value import Host
 from ..numpy.facts import either, from_cost, once_imported, spread
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
 from . import normal

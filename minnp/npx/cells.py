@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.counting import team
-from ..core.host import kernels
-from ..core.host.memory import empty
-from ..core.host.products import update
-from ..core.primitive import Meta
+from ..core.compiled import team
+from ..core.cpu import kernels
+from ..core.cpu.memory import empty
+from ..core.cpu.products import update
+from ..core.rows.primitive import Meta
 from ..numpy.facts import spread
 from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh

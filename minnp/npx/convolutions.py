@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import convolutions as shared
-from ..core.host.memory import empty
-from ..core.primitive import Joint, Meta, primitive
+from ..core.cpu import convolutions as shared
+from ..core.cpu.memory import empty
+from ..core.rows.primitive import Joint, Meta, primitive
 from ..numpy.facts import either, from_cost, once_imported
 
 Sizes = tuple[int, ...]

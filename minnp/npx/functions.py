@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
-from ..core.context import beside
+from ..core.arrays.array import ndarray
+from ..core.arrays.devices import beside
 from ..numpy.arguments import as_array, number
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.shaping import astype, expand_dims

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..core.primitive import Joint, Primitive, primitive
-from ..core.tape import GradTrace
-from ..core.value import Tracer
+from ..core.rows.primitive import Joint, Primitive, primitive
+from ..core.rows.value import Tracer
+from ..core.transforms.tape import GradTrace
 
 
 def pulled(f: Callable, values: Sequence[Any], wanted: Sequence[bool], cotangents: Sequence[Any]) -> list:

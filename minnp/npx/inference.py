@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Joint, Meta, primitive
+from ..core.rows.primitive import Joint, Meta, primitive
 from ..numpy.facts import from_cost
 from ..numpy.reductions import sum_
 from ..numpy.ufuncs import greater, multiply

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
-from ..core.gradients import stop_gradient
+from ..core.arrays.array import ndarray
+from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import as_array
 from ..numpy.devices import known, placed
 from ..numpy.facts import axes_of, axis_of

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as onp
 
-from ..core.host import threads
-from ..core.host.memory import empty
+from ..core.cpu import threads
+from ..core.cpu.memory import empty
 
 MINUS_ABOVE = [-1.59576894, -2.29286896e-1, -1.95319915e-2, -6.38432504e-4, -2.63141782e-6]
 BELOW = [1.0, 9.81431451e-2, 7.81870864e-3, 1.12748885e-4, 8.63235122e-8]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import kernels
-from ..core.host.memory import empty
-from ..core.primitive import Joint, Meta, per_element, primitive
+from ..core.cpu import kernels
+from ..core.cpu.memory import empty
+from ..core.rows.primitive import Joint, Meta, per_element, primitive
 from ..numpy.facts import count_of, from_cost, kept_shape, once_imported, spread
 from ..numpy.reductions import mean, var
 from ..numpy.shaping import reshape

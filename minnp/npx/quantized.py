@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import integers as host_integers
-from ..core.host import kernels
-from ..core.host.fused import LARGEST, cast, fuse
-from ..core.primitive import CONSTANT, Meta, per_element, primitive
+from ..core.cpu import integers as host_integers
+from ..core.cpu import kernels
+from ..core.cpu.fused import LARGEST, cast, fuse
+from ..core.rows.primitive import CONSTANT, Meta, per_element, primitive
 from ..numpy.arguments import as_array
 from ..numpy.facts import from_cost, spread
 from .activations import elu

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host.memory import empty
+from ..core.cpu.memory import empty
 from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
 from .activations import relu, sigmoid

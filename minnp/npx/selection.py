@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
-from ..core.context import beside
-from ..core.namespace import wrapped
+from ..core.api.namespace import wrapped
+from ..core.arrays.array import ndarray
+from ..core.arrays.devices import beside
 from ..numpy.arguments import as_array, plain
 from ..numpy.devices import known, placed
 from ..numpy.facts import axis_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
+from ..core.arrays.array import ndarray
 from ..numpy.arguments import as_array
 from ..numpy.products import matmul
 from ..numpy.shaping import concatenate, reshape, stack, swapaxes

@@ -10,10 +10,10 @@ from contextlib import nullcontext
 
 import numpy as onp
 
-from ..core.counting import team
-from ..core.host import products, threads
-from ..core.host.memory import empty
-from ..core.primitive import Meta
+from ..core.compiled import team
+from ..core.cpu import products, threads
+from ..core.cpu.memory import empty
+from ..core.rows.primitive import Meta
 from ..numpy.facts import spread
 
 SMALL = 1_000_000  # multiplications of one product up to which OpenBLAS uses its operands as they lie
@@ -26,7 +26,7 @@ class Repeated:
 
     BLAS copies both operands into an order of its own before it multiplies. For few rows that costs as much as the
     multiplication, and for small products OpenBLAS leaves it out: so w is kept in tiles of some columns, which meet
-    some rows at a time. Large products are the best BLAS's (core/host/products.py). `rows` is how many belong
+    some rows at a time. Large products are the best BLAS's (core/cpu/products.py). `rows` is how many belong
     together: a batch may be cut at its multiples without changing a bit.
     """
 

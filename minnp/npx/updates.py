@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.array import ndarray
-from ..core.host import kernels
-from ..core.state import state
-from ..core.writing import release
+from ..core.arrays.array import ndarray
+from ..core.arrays.writing import release
+from ..core.cpu import kernels
+from ..core.rows.state import state
 from ..numpy.ufuncs import sqrt
 
 

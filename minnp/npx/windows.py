@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import kernels
-from ..core.host.memory import empty
-from ..core.primitive import CONSTANT, Meta, per_input, primitive
+from ..core.cpu import kernels
+from ..core.cpu.memory import empty
+from ..core.rows.primitive import CONSTANT, Meta, per_input, primitive
 from ..numpy.facts import either, from_cost, once_imported
 
 Sizes = tuple[int, ...]

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import attributes, compiled, methods, operators, protocols
-from ..core.array import ndarray
-from ..core.gradients import stop_gradient
-from ..core.handling import errstate as _errstate
-from ..core.handling import seterr as _seterr
-from ..core.namespace import Late as _Late
-from ..core.namespace import lazy as _lazy
-from ..core.primitive import TABLE
-from ..core.submodules import Submodules as _Submodules
-from ..core.ufunc import ufunc
+from ..core.api import attributes, install, methods, operators, protocols
+from ..core.api.namespace import Late as _Late
+from ..core.api.namespace import lazy as _lazy
+from ..core.api.submodules import Submodules as _Submodules
+from ..core.api.ufuncs import ufunc
+from ..core.arrays.array import ndarray
+from ..core.rows.error_state import errstate as _errstate
+from ..core.rows.error_state import seterr as _seterr
+from ..core.rows.primitive import TABLE
+from ..core.transforms.grad import stop_gradient
 from . import (  # rows and definitions
     calls,
     composites,
@@ -43,7 +43,7 @@ from .standard import STANDARD as _STANDARD
 
 if _TOLD_WEAK:
     from . import standard_promotion
-compiled.install()
+install.install()
 _Submodules(__name__)
 _CLASSES = [
     *("r_", "c_", "mgrid", "ogrid", "ndenumerate", "nditer", "nested_iters", "broadcast", "poly1d", "vectorize"),

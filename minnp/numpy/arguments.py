@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import concretize, handle, ndarray, numpys_own, read, stack_nested
-from ..core.keeping import outside
-from ..core.primitive import TABLE, Primitive
-from ..core.state import capture
-from ..core.trace import plain as plain
-from ..core.tree import CONTAINERS, inside
-from ..core.value import Host, is_scalar
+from ..core.arrays.array import concretize, handle, ndarray, numpys_own, read, stack_nested
+from ..core.arrays.saved import outside
+from ..core.rows.primitive import TABLE, Primitive
+from ..core.rows.pytree import CONTAINERS, inside
+from ..core.rows.state import capture
+from ..core.rows.value import Host, is_scalar
+from ..core.transforms.trace import plain as plain
 
 NOT_GIVEN = onp._NoValue
 

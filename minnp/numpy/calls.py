@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, unwrap, wrap
-from ..core.context import together
-from ..core.dispatch import DEFINITIONS, defines
-from ..core.fallback import fallback
-from ..core.primitive import TABLE, Primitive
-from ..core.public import check_call, entry
-from ..core.ufunc import UFUNC_DEFINITIONS
-from ..core.value import Buffer, Tracer, concrete
-from ..core.writing import indexed, write
+from ..core.api.fallback import fallback
+from ..core.api.functions import check_call, entry
+from ..core.api.ufuncs import UFUNC_DEFINITIONS
+from ..core.arrays.array import ndarray, read, unwrap, wrap
+from ..core.arrays.devices import together
+from ..core.arrays.writing import indexed, write
+from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.primitive import TABLE, Primitive
+from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
 from .facts import NUMPY_2, axes_of, axis_of

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as onp
 
 from .. import errors
-from ..core.array import OURS, handle, ndarray, numpys_own, read, unwrap, wrap
-from ..core.namespace import wrapped
-from ..core.placed import laid_out
-from ..core.state import watched
-from ..core.strides import alike
-from ..core.value import Buffer, Host, Tracer, example
-from ..core.writing import release
+from ..core.api.namespace import wrapped
+from ..core.arrays.array import OURS, handle, ndarray, numpys_own, read, unwrap, wrap
+from ..core.arrays.writing import release
+from ..core.rows.on_device import laid_out
+from ..core.rows.state import watched
+from ..core.rows.strides import alike
+from ..core.rows.value import Buffer, Host, Tracer, example
 from .arguments import as_array
 from .creation import made_here
 from .rebound import instead, rebound, rebound_class, substitute

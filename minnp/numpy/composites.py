@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.dispatch import DEFINITIONS, defines
-from ..core.namespace import wrapped
+from ..core.api.namespace import wrapped
+from ..core.rows.dispatch import DEFINITIONS, defines
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take, take_along_axis

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as onp
 
-from ..core import context
-from ..core.array import OURS, ndarray, path_of, read, wrap
-from ..core.dispatch import defines
-from ..core.methods import in_order, memory_order
-from ..core.placed import hosted, laid_out
-from ..core.primitive import CONSTANT, Meta, Primitive, primitive
-from ..core.state import capture
-from ..core.tree import CONTAINERS, replaced
-from ..core.value import Buffer, Tracer, example, is_scalar
+from ..core.api.methods import in_order, memory_order
+from ..core.arrays import devices
+from ..core.arrays.array import OURS, ndarray, path_of, read, wrap
+from ..core.rows.dispatch import defines
+from ..core.rows.on_device import hosted, laid_out
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
+from ..core.rows.pytree import CONTAINERS, replaced
+from ..core.rows.state import capture
+from ..core.rows.value import Buffer, Tracer, example, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
@@ -225,8 +225,8 @@ class NpzFile(onp.lib.npyio.NpzFile):
     __doc__ = onp.lib.npyio.NpzFile.__doc__
 
     def __getitem__(self, key: str) -> Any:
-        made, place = wrap(super().__getitem__(key)), context.home()
-        return made if place is None else context.settle(made, place)
+        made, place = wrap(super().__getitem__(key)), devices.home()
+        return made if place is None else devices.settle(made, place)
 
 
 def _archive(z: onp.lib.npyio.NpzFile) -> NpzFile:

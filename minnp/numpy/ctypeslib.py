@@ -5,8 +5,8 @@ from typing import Any as _Any
 
 import numpy as _onp
 
-from ..core.array import ndarray as _ndarray
-from ..core.namespace import lazy as _lazy
+from ..core.api.namespace import lazy as _lazy
+from ..core.arrays.array import ndarray as _ndarray
 
 
 @_functools.cache

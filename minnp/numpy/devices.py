@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, unwrap, wrap
-from ..core.dispatch import DEFINITIONS, defines
-from ..core.fallback import fallback
-from ..core.public import entry
-from ..core.state import capture
-from ..core.value import Buffer, Host, concrete
+from ..core.api.fallback import fallback
+from ..core.api.functions import entry
+from ..core.arrays.array import ndarray, read, unwrap, wrap
+from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.state import capture
+from ..core.rows.value import Buffer, Host, concrete
 from .arguments import NOT_GIVEN, as_array, holds_handle, number_of
 from .composites import _coefficients
 from .creation import ones_like, zeros_like

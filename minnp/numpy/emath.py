@@ -2,7 +2,7 @@
 
 import numpy as _onp
 
-from ..core.namespace import lazy as _lazy
+from ..core.api.namespace import lazy as _lazy
 from .rebound import rebound_module as _rebound_module
 
 _rebound_module(_onp.emath)

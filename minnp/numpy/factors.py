@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta, primitive
+from ..core.rows.primitive import Meta, primitive
 from .facts import NUMPY_2, spread
 from .indexing import tril
 from .reductions import argmax

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import Meta
+from ..core.rows.primitive import Meta
 
 NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
 TOLD_WEAK = not NUMPY_2 and onp._get_promotion_state() == "weak"  # by NPY_PROMOTION_STATE

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.context import at_index
-from ..core.cotangents import restore
-from ..core.dispatch import defines
-from ..core.primitive import CONSTANT, Meta, per_input, primitive
+from ..core.arrays.devices import at_index
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import CONSTANT, Meta, per_input, primitive
+from ..core.transforms.cotangents import restore
 from .arguments import as_array, plain, spelled
 from .facts import axis_of, count_of, sampled, spread
 from .scattering import add_at

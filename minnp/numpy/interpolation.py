@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
-from ..core.dispatch import defines
-from ..core.primitive import CONSTANT, primitive
+from ..core.arrays.array import ndarray
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import CONSTANT, primitive
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .indexing import take, take_add

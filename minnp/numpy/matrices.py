@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.dispatch import DEFINITIONS, defines
-from ..core.primitive import Primitive
+from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.primitive import Primitive
 from . import factors, systems
 from .arguments import as_array, number_of, spelled
 from .facts import NUMPY_2, axes_of

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, path_of, read, same_numbers
-from ..core.dispatch import defines
-from ..core.flags import set_writeable
-from ..core.placed import laid_out
-from ..core.primitive import Meta, per_input, primitive
-from ..core.strides import within
-from ..core.value import Buffer, Host, Tracer, example, owner
-from ..core.writing import shown, write
+from ..core.arrays.array import ndarray, path_of, read, same_numbers
+from ..core.arrays.flags import set_writeable
+from ..core.arrays.writing import shown, write
+from ..core.rows.dispatch import defines
+from ..core.rows.on_device import laid_out
+from ..core.rows.primitive import Meta, per_input, primitive
+from ..core.rows.strides import within
+from ..core.rows.value import Buffer, Host, Tracer, example, owner
 from ..errors import TracedValueError
 from .arguments import as_array
 from .facts import axes_of, sampled, spread

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core import policy
-from ..core.array import concretize
-from ..core.primitive import CONSTANT, Primitive
-from ..core.report import record_op_stat, show_op_stat
+from ..core.arrays.array import concretize
+from ..core.rows import policy
+from ..core.rows.primitive import CONSTANT, Primitive
+from ..core.rows.report import record_op_stat, show_op_stat
 from .arguments import as_array
 
 

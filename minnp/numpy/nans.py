@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read
-from ..core.dispatch import defines
-from ..core.value import Buffer, concrete
+from ..core.arrays.array import ndarray, read
+from ..core.rows.dispatch import defines
+from ..core.rows.value import Buffer, concrete
 from .arguments import NOT_GIVEN, number_of
 from .facts import axes_of, reduced_shape
 from .rebound import rebound

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, wrap
-from ..core.dispatch import defines
-from ..core.host import contraction
-from ..core.host import products as host_products
-from ..core.host.contraction import LETTERS, explicit
-from ..core.primitive import Meta, primitive
-from ..core.state import state
-from ..core.value import Host
+from ..core.arrays.array import ndarray, read, wrap
+from ..core.cpu import contraction
+from ..core.cpu import products as host_products
+from ..core.cpu.contraction import LETTERS, explicit
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import Meta, primitive
+from ..core.rows.state import state
+from ..core.rows.value import Host
 from .arguments import as_array, number_of, on_host
 from .calls import along
 from .facts import axes_of, count_of, sampled, spread

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as _onp
 
-from ..core import compiled, context
-from ..core.array import ndarray, read, wrap
-from ..core.dispatch import DEFINITIONS
-from ..core.fallback import fallback
-from ..core.namespace import lazy as _lazy
-from ..core.public import PLAIN, WRITERS, entry, invoke
-from ..core.quick import function as _function
-from ..core.quick import plain as all_plain
-from ..core.state import capture, state, watched
-from ..core.writing import write
+from ..core.api import install
+from ..core.api.fallback import fallback
+from ..core.api.functions import PLAIN, WRITERS, entry, invoke
+from ..core.api.namespace import lazy as _lazy
+from ..core.api.quick import function as _function
+from ..core.api.quick import plain as all_plain
+from ..core.arrays import devices
+from ..core.arrays.array import ndarray, read, wrap
+from ..core.arrays.writing import write
+from ..core.rows.dispatch import DEFINITIONS
+from ..core.rows.state import capture, state, watched
 from .arguments import plain
 
 _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
@@ -73,10 +74,10 @@ def _drawn(name: str, host: Callable, args: tuple, kwargs: dict) -> Any:
     """A draw by NumPy itself, or where new arrays live; a capture records it, for every call draws anew."""
     if watched():
         return wrap(fallback(entry(f"random.{name}", host), list(args), kwargs))
-    place = context.home()
+    place = devices.home()
     if place is None:
         return host(*args, **kwargs)
-    return context.made(place, f"random.{name}", args, kwargs, lambda: wrap(host(*args, **kwargs)))
+    return devices.made(place, f"random.{name}", args, kwargs, lambda: wrap(host(*args, **kwargs)))
 
 
 for _name, _definition in _definitions(
@@ -159,7 +160,7 @@ def _method(base: type, name: str) -> Callable:
 
     method.__name__, method.__doc__ = name, host.__doc__
     method.__qualname__ = f"{base.__name__}.{name}"
-    return compiled.drawn(method, made)
+    return install.drawn(method, made)
 
 
 def _told(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -247,7 +248,7 @@ def seed(seed: Any = None) -> None:
 
 def _seed_all(seed: Any) -> None:
     _onp.random.seed(seed)
-    context.seed(seed)
+    devices.seed(seed)
 
 
 _shuffle_array = _function("random.shuffle", _onp.random.shuffle)
@@ -272,4 +273,4 @@ for _name in _onp.random.__all__:
     if _name not in _EXTRA and callable(_x) and not isinstance(_x, type):
         _EXTRA[_name] = _x if _name in _SETTINGS else _function(f"random.{_name}", _x)
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp.random, "random", _EXTRA)
-__path__: list[str] = []  # it has submodules: core/submodules.py
+__path__: list[str] = []  # it has submodules: core/api/submodules.py

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core import context
-from ..core.array import ndarray
-from ..core.dispatch import DEFINITIONS, defines
-from ..core.namespace import wrapped
+from ..core.api.namespace import wrapped
+from ..core.arrays import devices
+from ..core.arrays.array import ndarray
+from ..core.rows.dispatch import DEFINITIONS, defines
 from .arguments import as_array
 from .facts import NUMPY_2
 
@@ -38,7 +38,7 @@ def rebound(function: Callable) -> Callable:
         nonlocal made
         if made is None:
             made = _rebind(inspect.unwrap(function))
-        place = context.beside(args)  # of what it makes to write results into
+        place = devices.beside(args)  # of what it makes to write results into
         if place is None:
             return made(*args, **kwargs)
         with place:

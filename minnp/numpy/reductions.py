@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read, unwrap, wrap
-from ..core.dispatch import defines
-from ..core.fallback import fallback
-from ..core.host import kernels
-from ..core.host.memory import empty
-from ..core.host.products import single_thread
-from ..core.primitive import CONSTANT, Meta, Primitive, per_input, primitive
-from ..core.public import entry
-from ..core.value import Host
+from ..core.api.fallback import fallback
+from ..core.api.functions import entry
+from ..core.arrays.array import ndarray, read, unwrap, wrap
+from ..core.cpu import kernels
+from ..core.cpu.memory import empty
+from ..core.cpu.products import single_thread
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_input, primitive
+from ..core.rows.value import Host
 from .arguments import NOT_GIVEN, as_array, number_of, option, plain, spelled
 from .facts import count_of, kept_shape, reduced_shape, sampled, spread
 from .shaping import astype, broadcast_to, reshape, spread_number

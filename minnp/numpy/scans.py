@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.dispatch import defines
-from ..core.primitive import TABLE, Meta, per_input, primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import TABLE, Meta, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, spelled
 from .facts import axis_of, kept_shape, same, sampled, spread
 from .reductions import keep, reducing, reduction, total

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.host import kernels
-from ..core.host.products import matmul
-from ..core.writing import holds_integers, repeats
+from ..core.arrays.writing import holds_integers, repeats
+from ..core.cpu import kernels
+from ..core.cpu.products import matmul
 
 CHUNK = 1 << 18  # elements added at a time: their indices take 2 MB
 FEW, SEVERAL = 128, 1 << 12  # rows of a table, and elements, from which adding to it is a product with zeros and ones

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.dispatch import defines
-from ..core.primitive import CONSTANT, Meta, Primitive, primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from .arguments import as_array, plain, spelled
 from .facts import same, sampled, spread
 from .indexing import add_along_axis, take, take_along_axis

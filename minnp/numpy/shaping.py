@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray, read
-from ..core.dispatch import defines
-from ..core.host import kernels
-from ..core.primitive import TABLE, Joint, Meta, per_input, primitive
-from ..core.value import overlapping
+from ..core.arrays.array import ndarray, read
+from ..core.cpu import kernels
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
+from ..core.rows.value import overlapping
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, WEAK, axes_of, axis_of, same, sampled, spread
 

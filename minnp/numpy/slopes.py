@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.primitive import per_element, primitive
-from ..core.value import Buffer
+from ..core.rows.primitive import per_element, primitive
+from ..core.rows.value import Buffer
 from .facts import sampled, spread
 
 tanh_grad = primitive(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.array import ndarray
-from ..core.compiled import wider
-from ..core.namespace import wrapped
-from ..core.public import entry
+from ..core.api.functions import entry
+from ..core.api.install import wider
+from ..core.api.namespace import wrapped
+from ..core.arrays.array import ndarray
 from .facts import NUMPY_2
 
 ALIASES = {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as onp
 
-from ..core.array import ndarray
+from ..core.arrays.array import ndarray
 from .facts import WEAK
 from .standard import STANDARD, also, ours
 from .standard_modules import FFT

@@ -2,6 +2,6 @@
 
 from numpy import strings as _strings
 
-from ..core.namespace import lazy as _lazy
+from ..core.api.namespace import lazy as _lazy
 
 __getattr__, __dir__, __all__ = _lazy(__name__, _strings, "strings", {})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.primitive import CONSTANT, Meta, primitive
+from ..core.rows.primitive import CONSTANT, Meta, primitive
 from .facts import NUMPY_2, kept_shape, reduced_shape, spread
 from .shaping import expand_dims, swapaxes
 from .ufuncs import conjugate, equal, imag, where

@@ -10,10 +10,10 @@ from numpy import testing as _testing
 from numpy.testing import *  # noqa: F403
 from numpy.testing import __all__ as __all__
 
-from ..core import foreign
-from ..core.array import ndarray
-from ..core.methods import shown
-from ..core.tree import replaced
+from ..core.api import foreign
+from ..core.api.methods import shown
+from ..core.arrays.array import ndarray
+from ..core.rows.pytree import replaced
 
 _COMPARING = (
     "assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal assert_array_almost_equal_nulp "

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.dispatch import defines
-from ..core.primitive import TABLE, Meta, Primitive, primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import TABLE, Meta, Primitive, primitive
 from .arguments import spelled
 from .facts import NUMPY_2, spread
 from .indexing import getitem

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.cotangents import negated, twice_product
-from ..core.host import elementwise as host_elementwise
-from ..core.primitive import CONSTANT, Meta, Primitive, per_element, primitive
+from ..core.cpu import elementwise as host_elementwise
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_element, primitive
+from ..core.transforms.cotangents import negated, twice_product
 from . import slopes
 from .facts import elementwise, same, sampled, spread
 

@@ -10,7 +10,7 @@ integrate          integration.py
 spatial.distance   distances.py
 """
 
-from ..core.submodules import Submodules as _Submodules
+from ..core.api.submodules import Submodules as _Submodules
 
 DEFINITIONS = {
     "scipy.linalg": "matrices",

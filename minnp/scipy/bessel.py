@@ -8,8 +8,8 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
-from ..core.dispatch import defines
-from ..core.primitive import Primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import Primitive
 from ..numpy.arguments import operand
 from ..numpy.ufuncs import exp, maximum, power, sign
 from .rows import ORDER, POSITIVE, ROOT_PI, gamma, row, several, single

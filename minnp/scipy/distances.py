@@ -9,7 +9,7 @@ import numpy as onp
 from scipy.spatial import distance
 
 from .. import numpy as np
-from ..core.dispatch import defines
+from ..core.rows.dispatch import defines
 from ..numpy.arguments import as_array, plain
 from ..numpy.systems import safe_divide
 

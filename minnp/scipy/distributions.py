@@ -14,10 +14,10 @@ from typing import Any
 import numpy as onp
 from scipy import stats
 
-from ..core.array import handle, read
-from ..core.dispatch import defines
-from ..core.gradients import vjp
-from ..core.primitive import Joint, per_element, primitive
+from ..core.arrays.array import handle, read
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import Joint, per_element, primitive
+from ..core.transforms.grad import vjp
 from ..numpy import ufuncs as uf
 from ..numpy.arguments import as_array, operand, plain
 from ..numpy.facts import spread

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
-from ..core.array import handle
-from ..core.dispatch import defines
-from ..core.gradients import stop_gradient
+from ..core.arrays.array import handle
+from ..core.rows.dispatch import defines
+from ..core.transforms.grad import stop_gradient
 from ..npx import activations
 from ..numpy import reductions, ufuncs
 from ..numpy.arguments import as_array, number, plain, spelled

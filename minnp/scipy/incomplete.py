@@ -9,9 +9,9 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
-from ..core.dispatch import defines
-from ..core.gradients import stop_gradient
-from ..core.primitive import TABLE, Primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import TABLE, Primitive
+from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import operand
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims

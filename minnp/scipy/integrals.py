@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy import special
 
-from ..core.dispatch import defines
-from ..core.primitive import Primitive, per_element, primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import Primitive, per_element, primitive
 from ..numpy.arguments import as_array, plain
 from ..numpy.facts import sampled, spread
 from ..numpy.ufuncs import cos, cosh, equal, exp, less, maximum, rint, sin, sinc, sqrt, square, where

@@ -13,11 +13,11 @@ import numpy as onp
 from scipy import integrate
 
 from .. import numpy as np
-from ..core.array import handle
-from ..core.dispatch import defines
-from ..core.gradients import vjp
-from ..core.transforms import custom_vjp
-from ..core.tree import tree_flatten
+from ..core.arrays.array import handle
+from ..core.rows.dispatch import defines
+from ..core.rows.pytree import tree_flatten
+from ..core.transforms.derivatives import custom_vjp
+from ..core.transforms.grad import vjp
 from ..numpy.arguments import as_array, plain
 
 

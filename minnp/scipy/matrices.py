@@ -11,7 +11,7 @@ import numpy as onp
 from scipy import linalg
 
 from .. import numpy as np
-from ..core.dispatch import defines
+from ..core.rows.dispatch import defines
 from ..numpy.arguments import as_array, plain
 from ..numpy.indexing import tril, triu
 from ..numpy.systems import H, T, eye_like

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 from scipy import linalg
 
-from ..core.primitive import Joint, primitive
+from ..core.rows.primitive import Joint, primitive
 from ..numpy.facts import spread
 from ..numpy.indexing import tril, triu
 from ..numpy.reductions import sum_

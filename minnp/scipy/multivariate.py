@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 from scipy import stats
 
-from ..core.dispatch import defines
+from ..core.rows.dispatch import defines
 from ..numpy import ufuncs as uf
 from ..numpy.arguments import as_array, number, plain
 from ..numpy.reductions import sum_

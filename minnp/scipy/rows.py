@@ -12,8 +12,8 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
-from ..core.dispatch import defines
-from ..core.primitive import CONSTANT, Primitive, per_element, primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import CONSTANT, Primitive, per_element, primitive
 from ..numpy.arguments import operand
 from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread

@@ -9,8 +9,8 @@ import numpy as onp
 from scipy import signal
 
 from .. import numpy as np
-from ..core.dispatch import defines
-from ..core.primitive import primitive
+from ..core.rows.dispatch import defines
+from ..core.rows.primitive import primitive
 from ..numpy.arguments import as_array, plain
 from ..numpy.facts import axis_of, spread
 from ..numpy.shaping import flip

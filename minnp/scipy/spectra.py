@@ -11,7 +11,7 @@ import numpy as onp
 from scipy import signal
 
 from .. import numpy as np
-from ..core.dispatch import defines
+from ..core.rows.dispatch import defines
 from ..numpy.arguments import as_array, plain
 from .signals import detrend as detrended
 

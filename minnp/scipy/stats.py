@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy import stats as _scipy
 
-from ..core.namespace import lazy as _lazy
-from ..core.quick import function as _function
+from ..core.api.namespace import lazy as _lazy
+from ..core.api.quick import function as _function
 from . import counts as _counts  # noqa: F401  (definitions)
 from . import multivariate as _multivariate  # noqa: F401
 from . import summaries as _summaries  # noqa: F401
@@ -55,4 +55,4 @@ class Frozen:
 _KINDS = (_scipy.rv_continuous, _scipy.rv_discrete, type(_scipy.dirichlet).__bases__[0])
 OBJECTS = {name: Distribution(name) for name, x in vars(_scipy).items() if isinstance(x, _KINDS)}
 __getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.stats", dict(OBJECTS))
-__path__: list[str] = []  # its objects may be imported as modules: core/submodules.py
+__path__: list[str] = []  # its objects may be imported as modules: core/api/submodules.py

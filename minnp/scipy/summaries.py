@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 from scipy import stats
 
-from ..core.dispatch import DEFINITIONS, defines
+from ..core.rows.dispatch import DEFINITIONS, defines
 from ..errors import NotDifferentiableError
 from ..numpy.arguments import as_array, number, operand, plain
 from ..numpy.facts import axis_of, count_of

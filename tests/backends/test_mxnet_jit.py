@@ -11,8 +11,8 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, jit, npx, value_and_grad
-from minnp.core.live import VALUES_DECIDE
-from minnp.core.primitive import TABLE
+from minnp.core.graph.scalars import VALUES_DECIDE
+from minnp.core.rows.primitive import TABLE
 
 if "mxnet" not in backends.installed():
     pytest.skip("mxnet is not installed", allow_module_level=True)

@@ -6,7 +6,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import backends, errors, grad, npx
-from minnp.core.host import kernels
+from minnp.core.cpu import kernels
 
 if "mxnet" not in backends.installed():
     pytest.skip("mxnet is not installed", allow_module_level=True)

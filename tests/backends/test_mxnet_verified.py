@@ -12,7 +12,7 @@ if "mxnet" not in backends.installed():
 
 from minnp.backends.mxnet import VERIFIED, cases, verify
 from minnp.backends.mxnet.samples import DTYPES
-from minnp.core.primitive import TABLE
+from minnp.core.rows.primitive import TABLE
 
 
 def test_the_list_renewed_is_the_list_stored():

@@ -10,7 +10,7 @@ import minnp.numpy as np
 from minnp import Context, fx, grad, grad_and_loss, jit, nn, npx
 from minnp.backends.torch.dtypes import LEGACY
 from minnp.backends.torch.executor import TorchExecutor
-from minnp.core.value import Buffer
+from minnp.core.rows.value import Buffer
 
 PLACE = Context("cpu", 0, "torch")
 

@@ -9,9 +9,9 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, grad, grad_and_loss, npx
 from minnp.backends.torch import accelerator
-from minnp.core import policy
-from minnp.core.state import state
-from minnp.core.value import Buffer
+from minnp.core.rows import policy
+from minnp.core.rows.state import state
+from minnp.core.rows.value import Buffer
 
 DEVICES = [
     "cpu",
@@ -302,7 +302,7 @@ def test_places_hold_no_autograd_graph(there):
 
 def test_the_synchronous_switch_waits_after_every_kernel(monkeypatch):
     from minnp.backends.torch import SYNCHRONOUS, TorchBackend
-    from minnp.core.primitive import TABLE
+    from minnp.core.rows.primitive import TABLE
 
     monkeypatch.setenv(SYNCHRONOUS, "1")
     place, waits = TorchBackend("cpu"), []

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import npx
-from minnp.core.host import kernels
-from minnp.core.primitive import TABLE
+from minnp.core.cpu import kernels
+from minnp.core.rows.primitive import TABLE
 from minnp.dispatch.policy import Policy
 
 

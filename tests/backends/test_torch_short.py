@@ -18,12 +18,12 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import Context, npx
-from minnp.core import compiled
-from minnp.core.array import ndarray
-from minnp.core.tape import GradTrace
-from minnp.core.value import Buffer
+from minnp.core.api import install
+from minnp.core.arrays.array import ndarray
+from minnp.core.rows.value import Buffer
+from minnp.core.transforms.tape import GradTrace
 
-pytestmark = pytest.mark.skipif(compiled._quick is None, reason="minnp runs without its C part")
+pytestmark = pytest.mark.skipif(install._quick is None, reason="minnp runs without its C part")
 THERE = Context("cpu", 0, "torch")
 DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
@@ -65,11 +65,11 @@ def python_of(f):
 @contextlib.contextmanager
 def in_python_alone():
     """Inside, rows that are called and the operators of buffers go through Python."""
-    compiled._quick.values(False)
+    install._quick.values(False)
     try:
         yield
     finally:
-        compiled._quick.values(True)
+        install._quick.values(True)
 
 
 def agree(compiled_way, python_way, what):
@@ -442,7 +442,7 @@ def test_inside_a_context_under_policies_and_captures():
     x = ARRAYS["f4"]
     with THERE:
         y = x[1:].T * 2 + x.sum()
-        assert type(y._value) is Buffer and minnp.core.state.state.busy
+        assert type(y._value) is Buffer and minnp.core.rows.state.state.busy
         for policy in ("auto", "prefer_torch", "only_numpy", "only_torch"):
             with minnp.wrap_policy(policy):
                 agree(lambda: np.exp(x) + x, lambda: in_python("add", python_of(np.exp)(x), x), policy)

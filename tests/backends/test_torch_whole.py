@@ -11,7 +11,8 @@ import minnp
 import minnp.numpy as np
 from minnp.backends.torch import verify as differential
 from minnp.backends.torch.statistics import WHOLE
-from minnp.core import compiled, placed
+from minnp.core.api import install
+from minnp.core.rows import on_device
 
 THERE = minnp.Context("cpu", 0, "torch")
 NAN, INF = onp.nan, onp.inf
@@ -106,13 +107,13 @@ def test_functions_in_one_call_agree_with_numpy(char):
         for g, w in zip(got, want, strict=True):
             scale = onp.maximum(differential.largest(w), 1) if w.dtype.kind == "f" else None
             assert not (why := differential.disagreement(g, w, 64, False, scale)), (case, why)
-    if compiled._quick is not None:
+    if install._quick is not None:
         elsewhere = {"einsum", "outer", "diag", "tile", "linalg.outer", "linalg.tensordot", "linalg.cross"}
         assert {n for n, calls in reach.items() if not calls} == elsewhere
 
 
 def test_what_is_said_to_be_one_call_is():
-    assert WHOLE.keys() == placed.WHOLE
+    assert WHOLE.keys() == on_device.WHOLE
 
 
 def test_what_is_written_in_one_call_is_seen_by_views_and_not_by_copies():

@@ -176,8 +176,8 @@ def test_a_loss_that_is_not_finite_stops_with_advice():
 def test_a_compiled_step_is_the_same_step(monkeypatch):
     """Batch normalisation, dropout and a short last batch included; on NumPy's kernels, to the bit."""
     close = run(batch_size=32, jit=True)
-    monkeypatch.setattr("minnp.core.native.engine.machine", lambda: None)
-    monkeypatch.setattr("minnp.core.host.kernels.team", None)
+    monkeypatch.setattr("minnp.core.llvm.engine.machine", lambda: None)
+    monkeypatch.setattr("minnp.core.cpu.kernels.team", None)
     eager, compiled = run(batch_size=32), run(batch_size=32, jit=True)
     onp.testing.assert_allclose(close.loss_history, eager.loss_history, rtol=1e-3)
     if exact():

@@ -49,7 +49,7 @@ def meaning(module: str, name: str | None = None) -> Any:
 @cache
 def ours(module: str) -> ModuleType | None:
     """Our module for NumPy's `module`, or None where only NumPy has it: those made of NumPy's when they are imported
-    (core/submodules.py) give nothing that `exchange` does not."""
+    (core/api/submodules.py) give nothing that `exchange` does not."""
     own = NAMESPACE + module.removeprefix("numpy")
     if own == NAMESPACE or find(own):
         return importlib.import_module(own)

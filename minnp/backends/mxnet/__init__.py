@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as onp
 
-from ...core.primitive import TABLE
+from ...core.rows.primitive import TABLE
 from .. import Backend
 
 VERIFIED = Path(__file__).with_name("verified.json")

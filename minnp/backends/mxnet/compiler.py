@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as onp
 
-from ...core.effects import pick
-from ...core.executor import compile_host
-from ...core.graph import Graph
-from ...core.node import Node
+from ...core.graph.effects import pick
+from ...core.graph.graph import Graph
+from ...core.graph.node import Node
+from ...core.jit.executor import compile_host
 from ...core.passes.fusion import Cluster, gather, in_order
-from ...core.primitive import TABLE, Meta, Primitive
+from ...core.rows.primitive import TABLE, Meta, Primitive
 from ...errors import BackendUnsupportedError, SymbolError
 from . import lowering, symbols
 from .executor import Program

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...core.graph import Graph, Node
+from ...core.graph.graph import Graph, Node
 from ...errors import SymbolError
 from . import moving as moving  # enters its operators
 from .translations import OPERATORS, Attributes, Reader

@@ -8,8 +8,8 @@ from typing import Any
 import minnp.numpy as np
 from minnp import npx
 
-from ...core.effects import pick
-from ...core.graph import Node
+from ...core.graph.effects import pick
+from ...core.graph.graph import Node
 from .translations import OPERATORS, Attributes, Reader, operator, refuse
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from ...core import primitive
-from ...core.effects import guard, pick
-from ...core.graph import Graph, Node
-from ...core.node import target_name
+from ...core.graph.effects import guard, pick
+from ...core.graph.graph import Graph, Node
+from ...core.graph.node import target_name
+from ...core.rows import primitive
 from ...errors import BackendUnsupportedError, SymbolError
 from . import algebra, elementwise, neural, shapes
 from .capi import runtime

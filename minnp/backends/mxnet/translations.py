@@ -13,8 +13,8 @@ from typing import Any
 import minnp.numpy as np
 from minnp import npx
 
-from ...core.graph import Graph, Node
-from ...core.primitive import TABLE
+from ...core.graph.graph import Graph, Node
+from ...core.rows.primitive import TABLE
 from ...errors import SymbolError
 from .elementwise import BINARY, UNARY
 

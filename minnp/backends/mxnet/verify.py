@@ -18,7 +18,7 @@ import numpy as onp
 import minnp.npx
 import minnp.numpy  # noqa: F401  (both fill the table)
 
-from ...core.primitive import TABLE
+from ...core.rows.primitive import TABLE
 from ...errors import BackendUnsupportedError
 from . import VERIFIED, MXNetBackend, cases
 from .samples import DTYPES

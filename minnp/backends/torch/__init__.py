@@ -18,8 +18,8 @@ from typing import Any
 import numpy as onp
 
 from ... import backends
-from ...core.primitive import TABLE
-from ...core.value import is_scalar
+from ...core.rows.primitive import TABLE
+from ...core.rows.value import is_scalar
 from ...errors import BackendUnsupportedError
 from .. import Backend
 
@@ -109,7 +109,7 @@ class TorchBackend(Backend):
         return self._table.get(name) if known and name in self._verified else None
 
     def compile(self, graph: Any, constants: dict, compiler: str = "auto") -> Callable:
-        from ...core.streams import drawn_at
+        from ...core.graph.streams import drawn_at
         from .candidates import candidates
         from .executor import TorchExecutor
 

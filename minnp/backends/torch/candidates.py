@@ -19,11 +19,11 @@ from typing import Any
 import numpy as onp
 import torch
 
-from ...core import report
-from ...core.executor import compile_host
-from ...core.graph import Graph
-from ...core.path import alone, lowered
-from ...core.value import Host
+from ...core.graph.graph import Graph
+from ...core.jit.executor import compile_host
+from ...core.jit.specialisation import alone, lowered
+from ...core.rows import report
+from ...core.rows.value import Host
 from .dtypes import PYTHON, TO_NUMPY, TO_TORCH, device_of, kept_scalars, wait_for
 
 Tensor = torch.Tensor

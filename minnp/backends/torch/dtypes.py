@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from ...core import report
+from ...core.rows import report
 from ...errors import BackendUnsupportedError
 
 Tensor = torch.Tensor

@@ -14,18 +14,18 @@ from typing import Any
 
 import torch
 
-from ...core import report
-from ...core.across import each, holds, row_of, walk
-from ...core.aliasing import is_write
-from ...core.effects import guard, pick
-from ...core.graph import Graph
-from ...core.node import Node
-from ...core.outside import held
+from ...core.cpu.sources import keep_source
+from ...core.graph.aliasing import is_write
+from ...core.graph.closures import held
+from ...core.graph.effects import guard, pick
+from ...core.graph.graph import Graph
+from ...core.graph.node import Node
+from ...core.graph.placement import each, holds, row_of, walk
+from ...core.graph.streams import drawn_at
 from ...core.passes.memory import shows
-from ...core.primitive import Primitive
-from ...core.sources import keep_source
-from ...core.streams import drawn_at
-from ...core.value import Buffer, Host
+from ...core.rows import report
+from ...core.rows.primitive import Primitive
+from ...core.rows.value import Buffer, Host
 from ...errors import BackendUnsupportedError
 from .candidates import Choice
 from .dtypes import LEGACY, borrowed, returned, scalar

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 import torch
 
-from ...core.strides import narrowed, within
+from ...core.rows.strides import narrowed, within
 from .dtypes import TO_NUMPY, from_host, refuse, scalar
 from .reductions import on_floats, one_dim
 from .registry import KERNELS, kernel

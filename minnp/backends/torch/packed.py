@@ -14,9 +14,9 @@ from typing import Any
 import numpy as onp
 import torch
 
-from ...core.host import kernels
-from ...core.host.integers import frozen
-from ...core.host.integers import prepared as kept
+from ...core.cpu import kernels
+from ...core.cpu.integers import frozen
+from ...core.cpu.integers import prepared as kept
 from .dtypes import Tensor, borrowed, refuse
 from .neural import CONV, common, together
 from .registry import kernel

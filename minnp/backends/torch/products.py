@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...core.host.contraction import explicit
+from ...core.cpu.contraction import explicit
 from .dtypes import cast, device_of, promote, refuse
 from .elementwise import Op
 from .registry import kernel, ufunc_kernel

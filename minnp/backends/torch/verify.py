@@ -407,7 +407,7 @@ def row_cases(row: Any, char: str) -> Iterator[tuple]:
 
 def subject(name: str) -> Any:
     """The row a kernel serves: of the table, or the gradient row of a fused one."""
-    from minnp.core.primitive import TABLE, Primitive
+    from minnp.core.rows.primitive import TABLE, Primitive
 
     if not name.endswith("_back"):
         return TABLE.get(name)

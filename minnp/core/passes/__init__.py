@@ -1,8 +1,11 @@
-"""Passes: graph -> graph, or module -> module. Each is a function in a file of its own."""
+"""Passes: graph -> graph, or module -> module. Each is a function in a file of its own.
+
+May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
+"""
 
 from __future__ import annotations
 
-from ..graph import Graph
+from ..graph.graph import Graph
 from .common import common_subexpressions
 from .constants import fold_constants
 from .cost import bytes_moved, cost, flops

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..aliasing import is_write
-from ..graph import Graph, Node
+from ..graph.aliasing import is_write
+from ..graph.graph import Graph, Node
 from .modules import on_modules
 from .rows import escapes, is_pure, row_of
 

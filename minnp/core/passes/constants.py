@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as onp
 
-from ..array import handle, ndarray, read, unwrap
-from ..effects import guard
-from ..graph import Graph
-from ..interpreter import Interpreter
-from ..node import Node, attribute, map_nodes
-from ..primitive import Meta
-from ..value import Buffer, Host
+from ..arrays.array import handle, ndarray, read, unwrap
+from ..graph.effects import guard
+from ..graph.graph import Graph
+from ..graph.interpreter import Interpreter
+from ..graph.node import Node, attribute, map_nodes
+from ..rows.primitive import Meta
+from ..rows.value import Buffer, Host
 from .modules import on_modules
 from .rows import escapes, is_pure
 

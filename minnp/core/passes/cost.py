@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from ..array import ndarray, read
-from ..capture import capture_call
-from ..effects import guard, pick
-from ..graph import Graph
-from ..interpreter import Interpreter
-from ..node import Node
-from ..primitive import Primitive
-from ..tree import tree_flatten
+from ..arrays.array import ndarray, read
+from ..graph.capture import capture_call
+from ..graph.effects import guard, pick
+from ..graph.graph import Graph
+from ..graph.interpreter import Interpreter
+from ..graph.node import Node
+from ..rows.primitive import Primitive
+from ..rows.pytree import tree_flatten
 from .memory import nbytes, shows
 from .modules import on_modules
 from .shapes import layers_kept, shape_of, stand_in, with_shapes

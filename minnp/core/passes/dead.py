@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..graph import Graph
+from ..graph.graph import Graph
 from .modules import on_modules
 
 

@@ -10,11 +10,11 @@ import os
 from typing import Any
 
 from ... import errors
-from ..codegen import show
-from ..effects import guard, pick
-from ..graph import Graph
-from ..node import Node, attribute, target_name
-from ..primitive import Meta
+from ..graph.codegen import show
+from ..graph.effects import guard, pick
+from ..graph.graph import Graph
+from ..graph.node import Node, attribute, target_name
+from ..rows.primitive import Meta
 from .modules import on_modules
 
 # opcode -> (shape, fill) of its box

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..graph import Graph
-from ..node import Node
-from ..primitive import TABLE, Meta, Primitive
+from ..graph.graph import Graph
+from ..graph.node import Node
+from ..rows.primitive import TABLE, Meta, Primitive
 from .constants import Known, add_constant
 from .modules import check_rows, on_modules
 

@@ -1,7 +1,7 @@
 """Elementwise fusion: operations on large arrays of one shape become one call that runs them block by block.
 
 A cluster is a set of elementwise nodes of one shape that nothing outside has to run between. It is found greedily, in
-order; the reduction that ends a chain goes into it. core.host.fused runs it.
+order; the reduction that ends a chain goes into it. core.cpu.fused runs it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..effects import pick
-from ..graph import Graph, Node
-from ..host.fused import Reduction, cast, fuse, is_constant, select
-from ..host.kernels import is_beside
-from ..primitive import Meta, Primitive
+from ..cpu.fused import Reduction, cast, fuse, is_constant, select
+from ..cpu.kernels import is_beside
+from ..graph.effects import pick
+from ..graph.graph import Graph, Node
+from ..rows.primitive import Meta, Primitive
 from .modules import on_modules
 
 LEAST = 1 << 15  # elements from which a block at a time is faster than an operation at a time

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from ..aliasing import donated
-from ..effects import pick
-from ..graph import Graph
-from ..node import Node
-from ..primitive import Meta, Primitive
+from ..graph.aliasing import donated
+from ..graph.effects import pick
+from ..graph.graph import Graph
+from ..graph.node import Node
+from ..rows.primitive import Meta, Primitive
 from .modules import on_modules
 from .shapes import shape_of, with_shapes
 

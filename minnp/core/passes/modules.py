@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..graph import Graph
-from ..primitive import Primitive
+from ..graph.graph import Graph
+from ..rows.primitive import Primitive
 
 F = TypeVar("F", bound=Callable)
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from .. import executor
-from ..graph import Graph
-from ..node import Node
-from ..primitive import TABLE, Meta
+from ..graph.graph import Graph
+from ..graph.interpreter import Interpreter
+from ..graph.node import Node
+from ..rows.primitive import TABLE, Meta
 from .constants import Known, add_constant, held
 from .folding import is_relu, name_of, only_user, per_channel
 from .modules import check_rows, on_modules
@@ -89,15 +89,21 @@ def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Cal
     return graph
 
 
+class Calibration(Interpreter):
+    """Runs an observed graph on NumPy arrays, its constants included."""
+
+    def run_node(self, node: Node) -> Any:
+        return held(node) if node.op == "get_attr" else super().run_node(node)
+
+
 @on_modules
 def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
     """Run an observed graph on each batch (its one input, or a tuple of its inputs), so that the observers see it.
 
     Calling the observed graph in any other way (as a GraphModule, say) shows them what goes through it too.
     """
-    run = executor.compile_host(graph, {n.target: held(n) for n in graph.find_nodes(op="get_attr")})
     for batch in batches:
-        run(*map(onp.asarray, batch if isinstance(batch, tuple) else (batch,)))
+        Calibration(graph).run(*map(onp.asarray, batch if isinstance(batch, tuple) else (batch,)))
     return graph
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as onp
 
-from ..effects import in_place, pick
-from ..methods import METHODS
-from ..node import Node
-from ..primitive import TABLE, Primitive
-from ..proxy import PERHAPS, ROWS, WRITING
-from ..public import ENTRIES, PUBLIC
-from ..value import BINARY, COMPARISON, PYTHON, UNARY
+from ..api.functions import ENTRIES, PUBLIC
+from ..api.methods import METHODS
+from ..graph.effects import in_place, pick
+from ..graph.node import Node
+from ..graph.proxy import PERHAPS, ROWS, WRITING
+from ..rows.primitive import TABLE, Primitive
+from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY
 
 _OPERATORS = {PYTHON[op]: name for op, name in {**BINARY, **COMPARISON, **UNARY}.items() if op != "divmod"}
 # Functions of npx that draw random numbers or write to their arguments.

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..array import handle, ndarray, read
-from ..capture import DATA_SHAPED
-from ..effects import assign, guard
-from ..graph import Graph, Node
-from ..interpreter import Interpreter
-from ..node import target_name
-from ..primitive import Meta
-from ..value import Host
+from ..arrays.array import handle, ndarray, read
+from ..graph.capture import DATA_SHAPED
+from ..graph.effects import assign, guard
+from ..graph.graph import Graph, Node
+from ..graph.interpreter import Interpreter
+from ..graph.node import target_name
+from ..rows.primitive import Meta
+from ..rows.value import Host
 from .modules import on_modules
 
 WHERE = DATA_SHAPED - {"getitem"} | {"where", "extract", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as onp
 
-from ..graph import Graph, Node
-from ..primitive import TABLE, Meta
+from ..graph.graph import Graph, Node
+from ..rows.primitive import TABLE, Meta
 from .modules import on_modules
 from .rows import escapes, moved, row_of
 

@@ -2,6 +2,6 @@
 
 import numpy as _onp
 
-from ...core.namespace import lazy as _lazy
+from ...core.api.namespace import lazy as _lazy
 
 __getattr__, __dir__, __all__ = _lazy(__name__, _onp.lib, "lib", {})

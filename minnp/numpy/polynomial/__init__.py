@@ -2,7 +2,7 @@
 
 import numpy as _onp
 
-from ...core.namespace import lazy as _lazy
+from ...core.api.namespace import lazy as _lazy
 from .chebyshev import Chebyshev
 from .hermite import Hermite
 from .hermite_e import HermiteE

@@ -2,7 +2,7 @@
 
 from numpy.polynomial import laguerre as _source
 
-from ...core.namespace import lazy as _lazy
+from ...core.api.namespace import lazy as _lazy
 from ..rebound import rebound_class as _rebound_class
 from ..rebound import rebound_module as _rebound_module
 

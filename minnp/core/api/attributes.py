@@ -1,0 +1,413 @@
+"""What Python and NumPy ask of an ndarray: conversions, protocols, attributes."""
+
+from __future__ import annotations
+
+import gc
+import operator
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays import devices, flags
+from ..arrays.array import OBJECT, TAKEN, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
+from ..arrays.writing import holds_value, write
+from ..cpu import owned
+from ..rows.dispatch import bind
+from ..rows.on_device import laid_out
+from ..rows.primitive import TABLE
+from ..rows.state import state, watched
+from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping
+from ..transforms.trace import Constant
+from . import functions
+from .numpy_protocols import array_function, array_ufunc
+from .quick import seen
+
+
+# ------------------------------------------------------------------ Python's own conversions
+def shown(self: ndarray) -> onp.ndarray:
+    """The numbers a handle shows when it is printed."""
+    value = concrete(read(self))
+    return value.host() if type(value) is Buffer else value
+
+
+def _looked(self: ndarray, what: str) -> Any:
+    """What lies under a handle's tracers, which are told that Python asked for this."""
+    value = read(self)
+    while type(value) is Tracer:
+        value.trace.looked(what)
+        value = value.value
+    return value
+
+
+def _said(self: ndarray) -> onp.ndarray:
+    _looked(self, "text")
+    return shown(self)
+
+
+def _conversion(name: str, kind: type, convert: Callable) -> Callable:
+    def call(self: ndarray) -> Any:
+        a = self._host
+        if a is None or state.busy:  # a view of what was written under a trace is read anew
+            a = onp.asarray(concretize(read(self), kind))
+        return convert(a)
+
+    call.__name__ = name
+    return call
+
+
+for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
+    _convert = operator.index if _name == "index" else _kind
+    setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
+
+
+def _round(self: ndarray, ndigits: Any = None) -> Any:
+    if not is_scalar(read(self)) or self.dtype.kind not in "iuf":
+        raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    rounded = TABLE["round"](self, decimals=0 if ndigits is None else ndigits)
+    return int(rounded) if ndigits is None else rounded
+
+
+ndarray.__round__ = _round
+
+
+def _len(self: ndarray) -> int:
+    if self._host is not None:
+        return len(self._host)
+    shape = self.shape
+    if not shape:
+        raise TypeError("len() of unsized object")
+    return shape[0]
+
+
+def _contains(self: ndarray, x: Any) -> bool:
+    return bool((self == x).any())
+
+
+def _format(self: ndarray, spec: str) -> str:
+    said = _said(self)
+    if said.ndim > self.ndim and spec:
+        raise errors.TracedValueError(
+            f"vmap: one number of {said.shape[0]} examples has no text of the form {spec!r}; print them as they are, "
+            "or format what vmap gives back"
+        )
+    return format(said if self.ndim else said[()], spec)
+
+
+def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.ndarray:
+    value = read(self)
+    if type(value) is Tracer:
+        whole = dtype is not None and onp.dtype(dtype).kind in "biu"  # np.int64(x): no gradient is lost
+        value = concretize(value, Constant if whole else onp.ndarray)
+    a = value.host() if type(value) is Buffer else onp.asarray(value)  # a trace may hold NumPy's scalar
+    if copy is False and (type(value) is Buffer or (dtype is not None and a.dtype != dtype)):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    if dtype is not None and a.dtype != dtype:
+        return a.astype(dtype)
+    return a.copy() if copy else a
+
+
+def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: bool = False) -> ndarray:
+    return array if type(array) is ndarray else handle(array)
+
+
+def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
+    return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (_array(self),)
+
+
+def _rebuild(a: onp.ndarray) -> ndarray:
+    return handle(a)
+
+
+def _rebuild_here(a: onp.ndarray) -> ndarray:
+    """What was an array on a device, where new arrays live: its device may not be there any more."""
+    place = devices.home()
+    return handle(a) if place is None else devices.settle(handle(a), place)
+
+
+def _deepcopy(self: ndarray, memo: dict) -> ndarray:
+    a = read(self)
+    return handle(a.__deepcopy__(memo)) if type(a) is Host else self.copy()
+
+
+VERSIONED = onp.lib.NumpyVersion(onp.__version__) >= "2.1.0"  # its __dlpack__ takes what the standard says
+
+
+def _exported(self: ndarray) -> Any:
+    value = read(self)
+    return value.backend.exported(value.data) if type(value) is Buffer else _array(self)
+
+
+def _dlpack(
+    self: ndarray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
+    a = _exported(self)
+    if type(a) is not Host:
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        return a.__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+    if VERSIONED:
+        return a.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    if dl_device not in (None, (1, 0)):
+        raise BufferError(f"an array of this NumPy is on DLPack's device (1, 0), the CPU, not on {dl_device}")
+    return (a.copy() if copy else a).__dlpack__(stream=stream)
+
+
+def _dlpack_device(self: ndarray) -> tuple[int, int]:
+    value = read(self)
+    data = value.data if type(value) is Buffer and hasattr(value.data, "__dlpack_device__") else _exported(self)
+    return data.__dlpack_device__()  # nothing is copied to tell
+
+
+for _name, _special in {
+    "len": _len,
+    "contains": _contains,
+    "hash": None,
+    "format": _format,
+    "repr": lambda self: repr(_said(self)),
+    "str": lambda self: str(_said(self)),
+    "array": _array,
+    "array_wrap": _array_wrap,
+    "array_prepare": _array_wrap,
+    "reduce": lambda self: _reduce_ex(self, 2),
+    "reduce_ex": _reduce_ex,
+    "deepcopy": _deepcopy,
+    "getstate": lambda self: None,  # as of an object without attributes
+    "copy": lambda self: self.copy(order="K"),
+    "dlpack": _dlpack,
+    "dlpack_device": _dlpack_device,
+    "array_function": lambda self, func, types, args, kwargs: array_function(func, args, kwargs),
+    "array_ufunc": lambda self, ufunc, method, *inputs, **kwargs: array_ufunc(ufunc, method, inputs, kwargs),
+}.items():
+    if callable(_special) and hasattr(onp.ndarray, f"__{_name}__"):
+        _special.__wrapped__ = getattr(onp.ndarray, f"__{_name}__")  # whose signature is shown
+    setattr(ndarray, f"__{_name}__", _special)
+
+
+# ------------------------------------------------------------------ attributes
+def _fact(name: str) -> property:
+    def get(self: ndarray) -> Any:
+        a = self._host
+        return getattr(a if a is not None else read(self), name)
+
+    return property(get, doc=getattr(onp.ndarray, name).__doc__)
+
+
+LAYOUT = {"strides", "flags", "nbytes", "itemsize"}
+
+
+def _host_fact(name: str) -> property:
+    """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
+
+    def get(self: ndarray) -> Any:
+        if name in LAYOUT and self._host is None:
+            below, seen = _looked(self, name), example(read(self))
+            if type(seen) is Buffer:  # nothing is copied to tell
+                placed = name == "flags" and below is read(self)
+                return flags.Flags(self, seen) if placed else getattr(laid_out(seen), name)
+            return getattr(seen, name)
+        return getattr(shown(self), name)
+
+    def set_(self: ndarray, value: Any) -> None:
+        a = read(self)
+        if type(a) is Host:
+            setattr(a, name, value)
+        elif name == "shape":
+            _set_shape(self, a, value if type(value) is int else tuple(map(operator.index, value)))
+        else:
+            raise AttributeError(f"the {name} of a traced or device array cannot be set; use x.astype or x.view")
+
+    return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
+
+
+def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
+    """Give a traced handle another shape: a view is read through one more step, a root holds the reshaped value."""
+    if type(value) is Buffer:
+        return flags.set_shape(self, value, shape)
+    step = (TABLE["reshape"], {"shape": shape})
+    reshaped = bind(step[0], (value,), step[1])
+    if not overlapping(reshaped, value):
+        raise AttributeError(flags.NO_VIEW)
+    if self._root is not None:
+        self._path = (*self._path, step)
+    elif any(type(r) is ndarray and r._root is self for r in gc.get_referrers(self)):
+        raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
+    self._value = reshaped
+
+
+for _name in ("ndim", "size"):
+    setattr(ndarray, _name, _fact(_name))
+for _name in ("shape", "dtype", "strides", "flags", "nbytes", "itemsize", "data", "ctypes"):
+    setattr(ndarray, _name, _host_fact(_name) if _name not in ("shape", "dtype") else _fact(_name))
+
+
+def _set_host(name: str) -> property:
+    fact = getattr(ndarray, name)
+    return property(fact.fget, _host_fact(name).fset, doc=fact.__doc__)
+
+
+ndarray.shape = _set_host("shape")
+ndarray.dtype = _set_host("dtype")
+
+
+def _base(self: ndarray) -> Any:
+    if self._root is not None:
+        return self._root
+    a = shown(self)
+    base = None if owned(a) else a.base
+    return handle(base) if type(base) is Host else base
+
+
+def _part(name: str) -> property:
+    def get(self: ndarray) -> Any:
+        a = read(self)
+        if type(a) is Host:
+            return wrap(getattr(a, name), (self,))
+        part = TABLE[name](self)
+        if name == "imag" and type(a) is Buffer and not _complex(a):
+            flags.set_writeable(part, False, alone=True)  # zeros that are no part of the array
+        return part
+
+    def set_(self: ndarray, value: Any) -> None:
+        a, given = read(self), unwrap(value, [])
+        if type(a) is Host and not isinstance(given, (Tracer, Buffer)):
+            functions.release(a)
+            setattr(a, name, given)
+        elif _complex(a):
+            value = value if type(value) is ndarray else onp.asarray(given)
+            value = value.real  # NumPy drops the imaginary parts of what is given
+            write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
+        elif name == "real":
+            write(self, ..., value)
+        else:
+            raise TypeError("array does not have imaginary part to set")
+
+    return property(get, set_, doc=getattr(onp.ndarray, name).__doc__)
+
+
+def _complex(value: Any) -> bool:
+    return value.dtype.kind == "c"
+
+
+def _set_flat(self: ndarray, value: Any) -> None:
+    a, v = read(self), unwrap(value, [])
+    if type(a) is Host and not isinstance(v, (Tracer, Buffer)) and not state.busy:
+        functions.release(a)
+        a.flat = v
+        return
+    onp.zeros(1, self.dtype).flat = v if not isinstance(value, ndarray) else onp.zeros(1, v.dtype)  # or its exception
+    v = onp.ravel(v) if not isinstance(value, ndarray) else value.reshape(-1)
+    if not (self.size and self.ndim and len(v)):
+        return write(self, ..., v[0]) if self.size and len(v) else None
+    FlatIterator(self)[:] = v[onp.arange(self.size) % len(v)]
+
+
+class _FlatType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return super().__instancecheck__(x) or isinstance(x, onp.flatiter)
+
+
+class FlatIterator(metaclass=_FlatType):
+    """x.flat: indexing and iteration in C order; traced, of the flattened array."""
+
+    __slots__ = ("_flat", "base")
+    __hash__ = None
+
+    def __init__(self, base: ndarray) -> None:
+        a = read(base)
+        self.base, self._flat = base, (a if type(a) is Host else onp.broadcast_to(0, a.shape)).flat  # where it is
+
+    def _host(self) -> Any:
+        return self._flat if self._flat.base is read(self.base) else None
+
+    def __getitem__(self, index: Any) -> Any:
+        flat, i = self._host(), unwrap(index, [])
+        if flat is not None and not watched():
+            return wrap(flat[i])
+        part = self.base.reshape(-1)[index]
+        return part.copy() if part.ndim else part
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        flat, i, v = self._host(), unwrap(index, []), unwrap(value, [])
+        if flat is not None and not isinstance(v, (Tracer, Buffer)) and not watched():
+            functions.release(read(self.base))
+            flat[i] = v
+            return
+        shape = self.base.shape
+        at = handle(onp.arange(self.base.size))[index]
+        if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
+            value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
+            value = value.reshape(-1) if type(value) is ndarray else onp.ravel(v)
+            if not value.size:
+                return
+            value = value[onp.arange(n) % value.size].reshape(at.shape)
+        steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        write(self.base, tuple([at // step % n for step, n in zip(steps, shape)]), value)
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Iterator:
+        flat = self._host()
+        if flat is None:
+            return iter(self.base.reshape(-1))
+        return map(wrap, flat) if flat.base.dtype is OBJECT else flat
+
+    def __next__(self) -> Any:
+        i, element = self._flat.index, next(self._flat)
+        return element if self._host() is not None else self[i]
+
+    @property
+    def index(self) -> int:
+        return self._flat.index
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        return self._flat.coords
+
+    def copy(self) -> ndarray:
+        return self.base.flatten()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> onp.ndarray:
+        return onp.asarray(self.base.reshape(-1)).__array__(*args, **kwargs)
+
+
+FlatIterator.__name__ = FlatIterator.__qualname__ = "flatiter"
+FlatIterator.copy.__wrapped__, FlatIterator.__array__.__wrapped__ = onp.flatiter.copy, onp.flatiter.__array__
+FlatIterator.__module__ = "minnp.numpy"
+
+
+def _elements(flat: FlatIterator) -> Any:
+    """The elements of a traced array; those of others NumPy asks for itself."""
+    return flat.copy() if type(read(flat.base)) is Tracer else flat
+
+
+TAKEN[FlatIterator] = _elements
+
+
+def _flat_comparison(compare: Callable) -> Callable:
+    return lambda self, other: compare(self.copy(), other)
+
+
+for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(FlatIterator, f"__{_name}__", _flat_comparison(getattr(operator, _name)))
+
+
+def _transposed(self: ndarray) -> ndarray:
+    a = self._host
+    return seen(a.T, (self,)) if a is not None and not state.busy else self.transpose()
+
+
+ndarray.base = property(_base)
+ndarray.real = _part("real")
+ndarray.imag = _part("imag")
+ndarray.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
+ndarray.T = property(_transposed, doc=onp.ndarray.T.__doc__)
+ndarray.mT = property(
+    lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc="View of the matrix transposed array."
+)
+
+
+def _mt_error() -> Any:
+    raise ValueError("matrix transpose with ndim < 2 is undefined")

@@ -1,0 +1,74 @@
+"""Calls without a definition: NumPy's callable as a row without rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays.array import unwrap
+from ..rows.dispatch import bind
+from ..rows.primitive import Primitive
+from ..rows.pytree import CONTAINERS, replaced
+from ..rows.state import watched
+from ..rows.value import Buffer, Host, Tracer, concrete
+
+PLAIN = (Host, onp.memmap)
+
+
+class Leaf:
+    """The place of the i-th array argument in a fallback call's frozen arguments."""
+
+    __slots__ = ("i",)
+
+    def __init__(self, i: int) -> None:
+        self.i = i
+
+    def __repr__(self) -> str:
+        return f"Leaf({self.i})"
+
+
+def fallback(e: Any, values: list, options: dict) -> Any:
+    """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
+    out = options.get("out")
+    if any(type(v) is Tracer for v in (*(values if e.writes else ()), *(out if type(out) is tuple else (out,)))):
+        raise errors.TracedValueError(
+            f"{e.name} writes to or from a traced array in a way that has no gradient; assign with x[...] = v, "
+            "or make a new array"
+        )
+    row = e.row
+    if row is None:
+        host = e.host
+
+        def kernel(*leaves: Any, arguments: Any) -> Any:
+            args, kwargs = fill(arguments, leaves)
+            return host(*args, **kwargs)
+
+        kernel.host = host
+        row = e.row = Primitive(e.name, kernel, view=True)
+    if watched():  # an iterator could be read by the first call alone
+        values = [unwrap(list(v), []) if isinstance(v, Iterator) else v for v in values]
+    leaves: list = []
+    arguments = freeze((tuple(values), options), leaves)
+    y = bind(row, leaves, {"arguments": arguments})
+    made = concrete(y)
+    if isinstance(made, Host) and type(made) not in PLAIN:
+        while type(y) is Tracer:
+            y.trace.leave(e.name, made)
+            y = y.value
+    return y
+
+
+def freeze(x: Any, leaves: list) -> Any:
+    if isinstance(x, (Host, Tracer, Buffer)):
+        leaves.append(x)
+        return Leaf(len(leaves) - 1)
+    return replaced(x, lambda e: freeze(e, leaves), copies=True) if type(x) in CONTAINERS else x
+
+
+def fill(x: Any, leaves: Any) -> Any:
+    if type(x) is Leaf:
+        return leaves[x.i]
+    return replaced(x, lambda e: fill(e, leaves)) if type(x) in CONTAINERS else x

@@ -1,0 +1,520 @@
+"""Public functions, operators and methods: NumPy's own callables on the host, definitions in rows elsewhere.
+
+An Entry is one public callable. Untraced host arguments go straight to NumPy, whatever the name; a traced or placed
+argument takes the definition; without one the call falls back to NumPy on concrete values, and a gradient that reaches
+it raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import itertools
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays import array as _array
+from ..arrays import devices
+from ..arrays.array import handle, ndarray, read, taken, unwrap, wrap
+from ..arrays.hooks import unread
+from ..arrays.saved import note, outside
+from ..arrays.writing import release, write
+from ..compiled import Counter
+from ..cpu import run as run_host
+from ..rows import on_device, policy, report
+from ..rows.dispatch import DEFINITIONS
+from ..rows.primitive import TABLE
+from ..rows.pytree import CONTAINERS, replaced
+from ..rows.state import capture, state
+from ..rows.value import STAND_INS, Buffer, Host, Value, owner
+from . import foreign
+from .fallback import fallback
+
+# Arguments that are their own value: no handle can hide in them.
+PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
+PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
+PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
+MISSING = object()
+
+
+class Entry(Counter):
+    """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count.
+
+    row        NumPy's callable as a row without rules, once it was needed (see fallback.py)
+    keywords   the names of the arguments it takes, once they were needed; None where it does not tell them"""
+
+    __slots__ = ("definition", "host", "keywords", "name", "nin", "row", "writes")
+
+    def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
+        self.name, self.host, self.definition, self.writes = name, host, definition, writes
+        self.calls, self.row, self.keywords = 0, None, MISSING
+        self.nin = host.nin if isinstance(host, onp.ufunc) else None
+
+
+# the search itself warns, or refuses what the function would take
+SEARCHING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "round_", "sometrue")}
+SEARCHING |= {onp.roots, onp.poly, onp.histogramdd, onp.ravel_multi_index, onp.choose}
+
+
+def kernel(host: Callable) -> Callable:
+    """NumPy's function without its search for __array_function__, for arguments that are arrays of its own."""
+    return host if host in SEARCHING else getattr(host, "_implementation", host)
+
+
+LATE: dict[str, str] = {}  # a library that may not be there: our module that defines its functions in rows
+ENTRIES: dict[Any, Entry] = {}  # by NumPy's callable: what NEP 13 and NEP 18 look up
+PUBLIC: dict[Any, Callable] = {}  # by NumPy's callable: our public function
+WRITERS: dict[Any, tuple] = {
+    onp.copyto: (0,),
+    onp.put: (0,),
+    onp.place: (0,),
+    onp.putmask: (0,),
+    onp.fill_diagonal: (0,),
+    onp.put_along_axis: (0,),
+}
+
+
+def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
+    """The entry of a NumPy callable, made on first use."""
+    found = ENTRIES.get(host)
+    if found is None:
+        found = ENTRIES[host] = Entry(
+            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITERS.get(host, ())
+        )
+        report.HOST_CALLS[name] = found
+    return found
+
+
+def foreign_entry(name: str, host: Callable) -> Entry:
+    """The entry of a callable that may not be NumPy's own, such as frompyfunc's; of each name, the last is kept."""
+    found = ENTRIES.get(host)
+    if found is None:
+        found = report.HOST_CALLS.get(name)
+        if found is None or found.host is not host:
+            found = report.HOST_CALLS[name] = Entry(name, host, DEFINITIONS.get(host) or ufunc_definition(host))
+    return found
+
+
+# ------------------------------------------------------------------ the general path
+def _on_place(a: Any) -> bool:
+    """Whether an argument is known to live on a place, and nothing watches."""
+    return (
+        type(a) is ndarray
+        and a._host is None
+        and type(a._value) is Buffer
+        and (not state.busy or on_device.free(a._value.backend))
+    )
+
+
+OF_ARRAYS = {onp.asarray, onp.asanyarray}
+OF_SHAPES = {onp.zeros, onp.ones, onp.empty, onp.arange}
+OF_NUMBERS = {*OF_SHAPES, onp.full, onp.eye, onp.identity, onp.linspace}
+OF_OBJECTS = {onp.array, *OF_ARRAYS}
+
+
+def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
+    """Call a public function with any arguments."""
+    if "mxnet" in sys.modules:
+        args, kwargs = readable(e, args, kwargs)
+    if state.busy and (watching := capture.get()) is not None and watching.symbolic:
+        return watching.public(e, args, kwargs)
+    if state.variables is not None and state.variables.among(args, kwargs):
+        return state.variables.public(e, args, kwargs)
+    if kwargs and "device" in kwargs and e.host in devices.CREATION:
+        return devices.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
+    if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
+        return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
+    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and before_out(e, len(args)):
+        if kwargs:
+            check_keywords(e, [read(a) if type(a) is ndarray else a for a in args], None, kwargs)
+        try:
+            result = e.definition(*args, **kwargs)
+        except REFUSALS as error:
+            raise numpys(e, args, kwargs, error) from None
+        if result is not NotImplemented:
+            return as_handles(result)
+    sources: list = []
+    values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
+    options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
+    if state.busy and not sources and (place := devices.home()) is not None:
+        return devices.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
+    return _run(e, args, kwargs, sources, values, options)
+
+
+def readable(e: Entry, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a call, with copies in the place of arrays that NumPy cannot read.
+
+    Raises TypeError where the call would write to one of those."""
+    values, options = _array.numpys_own(args), _array.numpys_own(kwargs)
+    if values is not args or options is not kwargs:
+        for w in written(e, args, kwargs):
+            if unread(t := type(w)):
+                raise TypeError(f"np.{e.name} cannot write to {t.__module__}.{t.__name__}, only to minnp's and NumPy's")
+    return values, options
+
+
+def before_out(e: Entry, count: int) -> bool:
+    """Whether none of so many positional arguments is `out`, which a definition has not."""
+    return count <= (e.nin or 1) or (e.nin is None and count <= out_place(e.name)[0])
+
+
+def _leaves_to_numpy(e: Entry, values: list) -> bool:
+    """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
+    return e.host in policy.MAKERS or e.writes or policy.current().plain or any(map(foreign.overrides, values))
+
+
+def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
+    special = state.busy and (capture.get() is not None or not _leaves_to_numpy(e, values))
+    if not special:
+        for s in sources:
+            if s._host is None or (s._root is not None and s._root._host is None and state.busy):
+                special = True
+                break
+    if special:
+        try:
+            return _special(e, args, kwargs, values, options)
+        except ValueError as error:
+            if error.args != foreign.REFUSAL:
+                raise
+            return _special(e, *map(foreign.adapted, (args, kwargs, values, options)))
+    e.calls += 1
+    if state.tapes:
+        for w in written(e, values, options):
+            if isinstance(w, Host):
+                release(w)
+    try:
+        result = run_host(e.host, values, options)
+    except ValueError as error:
+        if error.args != foreign.REFUSAL:
+            raise
+        values, options = foreign.adapted(values), foreign.adapted(options)
+        result = run_host(e.host, values, options)
+    except TypeError as error:
+        result = foreign.offered(PUBLIC.get(e.host), e.host, args, kwargs) if foreign.refused(error) else NotImplemented
+        if result is NotImplemented:
+            raise
+    if len(sources) < len(values):
+        note_outside(args, result)
+    for w in [values[i] for i in e.writes if i < len(values)]:
+        if type(w) is Host and w.dtype is _array.OBJECT:
+            _array.hold_handles(w, sources)
+    return wrap(result, sources)
+
+
+def note_outside(args: tuple, result: Any) -> None:
+    """Note the memory of NumPy's own arrays among the arguments that a result shows."""
+    for a in args:
+        if type(a) is Host:
+            for r in result if type(result) in (tuple, list) else (result,):
+                if type(r) is Host and (r is a or r.base is not None) and owner(r) is owner(a):
+                    outside(a)
+
+
+def written(e: Entry, values: Any, options: dict) -> list:
+    """The arguments that a call writes to, and None where one was not given."""
+    found = [values[i] for i in e.writes if i < len(values)]
+    out = options.get("out")
+    found += out if type(out) is tuple else (out,)
+    place = out_place(e.name)[0] if e.nin is None else e.nin
+    found += values[place : place + 1] if e.nin is None else values[place:]
+    return found
+
+
+def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
+    out, args, kwargs = None, taken(args), taken(kwargs)
+    note(args)
+    for v in kwargs.values():
+        note(v)
+    if "out" in kwargs:
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+    elif e.nin is not None and len(args) > e.nin:
+        args, out = args[: e.nin], (*args[e.nin :], *(None,) * (e.nin + e.host.nout - len(args)))
+    else:
+        place, after = out_place(e.name)
+        if len(args) > place:
+            out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
+            args = args[:place]
+    out = None if type(out) is tuple and all(o is None for o in out) else out
+    if kwargs or options or (out is not None and e.nin is not None):
+        check_keywords(e, values, out, options if e.nin is None else kwargs)
+    counts = type(out) is ndarray and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
+    if counts and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
+        at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
+        if len(args) <= at or args[at] is None:
+            dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
+            args, kwargs = args[:at], {**kwargs, "dtype": dtype}
+    definition = e.definition
+    if definition is None:
+        definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
+    try:
+        result = NotImplemented if definition is None else definition(*args, **kwargs)
+    except REFUSALS as error:
+        raise numpys(e, args, kwargs, error) from None
+    if result is NotImplemented:
+        result = wrap(fallback(e, values, options))
+        out = None  # the fallback row gave `out` to NumPy
+    else:  # its rows count themselves
+        result = as_handles(result)
+    if out is ...:  # NumPy 2: an array, where it would return a scalar
+        return result if type(result) in (ndarray, tuple) else handle(result)
+    if out is None:
+        return result
+    where = kwargs.get("where", True)
+    if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
+        result = _masked(operand(where), result, out)
+    if last_of(e.name) in ("accumulate", "cumsum", "cumprod") and result.ndim > 1:
+        out = out[0] if type(out) is tuple else out
+        return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
+    return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
+
+
+def accumulated(name: str, out: Any, result: Any, axis: int) -> Any:
+    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up."""
+    part = out
+    if out.ndim == result.ndim:
+        part = out[(slice(None),) * (axis % out.ndim) + (slice(1),)] if result.shape[axis] == 1 else out
+        result = wrap(TABLE["broadcast_to"](operand(result), shape=part.shape))
+    write_out(name, part, result)
+    return out
+
+
+REFUSALS = (TypeError, ValueError, IndexError)
+
+
+def numpys(e: Entry, args: tuple, kwargs: dict, error: Exception) -> Exception:
+    """What NumPy, which looks at arguments in an order of its own, raises for such shapes and dtypes; `error` itself
+    where it is ours, or about elements, or NumPy raises nothing."""
+    if isinstance(error, (errors.MinnpError, onp.linalg.LinAlgError)) or e.writes:
+        return error
+    args, kwargs = unwrap(args, []), unwrap(kwargs, [])
+    with warnings.catch_warnings(), onp.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            e.host(*_zeros(args), **{k: _zeros(v) for k, v in kwargs.items()})
+        except REFUSALS as theirs:
+            return error if isinstance(theirs, onp.linalg.LinAlgError) else theirs
+    return error
+
+
+def _zeros(x: Any) -> Any:
+    """An argument with NumPy's zeros in the place of values."""
+    if type(x) in CONTAINERS:
+        return replaced(x, _zeros)
+    return onp.zeros(x.shape, x.dtype) if isinstance(x, Value) else x
+
+
+# Where `out` stands among the positional arguments, and what follows it, of functions without a signature.
+_OUT_PLACES: dict[str, tuple[int, tuple]] = {
+    "dot": (2, ()),
+    "concatenate": (2, ("dtype", "casting")),
+    "reduce": (3, ("keepdims", "initial", "where")),
+    "accumulate": (3, ()),
+    "reduceat": (4, ()),
+}
+# What NumPy computes in the common dtype of its argument and `out`; what it casts to `out` in any case; what, besides
+# ufuncs, it broadcasts to `out`.
+TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
+CAST_TO_OUT = TYPED_BY_OUT | {"take", "mean", "var", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
+
+
+def typed_by(out: ndarray, name: str, a: Any) -> bool:
+    """Whether NumPy adds up in the dtype of `out`, so far as that is wider than the array's."""
+    floats = name in ("mean", "var", "std") and out.dtype.kind in "fc" and getattr(a, "dtype", out.dtype).kind in "fc"
+    return floats or name in TYPED_BY_OUT
+
+
+BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
+EXACT_OUT: dict[str, Callable] = {  # (result, out): NumPy's exception where `out` is none for it
+    **dict.fromkeys(("argmax", "nanargmax"), lambda r, o: onp.argmax([0], out=onp.empty((), o.dtype))),
+    **dict.fromkeys(("argmin", "nanargmin"), lambda r, o: onp.argmin([0], out=onp.empty((), o.dtype))),
+    "compress": lambda r, o: onp.compress([True], onp.empty(1, r.dtype), out=onp.empty(1, o.dtype)),
+    "einsum": lambda r, o: onp.einsum("i", onp.empty(0, r.dtype), out=onp.empty(0, o.dtype)),
+    "take": lambda r, o: onp.take(onp.empty(1, r.dtype), [0], out=onp.empty(1, o.dtype)),
+    "dot": lambda r, o: onp.dot([], [], out=onp.empty(() if r.dtype == o.dtype and o.flags.c_contiguous else 1)),
+}
+
+
+def last_of(name: str) -> str:
+    """The function's own name in that of a method: "sum" in "ndarray.sum", "reduce" in "add.reduce"."""
+    return name.rpartition(".")[2]
+
+
+@functools.cache
+def out_place(name: str) -> tuple[int, tuple]:
+    """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
+    last = last_of(name)
+    if last in _OUT_PLACES:
+        return _OUT_PLACES[last]
+    if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
+        return 64, ()
+    try:
+        parameters = inspect.signature(getattr(onp, last)).parameters.values()
+    except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature
+        return 64, ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    place = names.index("out") if "out" in names else 64
+    return place, tuple(names[place + 1 :])
+
+
+def late_definition(host: Callable) -> Callable | None:
+    """The definition in a module of ours that waits for a library to be loaded."""
+    for library in [name for name in LATE if name in sys.modules]:
+        importlib.import_module(LATE.pop(library))
+    return DEFINITIONS.get(host)
+
+
+# The keywords of ufuncs' methods, which show no signature
+METHOD_KEYWORDS: dict[str, set[str]] = {
+    "reduce": {"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
+    "accumulate": {"array", "axis", "dtype", "out"},
+    "reduceat": {"array", "indices", "axis", "dtype", "out"},
+}
+
+
+def check_keywords(e: Entry, values: list, out: Any, kwargs: dict) -> None:
+    """Raise NumPy's exception for a keyword that a function does not have, so that no definition need look; for what a
+    ufunc's keywords say, too."""
+    if e.nin is not None:
+        return check_call(e.host, values[: e.nin], None if out is ... else out, kwargs)
+    if e.keywords is MISSING:
+        e.keywords = names_of(e)
+    if e.keywords is not None and not e.keywords.issuperset(kwargs):
+        wrong = next(k for k in kwargs if k not in e.keywords)
+        raise TypeError(f"{last_of(e.name)}() got an unexpected keyword argument {wrong!r}")
+
+
+def names_of(e: Entry) -> set[str] | None:
+    """The names of the arguments of NumPy's callable; None where it shows none, or takes any."""
+    if isinstance(getattr(e.host, "__self__", None), onp.ufunc):
+        return METHOD_KEYWORDS.get(last_of(e.name))
+    try:
+        parameters = inspect.signature(e.host).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else {p.name for p in parameters}
+
+
+def check_call(ufunc: onp.ufunc, values: list, out: Any, kwargs: dict) -> None:
+    """Raise NumPy's exception for keywords of a ufunc, and for results that cannot be cast to `out`: it looks at these,
+    and at dtypes, before shapes. It is called with arrays of the same dtypes that have no elements."""
+    if ufunc.signature and ufunc is not onp.matmul and out is not None:
+        return
+    dims = lambda n: (1,) * n if ufunc.signature and out is None else (0,) * (min(n, 1) + bool(ufunc.signature))
+    empty = lambda v: onp.zeros(dims(v.ndim), v.dtype) if getattr(v, "ndim", 0) else plain_number(v)
+    options = {k: v for k, v in kwargs.items() if k != "out" and v is not onp._NoValue}
+    if options.get("where", True) is not True:
+        options["where"] = empty(_like(options["where"]))
+    options["out"] = (None,) * ufunc.nout  # NumPy warns where `where=` has none
+    if out is not None:
+        outs = out if type(out) is tuple else (out,)
+        options["out"] = tuple([None if o is None else onp.empty(dims(1), o.dtype) for o in outs])
+        for like, o in zip(options["out"], outs):
+            if isinstance(memory := getattr(o, "_host", o), Host) and not memory.flags.writeable:
+                like.flags.writeable = False
+    with onp.errstate(all="ignore"):
+        ufunc(*[empty(_like(v)) for v in values], **options)
+
+
+def _like(x: Any) -> Any:
+    """A number, or what has the dtype and the axes of an argument."""
+    if type(x) in STAND_INS:
+        return x.value
+    x = read(x) if type(x) is ndarray else x
+    return onp.asarray(_zeros(unwrap(x, []))) if type(x) in (list, tuple) else x
+
+
+def plain_number(v: Any) -> Any:
+    """A number as NumPy's promotion should see it: NumPy 1 looks at the value, where it is known."""
+    return onp.zeros((), v.dtype) if isinstance(v, Value) else v
+
+
+def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fresh: bool = False) -> Any:
+    """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it. `fresh` as `write`
+    has it."""
+    outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
+    if type(results) is not tuple:
+        results = (results,)
+    given = [read(r) if type(r) is ndarray else r for r in results]  # NumPy's own arrays may receive host data
+    outs = [handle(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
+    for o, r in zip(outs, results, strict=False):
+        if o is None:
+            continue
+        if type(o) is not ndarray:
+            raise errors.TracedValueError(
+                f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
+            )
+        ufunc = getattr(onp, name, None)
+        EXACT_OUT.get(last_of(name), lambda *_: None)(r, o)
+        if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, casting):
+            if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
+                ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
+            raise TypeError(
+                f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
+            )
+        broadcasts = last_of(name) in BROADCAST_TO_OUT
+        if isinstance(ufunc, onp.ufunc):  # but for the axes that its signature gives a result, such as a product's
+            core = min(r.ndim, len(re.findall(r"\w+", (ufunc.signature or "").partition("->")[2])))
+            broadcasts = o.ndim >= core and r.shape[r.ndim - core :] == o.shape[o.ndim - core :]
+        shape = onp.broadcast_shapes(o.shape, r.shape) if broadcasts else r.shape
+        if shape != o.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {o.shape} doesn't match the broadcast shape {shape}"
+            )
+        write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype), fresh)
+    if len(results) == 1:
+        return outs[0]
+    return tuple([r if o is None else o for o, r in itertools.zip_longest(outs, results)])
+
+
+def as_handles(result: Any) -> Any:
+    """What a definition returned, in the user's form."""
+    return result if type(result) is ndarray else wrap(result)
+
+
+def ufunc_definition(host: Any) -> Callable | None:
+    """The definition of a ufunc: its row, with `where`, `dtype` and `casting` said in other rows."""
+    row = TABLE.get(host.__name__) if isinstance(host, onp.ufunc) else None
+    if row is None:
+        return None
+
+    def definition(*args: Any, where: Any = True, dtype: Any = None, **options: Any) -> Any:
+        args = [operand(a) for a in args]
+        if dtype is not None:
+            kinds = host.resolve_dtypes(
+                (*(a.dtype if hasattr(a, "dtype") else a.__class__ for a in args), None),
+                signature=(None,) * host.nin + (onp.dtype(dtype),),
+            )
+            args = [
+                TABLE["astype"](a, dtype=k) if hasattr(a, "dtype") and a.dtype != k else a
+                for a, k in zip(args, kinds, strict=False)
+            ]
+        result = row(*args)
+        return result if where is True else _masked(operand(where), result, None)
+
+    return definition
+
+
+def _masked(where: Any, result: Any, out: Any) -> Any:
+    """A result, or each of several, where `where` holds; elsewhere what `out` has there, or zeros without one."""
+    if type(result) is tuple:
+        outs = out if type(out) is tuple else ()
+        return tuple([_masked(where, r, o) for r, o in itertools.zip_longest(result, outs)])
+    out = out[0] if type(out) is tuple else out
+    return TABLE["where"](where, result, onp.zeros((), result.dtype) if out is None else out)
+
+
+def operand(x: Any) -> Any:
+    """An argument of a row: handles, values and numbers as they are; lists as arrays, traced elements included."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    sources: list = []
+    value = unwrap(x, sources)
+    return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)

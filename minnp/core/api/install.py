@@ -1,0 +1,184 @@
+"""The short ways in C (compiled/quick.c) where minnp was installed with a compiler; elsewhere the Python ones do.
+
+A small call then costs little more than NumPy's own. MINNP_COMPILED=0 keeps to Python.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..arrays import array, saved
+from ..compiled import quick as _quick
+from ..cpu import INDEX, bound, memory, temporaries
+from ..cpu.elementwise import IN_PLACE, KERNELS, LEAST
+from ..rows import on_device, policy
+from ..rows.primitive import NO_PARAMS, TABLE, Meta, Primitive
+from ..rows.state import capture, state
+from ..rows.value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer, owner
+from . import functions
+
+
+def _wrapped(out: Any, args: tuple) -> Any:
+    """The user's form of a result that is more than a new array or a number."""
+    sources: list = []
+    array.unwrap(args, sources)
+    return array.wrap(out, sources)
+
+
+FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
+# how a row at a place takes NumPy's arguments
+REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES = range(100, 112)
+WHOLE, WRITES, SPLITS, UNTRACED = 112, 113, 114, 200  # and the number of arrays
+_early: list | None = []  # short ways made before there were rows
+
+
+def _short(call: Callable, host: Callable, e: functions.Entry, kind: int, nin: int = -1, least: int = 0) -> Callable:
+    if _quick is None:
+        return call
+    short = _quick.short(call, host, e, None if kind == FOREIGN else _row(e), kind, nin, bound(e.host), least)
+    return short if kind == FOREIGN else _placed(short, e)
+
+
+def _returned(e: functions.Entry) -> int:
+    return RETURNED if e.host in functions.OF_ARRAYS else 0
+
+
+def function(call: Callable, e: functions.Entry | None) -> Callable:
+    """A public function, which takes its home first, with the short way before it."""
+    if e is None:
+        return call
+    kind = HOME | _returned(e) | (MASKED if e.host is onp.where else 0)
+    return _short(call, functions.kernel(e.host), e, kind, -1 if e.nin is None else e.nin)
+
+
+def wider(call: Callable, e: functions.Entry, least: int) -> Callable:
+    """A function that takes more keywords than NumPy's, with NumPy's short way before it from `least` arguments on."""
+    return _short(call, functions.kernel(e.host), e, _returned(e), least=least)
+
+
+_CORE = onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core
+METHODS = _CORE._methods
+FORWARDED = {f"ndarray.{name}": f"_{name}" for name in ("sum", "prod", "any", "all", "mean", "std", "var")}
+FORWARDED |= {"ndarray.max": "_amax", "ndarray.min": "_amin"}  # what these methods of NumPy's hand their arguments to
+
+
+def method(call: Callable, e: functions.Entry) -> Callable:
+    """A method of ndarray, with the short way before it; `resize` counts who refers to the array, so it has none."""
+    if e.name == "ndarray.resize":
+        return call
+    return _short(call, getattr(METHODS, FORWARDED.get(e.name, ""), e.host), e, 0)
+
+
+def drawn(call: Callable, e: functions.Entry) -> Callable:
+    """A method of a class of generators, with the short way before it unless it writes to its argument."""
+    return call if e.writes else _short(call, e.host, e, FOREIGN)
+
+
+def _row(e: functions.Entry) -> Primitive | None:
+    """What a call of a ufunc on its operands, or of a reduction on an array alone, is on a tape."""
+    if isinstance(e.host, onp.ufunc):
+        return TABLE.get(e.host.__name__) if e.host.nout == 1 else None
+    name = e.name.removeprefix("ndarray.")
+    return TABLE.get(name) if name in on_device.REDUCTIONS else None
+
+
+def _placed(short: Callable, e: functions.Entry) -> Callable:
+    """A short way that knows what a call is at a place."""
+    if _early is not None:
+        _early.append((short, e))
+    elif (there := _there(e)) is not None:
+        _quick.at_places(short, *there)
+    return short
+
+
+def _there(e: functions.Entry) -> tuple | None:
+    """(the row that a call is at a place, or the name of what makes it there; the keywords that row takes; how it takes
+    NumPy's arguments), or None."""
+    name = e.name.removeprefix("ndarray.")
+    if name == "dot":
+        return TABLE["matmul"], (), MATRICES
+    if name in ("ravel", "flatten"):
+        return TABLE["reshape"], (), RAVELS if name == "ravel" else FLATTENS
+    if e.host in (onp.hstack, onp.vstack):
+        stacks = (TABLE["concatenate"], TABLE["stack"])
+        return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
+    if e.host is onp.split:
+        return TABLE["getitem"], (), SPLITS
+    if e.host in functions.OF_NUMBERS or e.host in (onp.array, onp.asarray) or e.name.startswith("random."):
+        return e.name, (), MAKES
+    if e.name in on_device.WHOLE:
+        return e, (), WRITES if e.writes else WHOLE
+    row = TABLE.get("round" if name == "around" else name)
+    if row is None:
+        return None
+    if e.name == "ndarray.astype":
+        return row, ("dtype",), CASTS
+    if e.name in on_device.ONES and not row.view:
+        return row, (on_device.ONES[e.name],), ONES
+    if e.name in on_device.PLAIN:
+        return row, (), UNTRACED + on_device.PLAIN[e.name]
+    if isinstance(e.host, onp.ufunc):
+        return (row, frozenset(), e.nin) if not row.view else None
+    if name in on_device.REDUCTIONS:
+        return row, frozenset(on_device.REDUCTIONS[name]), REDUCES
+    if name in on_device.DIRECT:
+        return row, frozenset(), on_device.DIRECT[name]
+    if e.name in on_device.LISTS:
+        return row, frozenset({"axis"}), LISTS
+    if name in on_device.SPREAD:
+        return row, on_device.SPREAD[name], SPREADS
+    return (row, on_device.VIEWS[name], VIEWS) if name in on_device.VIEWS else None
+
+
+FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize", "strides", "real", "imag", "flat")
+TOLD = ("shape", "dtype", "size", "ndim")  # what a buffer tells too
+
+
+def install() -> None:
+    """Give ndarray's operators, indexing, conversions and attributes their short ways; its class must be complete."""
+    global _early
+    if _quick is None:
+        return
+    early, _early = _early, None
+    for short, e in early:
+        _placed(short, e)
+    for name in FACTS:
+        setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
+    from ..arrays import writing  # which import this module's importers
+    from ..transforms import cotangents, tape
+    from . import attributes, operators
+
+    _quick.flat(attributes.FlatIterator)
+    rows = {f"__{op}__": TABLE[name] for op, name in (BINARY | UNARY | COMPARISON).items()}
+    rows |= {name: TABLE[name] for name in ("getitem", "transpose", "write_view", "copy", "reshape")}
+    kernels = {f"__{op}__": getattr(operator, op, None) or getattr(operator, f"{op}_", abs) for op in BINARY | UNARY}
+    limits = {name: bound(KERNELS.get(kernel, kernel)) for name, kernel in kernels.items()}
+    limits["__pow__"] = bound(onp.power)
+    for op in BINARY:
+        limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
+    tape.sweep, tape.index_kept = _quick.sweep, _quick.index_kept
+    _quick.little(_CORE._multiarray_umath._ARRAY_API, tuple(map(onp.dtype, ("f8", "f4", "i8", "?"))))
+    _quick.install(
+        *(functions.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
+        *(on_device.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),
+        *(onp.zeros, onp.array, owner, writing.write_on_place, on_device.number, functions.Entry, functions.before_out),
+        *(functions.as_handles, operators.shortened, on_device.slot_of, functions.numpys, functions.devices.in_force),
+        *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
+        *(saved.kept_params, saved.safe, saved.OUTSIDE, memory.Lease, onp.dtype, saved.outside),
+    )
+
+
+if _quick is not None:
+    copyreg.pickle(_quick.Short, operator.attrgetter("__qualname__"))  # by name, as any function
+    _quick.setup(
+        *(array.ndarray, onp.ndarray, state, NUMBERS, functions.PLAIN, _wrapped, onp.dtype(object)),
+        *(functions.ENTRIES, INDEX, memory.pool, memory.Lease, temporaries.mark, temporaries.learn),
+        temporaries.written,
+        array._memory,
+    )

@@ -1,0 +1,342 @@
+"""Methods of ndarray, from a table, and the definitions of those that have no function of the same name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..arrays import devices
+from ..arrays.array import ATOMS, OBJECT, concretize, ndarray, read, unwrap, wrap
+from ..arrays.writing import write
+from ..cpu import LARGE
+from ..rows import on_device
+from ..rows.dispatch import DEFINITIONS, defines
+from ..rows.primitive import TABLE
+from ..rows.state import state
+from ..rows.value import Buffer, Host, concrete, is_scalar
+from ..transforms import trace
+from . import install
+from .attributes import FlatIterator, shown
+from .fallback import fallback
+from .functions import PLAIN, entry, invoke, operand
+from .quick import plain, seen
+from .short import on_place, on_view
+
+
+# ------------------------------------------------------------------ memory orders
+def memory_order(a: Any, order: str | None) -> str:
+    """What `order=` comes to for a result as of array a: "C", "F" or, as a lies, "K"."""
+    onp.array(0, order=order)  # or NumPy's exception
+    order = (order or "K").upper()
+    return order if order != "A" else "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
+
+
+def lies_in(a: Any, order: str | None) -> bool:
+    """Whether an array lies in memory as `order=` asks."""
+    if order in ("K", None):
+        return True
+    order = memory_order(a, order)
+    return order == "K" or (a.flags.c_contiguous if order == "C" else a.flags.f_contiguous)
+
+
+def in_order(out: Any, order: str | None, like: Any) -> Any:
+    """A result in the memory order that `order=` asks for, "A" being that of `like`; a copy where it lies otherwise."""
+    if order in ("K", None):
+        return out
+    order = memory_order(like, order)
+    return out if lies_in(out, order) else TABLE["copy"](out, order=order)
+
+
+# ------------------------------------------------------------------ methods
+def _method(name: str, writes: tuple = ()) -> Callable:
+    """A method of NumPy's arrays: NumPy's own on the host; else its definition, or the function of the same name."""
+    host = getattr(onp.ndarray, name)
+    e = entry(f"ndarray.{name}", host, writes)
+
+    def first(*args: Any, **kwargs: Any) -> Any:
+        e.definition = _method_definition(name, host)  # by now all are known
+        return e.definition(*args, **kwargs)
+
+    e.definition = first
+    fast, moves = not writes, name in ("reshape", "transpose")
+
+    def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
+        a = self._host
+        if a is not None and fast and not state.busy and a.size < LARGE and (not kwargs or plain(kwargs)):
+            for x in args:
+                if type(x) not in PLAIN and not (type(x) is tuple and ATOMS.issuperset(map(type, x))):
+                    break
+            else:
+                e.calls += 1
+                out = host(a, *args, **kwargs)
+                if type(out) is tuple or (type(out) is list and a.dtype is OBJECT):
+                    return wrap(out, (self,))
+                return seen(out, (self,)) if type(out) is Host else out
+        if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
+            return out
+        if a is None and moves and not kwargs and (out := _moved(name, self, args)) is not None:
+            return out
+        return invoke(e, (self, *args), kwargs)
+
+    call.__name__ = name
+    call.__qualname__ = f"ndarray.{name}"
+    call.__doc__ = host.__doc__
+    call.__wrapped__ = host  # whose signature is shown
+    return install.method(call, e)
+
+
+def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:
+    """The short way of reshape(2, 3) and transpose() on a traced array."""
+    if name == "transpose":
+        return None if args else on_view(name, self, {})
+    shape = args[0] if len(args) == 1 and type(args[0]) is tuple else args
+    return on_view(name, self, {"shape": shape}) if shape and all(type(n) is int for n in shape) else None
+
+
+def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
+    """The short way for the methods whose rows take NumPy's own arguments."""
+    if name in on_device.REDUCTIONS:
+        params = on_device.params_of(name, args, kwargs)
+        return None if params is None else on_place(name, (self,), params)
+    if name == "reshape" and args and not kwargs and type(args[0]) is not ndarray:
+        return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
+    return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
+
+
+def _method_definition(name: str, host: Any) -> Callable:
+    found = DEFINITIONS.get(host)
+    if found is None:
+        found = DEFINITIONS.get(getattr(onp, name, None))
+    if found is None:
+
+        def found(*args: Any, **kwargs: Any) -> Any:
+            return wrap(fallback(entry(f"ndarray.{name}", host), [unwrap(a, []) for a in args], kwargs))
+
+    return found
+
+
+_ALL = [n for n in dir(onp.ndarray) if not n.startswith("_") and callable(getattr(onp.ndarray, n))]
+METHODS = [n for n in _ALL if n not in vars(ndarray)]  # attributes and protocols have the rest
+WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "byteswap")
+for _name in METHODS:
+    setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
+ndarray.to_device = devices.to_device
+ndarray.device = property(devices.device, devices.device_is_fixed)
+
+
+@defines(onp.ndarray.astype)
+def _astype(
+    a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    dtype = onp.dtype(dtype)
+    if casting != "unsafe" and not onp.can_cast(a.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast array data from {a.dtype!r} to {dtype!r} according to the rule {casting!r}")
+    if not copy and a.dtype == dtype and lies_in(a, order):
+        return a
+    return in_order(TABLE["astype"](a, dtype=dtype), order, a)
+
+
+@defines(onp.ndarray.reshape)
+def _reshape(a: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    return DEFINITIONS[onp.reshape](a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+@defines(onp.ndarray.transpose)
+def _transpose(a: Any, *axes: Any) -> Any:
+    return DEFINITIONS[onp.transpose](a, axes[0] if len(axes) == 1 else axes or None)
+
+
+@defines(onp.ndarray.copy)
+def _copy(a: Any, order: str = "C") -> Any:
+    return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
+
+
+@defines(onp.ndarray.flatten)
+def _flatten(a: Any, order: str = "C") -> Any:
+    return TABLE["copy"](DEFINITIONS[onp.ravel](a, order))
+
+
+@defines(onp.ndarray.conj, onp.ndarray.conjugate)
+def _conj(a: Any) -> Any:
+    return TABLE["conjugate"](a) if a.dtype.kind == "c" else a  # where the function makes a copy
+
+
+def _bytes_of(name: str) -> Callable:
+    return lambda a, *args, **kwargs: getattr(onp.asarray(a), name)(*args, **kwargs)  # which may refuse to give them
+
+
+for _name in ("tobytes", "tostring", "dumps"):
+    if hasattr(onp.ndarray, _name):
+        defines(getattr(onp.ndarray, _name))(_bytes_of(_name))
+
+
+@defines(onp.ndarray.fill)
+def _fill(a: Any, value: Any) -> None:
+    onp.zeros(1, a.dtype).fill(plain_like(value))  # or NumPy's exception
+    write(a, ..., value)
+
+
+@defines(onp.ndarray.setflags)
+def _setflags(a: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    for name, value in {"writeable": write, "aligned": align, "writebackifcopy": uic}.items():
+        if value is not None:
+            setattr(a.flags, name, value)
+
+
+if hasattr(onp.ndarray, "itemset"):  # NumPy 1
+
+    @defines(onp.ndarray.itemset)
+    def _itemset(a: Any, *args: Any) -> None:
+        *index, value = args
+        if len(index) == 1 and type(index[0]) is not tuple:
+            a.flat[index[0]] = value
+        else:
+            write(a, index[0] if len(index) == 1 else tuple(index) or ..., value)
+
+
+@defines(onp.ndarray.sort)
+def _sort(a: Any, axis: int = -1, kind: Any = None, order: Any = None, **options: Any) -> None:
+    write(a, ..., DEFINITIONS[onp.sort](a, operator.index(axis), kind, order, **options))
+
+
+@defines(onp.ndarray.partition)
+def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+    write(a, ..., DEFINITIONS[onp.partition](a, kth, operator.index(axis), kind, order))
+
+
+@defines(onp.ndarray.put, onp.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    v = stacked(v)
+    if not a.size:
+        onp.zeros(a.shape, a.dtype).put(plain_like(ind), plain_like(v), mode)  # NumPy's exception, or nothing
+        return
+    onp.zeros(1, a.dtype).put(0, plain_like(v))
+    places = onp.asarray(trace.plain(ind))
+    if places.dtype.kind != "b" and (places.size or hasattr(ind, "dtype")):  # NumPy's exception, but for []
+        places = places.astype(onp.intp, casting="safe")
+    positions = onp.arange(a.size).take(places.astype(onp.intp), mode=mode).reshape(-1)
+    v = DEFINITIONS[onp.ravel](v) if isinstance(v, ndarray) else onp.ravel(v)
+    if positions.size and v.size:  # values are repeated, and those left over are not used
+        v = v[onp.arange(positions.size) % v.size]
+        write(a, *((onp.unravel_index(positions, a.shape), v) if a.ndim else (..., v[-1])))
+
+
+def stacked(v: Any) -> Any:
+    """A list that holds traced numbers as an array; all else as it is."""
+    made = operand(v)
+    return made if type(made) is ndarray else v
+
+
+def plain_like(v: Any) -> Any:
+    """What a number, a list or an array is cast like: itself, or zeros of its dtype."""
+    return onp.zeros((1,) * min(v.ndim, 1) if v.size else 0, v.dtype) if isinstance(v, ndarray) else v
+
+
+@defines(onp.ndarray.item)
+def _item(a: Any, *args: Any) -> Any:
+    return concretize(read(a), complex if a.dtype.kind == "c" else float).item(*args)
+
+
+@defines(onp.ndarray.tolist)
+def _tolist(a: Any) -> Any:
+    return onp.asarray(concretize(read(a), list)).tolist()
+
+
+@defines(onp.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if type(dst) is not ndarray:  # NumPy's own
+        values = [unwrap(x, []) for x in (dst, src, casting, where)]
+        return fallback(entry("copyto", onp.copyto), values, {})
+    src = stacked(src)
+    like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
+    onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
+    write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
+
+
+@defines(onp.place)
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    vals = stacked(vals)
+    onp.place(onp.zeros(1, arr.dtype), onp.zeros(1, bool), plain_like(vals))  # or NumPy's exception
+    vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
+    if _masked_at_once(arr, mask, vals):
+        return
+    mask = onp.asarray(trace.plain(mask), bool)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    mask = mask.reshape(arr.shape)
+    n = int(mask.sum())
+    vals = DEFINITIONS[onp.ravel](vals) if isinstance(vals, ndarray) else onp.ravel(vals)
+    write(arr, mask, vals[onp.arange(n) % len(vals)])
+
+
+def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
+    """a[mask] = value where both live on a place, of one number: how many there are need not be known."""
+    if type(mask) is not ndarray or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
+        return False
+    if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:
+        return False
+    write(a, mask, value.reshape(()))
+    return True
+
+
+@defines(onp.putmask)
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    values = stacked(values)
+    onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
+    values = values if isinstance(values, ndarray) else onp.asarray(values)
+    if _masked_at_once(a, mask, values):
+        return
+    mask = onp.asarray(trace.plain(mask), bool)
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    mask = mask.reshape(a.shape)
+    values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
+    if len(values):
+        write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
+
+
+@defines(onp.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    val = stacked(val)
+    where = onp.zeros(a.shape, bool)
+    onp.fill_diagonal(where, True, wrap)
+    onp.fill_diagonal(onp.zeros((1, 1), a.dtype), plain_like(val))  # or NumPy's exception
+    n = int(where.sum())
+    val = DEFINITIONS[onp.ravel](val) if isinstance(val, ndarray) else onp.ravel(val)
+    write(a, where, val[onp.arange(n) % len(val)])
+
+
+@defines(onp.put_along_axis)
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    indices = onp.asarray(trace.plain(indices))
+    if axis is None:
+        FlatIterator(arr)[indices.reshape(-1)] = values
+        return
+    if not -arr.ndim <= axis < arr.ndim:
+        raise onp.exceptions.AxisError(axis, arr.ndim)
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    axis = axis % arr.ndim
+    where = [onp.arange(n).reshape((1,) * i + (-1,) + (1,) * (arr.ndim - i - 1)) for i, n in enumerate(arr.shape)]
+    where[axis] = indices
+    write(arr, tuple(where), values)
+
+
+# ------------------------------------------------------------------ MinPy's additions
+def asnumpy(self: ndarray) -> onp.ndarray:
+    """A NumPy array of the elements (a copy; for a traced array, of its present value)."""
+    return onp.array(shown(self))
+
+
+def wait_to_read(self: ndarray) -> None:
+    """Wait until the elements are computed."""
+    value = concrete(read(self))
+    if type(value) is Buffer:
+        value.backend.synchronize()
+
+
+ndarray.asnumpy = asnumpy
+ndarray.wait_to_read = wait_to_read

@@ -1,0 +1,94 @@
+"""A NumPy module's namespace as ours: every public name, resolved on first use and remembered in the module.
+
+Functions and ufuncs become public functions; classes, constants and dtypes are NumPy's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.hooks import viewable
+from . import functions
+from .quick import function
+from .ufuncs import make_ufunc
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(onp.concatenate), type(onp.sum))
+# Not array functions: they take no array, or they look at their caller.
+_AS_THEY_ARE = {
+    "errstate", "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "set_printoptions",
+    "get_printoptions", "printoptions", "show_config", "show_runtime", "get_include", "info", "lookfor", "source",
+    "test", "set_string_function", "iterable", "deprecate", "deprecate_with_doc", "issubsctype", "maximum_sctype",
+    "obj2sctype", "sctype2char", "issctype", "find_common_type", "safe_eval", "who", "byte_bounds", "disp",
+    "add_docstring", "add_newdoc", "add_newdoc_ufunc", "recfromcsv", "recfromtxt", "set_numeric_ops",
+    "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename",
+}  # fmt: skip
+
+
+_THE_MODULES_OWN = {"__path__", "__file__", "__cached__", "__wrapped__", "__getattr__", "__dir__"}
+
+
+def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.ModuleType:
+    """Our module for NumPy's submodule `name`: a file of this package, or made from NumPy's (`submodules.py`)."""
+    here = "__path__" in importlib.import_module(module).__dict__ and importlib.util.find_spec(f"{module}.{name}")
+    return importlib.import_module(f"{module}.{name}" if here else f"minnp.{theirs.__name__}")
+
+
+class Late:
+    """A name of ours that lives in a module imported when the name is first used."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
+def wrapped(prefix: str, name: str, x: Any) -> Any:
+    """The public form of NumPy's `prefix.name`."""
+    if isinstance(x, onp.ufunc):
+        return functions.PUBLIC.get(x) or make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
+    # a function may be decorated with an object: scipy.fft's are
+    inner = x if isinstance(x, _FUNCTIONS) else getattr(x, "__wrapped__", None)
+    if isinstance(inner, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
+        known = functions.PUBLIC.get(x)
+        return known or function(f"{prefix}.{name}" if prefix else name, x)
+    viewable(x)
+    return x
+
+
+def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, Any]) -> tuple[Callable, Callable, list]:
+    """(__getattr__, __dir__, __all__) of `module`, whose names are those of NumPy's module `source` and of `extra`."""
+    names = getattr(source, "__all__", None) or [n for n in dir(source) if not n.startswith("_")]
+    public_names = sorted({*names, *(n for n in dir(source) if not n.startswith("_")), *extra})
+
+    def __getattr__(name: str) -> Any:
+        namespace = importlib.import_module(module).__dict__
+        if name in extra:
+            value = extra[name]
+            if type(value) is Late:
+                value = getattr(importlib.import_module(value.module), name)
+        elif name in _THE_MODULES_OWN:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        else:
+            said: list = []
+            try:
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    value = getattr(source, name)  # or NumPy's own words for names that it removed
+            finally:
+                for w in said:
+                    warnings.warn(w.message, stacklevel=2)
+            if isinstance(value, types.ModuleType):
+                if value.__name__.startswith("numpy.") and not name.startswith("_"):  # a private one is NumPy's own
+                    value = counterpart(module, name, value)
+            else:
+                value = wrapped(prefix, name, value)
+        namespace[name] = value
+        return value
+
+    exported = sorted({*names, *extra})
+    return __getattr__, lambda: public_names, exported

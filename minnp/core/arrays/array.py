@@ -1,0 +1,382 @@
+"""ndarray: the mutable handle users hold, and the choke points for reading and wrapping.
+
+Writing has its own: writing.py.
+
+A handle holds an immutable value. `_host is not None` is the whole test of the fast path; see docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..rows import primitive as _primitive
+from ..rows.dispatch import bind
+from ..rows.primitive import TABLE, Primitive
+from ..rows.pytree import CONTAINERS, LEAVES, named, replaced
+from ..rows.state import capture, state
+from ..rows.value import Buffer, Host, Tracer, lower, owner
+from .buffer import exporter
+from .hooks import MET, meet, theirs, unread
+from .saved import leaving, outside
+
+new = object.__new__
+
+
+class _Hook:
+    """NumPy's own __array_ufunc__ or __array_function__, for `super()` in a subclass that has one: it takes our arrays.
+
+    Asked of the class it is NumPy's, by which NumPy knows a class that leaves the protocol alone.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.theirs = getattr(onp.ndarray, name)
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self.theirs
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            sources: list = []
+            function, *rest = unwrap(args, sources)
+            return wrap(self.theirs(x, theirs(function), *rest, **unwrap(kwargs, sources)), sources)
+
+        return call
+
+
+class Subclass(onp.ndarray):
+    """What a user's subclass of our ndarray derives from: NumPy's array, whose hooks (__array_finalize__, ...) it uses.
+
+    `_host` and `_root` are a handle's: they send it to the general path, which leaves it to NumPy.
+    """
+
+    _host = _root = None
+    _value = property(lambda self: self)
+    __array_ufunc__ = _Hook("__array_ufunc__")
+    __array_function__ = _Hook("__array_function__")
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs:
+            out = Host.view(self, Host if args[0] is ndarray else args[0])
+        else:
+            out = Host.view(self, *unwrap(args, []), **unwrap(kwargs, []))
+        return out if isinstance(out, Subclass) else wrap(out)
+
+
+class _ArrayType(type):
+    def __new__(meta, name: str, bases: tuple, namespace: dict, **options: Any) -> type:
+        if not any(type(base) is meta for base in bases):
+            return super().__new__(meta, name, bases, namespace, **options)
+        bases = tuple(Subclass if base is ndarray else base for base in bases)
+        cls = types.new_class(name, bases, options, lambda body: body.update(namespace))
+        meet(cls)
+        return cls
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
+        return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, Host))
+
+    def __subclasscheck__(cls, c: Any) -> bool:
+        return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, Host))
+
+
+FULL_READ_ONLY = inspect.BufferFlags.FULL_RO if hasattr(inspect, "BufferFlags") else 0x11C
+
+
+def _memory(h: ndarray, flags: int) -> onp.ndarray:
+    """The NumPy array whose buffer a handle exports.
+
+    Asked for everything, as memoryview(x) and numpy.asarray do, a dtype that a buffer cannot say is refused: NumPy then
+    takes what __array__ gives it, where it would lose offsets, titles and the like without a word."""
+    value = read(h)
+    if type(value) is Tracer:
+        raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
+    a = value.host() if type(value) is Buffer else value
+    if flags == FULL_READ_ONLY and (a.dtype.kind == "V" or a.dtype.metadata) and not _survives(a.dtype):
+        raise BufferError(f"a buffer cannot say all of {a.dtype!r}; take memoryview(numpy.asarray(x))")
+    return leaving(a) if a is value else a
+
+
+def _survives(dtype: onp.dtype) -> bool:
+    """Whether NumPy reads the same dtype in the buffer that it exports."""
+    try:
+        read = onp.asarray(memoryview(onp.zeros(1, dtype))).dtype
+    except (RuntimeError, ValueError):  # a buffer that NumPy does not write, or cannot read
+        return False
+    return read == dtype and read.isalignedstruct == dtype.isalignedstruct and not dtype.metadata
+
+
+class ndarray(exporter(_memory), metaclass=_ArrayType):
+    """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
+
+    Its operators and methods are installed from tables in minnp.core.api.functions.
+    """
+
+    __slots__ = ("__weakref__", "_host", "_path", "_root", "_seen", "_value")
+    __array_priority__ = 100.0
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        sources: list = []
+        args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
+        return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
+
+
+ndarray.__module__ = "minnp.numpy"
+LEAVES.add(ndarray)
+
+
+def handle(value: Any) -> ndarray:
+    """A new root handle on a value."""
+    h = new(ndarray)
+    h._root = None
+    if type(value) is Host:
+        h._host = value
+    elif isinstance(value, (Tracer, Buffer)):
+        h._host, h._value = None, value
+    else:
+        h._host = onp.asarray(value)
+    return h
+
+
+# ------------------------------------------------------------------ reading
+def read(h: ndarray) -> Any:
+    """The value a handle holds now; a view of a root that was written under a trace is read anew."""
+    host, root = h._host, h._root
+    if host is not None:
+        if root is None or not state.busy or root._host is not None:
+            return host
+        base = read(root)
+        return replay(base, path_of(h)) if isinstance(base, (Tracer, Buffer)) else host
+    value = h._value
+    if root is not None:
+        base = read(root)
+        if h._seen is not base:
+            value, h._seen = replay(base, h._path), base
+    while type(value) is Tracer and not value.trace.alive:
+        value = value.value
+    if isinstance(value, (Tracer, Buffer)):
+        h._value = value
+        if type(value) is Buffer and state.busy and (watching := capture.get()) is not None and not watching.symbolic:
+            watching.handles[id(value)] = value, h
+        return value
+    if value is h:  # of a class of the user's
+        return onp.ndarray.view(value, Host)
+    h._host, h._value = onp.asarray(value), None
+    return h._host
+
+
+def replay(value: Any, path: tuple) -> Any:
+    for row, params in path:
+        if "index" in params:
+            params = {"index": _living(params["index"])}
+        value = bind(row, (value,), params)
+    return value
+
+
+def _living(index: Any) -> Any:
+    """An index without the tracers of finished traces: views may outlive the trace that found them."""
+    return tuple(map(_living, index)) if type(index) is tuple else lower(index)
+
+
+def path_of(h: ndarray) -> tuple:
+    """The (row, params) steps that lead from a view's root to the view; () for a root."""
+    if h._root is None:
+        return ()
+    if h._host is None:
+        return h._path
+    root = h._root  # written under a trace, it keeps the array it was, of which h is a view, in `_seen`
+    return _window(root._host if root._host is not None else root._seen, h._host)
+
+
+def _address(a: onp.ndarray) -> int:
+    return a.__array_interface__["data"][0]
+
+
+def same_numbers(a: onp.dtype, b: onp.dtype) -> bool:
+    """Whether memory holds the same floating point numbers in both dtypes: complex ones are pairs of real ones."""
+    return a.kind in "fc" and b.kind in "fc" and a.char.lower() == b.char.lower() and a.isnative == b.isnative
+
+
+def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:
+    """The steps from a root's array to a view of its memory, as a strided window over the root in C order."""
+    order = sorted(range(root.ndim), key=lambda i: -abs(root.strides[i]) if root.shape[i] != 1 else 0)
+    flat = root.transpose(order)
+    size, offset = view.itemsize, _address(view) - _address(root)
+    pairs = same_numbers(view.dtype, root.dtype) and not any(n % size for n in (root.nbytes, offset, *view.strides))
+    if not flat.flags.c_contiguous or not (view.dtype == root.dtype or pairs):
+        raise errors.TracedValueError(
+            f"a traced value was written into {root.dtype}{list(root.shape)}, of which this array is a view "
+            f"({view.dtype}{list(view.shape)}) that cannot be expressed on it; make the view inside the traced function"
+        )
+    steps = [] if order == list(range(root.ndim)) else [(TABLE["transpose"], {"axes": tuple(order)})]
+    if view.dtype != root.dtype:
+        steps += [(TABLE["reshape"], {"shape": (-1,)}), (TABLE["view"], {"dtype": view.dtype})]
+    window = {"offset": offset // size, "shape": view.shape, "strides": tuple(s // size for s in view.strides)}
+    return (*steps, (TABLE["strided_view"], window))
+
+
+# ------------------------------------------------------------------ wrapping
+def wrap(out: Any, sources: Any = ()) -> Any:
+    """The user's form of a result: handles for arrays, in whatever container; views linked to their source's root."""
+    t = type(out)
+    if t is Host:
+        base = out.base
+        if base is not None:
+            for s in sources:
+                a = s._host
+                if a is not None:
+                    if out is a:
+                        return s
+                    if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
+                        h = new(ndarray)
+                        h._host, h._root = out, s if s._root is None else s._root
+                        return h
+        else:
+            for s in sources:
+                if out is s._host:
+                    return s
+            if sources and out.dtype is OBJECT:
+                hold_handles(out, sources)
+        h = new(ndarray)
+        h._host, h._root = out, None
+        return h
+    if t is Tracer or t is Buffer:
+        return _wrap_value(out, sources)
+    if t is tuple or t is list:  # itself where it holds no array: it may be an element of an array of objects
+        return replaced(out, lambda e: wrap(e, sources))
+    if isinstance(out, tuple) and hasattr(out, "_fields"):
+        return named(out, [wrap(o, sources) for o in out])
+    return OURS[t](out) if t in OURS else out
+
+
+OBJECT = onp.dtype(object)
+
+
+def hold_handles(made: onp.ndarray, sources: Any) -> None:
+    """Put the handles themselves into an array of objects that NumPy filled with what they hold, or views of that."""
+    of_ours = {id(s._host) for s in sources if s._host is not None}
+    flat = made.reshape(-1, order="A") if made.flags.forc else ()
+    for i, e in enumerate(flat):
+        if type(e) is Host and (id(e) in of_ours or id(e.base) in of_ours):
+            flat[i] = wrap(e, sources)
+
+
+OURS: dict[type, Any] = {}  # a class of NumPy's that has a form of ours: how an instance is turned into it
+
+
+def _wrap_value(out: Any, sources: Any) -> ndarray:
+    h = new(ndarray)
+    h._host, h._root, h._value = None, None, out
+    if out.view is not None:
+        steps, at = [], out
+        while type(at) is type(out) and at.view is not None:
+            source, row, params = at.view
+            steps.append((row, params))
+            at = source
+            for s in sources:
+                root = s if s._root is None else s._root
+                if root._host is None and root._value is at:
+                    h._root, h._path, h._seen = root, tuple(reversed(steps)), at
+                    return h
+                if s._host is at and at is not None:  # a batched index shows part of NumPy's memory
+                    h._root, h._path, h._seen = root, (*path_of(s), *reversed(steps)), root._host
+                    while type(out) is Tracer:
+                        if out.trace.batched:
+                            out.trace.shown.append(weakref.ref(h))
+                        out = out.value
+                    return h
+    return h
+
+
+TAKEN: dict[type, Any] = {}  # a class of ours that NumPy takes for an array: how a traced instance becomes one
+ATOMS = {int, float, complex, bool, str, type(None), slice, type(...)}
+
+
+def unwrap(x: Any, sources: list) -> Any:
+    """The values in an argument, containers included; every handle met is appended to `sources`.
+
+    A container without anything of ours is handed on as it is."""
+    t = type(x)
+    if t is ndarray:
+        sources.append(x)
+        return read(x)
+    if t in CONTAINERS:
+        if ATOMS.issuperset(map(type, x.values() if t is dict else x)):
+            return x
+        return replaced(x, lambda e: e if type(e) in ATOMS else unwrap(e, sources))
+    if isinstance(x, (list, tuple)):  # of a class of the user's, a sequence to NumPy as any other
+        elements = list(x) if isinstance(x, list) else tuple(x)
+        values = unwrap(elements, sources)
+        return x if values is elements else values
+    if t is Host:
+        return x
+    if t in TAKEN and (array := TAKEN[t](x)) is not x:
+        return unwrap(array, sources)
+    if t not in MET:
+        meet(t)
+    return Host if x is ndarray else numpys_own(x)
+
+
+def numpys_own(x: Any) -> Any:
+    """An argument with NumPy's arrays in the place of those of a library that NumPy cannot read: copies, which compiled
+    code would not see change."""
+    t = type(x)
+    if t is ndarray or t is Host or t in ATOMS:
+        return x
+    if t in CONTAINERS:
+        return replaced(x, numpys_own)
+    if not unread(t):
+        return x
+    watching = capture.get() if state.busy else None
+    if watching is not None and not watching.symbolic:
+        watching.left = f"the function reads an array of {t.__module__}, whose elements may change unseen"
+    return x.asnumpy()
+
+
+def taken(x: Any) -> Any:
+    """The arguments of a traced call, with arrays in the place of what NumPy takes for one."""
+    return replaced(x, lambda e: TAKEN[type(e)](e) if type(e) in TAKEN else e)
+
+
+def _call(row: Primitive, args: tuple, params: dict) -> Any:
+    """A row called on handles returns handles; on values, values."""
+    for a in args:
+        if type(a) is ndarray:
+            break
+    else:
+        return bind(row, args, params)
+    values = []
+    for a in args:
+        if type(a) is ndarray:
+            a = read(a)
+        elif type(a) is Host:
+            outside(a)
+        values.append(a)
+    out = bind(row, values, params)
+    if type(out) is Tracer and out.view is None:
+        h = new(ndarray)
+        h._host, h._root, h._value = None, None, out
+        return h
+    return wrap(out, [a for a in args if type(a) is ndarray])
+
+
+_primitive.call = _call
+
+
+def stack_nested(x: Any) -> Any:
+    """A traced array from nested lists that hold traced values, as np.array would make it."""
+    if isinstance(x, (list, tuple)):
+        return TABLE["stack"](*[handle(v) if not isinstance(v, ndarray) else v for v in map(stack_nested, x)], axis=0)
+    return x if isinstance(x, ndarray) else handle(x)
+
+
+def concretize(value: Any, kind: Any) -> Any:
+    """What Python's bool(), int(), float() see of a value; a trace that the answer would escape raises (trace.py)."""
+    while type(value) is Tracer:
+        value = value.trace.concretize(value, kind)
+    return value.host() if type(value) is Buffer else value

@@ -1,0 +1,41 @@
+"""Between real NumPy arrays and minnp's, for whole argument lists (MinPy's names)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..rows.pytree import tree_map
+from ..rows.value import Host
+from .array import handle, ndarray
+
+
+def numpy_to_minpy(x: Any) -> Any:
+    """x with every numpy.ndarray in it (containers included) as a minnp array on the same memory."""
+    return tree_map(lambda leaf: handle(leaf) if isinstance(leaf, Host) else leaf, x)
+
+
+def minpy_to_numpy(x: Any) -> Any:
+    """x with every minnp array in it (containers included) as a numpy.ndarray of its own."""
+    return tree_map(lambda leaf: leaf.asnumpy() if type(leaf) is ndarray else leaf, x)
+
+
+def convert_args(f: Callable) -> Callable:
+    """Decorator: NumPy arrays in the arguments reach f as minnp arrays, so that `a + b` in it is ours."""
+
+    @functools.wraps(f)
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        return f(*numpy_to_minpy(args), **numpy_to_minpy(kwargs))
+
+    return converted
+
+
+def return_numpy(f: Callable) -> Callable:
+    """Decorator: minnp arrays in the result come back as numpy.ndarrays."""
+
+    @functools.wraps(f)
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        return minpy_to_numpy(f(*args, **kwargs))
+
+    return converted

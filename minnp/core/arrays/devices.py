@@ -1,0 +1,291 @@
+"""Contexts: where new arrays live. `with minnp.gpu(0): x = np.ones(3)`; without one, in NumPy's memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as onp
+
+from ... import backends, errors
+from ..rows.dispatch import bind
+from ..rows.on_device import free, home_of_index, settled
+from ..rows.policy import current as current_policy
+from ..rows.primitive import primitive
+from ..rows.state import state
+from ..rows.value import Buffer, Host, concrete
+from .array import handle, ndarray, read
+
+
+class Context:
+    """A device, by type ("cpu", "gpu") and number, or both in one ("gpu:1", "cuda:0", which is torch's); also a context
+    manager.
+
+    backend   whose memory holds the arrays there; by default NumPy's on a cpu, and on a gpu the current backend's,
+              else that of the first installed backend that reaches it
+    """
+
+    def __init__(self, device_type: str | Context, device_id: int = 0, backend: str | None = None) -> None:
+        if isinstance(device_type, Context):
+            device_type, device_id, backend = device_type.device_type, device_type.device_id, device_type.backend
+        elif (said := _said(device_type)) is not None:
+            device_type, number, own = said
+            if number and device_id:
+                raise ValueError(f"Context({device_type + number!r}, {device_id}) has two numbers; give one of them")
+            device_id, backend = int(number[1:] or device_id), backend or own
+        if device_type not in ("cpu", "gpu"):
+            raise ValueError(
+                f"unknown device type {device_type!r}; known: cpu, gpu, cuda (torch's), also with a number: gpu:1"
+            )
+        if device_id < 0:
+            raise ValueError(f"device number {device_id}: the first is 0")
+        self.device_type, self.device_id, self.backend = device_type, device_id, backend
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id}{', ' + repr(self.backend) if self.backend else ''})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Context) or (self.device_type, self.device_id) != (other.device_type, other.device_id):
+            return False
+        # minnp.gpu(0) is that device whosever memory is used there; minnp.cpu() is NumPy's memory
+        any_backend = self.device_type == "gpu" and None in (self.backend, other.backend)
+        return any_backend or self.backend == other.backend
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.device_id))
+
+    @property
+    def home(self) -> Any:
+        """The place (a Backend with memory of its own) where arrays live in this context; None: NumPy's memory."""
+        if self.device_type == "cpu" and self.backend is None:
+            return None
+        preferred = self.backend or current_policy().backend
+        names = [preferred] if preferred else backends.installed()
+        refusals = []
+        for name in names:
+            place, why = backends.get(name).place(self.device_type, self.device_id)
+            if place is not None:
+                return place
+            refusals.append(f"{name}: {why}")
+        way_out = "Install one that does (pip install torch)"
+        if "torch" in backends.installed():
+            way_out = "For torch it takes a GPU, its driver and a torch built for it"
+        why = "; ".join(refusals) or "none is installed"
+        raise errors.BackendMissingError(f"no backend reaches {self!r}: {why}. {way_out}, or stay on minnp.cpu()")
+
+    def __enter__(self) -> Context:
+        home = self.home  # fails here, rather than at the first array
+        in_force.set((self, home, in_force.get()))
+        state.busy += home is not None
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _, home, outer = in_force.get()
+        in_force.set(outer)
+        state.busy -= home is not None
+
+
+def _said(device: Any) -> tuple[str, str, str | None] | None:
+    """(type, ":number" or nothing, whose backend) of a device's name; None for what is none."""
+    found = re.fullmatch(r"(cpu|gpu|cuda)(:[0-9]+)?", device) if isinstance(device, str) else None
+    if found is None:
+        return None
+    kind, number = found[1], found[2] or ""
+    return ("gpu", number, "torch") if kind == "cuda" else (kind, number, None)
+
+
+seed = backends.seed  # the random numbers drawn on places
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The host."""
+    return Context("cpu", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """A GPU by number. Entering it raises BackendMissingError where no installed backend reaches it."""
+    return Context("gpu", device_id)
+
+
+def beside(args: tuple) -> Context | None:
+    """Where new arrays live beside these: at the place of the first array among them, unless it is said already."""
+    for a in args:
+        if type(a) is list or type(a) is tuple:
+            a = a[0] if a else None
+        if type(a) is ndarray and a._host is None and type(value := concrete(a._value)) is Buffer and home() is None:
+            return Context(*value.backend.device)
+    return None
+
+
+# (context, its home, what was in force around it)
+in_force: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
+_global: tuple = (cpu(), None)
+
+
+def current_context() -> Context:
+    """The context in force here: the innermost `with`, else the global one."""
+    return (in_force.get() or _global)[0]
+
+
+def home() -> Any:
+    """The place where new arrays live; None: NumPy's memory."""
+    return (in_force.get() or _global)[1]
+
+
+def set_context(context: Context) -> None:
+    """Set the context for every thread without one of its own."""
+    global _global
+    new = (context, context.home)
+    state.busy += (new[1] is not None) - (_global[1] is not None)
+    _global, state.home = new, new[1]
+
+
+def created(name: str, args: tuple, kwargs: dict) -> Any:
+    """What NumPy's function of this name makes out of no arrays, where new arrays live; None: not this simply."""
+    place = home()
+    data = place.create(name, args, kwargs) if place is not None and free(place) else None
+    return None if data is None else handle(Buffer(data, place))
+
+
+def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
+    """What NumPy's function of this name makes out of no arrays of ours, at a place: made there, or `run` and moved."""
+    data = place.create(name, args, kwargs) if free(place) else None
+    return settle(run(), place) if data is None else handle(Buffer(data, place))
+
+
+def drawn(place: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The value of a draw at a place, in compiled code."""
+    return read(made(place, name, args, kwargs, lambda: function(*args, **kwargs)))
+
+
+def settle(result: Any, place: Any) -> Any:
+    """A result that came from no array of ours, its arrays moved to a place; what that cannot hold stays here."""
+    if type(result) is ndarray:
+        value = read(result)
+        if type(value) is not Host:
+            return result
+        try:
+            return handle(Buffer(place.from_host(value), place))
+        except errors.BackendUnsupportedError:
+            return result
+    if type(result) in (tuple, list):
+        return type(result)([settle(r, place) for r in result])
+    return result
+
+
+# ------------------------------------------------------------------ the Array API's word for it: device
+CREATION = {
+    onp.arange, onp.asarray, onp.asanyarray, onp.empty, onp.empty_like, onp.eye, onp.full, onp.full_like, onp.linspace,
+    onp.ones, onp.ones_like, onp.zeros, onp.zeros_like,
+}  # fmt: skip
+
+
+def on_device(create: Any, device: Any = None, **options: Any) -> Any:
+    """create(**options), its result on `device`."""
+    where = None if device in (None, "cpu") else target(device)
+    return create(**options) if where is None else TO_DEVICE(create(**options), context=where)
+
+
+def context_of(self: ndarray) -> Context:
+    """The context in which this array lives."""
+    return _whereabouts(read(self))
+
+
+ndarray.context = property(context_of)
+
+
+# ------------------------------------------------------------------ moving arrays
+def target(device: Any) -> Context:
+    """The context a device is said by: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
+    if isinstance(device, Context):
+        return device
+    said = _said(str(device))
+    if said is None:
+        raise ValueError(
+            f'Device not understood. Only "cpu" is allowed, but received: {device} ("gpu:0" and contexts are too)'
+        )
+    kind, number, backend = said
+    return cpu() if kind == "cpu" else Context(kind, int(number[1:] or 0), backend)
+
+
+def _moved(x: Any, context: Context) -> Any:
+    """A value's elements where the context says; itself where it lives there already."""
+    place = context.home
+    if type(x) is Buffer:
+        if x.backend is place:
+            return x
+        x = x.host()
+    return x if place is None else Buffer(place.from_host(onp.asarray(x)), place)
+
+
+TO_DEVICE = primitive(
+    "to_device",
+    _moved,
+    vjp=[lambda g, y, x, context: TO_DEVICE(g, context=_whereabouts(x))],
+    jvp="linear",
+    saves="in",
+    anywhere=True,
+    samples=lambda: [((onp.arange(3.0),), {"context": cpu()})],
+)
+
+
+def _whereabouts(value: Any) -> Context:
+    value = concrete(value)
+    return Context(*value.backend.device) if type(value) is Buffer else cpu()
+
+
+def at_index(x: Any, index: Any) -> Any:
+    """An array or number, traced ones too, at the place where an index that is used on it lives; itself otherwise."""
+    home = home_of_index(index)
+    if home is None or type(value := concrete(read(x) if type(x) is ndarray else x)) is Buffer:
+        return x
+    if type(settled(onp.empty(0, onp.asarray(value).dtype), home)) is not Buffer:  # no such dtype there
+        return x
+    return TO_DEVICE(x, context=Context(*home.device))
+
+
+def together(x: Any, index: Any) -> tuple[Any, Any]:
+    """(an array, an index) that is used on it, in one memory: where the index is, if that has the array's dtype."""
+    if home_of_index(index) is not None:
+        x = at_index(x, index)
+        index = index if type(concrete(read(x) if type(x) is ndarray else x)) is Buffer else index_on_host(index)
+    return x, index
+
+
+def alongside(x: Any, value: Any) -> Any:
+    """A value, traced ones too, in the memory of another."""
+    if type(concrete(x)) is not Buffer and type(concrete(value)) is not Buffer:
+        return x
+    return bind(TO_DEVICE, (x,), {"context": _whereabouts(value)})
+
+
+def index_on_host(index: Any) -> Any:
+    """An index whose arrays, traced ones too, are in NumPy's memory."""
+    if type(index) is tuple:
+        return tuple(map(index_on_host, index))
+    return bind(TO_DEVICE, (index,), {"context": cpu()}) if type(concrete(index)) is Buffer else index
+
+
+def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
+    """The array on another device: a Context such as minnp.gpu(0), or "cpu", "gpu:1", "cuda:1". Gradients flow back.
+
+    Raises BackendMissingError where no installed backend reaches the device.
+    """
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
+    if isinstance(device, (list, ndarray, Host)):
+        raise TypeError(f"to_device() takes a device's name or a Context, not {type(device).__name__}")
+    to = target(device)
+    return self if to == _whereabouts(read(self)) else TO_DEVICE(self, context=to)
+
+
+def device(self: ndarray) -> str:
+    """Where the array lives, in words: "cpu" for NumPy's memory."""
+    where = _whereabouts(read(self))
+    return "cpu" if where == cpu() else repr(where)
+
+
+def device_is_fixed(self: ndarray, value: Any) -> None:
+    raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable; use x.to_device(...)")

@@ -1,0 +1,181 @@
+"""The hooks of a program's own classes, `__array_ufunc__` and its kin, are told which function was called: ours.
+
+NumPy calls them with its own functions, so `if ufunc is np.multiply` would never hold in a program written for us, nor
+would a table of functions of ours know them. A hook whose module imports us in the place of NumPy is given ours.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as onp
+
+Host = onp.ndarray
+MET: weakref.WeakSet = weakref.WeakSet()  # classes that were looked at
+KNOWING: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of a class, whether its module imports us
+VIEWABLE: weakref.WeakSet = weakref.WeakSet()  # NumPy's that give views of our class
+
+
+@functools.cache
+def ours(f: Any) -> Any:
+    """Our function for NumPy's; anything else as it is."""
+    home = "numpy" if isinstance(f, onp.ufunc) else getattr(f, "__module__", None) or ""
+    if home.partition(".")[0] != "numpy":
+        return f
+    found = getattr(importlib.import_module(f"minnp.{home}"), f.__name__, None)
+    return found if getattr(found, "__wrapped__", None) is f else f
+
+
+def theirs(f: Any) -> Any:
+    """NumPy's function for ours; anything else as it is."""
+    of_ours = str(getattr(f, "__module__", "")).startswith("minnp.numpy")
+    return getattr(f, "__wrapped__", f) if of_ours else f
+
+
+def _ufunc(ufunc: Any, *rest: Any) -> tuple:
+    return ours(ufunc), *rest
+
+
+def _function(func: Any, kinds: Any, *rest: Any) -> tuple:
+    return ours(func), tuple([sys.modules["minnp.numpy"].ndarray if t is Host else t for t in kinds]), *rest
+
+
+def _wrap(out: Any, *rest: Any) -> tuple:
+    return (out, *rest) if not rest or rest[0] is None else (out, (ours(rest[0][0]), *rest[0][1:]), *rest[1:])
+
+
+HOOKS: dict[str, Callable] = {
+    "__array_ufunc__": _ufunc,
+    "__array_function__": _function,
+    "__array_wrap__": _wrap,
+    "__array_prepare__": _wrap,
+}
+
+
+def _for_us(hook: types.FunctionType) -> bool:
+    """Whether the hook's module has names of ours; where it has NumPy too, whether the hook does not ask for NumPy's
+    functions alone."""
+    names = hook.__globals__
+    if not any(map(_of_ours, list(names.values()))):
+        return False
+    if not any(x is onp for x in list(names.values())):
+        return True
+    asked = list(_asked(hook.__code__, names))
+    return any(map(_of_ours, asked)) or not any(map(_of_numpys, asked))
+
+
+def knows_us(cls: type) -> bool:
+    """Whether a class's module, or that of one it derives from, imports us."""
+    if cls not in KNOWING:
+        modules = [sys.modules.get(c.__module__) for c in cls.__mro__ if c is not object]
+        KNOWING[cls] = any(_of_ours(x) for m in modules if m is not None for x in list(vars(m).values()))
+    return KNOWING[cls]
+
+
+def _of_ours(x: Any) -> bool:
+    home = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
+    return str(home).startswith("minnp.numpy")
+
+
+def _of_numpys(x: Any) -> bool:
+    return not _of_ours(x) and ours(x) is not x
+
+
+def _asked(code: types.CodeType, names: dict) -> Iterator:
+    """The functions that a hook may compare with the one it is told of: those it names and does not call, as
+    `np.multiply`, and those in the tables and tuples among its globals."""
+    home = None
+    for step in dis.get_instructions(code):
+        if home is not None and step.opname == "LOAD_ATTR" and "NULL|self" not in step.argrepr:  # no method's call
+            yield getattr(home, step.argval, None)
+        found = names.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+        home = found if isinstance(found, types.ModuleType) else None
+        if isinstance(found, (dict, set, frozenset, list, tuple)):
+            yield from list(found)
+        elif found is not None and home is None:
+            yield found
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _asked(inner, names)
+
+
+def _told(hook: Callable, translate: Callable) -> Callable:
+    names = hook.__globals__
+
+    @functools.wraps(hook)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        out = hook(self, *translate(*args), **kwargs)
+        if out is NotImplemented and any(x is onp for x in list(names.values())):  # it may know NumPy's function
+            out = hook(self, *args, **kwargs)
+        return out
+
+    return call
+
+
+def _given(hook: Callable) -> Callable:
+    """`__array__`, giving NumPy's array in the place of ours: NumPy's C code takes no other, and some of NumPy's
+    functions (array_equal) take its refusal for an answer."""
+
+    @functools.wraps(hook)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        out = hook(self, *args, **kwargs)
+        host = out._host if type(out) is sys.modules["minnp.numpy"].ndarray else None
+        return out if host is None else host
+
+    return call
+
+
+def unread(cls: type) -> bool:
+    """Whether NumPy cannot read a class's arrays, which have asnumpy() and no __array__: MXNet's, mx.nd and mx.np."""
+    return hasattr(cls, "asnumpy") and not hasattr(cls, "__array__")
+
+
+def meet(cls: type) -> None:
+    """Have the hooks that a program's class defines told of our functions; each class is looked at once."""
+    for c in cls.__mro__:
+        if c in MET:
+            continue
+        MET.add(c)
+        for name, translate in HOOKS.items():
+            hook = vars(c).get(name)
+            if isinstance(hook, types.FunctionType) and _for_us(hook):
+                setattr(c, name, _told(hook, translate))
+        hook = vars(c).get("__array__")
+        if isinstance(hook, types.FunctionType) and _for_us(hook):
+            c.__array__ = _given(hook)  # type: ignore[attr-defined]
+
+
+def viewable(cls: Any) -> None:
+    """Have `x.view(np.ndarray)` of NumPy's own subclasses (masked arrays, records, ...) give an array of ours. To NumPy
+    our class is no array's; so the method of a class that a program met under our name is told of it, once."""
+    if not isinstance(cls, type) or not issubclass(cls, Host) or cls is Host or cls in VIEWABLE:
+        return
+    VIEWABLE.add(cls)
+    view, array = cls.view, importlib.import_module("minnp.core.arrays.array")  # which imports this module
+
+    @functools.wraps(view)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any(x is array.ndarray for x in (*args, *kwargs.values())):
+            return view(self, *args, **kwargs)
+        return array.wrap(view(self, *array.unwrap(args, []), **array.unwrap(kwargs, [])))
+
+    cls.view = call  # type: ignore[method-assign]
+
+
+class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
+    __doc__ = onp.lib.mixins.NDArrayOperatorsMixin.__doc__
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        meet(cls)
+
+
+CLASSES = {onp.lib.mixins.NDArrayOperatorsMixin: NDArrayOperatorsMixin}  # NumPy's that come here in a form of ours

@@ -1,0 +1,334 @@
+"""Writing: the one way memory changes, and the operator that says so to traces.
+
+Untraced, a write goes straight into the buffer, after live tapes took copies of what they saved of it. Traced, it is
+`write_view`: the root's new value after part of a view of it was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import weakref
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..cpu import run as run_host
+from ..rows.dispatch import bind
+from ..rows.on_device import home_of_index, hosted, on_place
+from ..rows.primitive import TABLE, primitive
+from ..rows.references import references
+from ..rows.state import capture, state
+from ..rows.strides import alike
+from ..rows.value import Buffer, Host, Tracer, concrete, example, owner
+from .array import ndarray, path_of, read, replay, same_numbers, stack_nested, unwrap
+from .devices import at_index, index_on_host
+from .flags import READ_ONLY
+from .saved import note
+
+
+def layout_of(a: Any) -> tuple[int, ...] | None:
+    """The axis order in which a host array is C-contiguous; None for C order itself (and for device values)."""
+    if type(a) is not Host or a.flags.c_contiguous:
+        return None
+    return tuple(sorted(range(a.ndim), key=lambda i: -abs(a.strides[i])))
+
+
+def copy_in_layout(a: onp.ndarray, layout: tuple[int, ...] | None) -> onp.ndarray:
+    """A dense copy whose memory order is `layout`, so that the paths of views taken of it are views again."""
+    if layout is None:
+        return a.copy(order="C")
+    return a.transpose(layout).copy(order="C").transpose(onp.argsort(layout))
+
+
+def copy_alike(a: onp.ndarray) -> onp.ndarray:
+    copy = alike(a, a.dtype)
+    copy[...] = a
+    return copy
+
+
+def _write_kernel(
+    old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
+) -> onp.ndarray:
+    given = old
+    if not (donate or path) and index is ... and type(old) is Host:
+        old = alike(old, old.dtype)  # all of it is written
+    elif not donate or type(old) is not Host:
+        given = onp.asarray(old)
+        old = copy_alike(given) if not path or layout_of(given) == layout else copy_in_layout(given, layout)
+    view = shown(old, path)
+    if path and not onp.may_share_memory(view, old):
+        # A step of the path is a view in the layout that was captured, and a copy in this one (a gradient's, say; a
+        # batch has gaps where an example has none).
+        old = copy_in_layout(onp.asarray(given), layout)
+        view = shown(old, path)
+    view[index] = new
+    return old
+
+
+def shown(array: onp.ndarray, path: tuple) -> onp.ndarray:
+    """The view of an array at a path."""
+    for row, params in path:
+        array = row.numpy(array, **params)
+    return array
+
+
+def _write_vjp(
+    i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None
+) -> Any:
+    g = at_index(g, index)
+    if i == 0:
+        return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
+    steps = {row.name for row, _ in path}
+    bytes_ = "view" in steps  # complex numbers as pairs of real ones, or the reverse
+    at = replay(TABLE["conjugate"](g) if bytes_ else g, path)
+    if not same_numbers(at.dtype, g.dtype):
+        raise errors.NotDifferentiableError(
+            f"a gradient flowed into {new.dtype} numbers that were written into the bytes of a {g.dtype} array; "
+            "write into the array itself"
+        )
+    part = TABLE["last_write"](at, index=index) if repeats(index) else TABLE["getitem"](at, index=index)
+    if bytes_:
+        return TABLE["conjugate"](part)
+    # a cotangent pairs with z without a conjugate: with i v, which v became where it was written to z.imag, as -g.imag
+    return -part if "imag" in steps else part
+
+
+def repeats(index: Any) -> bool:
+    """Whether an index may name an element twice (the last write wins, and only it receives a gradient): one that
+    holds integers may, unless they are seen to ascend. What a capture sees of them tells nothing: compiled code meets
+    others, in arguments and in arrays made outside alike."""
+    return holds_integers(index) and (capture.get() is not None or not ascends(index))
+
+
+def holds_integers(index: Any) -> bool:
+    """Whether an index has an array or a sequence of integers; a range is none, for it names nothing twice."""
+    return any(map(_integers, index)) if type(index) is tuple else _integers(index)
+
+
+def _integers(part: Any) -> bool:
+    if isinstance(part, (list, tuple)):
+        one = lambda p: isinstance(p, (int, onp.integer)) and not isinstance(p, bool)
+        return any(one(p) or _integers(p) for p in part)
+    if part is None or part is Ellipsis or isinstance(part, (slice, int, range, onp.integer, onp.bool_)):
+        return False
+    return (part.dtype if hasattr(part, "dtype") else onp.asarray(part).dtype).kind != "b"
+
+
+def ascends(index: Any) -> bool:
+    """Whether x[index] takes no element twice because one of its arrays only grows: one row for each example, say."""
+    parts = index if isinstance(index, tuple) else (index,)
+    length = 1
+    for p in parts:
+        if type(p) is Host and p.dtype.kind in "iu" and p.ndim == 1:
+            length = max(length, p.size)
+        elif type(p) is not int:
+            return False
+    return any(type(p) is Host and p.size == length and p[0] >= 0 and bool((p[1:] > p[:-1]).all()) for p in parts)
+
+
+def _last_write(x: Any, index: Any) -> Any:
+    """x[index], zero where a later element of the index names the same place."""
+    at = onp.array(x[index])
+    if at.ndim and repeats(index):
+        place, order = onp.full(x.shape, -1), onp.arange(at.size).reshape(at.shape)
+        place[index] = order
+        at = onp.where(place[index] == order, at, at.dtype.type(0))
+    return at
+
+
+# The whole of in-place semantics for traces: a root's new value after `index` of the view at `path` was written.
+# `donate`: the kernel may write into `old` itself (raw memory is NumPy's); traces drop it from what they record.
+WRITE_VIEW = primitive(
+    "write_view",
+    _write_kernel,
+    vjp=_write_vjp,
+    jvp="linear",
+    saves="",
+    shape=lambda metas, params: metas[0],
+    samples=lambda: [
+        ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0, 9.0])), {"index": 1}),
+        ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0])), {"index": (slice(None), 0)}),
+        ((onp.arange(4.0), onp.array([1.5, 2.5, 3.5])), {"index": ([0, 2, 0],)}),
+    ],
+)
+primitive(
+    "last_write",
+    _last_write,
+    # What the last write keeps is exactly what an assignment keeps.
+    vjp=[lambda g, y, x, index: WRITE_VIEW(onp.zeros(x.shape, x.dtype), g, index=index)],
+    jvp="linear",
+    saves="",
+    samples=lambda: [((onp.arange(4.0),), {"index": ([0, 2, 0],)})],
+)
+
+
+def release(array: onp.ndarray) -> None:
+    """Before memory is written in place: let every live tape that saved it take a private copy."""
+    memory = owner(array)
+    for tape in list(state.tapes.values()):
+        tape.release(memory)
+
+
+def traced(index: Any) -> bool:
+    """Whether an index holds a tracer."""
+    return type(index) is Tracer or (type(index) in (tuple, list) and any(map(traced, index)))
+
+
+def indexed(index: Any) -> Any:
+    """An index as rows take it: lists that hold values are arrays, and the traces that batch one of these are told."""
+    return tuple(map(_part, index)) if type(index) is tuple else _part(index)
+
+
+def _part(index: Any) -> Any:
+    if type(index) in (list, tuple) and holds_value(index):
+        index = read(stack_nested(index))
+    x = index
+    while type(x) is Tracer:
+        if x.trace.batched:
+            x.trace.index()
+        x = x.value
+    return index
+
+
+def lent(value: Any) -> bool:
+    """Whether the memory under a traced value belongs to the caller of a transformation."""
+    memory = owner(concrete(value))
+    while type(value) is Tracer:
+        if any(isinstance(base := concrete(v), Host) and owner(base) is memory for v in value.trace.lent):
+            return True
+        value = value.value
+    return False
+
+
+def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
+    """h[index] = value: every write goes through here. `fresh`: nobody else has the array `value`."""
+    sources: list = []
+    given = value
+    index, value = indexed(unwrap(index, sources)), unwrap(value, sources)
+    current = read(h)
+    if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
+        dtype = current.dtype
+        del current
+        if type(value) in (list, tuple):  # numbers become the array's, or NumPy says why not
+            value = read(stack_nested(value)) if holds_value(value) else onp.array(value, dtype)
+        return write_on_place(h, index, value)
+    if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
+        value = read(stack_nested(value))
+    watching = capture.get() if state.busy else None
+    if type(concrete(current)) is Host and home_of_index(index) is not None:
+        index = index_on_host(index)
+    if type(current) is Host and watching is None:  # memory that views show stays where it is
+        value = value.host() if type(value) is Buffer else value
+    if type(current) is Host and not isinstance(value, (Tracer, Buffer)) and watching is None and not traced(index):
+        if not current.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+        if state.tapes:
+            release(current)
+        # an array of objects keeps the handles it is given
+        run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
+        return
+    note((index, given))
+    root = h if h._root is None else h._root
+    path, old = path_of(h), read(root)
+    base = concrete(old)
+    if isinstance(base, onp.void):  # NumPy's record shows the array it was taken from
+        raise errors.TracedValueError(
+            "one record of a traced array is written; name the field first: x['name'][i] = v, not x[i]['name'] = v"
+        )
+    if watching is not None and type(old) in (Host, Buffer):
+        raise errors.CaptureError(
+            f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
+            "pass the array in and return it, or make it inside the function"
+        )
+    lies = example(old)
+    if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
+        if watching is not None:
+            watching.looked("flags")
+        raise ValueError("assignment destination is read-only")
+    donate = type(base) is Host and not lent(old)
+    if donate:
+        release(base)
+        if type(value) is Tracer and overlapping_memory(base, concrete(value)):
+            value = bind(TABLE["copy"], (value,), {})
+    if fresh and h is root and index is ... and lies_as(example(value), lies):
+        result = value  # all of it is written: the array need not be copied
+    else:
+        params = {"path": path, "index": index, "layout": layout_of(lies) if path else None, "donate": donate}
+        result = bind(WRITE_VIEW, (old, value), params)
+    _tell_batches(result, root, old)
+    if root._host is not None:  # views of a host array must look at their root until the trace ends
+        _watch(result)
+        root._seen = root._host
+    root._host, root._value = None, result
+
+
+def holds_value(x: Any) -> bool:
+    """Whether a list, or one in it, has an element that is traced or on a device."""
+    return any(isinstance(e, (Tracer, Buffer)) or (type(e) in (list, tuple) and holds_value(e)) for e in x)
+
+
+def write_on_place(h: ndarray, index: Any, value: Any) -> None:
+    """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
+    (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
+    root = h if h._root is None else h._root
+    params = {"path": path_of(h), "index": index, "layout": None}
+    read(root)
+    if any(row.name in READ_ONLY for row, _ in params["path"]):
+        raise ValueError("assignment destination is read-only")
+    if h is not root:
+        h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory
+    home = root._value.backend
+    if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
+        root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
+        return
+    try:
+        if references(getattr, root, "_value") == 1 and _alone(root._value):
+            with contextlib.suppress(errors.BackendUnsupportedError):  # raised before anything is written
+                root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
+                return
+        root._value = bind(WRITE_VIEW, (root._value, value), params)
+    except (TypeError, ValueError, OverflowError):
+        like = onp.zeros(value.shape, value.dtype) if type(value) is Buffer else value
+        onp.zeros(h.shape, h.dtype)[hosted(index)] = like  # NumPy looks at index and value in an order of its own
+        raise
+
+
+def _alone(x: Buffer) -> bool:
+    """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory."""
+    own = x.view is None and not hasattr(x, "_host") and references(getattr, x, "data") == 1
+    return own and x.backend.holders(x.data) == 1
+
+
+def _alike(a: Buffer, b: Buffer) -> bool:
+    return (a.backend, a.shape, a.dtype) == (b.backend, b.shape, b.dtype)
+
+
+def lies_as(a: Any, b: Any) -> bool:
+    """Whether two host arrays are alike, memory layout included."""
+    return type(a) is type(b) is Host and (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
+
+
+def overlapping_memory(a: Any, b: Any) -> bool:
+    return isinstance(b, Host) and onp.may_share_memory(a, b)
+
+
+def _tell_batches(result: Any, root: ndarray, old: Any) -> None:
+    """Let each vmap that batched an array by a write know what the array was, for it may be one from outside."""
+    before = set()
+    while type(old) is Tracer:
+        before.add(id(old.trace))
+        old = old.value
+    while type(result) is Tracer:
+        if result.trace.batched and id(result.trace) not in before:
+            result.trace.written.append(
+                (weakref.ref(root), root._host, None if root._host is not None else root._value)
+            )
+        result = result.value
+
+
+def _watch(value: Any) -> None:
+    while type(value) is Tracer:
+        value.trace.keep_busy()
+        value = value.value

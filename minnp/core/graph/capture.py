@@ -1,0 +1,438 @@
+"""Capture: a function runs once, on real values, and every row it binds becomes a node.
+
+What Python asks of a value on the way (`if x.sum() > 0`, `float(x)`, the length of a masked selection) is a guard: the
+graph holds where the answers are the same. jit.py runs such graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..api.fallback import fill
+from ..api.functions import PUBLIC
+from ..arrays import devices
+from ..arrays.array import handle, ndarray, read
+from ..arrays.saved import kept_params, same_bytes, unseen
+from ..rows.primitive import TABLE, Meta, Primitive
+from ..rows.pytree import tree_flatten
+from ..rows.report import user_line
+from ..rows.state import capture, state
+from ..rows.value import Buffer, Host, Tracer, concrete, overlapping
+from ..transforms.trace import Trace
+from .closures import STREAMS, seal
+from .concrete import bind_below, made_below
+from .effects import Under, fails, guard, pick
+from .graph import Graph, Node
+from .outputs import Change, Own, Shown, changes, containers, shown, with_own
+from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
+from .signature import Static
+from .streams import at_place
+
+# Rows whose result's shape depends on data; so does that of every call without a row.
+OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
+INDEXED = {"getitem", "last_write"}  # where a mask is the index
+DATA_SHAPED = INDEXED | {
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "unique",
+    "repeat",
+    "compress",
+    "extract",
+    "bincount",
+    "linalg.lstsq",
+}
+DATA_TYPED = {"linalg.eig", "linalg.eigvals"}  # real, or complex
+
+
+class CaptureTrace(Trace):
+    """One capture: `node` of its tracers is the graph's node, `value` the real value.
+
+    graph      what was recorded
+    fast       whether rows run as on a tape: on the kernels that compiled code calls, shared by our threads
+    constants  name -> NumPy array (or other object) that the graph reads by get_attr
+    """
+
+    differentiable = False
+    symbolic = False
+    __slots__ = (
+        *("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "left", "moved"),
+        "were",
+    )
+
+    def __init__(self, fast: bool = False) -> None:
+        super().__init__()
+        self.graph, self.fast = Graph(), fast
+        self.constants: dict[str, Any] = {}
+        self.known: dict[int, tuple[Any, Node]] = {}
+        self.handling = onp.geterr()
+        self.moved = False  # whether an array was reshaped
+        self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
+        self.left = ""  # why no graph holds what the program did
+        self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (scalars.py)
+        self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
+        self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
+
+    def __repr__(self) -> str:
+        return "capture"
+
+    # -------------------------------------------------------------- recording
+    def input(self, value: Any, name: str) -> Tracer:
+        self.lent.append(value)
+        node = self.graph.placeholder(name)
+        node.meta["value"] = Meta(value.shape, value.dtype)
+        return Tracer(self, value, node)
+
+    def number(self, value: Any, name: str, i: int) -> Live:
+        """A Python number that is input i and may change."""
+        return Live(self, value, self.graph.placeholder(name), frozenset((i,)))
+
+    def record(self, function: Callable, args: tuple) -> Node:
+        """The node of a function of Python numbers."""
+        node = self.graph.create_node("call_function", function, args)
+        node.meta["where"] = user_line()
+        return node
+
+    def made(self, stream: Any, function: Callable, args: tuple, kwargs: dict) -> None:
+        """function(*args, **kwargs) made a random stream: every run of the graph makes its own."""
+        args, kwargs = _lift((args, kwargs), self._reference)
+        args = tuple([self.known[id(a)][1] if id(a) in self.known else a for a in args])
+        node = self.graph.create_node("call_function", function, args, kwargs)
+        node.meta.update(where=user_line(), effect=True)
+        self.known[id(stream)] = (stream, node)
+
+    def check(self, node: Node, expected: Any) -> None:
+        """The graph holds only where a node's value is this one."""
+        self._guard(node, "value", expected)
+
+    def _numbers(self, row: Primitive, values: Any) -> list:
+        """The arguments of a row, in which a Live number stays where elements alone depend on it."""
+        loops = isinstance(row.numpy, onp.ufunc) and row.numpy.signature is None
+        stays = loops or row.jvp == "elementwise" or row.name in OF_ELEMENTS
+        if stays and VALUES_DECIDE:
+            for v in values:
+                if type(v) is Live and not v.node.meta.get("sized"):
+                    v.node.meta["sized"] = True
+                    least = self.record(onp.min_scalar_type, (v.node,))
+                    least.meta["value"] = ()  # no array
+                    self.check(least, onp.min_scalar_type(v.value))
+        if row.name == "take":
+            values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]
+        return [v.fixed() if type(v) is Live and not stays else v for v in values]
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        if any(type(v) is Live for v in values):
+            values = self._numbers(row, values)
+        if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
+            params = {"index": i.array()}  # one element of a list, which is no view
+        raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
+        inner = {k: _lift(v, self._value) for k, v in params.items()}
+        recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
+        args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
+        host = getattr(row.numpy, "host", None)  # of a call that fell back
+        drawn = at_place(row, values, params)
+        try:
+            if drawn is not None:
+                y = drawn
+            elif host is None or raw or devices.home() is None or row.name.startswith("random."):
+                y = bind_below(row, raw, inner, self.fast)
+            else:
+                y = made_below(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
+            of_shapes = row.view and not held(params)  # and those are the same at every call
+            if "arguments" not in recorded and not of_shapes:
+                self._effect(fails, self._under(row), type(error), args, recorded)
+            raise
+        target = self._under(row)
+        if host is not None:  # said as the user said it
+            args, recorded = fill(params["arguments"], args)
+            args = tuple([self.known[id(a)][1] if isinstance(a, STREAMS) and id(a) in self.known else a for a in args])
+            target = PUBLIC.get(host, host)
+        node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
+        node.meta["where"] = user_line()
+        if target is row and (now := onp.geterr()) != self.handling:
+            node.meta["handling"] = now
+        if TABLE.get(row.name) is not row:
+            node.meta.update(effect=row.name.startswith("random."), function=row.name)
+        free = TABLE.get(row.name) is not row and bool(values)  # of a function that no row tells anything of
+        dynamic = ("shape" if free or row.name in DATA_SHAPED else "") + (
+            "dtype" if free or row.name in DATA_TYPED else ""
+        )
+        if type(y) in (tuple, list):
+            node.meta["value"] = tuple(_meta(o) for o in y)
+            outs = []
+            for i, o in enumerate(y):
+                item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
+                outs.append(self._result(o, item, dynamic))
+            return type(y)(outs)
+        self.moved |= row.name == "reshape"
+        view = None
+        if row.view and values and self._mine(values[0]) and overlapping(y, values[0]):
+            view = (values[0], row, kept_params(params))
+        return self._result(y, node, dynamic, view)
+
+    def _result(self, y: Any, node: Node, dynamic: str, view: Any = None) -> Any:
+        if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
+            if type(y) in NUMBERS and node.meta.get("effect"):
+                return Live(self, y, node, frozenset((DRAWN,)))
+            if y is not None:
+                self._guard(node, "value", y)
+            return y
+        node.meta["value"] = _meta(y)
+        if type(y) is Buffer:
+            node.meta["home"] = y.backend
+        if "shape" in dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
+            self._guard(node, "shape", tuple(y.shape))
+        if "dtype" in dynamic and y.dtype.kind in "fc":
+            self._guard(node, "dtype", y.dtype)
+        return Tracer(self, y, node, view)
+
+    def _mine(self, v: Any) -> bool:
+        return type(v) is Tracer and v.trace is self
+
+    def _value(self, v: Any) -> Any:
+        if type(v) is Live:  # a parameter: shapes may depend on it
+            return v.fixed()
+        return v.value if self._mine(v) else v
+
+    def _reference(self, v: Any) -> Any:
+        """What a node holds for a value: its node, a constant by name, or the number itself."""
+        if self._mine(v):
+            return v.node
+        if type(v) is Live:
+            return v.fixed()
+        if isinstance(v, (Host, Buffer, Tracer)):
+            return self.constant(v)
+        return v
+
+    def lifted(self, values: Any) -> list:
+        """Values with tracers in the place of arrays made outside, which others may write to or bind anew."""
+        return [Tracer(self, v, self.constant(v)) if isinstance(v, Host) else v for v in values]
+
+    def constant(self, value: Any) -> Node:
+        """The get_attr node of an array made outside: held by reference, so that in-place updates are seen."""
+        found = self.known.get(id(value))
+        if found is None:
+            name = f"constant_{len(self.constants)}"
+            # a write on a place may replace the buffer: its handle knows the one that holds now
+            self.constants[name] = self.handles.get(id(value), (value,))[-1] if type(value) is Buffer else value
+            node = self.graph.get_attr(name)
+            node.meta.update(value=_meta(value), constant=value)
+            found = self.known[id(value)] = (value, node)
+            if unseen(value):
+                self.were.append((value, value.copy()))
+        elif self.were:
+            self.constants_stay()
+        return found[1]
+
+    def constants_stay(self) -> None:
+        """Look whether NumPy's own arrays are still what they were when the graph was first given them."""
+        for value, was in self.were:
+            if not same_bytes(value, was):
+                self.left = "the function changes an array of plain NumPy that it reads"
+
+    def told(self, value: Any) -> None:
+        """Python, or NumPy itself, looked at the elements of an array made outside: the graph holds for these alone."""
+        self._guard(self.constant(value), "value", value)
+
+    def _under(self, row: Primitive) -> Any:
+        """The row, with errors handled as they are here if the program said so (np.errstate) since it began."""
+        now = onp.geterr()
+        return row if now == self.handling or "raise" not in now.values() else Under(row, now)
+
+    def looked(self, name: str) -> None:
+        self.asked.add(name)
+
+    def leave(self, name: str, made: Any) -> None:
+        """The rest of the program runs as it is, on the values that tracers wrap."""
+        self.left = f"np.{name} makes a {type(made).__name__}, whose operators are its own"
+        self.finish()
+        capture.set(None)
+
+    def depends_on_layout(self) -> bool:
+        """Whether arrays that lie in memory otherwise would have led elsewhere: Python asked, or an array was written
+        and another one is a view of it or a copy, as reshape finds."""
+        rows = {n.target.name for n in self.graph.nodes if isinstance(n.target, Primitive)}
+        return not self.asked.isdisjoint(("strides", "flags")) or ("write_view" in rows and self.moved)
+
+    # -------------------------------------------------------------- guards
+    def concretize(self, value: Tracer, kind: Any) -> Any:
+        self._guard(value.node, "value", concrete(value))
+        return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after
+
+    def _guard(self, node: Node, kind: str, expected: Any) -> None:
+        if isinstance(expected, (Host, Buffer)):
+            expected = (expected.host() if type(expected) is Buffer else expected).copy()
+        self._effect(guard, node, kind, expected)
+
+    def _effect(self, function: Callable, *args: Any) -> None:
+        self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
+
+
+def _by_mask(node: Node) -> bool:
+    found: list = []
+    _lift(node.kwargs.get("index"), lambda n: found.append(n) or n, leaf=Node)
+    return any(n.meta["value"].dtype == bool for n in found)
+
+
+def _meta(v: Any) -> Any:
+    return Meta(v.shape, v.dtype) if hasattr(v, "dtype") and hasattr(v, "shape") else v
+
+
+def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
+    """x with f(value) in the place of every value, through containers and slices."""
+    t = type(x)
+    if t is Live or isinstance(x, leaf):
+        return f(x)
+    if t is tuple or t is list:
+        return t([_lift(v, f, leaf) for v in x])
+    if t is dict:
+        return {k: _lift(v, f, leaf) for k, v in x.items()}
+    if t is slice:
+        return slice(_lift(x.start, f, leaf), _lift(x.stop, f, leaf), _lift(x.step, f, leaf))
+    return x
+
+
+# ------------------------------------------------------------------ one capture
+class Captured:
+    """What a capture found.
+
+    constants   name -> what the graph reads by get_attr
+    rebuild     the parts of the result -> the result; with `changes`, (the result, the values of each)
+    written     inputs that were written: their last values are the graph's last outputs
+    fixed       leaves that are numbers, or arrays in a memory layout, for which alone the graph holds
+    shown       parts that are not computed but the caller's own (outputs.py)
+    left        why the graph does not hold what the function did, or ""
+    """
+
+    __slots__ = ("changes", "constants", "fixed", "graph", "left", "rebuild", "shown", "written")
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: dict,
+        rebuild: Callable,
+        written: list[int],
+        fixed: set[int] = frozenset(),
+        shown: dict[int, Any] | None = None,
+        changes: list[Change] | None = None,
+    ) -> None:
+        self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
+        self.shown, self.changes = shown or {}, changes or []
+
+    def says(self) -> tuple[str, ...]:
+        """The graph and, with numbers in the place of computed parts, what becomes of its results."""
+        count = len(self.graph.output_node().args[0]) - len(self.written)
+        return str(self.graph), repr(self.rebuild(list(range(count)))), repr((self.written, self.changes, self.shown))
+
+    def result(self, parts: list, given: list, arguments: Any) -> Any:
+        """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
+        for i, what in self.shown.items():
+            if type(what) is Own:
+                parts[i] = what.of(arguments)
+            else:
+                parts[i] = what.of(given) if type(what) is Shown else parts[what]
+        out = self.rebuild(parts)
+        if self.changes:
+            out, values = out
+            for change, new in zip(self.changes, values, strict=True):
+                change.make(arguments, new)
+        return out
+
+
+def capture_call(
+    f: Callable,
+    leaves: list,
+    rebuild: Callable,
+    names: list[str],
+    live: set[int] = frozenset(),
+    unfinished: list | None = None,
+    fast: bool = False,
+) -> tuple[Captured, list, list]:
+    """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
+
+    leaves      values of the arguments' leaves; arrays and floating point scalars of NumPy's become inputs
+    rebuild     leaves -> (args, kwargs)
+    live        places of the Python numbers that become inputs too
+    unfinished  receives (input, its array) for what f had written to when it raised
+    fast        as CaptureTrace has it
+    """
+    trace = CaptureTrace(fast)
+    boxed, roots = [], []
+    for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
+        if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):
+            h = handle(trace.input(value, name))
+            boxed.append(h)
+            roots.append((h, h._value))
+        elif i in live:
+            boxed.append(trace.number(value, name, i))
+            roots.append((None, None))
+        else:
+            boxed.append(value.value if type(value) is Static else value)
+    new_args, new_kwargs = rebuild(boxed)
+    before = containers((new_args, new_kwargs))
+    state.busy += 1
+    token = capture.set(trace)
+    same = lambda h, was: read(h) is was or read(h) is was.value  # the latter once the program left the capture
+    moved = lambda: [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
+    try:
+        try:
+            out = f(*new_args, **new_kwargs)
+        except Exception:
+            if unfinished is not None:
+                unfinished += [(i, roots[i][0]) for i in moved()]
+            raise
+        trace.constants_stay()
+        changed, values = changes(before)
+        out = with_own(out, before)
+        parts, rebuild_out = tree_flatten((out, values) if changed else out)
+        values = [read(p) if type(p) is ndarray else p for p in parts]
+        written = moved()
+        finals = [read(roots[i][0]) for i in written]
+        nodes = [
+            v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
+            for v in (*values, *finals)
+        ]
+        already = shown(parts, [h for h, _ in roots], written, lambda x: not held(x))
+    finally:
+        capture.reset(token)
+        state.busy -= 1
+        trace.finish()
+    # What becomes of a text cannot be followed: it may be read back as a number. Who asks for a graph gets one, unless
+    # the text is among its results.
+    if "text" in trace.asked and (unfinished is not None or any(isinstance(p, str) for p in parts)):
+        trace.left = trace.left or "print, str or an f-string made a text of a traced array"
+    if trace.left and unfinished is None:
+        raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
+    trace.graph.output(tuple(nodes))
+    for h in (*parts, *(h for h, _ in roots)):
+        if type(h) is ndarray:
+            read(h)
+    trace.were.clear()
+    seal(trace.graph, trace.constants)
+    for node in [n for n in trace.graph.nodes if n.target is guard and n.args[0].meta.get("sealed")]:
+        trace.graph.erase_node(node)
+    if trace.depends_on_layout():
+        trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
+    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
+    captured.left = trace.left
+    return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
+
+
+def copied(x: Any) -> Any:
+    """An argument's value that may be written while it is captured: arrays copied, those of a place where they are."""
+    if not isinstance(x, (ndarray, Host)):
+        return x
+    value = concrete(read(x)) if type(x) is ndarray else x
+    return value if type(value) is Buffer else onp.array(value)
+
+
+def held(x: Any) -> list:
+    """The values of a capture that parameters hold."""
+    found: list = []
+    _lift(x, lambda v: found.append(v) or v)
+    return found

@@ -1,0 +1,409 @@
+"""What a function reads that is not among its arguments: closures, globals, attributes of objects, items of containers.
+
+A graph holds arrays made outside by reference and numbers as they were. So jit remembers the places they came from, and
+compiled code looks at them first: an array that was bound anew is read from then on, if it lies as the old one did;
+with another number it is captured anew, and is another path if that makes another graph.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import operator
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import ndarray, read
+from ..arrays.saved import same_bytes
+from ..rows import state
+from ..rows.references import references
+from ..rows.report import PACKAGE
+from ..rows.value import Buffer, Host
+from .effects import Diverged
+from .graph import Graph
+
+ARRAYS = (ndarray, Host)
+NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
+STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
+GONE = (LookupError, ValueError, TypeError)  # what a place raises that holds nothing any more
+MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
+LISTED = 32  # items of a list whose numbers are looked at
+OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
+LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
+
+
+class Place:
+    """Where a value is held: in a cell, or under a key of a dict or list, that was itself found at the place `via`."""
+
+    __slots__ = ("foreign", "holder", "key", "value", "via", "was")
+
+    def __init__(self, holder: Any, key: Any, value: Any) -> None:
+        self.holder, self.key, self.value = holder, key, value
+        self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
+        self.via: Place | None = None
+        self.foreign = False  # whether a library's object holds it, or something that it holds
+
+    def now(self) -> Any:
+        """What it holds now. Raises LookupError or ValueError for nothing."""
+        return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
+
+    def exchanged(self) -> bool:
+        """Whether it holds a random generator, or a function that a variable or an attribute of an object may well
+        exchange for another."""
+        if callable(self.value):
+            return type(self.holder) is CellType or "__name__" not in self.holder
+        return isinstance(self.value, STREAMS)
+
+    def look(self) -> None:
+        """Keep a copy of what its value is now."""
+        self.was = list(self.value) if type(self.value) is list else self.value.copy()
+
+    def stays(self) -> bool:
+        """Whether it still holds what it held."""
+        try:
+            return self.now() is self.value and (self.was is None or unchanged(self.value, self.was))
+        except GONE:
+            return False
+
+
+class Before:
+    """Lists, dicts and sets as they are before a function runs: which arrays each holds, or, of those that are default
+    arguments or sets among the arguments, everything."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, bool, list]] = []
+
+    def add(self, container: Any, whole: bool) -> None:
+        self.seen.append((container, whole, self.held(container, whole)))
+
+    def held(self, container: Any, whole: bool) -> list:
+        values = container.values() if isinstance(container, dict) else container
+        return [id(v) for v in values if whole or isinstance(v, ARRAYS)]
+
+    def stays(self) -> bool:
+        return all(self.held(container, whole) == held for container, whole, held in self.seen)
+
+
+class Slots:
+    """The attributes of an object that has no dict, by name."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self.owner, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
+def holds(x: Any) -> bool:
+    """Whether an object may hold something in attributes."""
+    return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
+
+
+def places(roots: Iterable[Any], before: Before) -> list[Place]:
+    """The arrays that functions and objects can reach, and the numbers, strings and functions there that the user's
+    code names (of short lists, the numbers)."""
+    found: list[Place] = []
+    numbers: list[Place] = []
+    names: set[Any] = {None}  # attributes and strings in the code; None, the key of a cell, is always named
+    classes: dict[type, None] = {}
+    seen: dict[int, Any] = {}
+    own: list[tuple] = []  # what the classes of objects hold for them all
+    pending: list[tuple[Any, Place | None]] = [(x, None) for x in roots]
+    while pending and len(seen) < MOST:
+        x, via = pending.pop()
+        if id(x) not in seen:
+            seen[id(x)] = x
+            if isinstance(x, (dict, list)) and not (via and via.foreign) and len(x) <= LONGEST:
+                before.add(x, False)
+            for default in (
+                (x.__defaults__ or ()) if isinstance(x, FunctionType) and _own(x.__code__.co_filename) else ()
+            ):
+                if isinstance(default, (list, dict, set)):
+                    before.add(default, True)
+            for place in _inside(x, names, classes):
+                if type(place) is not Place:
+                    pending.append((place, via))
+                    continue
+                place.via = via
+                place.foreign |= via is not None and via.foreign
+                if isinstance(place.value, ARRAYS):
+                    found.append(place)
+                elif type(place.value) is list and not place.foreign and long_of_numbers(place.value):
+                    numbers.append(place)
+                    place.look()
+                elif isinstance(place.value, NUMBERS):
+                    numbers += [] if place.foreign else [place]
+                else:
+                    if not place.foreign and place.exchanged():
+                        numbers.append(place)
+                    pending.append((place.value, place))
+        if not pending:
+            own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
+            pending = [(m, None) for _, _, m in own if callable(m) and id(m) not in seen]
+    held = [Place(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
+    found += [p for p in held if isinstance(p.value, ARRAYS)]
+    for p in found:
+        if type(p.value) is Host and p.value.size and (p.key in names or type(p.key) is int) and not p.foreign:
+            p.look()
+    return found + [p for p in numbers if p.key in names or type(p.key) is int] + [p for p in held if p not in found]
+
+
+def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
+    """The places in one object, and objects it is made of for good; adds to the names and classes that code uses."""
+    if isinstance(x, FunctionType):
+        own, named = _own(x.__code__.co_filename), set()
+        for code in _nested(x.__code__):
+            names.update(c for c in code.co_consts if type(c) is str)
+            if own and not state.CODE_IS_KNOWN:
+                names.update(code.co_names)
+                named.update(code.co_names)
+                continue
+            for i in dis.get_instructions(code) if own else ():
+                if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                    names.add(i.argval)
+                elif i.opname == "LOAD_GLOBAL":
+                    named.add(i.argval)
+        names |= named
+        for cell in x.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # empty
+                continue
+            yield Place(cell, None, value) if own else value  # a library's own names are not bound anew
+        for name in named & x.__globals__.keys():
+            yield Place(x.__globals__, name, x.__globals__[name])
+    elif isinstance(x, MethodType):
+        yield from (x.__func__, x.__self__)
+    elif isinstance(x, functools.partial):
+        yield from (x.func, *x.args, *x.keywords.values())
+    elif isinstance(x, (dict, list, tuple)):
+        items = x.items() if isinstance(x, dict) else enumerate(x)
+        number = len(x) > LISTED and type(x) is list
+        places = [Place(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
+        yield from places if len(x) <= LONGEST else ()
+    elif isinstance(x, ModuleType):
+        if _own(getattr(x, "__file__", None)):
+            yield from [Place(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
+    elif isinstance(x, type):
+        if _own(getattr(sys.modules.get(x.__module__), "__file__", "")):
+            classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
+    elif not holds(x):
+        return
+    elif "__wrapped__" in getattr(x, "__dict__", ()):
+        yield x.__wrapped__
+    elif not type(x).__module__.startswith(OURS):
+        own = _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
+        attributes = getattr(x, "__dict__", {})
+        for key, value in attributes.items():
+            place = Place(attributes, key, value)
+            place.foreign = not own
+            yield place
+        for c in type(x).__mro__ if own else ():
+            slots = Slots(x)
+            named = vars(c).get("__slots__", ())
+            yield from [
+                Place(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
+            ]
+        if own:
+            names.add("__call__")
+            classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
+
+
+def long_of_numbers(x: list) -> bool:
+    """Whether a list holds more numbers than are looked at one by one, and those alone, as its ends tell."""
+    return len(x) > LISTED and isinstance(x[0], NUMBERS) and isinstance(x[-1], NUMBERS)
+
+
+def unchanged(x: Any, was: Any) -> bool:
+    """Whether a list or an array is what it was."""
+    return x == was if type(x) is list else type(x) is Host and same_bytes(x, was)
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            yield from _nested(c)
+
+
+def _own(file: str | None) -> bool:
+    """Whether a file is the user's, no library's."""
+    return file is not None and not file.startswith(LIBRARIES)
+
+
+def goes_on(part: Any) -> bool:
+    """Whether a part of a result computes when it is used: a generator, or a function made inside."""
+    return isinstance(part, GeneratorType) or (isinstance(part, FunctionType) and part.__closure__ is not None)
+
+
+class Outside:
+    """The places that one compiled path depends on; those that lead to them are looked at as well.
+
+    found      (place, the name of its array in the code, or None)
+    arrays     those of the path, by name
+    names      what the names in the code stand for
+    kept       the arrays of what a backend compiled, by name, or None
+    """
+
+    def __init__(self, found: list[tuple[Place, str | None]], arrays: dict) -> None:
+        watched = {id(place): (place, name) for place, name in found}
+        for place, _ in found:
+            while (place := place.via) is not None:
+                watched.setdefault(id(place), (place, None))
+        self.found, self.arrays = list(watched.values()), arrays
+        self.names: dict[str, Any] = {}
+        self.kept: dict[str, Any] | None = None
+        self.said: dict[str, Callable] = {}  # names in the code, and what they stand for
+        self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
+
+    def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
+        """Code that raises Diverged unless each place holds what it held; hold(name, object) names an object there."""
+        terms = []
+        for i, (place, _) in enumerate(self.found):
+            holder, value = hold(f"holder_{i}", place.holder), hold(f"value_{i}", place.value)
+            self.said[value] = functools.partial(getattr, place, "value")
+            if type(place.holder) is CellType:
+                self.cells[holder] = place.holder
+                terms.append(f"{holder} is {value}")
+            else:
+                self.said[holder] = functools.partial(getattr, place, "holder")
+                terms.append(f"{holder}[{hold('key', place.key)}] is {value}")
+            if isinstance(place.value, (dict, list)):  # a loop over it may have one turn more
+                terms.append(f"len({value}) == {len(place.value)}")
+            if place.was is not None:
+                was = hold(f"was_{i}", place.was)
+                self.said[was] = functools.partial(getattr, place, "was")
+                terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
+        diverged, gone = hold("Diverged", Diverged), hold("gone", GONE)
+        checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
+        return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
+
+    def follow(self, numbers: bool = False) -> bool:
+        """Whether the path may run once more: bound anew were arrays that lie alike, which it reads from now on,
+        numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
+        moved: dict[str, Any] = {}
+        looked: list[tuple] = []
+        try:
+            states = [_now(place) for place, _ in self.found]
+        except GONE:
+            return False
+        for (place, name), (_, new) in zip(self.found, states):
+            if name is not None:
+                array = held(new)
+                if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
+                    return False
+            elif place.was is not None and numbers:
+                looked.append((place, new))
+            elif place.was is not None and not unchanged(new, place.was):
+                return False
+            elif new is place.value or (numbers and isinstance(place.value, NUMBERS)):
+                continue
+            elif _kind(new) != _kind(place.value):
+                return False
+        for place, new in looked:
+            place.value = new
+            place.look()
+        before = [(place.holder, place.value) for place, _ in self.found]
+        self.arrays.update(moved)
+        self.names.update(moved)
+        for (place, name), (holder, new) in zip(self.found, states):
+            place.holder, place.value = holder, new
+            if name in moved and self.kept is not None:
+                self.kept[name] = new  # a handle knows which buffer holds now
+        for name, what in self.said.items():
+            self.names[name] = what()
+        return bool(looked) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
+
+
+def _now(place: Place) -> tuple[Any, Any]:
+    """(the holder, what it holds) of a place now, where what leads to it was bound anew. Raises GONE."""
+    holder, via = place.holder, place.via
+    if via is not None and (found := _now(via)[1]) is not via.value:
+        if holder is not via.value and holder is not getattr(via.value, "__dict__", None):
+            raise LookupError
+        holder = found if holder is via.value else vars(found)
+    return holder, holder.cell_contents if type(holder) is CellType else holder[place.key]
+
+
+def _kind(x: Any) -> Any:
+    """What two things must have in common for one path to serve: numbers all; containers and objects the keys."""
+    if isinstance(x, NUMBERS) or (callable(x) and hasattr(x, "__name__")):
+        return type(x), x
+    if isinstance(x, (list, tuple)):
+        return type(x), len(x)
+    if isinstance(x, STREAMS):  # the graph holds it
+        return id(x)
+    return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))
+
+
+class Checked:
+    """What a backend compiled, run where the places hold what they held."""
+
+    def __init__(self, run: Any, outside: Outside) -> None:
+        self.run = run
+        outside.kept = getattr(run, "constants", None)
+        if outside.kept is not None:
+            outside.names |= {name: held(place.value) for place, name in outside.found if name is not None}
+        lines = ["def check():", *outside.lines(functools.partial(hold, outside.names))]
+        self.check = define(lines, "<minnp jit check>", outside.names, outside.cells)
+
+    def __call__(self, *given: Any) -> Any:
+        self.check()
+        return self.run(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+
+def define(lines: list[str], file: str, names: dict[str, Any], cells: dict[str, CellType]) -> FunctionType:
+    """The function that lines of Python say, whose variables named in `cells` are these cells."""
+    if not cells:
+        exec(compile("\n".join(lines), file, "exec"), names)
+        return names[lines[0][len("def ") : lines[0].index("(")]]
+    made = compile(f"def outer({', '.join(cells)}):\n " + "\n ".join(lines), file, "exec").co_consts[0].co_consts
+    (code,) = [c for c in made if isinstance(c, CodeType)]
+    closure = tuple([cells[name] for name in code.co_freevars])
+    return FunctionType(code.replace(co_firstlineno=1), names, code.co_name, None, closure)
+
+
+def hold(names: dict[str, Any], name: str, value: Any) -> str:
+    """A name for an object in generated code, that stands for nothing else there."""
+    while name in names and names[name] is not value:
+        name += "_"
+    names[name] = value
+    return name
+
+
+def held(x: Any) -> Any:
+    """What an array of ours holds; anything else itself."""
+    return read(x) if type(x) is ndarray else x
+
+
+def _lie_alike(a: Any, b: Any) -> bool:
+    """Whether code for one array serves for the other. That of an array without axes may hold its number."""
+    if a is b:
+        return True
+    if type(a) is type(b) is Buffer:
+        lies = lambda x: (x.backend, x.shape, x.dtype, x.backend.strides(x.data))
+        return lies(a) == lies(b) and a.ndim > 0
+    same = type(a) is type(b) is Host and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
+    return same and a.ndim > 0 and a.flags.aligned == b.flags.aligned
+
+
+def seal(graph: Graph, constants: dict[str, Any]) -> None:
+    """Mark the constants of a capture that the function made itself and nobody holds any more: they cannot change."""
+    if not state.CODE_IS_KNOWN:
+        return
+    for node in graph.find_nodes(op="get_attr"):
+        alone = references(operator.getitem, constants, node.target) == 3  # all the capture's own
+        value = constants[node.target]
+        if alone and type(value) is Host and value.flags.owndata:
+            node.meta["sealed"] = True

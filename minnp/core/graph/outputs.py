@@ -1,0 +1,165 @@
+"""What a captured function gives back besides new arrays: its arguments themselves, views of those it wrote to, one
+object twice; and what it changed in the lists, dicts and dataclasses it was given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..arrays.array import handle, ndarray
+from ..rows.pytree import children, rebuilt
+from ..rows.value import Host
+from .graph import Graph, Node
+
+
+class Shown(NamedTuple):
+    """A part of the result that is input `number`, or the view of it that the (row, params) steps of `path` give."""
+
+    number: int
+    path: tuple
+
+    def of(self, given: Sequence[Any]) -> Any:
+        found = given[self.number]
+        if self.path and isinstance(found, Host):
+            found = handle(found)
+        for row, params in self.path:
+            found = row(found, **params)
+        return found
+
+
+class Own:
+    """A part of the result that is the container among the arguments to which the keys of `where` lead."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: tuple) -> None:
+        self.where = where
+
+    def __repr__(self) -> str:
+        return f"Own{self.where}"
+
+    def of(self, arguments: Any) -> Any:
+        return inside(arguments, self.where)
+
+
+def inside(tree: Any, where: tuple) -> Any:
+    """What the keys lead to in nested containers."""
+    for key in where:
+        tree = getattr(tree, key) if dataclasses.is_dataclass(tree) else tree[key]
+    return tree
+
+
+def with_own(out: Any, before: list[tuple[tuple, Any, Any]]) -> Any:
+    """The result, with Own in the place of the arguments' containers."""
+    own = {id(container): where for where, container, _ in before if where}
+
+    def walk(tree: Any) -> Any:
+        if id(tree) in own:
+            return Own(own[id(tree)])
+        held = children(tree)
+        new = [walk(child) for child in held or ()]
+        return rebuilt(tree, new) if any(a is not b for a, b in zip(new, held or ())) else tree
+
+    return walk(out)
+
+
+def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], plain: Any) -> dict[int, Any]:
+    """What each part of a result is that the graph need not compute: Shown, or the number of the part it is once more.
+
+    inputs    the handles that the function was given
+    plain     plain(x): whether the parameters x of a view hold no values of the capture
+    """
+    found: dict[int, Any] = {}
+    number = {id(h): i for i, h in enumerate(inputs) if h is not None}
+    first: dict[int, int] = {}
+    for k, part in enumerate(parts):
+        if type(part) is Own:
+            found[k] = part
+        if type(part) is not ndarray:
+            continue
+        if id(part) in number:
+            found[k] = Shown(number[id(part)], ())
+        elif id(part) in first:
+            found[k] = first[id(part)]
+        elif part._host is None and number.get(id(part._root)) in written and plain(part._path):
+            found[k] = Shown(number[id(part._root)], part._path)
+        first.setdefault(id(part), k)
+    return found
+
+
+# ------------------------------------------------------------------ containers
+class Change(NamedTuple):
+    """What became of the container that the keys of `where` lead to.
+
+    gone   keys that went
+    keys   those whose values are new; of a list, the place from which on all are
+    """
+
+    where: tuple
+    gone: tuple
+    keys: tuple
+
+    def make(self, arguments: Any, values: Sequence[Any]) -> None:
+        at = inside(arguments, self.where)
+        if isinstance(at, list):
+            at[self.keys[0] :] = values
+        elif isinstance(at, dict):
+            for key in self.gone:
+                del at[key]
+            at.update(zip(self.keys, values))
+        else:
+            for key, value in zip(self.keys, values):
+                setattr(at, key, value)
+
+
+def containers(tree: Any, where: tuple = ()) -> list[tuple[tuple, Any, Any]]:
+    """(where, container, what it holds now) of every container in a tree that a function may change."""
+    inside = children(tree)
+    if inside is None or tree is None:
+        return []
+    found = [] if isinstance(tree, tuple) else [(where, tree, _held(tree))]
+    keys = range(len(inside)) if isinstance(tree, (list, tuple)) else _held(tree)
+    for key, child in zip(keys, inside):
+        found += containers(child, (*where, key))
+    return found
+
+
+def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[list]]:
+    """(what changed in containers since they were looked at, the new values of each change)."""
+    found, values = [], []
+    for where, container, old in before:
+        now = _held(container)
+        if isinstance(container, list):
+            start = next((i for i, (a, b) in enumerate(zip(old, now)) if a is not b), min(len(old), len(now)))
+            if start < max(len(old), len(now)):
+                found.append(Change(where, (), (start,)))
+                values.append(now[start:])
+            continue
+        keys = tuple(k for k in now if k not in old or old[k] is not now[k])
+        gone = tuple(k for k in old if k not in now)
+        in_order = [*(k for k in old if k in now), *(k for k in now if k not in old)]
+        if in_order != list(now):
+            keys, gone = tuple(now), tuple(old)
+        if keys or gone:
+            found.append(Change(where, gone, keys))
+            values.append([now[k] for k in keys])
+    return found, values
+
+
+def _held(container: Any) -> Any:
+    if isinstance(container, (list, dict)):
+        return list(container) if isinstance(container, list) else dict(container)
+    return {field.name: getattr(container, field.name) for field in dataclasses.fields(container)}
+
+
+def as_returned(graph: Graph, captured: Any) -> Graph:
+    """The graph, with results in the containers that the function returned; as it was where that changed arguments, or
+    a container is none that code can say."""
+    output = graph.output_node()
+    (results,) = output.args
+    if not captured.written and not captured.changes:
+        output.args = (captured.rebuild(list(results)),)
+        if set(output.all_input_nodes) != {n for n in results if isinstance(n, Node)}:
+            output.args = (results,)
+    return graph

@@ -1,0 +1,125 @@
+"""Graphs and where their arrays live: wholly in one memory, or across several, as a program that moves arrays does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..arrays.array import handle
+from ..arrays.devices import Context, cpu, drawn
+from ..rows.dispatch import bind
+from ..rows.on_device import settled
+from ..rows.primitive import TABLE, Meta, Primitive
+from ..rows.value import Buffer, Host
+from .closures import held
+from .effects import Diverged, guard, pick
+from .graph import Graph
+from .interpreter import located
+from .node import Node, map_nodes
+from .streams import drawn_at
+
+ACROSS = "across"
+
+
+def home_of(graph: Graph, constants: dict, home: Any) -> Any:
+    """Where a captured graph runs: a place, None for NumPy's memory, or ACROSS where its arrays are in several.
+
+    home    where its arguments are, or the backend whose kernels are wanted
+    Arrays that depend on no argument, constants and draws, have no say: they are moved.
+    """
+    placed = [n.meta["home"] for n in graph.nodes if "home" in n.meta]
+    placed += [c.backend for c in constants.values() if type(c) is Buffer]
+    if not placed and (home is None or home.shares_host):
+        return home
+    varies: set[Node] = set()
+    where = {home} if home is not None and not home.shares_host else set()
+    for node in graph.nodes:
+        if node.op == "placeholder" or not varies.isdisjoint(node.all_input_nodes):
+            varies.add(node)
+            meta = node.meta.get("value")
+            if node.op == "call_function" and type(meta) is Meta and (meta.shape or "home" in node.meta):
+                where.add(node.meta.get("home"))
+    return where.pop() if len(where) == 1 else ACROSS if where else home
+
+
+def stay(graph: Graph) -> Graph:
+    """The graph, all of which runs in one place: what moves arrays there has nothing to do."""
+    for node in graph.find_nodes(op="call_function", target=TABLE["to_device"]):
+        node.replace_all_uses_with(node.args[0])
+        graph.erase_node(node)
+    return graph
+
+
+def walk(graph: Graph, data: Sequence[Any], run: Callable[[Node, Any, Any], Any]) -> tuple:
+    """The outputs of a graph, its nodes computed by run(node, args, kwargs).
+
+    data    what the placeholders stand for, then what is read by get_attr
+    """
+    inputs = [n for op in ("placeholder", "get_attr") for n in graph.find_nodes(op=op)]
+    known = dict(zip(inputs, data, strict=True))
+    for node in graph.nodes:
+        if node.op == "output":
+            return map_nodes(node.args[0], known.__getitem__)
+        if node.op != "call_function":
+            continue
+        args, kwargs = map_nodes((node.args, node.kwargs), known.__getitem__)
+        try:
+            known[node] = run(node, args, kwargs)
+        except Exception as error:
+            if not isinstance(error, Diverged):
+                located(error, node)
+            raise
+    return ()
+
+
+def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
+    """The graph as a function of values, returning the tuple of its outputs: every row runs where its operands are."""
+
+    read = graph.find_nodes(op="get_attr")
+
+    def run(*values: Any) -> tuple:
+        arrays = [held(constants.get(n.target, n.meta.get("constant"))) for n in read]
+        return walk(graph, [*values, *arrays], row_of)
+
+    run.constants, run.nodes = constants, {}
+    return run
+
+
+def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
+    """What a node gives for values, as the program itself would compute it."""
+    target = node.target
+    if (place := drawn_at(node)) is not None:
+        return drawn(place, node.meta["function"], target, *args, **kwargs)
+    if target is guard:
+        return holds(*args)
+    if target is pick:
+        return args[0][args[1]]
+    if isinstance(target, Primitive):
+        return bind(target, args, kwargs)
+    return made_at(node.meta.get("home"), target, args, kwargs)
+
+
+def holds(value: Any, kind: str, expected: Any) -> None:
+    """Check a guard; the number it needs is one the program would have waited for too."""
+    guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)
+
+
+def made_at(home: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The value of function(*args, **kwargs), whose new arrays live at a place (None: in NumPy's memory)."""
+    with cpu() if home is None else Context(*home.device):
+        out = function(*each(args, _shown), **each(kwargs, _shown))
+    out = each(out, held)
+    return out if home is None else each(out, lambda v: settled(v, home) if type(v) is Host else v)
+
+
+def _shown(v: Any) -> Any:
+    return handle(v) if type(v) in (Host, Buffer) else v
+
+
+def each(x: Any, f: Callable[[Any], Any]) -> Any:
+    """x with f(v) for every value v in it, through containers and slices."""
+    if type(x) in (tuple, list):
+        return type(x)([each(v, f) for v in x])
+    if type(x) is dict:
+        return {k: each(v, f) for k, v in x.items()}
+    return slice(each(x.start, f), each(x.stop, f), each(x.step, f)) if type(x) is slice else f(x)

@@ -1,0 +1,176 @@
+"""Python numbers that change from call to call: a learning rate, a count of steps.
+
+While a function is captured, a `Live` stands for an int or a float among its arguments. Arithmetic with other numbers
+gives another Live, arithmetic with arrays a node, and both are computed anew at every call. Comparisons and truth are
+guards, as those of data are. Whoever wants the number itself (an index, a shape, math.sqrt) is told it, and the graph
+then holds for that number alone.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import itertools
+import operator
+from typing import Any
+
+import numpy as onp
+
+from ..api.functions import PLAIN
+from ..arrays.array import ndarray
+from ..rows import state
+from ..rows.primitive import TABLE, Meta
+from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Host, Tracer, Value
+from .node import Node
+
+NUMBERS = (int, float)
+DRAWN = -1
+REFUSING = (TypeError, ValueError, AttributeError, LookupError)
+VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
+
+
+class Live:
+    """A number as a capture sees it.
+
+    sources   the inputs (by place) that it was computed from, DRAWN for a draw
+    """
+
+    __slots__ = ("node", "sources", "trace", "value")
+    __array_ufunc__ = None  # NumPy's operators give way to the reflected ones here
+    __class__ = property(lambda self: type(self.value))  # type: ignore[assignment]  # isinstance(rate, float) holds
+
+    def __init__(self, trace: Any, value: Any, node: Node, sources: frozenset[int]) -> None:
+        self.trace, self.value, self.node, self.sources = trace, value, node, sources
+        node.meta.update(value=Meta((), onp.dtype(type(value))), weak=True, kind="object")
+
+    def fixed(self) -> Any:
+        """The number; the graph being captured holds for it alone."""
+        if self.trace.alive:
+            self.trace.fixed |= self.sources - {DRAWN}
+            if DRAWN in self.sources:
+                self.trace.check(self.node, self.value)
+        return self.value
+
+    def scalar(self) -> Any:
+        """The number as NumPy's float64: what a transformation takes as an argument, traced."""
+        value = onp.float64(self.value)
+        if not self.trace.alive:
+            return value
+        node = self.trace.record(onp.float64, (self.node,))
+        node.meta["value"] = Meta((), value.dtype)
+        return Tracer(self.trace, value, node)
+
+    def array(self) -> Any:
+        """The number as an array without axes, traced: an index that may change."""
+        value = onp.asarray(self.value)
+        node = self.trace.record(onp.asarray, (self.node,))
+        node.meta["value"] = Meta((), value.dtype)
+        return Tracer(self.trace, value, node)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> onp.ndarray:
+        return onp.asarray(self.fixed(), dtype)
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(self.fixed(), digits)
+
+    def __format__(self, how: str) -> str:
+        return format(self.fixed(), how)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # a protocol that numbers do not have
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.fixed(), name)
+
+
+Live.__name__ = "number of minnp.jit"  # as others name its type when they refuse it
+PLAIN.add(Live)
+STAND_INS.add(Live)
+
+
+def refused(error: BaseException | None) -> bool:
+    """Whether an exception, or one it came from, says that something wants a number itself, and no stand-in: it names
+    the stand-in's type, or it is a TypeError of a function that has one."""
+    while error is not None:
+        if isinstance(error, REFUSING) and any(word in str(error) for word in (Live.__name__, Live.__module__)):
+            return True
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        if isinstance(error, TypeError) and at is not None and Live in map(type, at.tb_frame.f_locals.values()):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def types_asked(f: Any) -> set[str]:
+    """The arguments of a function of which it asks type(x): nothing that stands for a number can answer."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    if code is None or "type" not in code.co_names:
+        return set()
+    if not state.CODE_IS_KNOWN:
+        return set(code.co_varnames)
+    steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
+    asks = lambda a, b: a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith("LOAD_FAST")
+    return {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
+
+
+for _name in ("float", "int", "complex", "trunc", "floor", "ceil", "hash", "str", "repr"):
+    _convert = {"float": float, "int": int, "complex": complex, "hash": hash, "str": str, "repr": repr}.get(_name)
+    _convert = _convert or operator.methodcaller(f"__{_name}__")
+    setattr(Live, f"__{_name}__", lambda self, convert=_convert: convert(self.fixed()))
+Live.__index__ = lambda self: operator.index(self.fixed())  # type: ignore[attr-defined]
+Live.__bool__ = lambda self: bool(self != 0)  # type: ignore[attr-defined]
+
+
+def _plain(x: Any) -> bool:
+    return type(x) is Live or type(x) in (int, float, bool, complex)
+
+
+def _said(x: Any) -> Any:
+    return x.node if type(x) is Live else x
+
+
+def _operation(function: Any, name: str, reflected: bool) -> Any:
+    def call(self: Live, other: Any) -> Any:
+        a, b = (other, self) if reflected else (self, other)
+        values = [x.value if type(x) is Live else x for x in (a, b)]
+        if not self.trace.alive:
+            return function(*values)
+        if isinstance(other, (Value, Host, ndarray, onp.generic)) and not _plain(other):
+            return TABLE[name](a, b)
+        if not _plain(other):
+            return NotImplemented
+        if name in ("power", "divmod", "matmul") and not (name == "power" and type(values[0]) is float):
+            return function(*[x.fixed() if type(x) is Live else x for x in (a, b)])  # the result's type may change
+        try:
+            value = function(*values)
+        except ArithmeticError:  # the program may catch it: what follows holds for these numbers alone
+            return function(*[x.fixed() if type(x) is Live else x for x in (a, b)])
+        return _result(self, function, [a, b], value)
+
+    return call
+
+
+def _result(self: Live, function: Any, args: list, value: Any) -> Any:
+    """What Python computed of Live numbers: a Live number again, or the answer of a comparison, which is guarded."""
+    if type(value) not in (bool, *NUMBERS):
+        return function(*[x.fixed() if type(x) is Live else x for x in args])
+    node = self.trace.record(function, tuple(map(_said, args)))
+    if type(value) is bool:
+        self.trace.check(node, value)
+        return value
+    return Live(self.trace, value, node, frozenset().union(*[x.sources for x in args if type(x) is Live]))
+
+
+for _op, _name in {**BINARY, **COMPARISON}.items():
+    setattr(Live, f"__{_op}__", _operation(PYTHON[_op], _name, False))
+    if _op in BINARY:
+        setattr(Live, f"__r{_op}__", _operation(PYTHON[_op], _name, True))
+for _op in UNARY:
+    setattr(
+        Live,
+        f"__{_op}__",
+        lambda self, function=PYTHON[_op]: (
+            _result(self, function, [self], function(self.value)) if self.trace.alive else function(self.value)
+        ),
+    )

@@ -1,0 +1,72 @@
+"""What of a call's arguments decides which compiled code may run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..rows.value import Buffer, Host
+from .scalars import NUMBERS
+
+
+def changes(v: Any) -> bool:
+    """Whether a leaf is a number that may be another one at the next call of the same code."""
+    return type(v) in NUMBERS or isinstance(v, onp.floating)
+
+
+def exactly(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
+    """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
+    return (key, *[(i, identity(values[i])) for i in sorted(fixed)])
+
+
+def kind(v: Any) -> Any:
+    """What of a leaf decides which code runs."""
+    if isinstance(v, (Host, Buffer)):
+        return v.shape, v.dtype
+    return type(v) if changes(v) else identity(v)
+
+
+def identity(v: Any) -> Any:
+    """A hashable that is the same for leaves that the same code may run for: of arrays, how they lie in memory and
+    whether they may be written."""
+    if type(v) is Host:
+        return v.strides, v.flags.writeable
+    if type(v) is Buffer:
+        return v.backend.strides(v.data)
+    if type(v) is Static:
+        v = v.value
+    if type(v) is float:
+        return float, v.hex()  # 0.0 is not -0.0, and nan is nan
+    if isinstance(v, (set, bytearray)):
+        v = frozenset(v) if isinstance(v, set) else bytes(v)
+    try:
+        hash(v)
+    except TypeError:
+        return Itself(v)
+    return type(v), v
+
+
+class Static:
+    """A leaf of the arguments that another value of compiles again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Itself:
+    """An object that has no hash, by its identity; held, so that no other object comes to lie where it lay."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Itself and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

@@ -1,0 +1,231 @@
+"""Compilation: groups of nodes become calls of machine code.
+
+Small arrays: all that can be compiled and run together is one call. Large ones: the elementwise nodes of one shape,
+with the reductions that end them, are one pass over memory, shared by all cores. The rest of the graph stays as it is.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as onp
+
+from ..cpu import products
+from ..graph.aliasing import is_write
+from ..graph.effects import pick
+from ..graph.graph import Graph, Node
+from ..llvm.kernels import Frame, Kernel, Large, Small, assemble
+from ..llvm.lowering import lower, placeholder
+from ..llvm.steps import Input, Map, Solve, Value, View
+from ..passes.cost import operations
+from ..passes.fusion import Cluster, gather, in_order, unbroadcast
+from ..rows.primitive import Meta, Primitive
+from ..rows.value import Host
+from .tiling import tile
+from .unrolled import gather_parts, gather_steps, large_product, row_name
+
+LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+# Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
+CALL, ELEMENT = 2e-6, 1e-9  # this many seconds in NumPy, of a call and of each element,
+SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a second.
+
+
+def compile_native(graph: Graph) -> Graph:
+    """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
+    work = sum(operations(n) for n in graph.nodes if isinstance(n.target, Primitive))
+    overwrite(graph)
+    gather_steps(graph)
+    gather_parts(graph, LARGE)
+    add_products(graph)
+    kernels = []
+    for group in gather(graph, space_of):
+        if group.shape is None and seconds(group.nodes) < SHARE * work / SPEED:
+            continue
+        kernel = replace(graph, group)
+        if kernel is not None:
+            kernels.append(kernel)
+    if not kernels:
+        return graph
+    frame(graph)
+    assemble(kernels)
+    tile(graph)
+    graph.eliminate_dead_code()
+    return in_order(graph)
+
+
+def overwrite(graph: Graph) -> None:
+    """A write of a whole array is the array written, where nobody else has it."""
+    for node in graph.nodes:
+        if getattr(node.target, "name", "") != "write_view" or node.kwargs.get("path") or len(node.args) != 2:
+            continue
+        new = node.args[1]
+        fresh = isinstance(new, Node) and isinstance(new.target, Primitive) and not new.target.view
+        whole = fresh and node.kwargs.get("index", ...) is ... and len(new.users) == 1
+        if whole and new.meta.get("value") == node.meta.get("value"):
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+
+
+def add_products(graph: Graph) -> None:
+    """An argument plus (or minus) a multiple of a product of large matrices is one call of BLAS, which adds."""
+    for node in graph.nodes if products.can_update() else ():
+        sign = {"add": 1.0, "subtract": -1.0}.get(row_name(node))
+        if sign is None or len(node.args) != 2 or not isinstance(node.args[0], Node):
+            continue
+        c, term = node.args
+        scale: Any = 1.0
+        product = term
+        if row_name(term) == "multiply" and len(term.users) == 1:
+            numbers = [x for x in term.args if type(x) in (int, float) or (isinstance(x, Node) and x.meta.get("weak"))]
+            if len(numbers) == 1:
+                scale, product = numbers[0], term.args[term.args[0] is numbers[0]]
+        alike = [n for n in (c, product) if isinstance(n, Node) and n.meta.get("value") == node.meta["value"]]
+        if c.op != "placeholder" or len(alike) < 2:
+            continue
+        summed = product.target is products.update and product.args[0] is None
+        if len(product.users) == 1 and (summed or (row_name(product) == "matmul" and large_product(product))):
+            node.target, node.args = products.update, (c, *product.args[summed:])
+            node.kwargs = {"scale": scale, "sign": sign}
+    graph.eliminate_dead_code()
+
+
+def frame(graph: Graph) -> None:
+    """A large result that is only written into new zeros, or into most of an array, is computed there."""
+    for node in graph.nodes:
+        if not is_write(node) or node.kwargs.get("path") or node.kwargs.get("layout") is not None:
+            continue
+        old, new = node.args
+        if not isinstance(old, Node) or not isinstance(new, Node) or len(new.users) != 1:
+            continue
+        zeros = old.op == "call_function" and getattr(old.target, "__name__", "") == "zeros" and len(old.users) == 1
+        meta, index = node.meta["value"], node.kwargs.get("index")
+        kernel = new.args[0].target if new.target is pick else None
+        parts = index if type(index) is tuple else (index,)
+        if not isinstance(kernel, Large) or len(parts) != len(meta.shape) or not all(type(p) is slice for p in parts):
+            continue
+        parts = tuple(slice(*p.indices(n)) for p, n in zip(parts, meta.shape))
+        inner = tuple(p.stop - p.start if p.step == 1 else -1 for p in parts)
+        call = new.args[0]
+        if inner != new.meta["value"].shape or new.meta["value"].dtype != meta.dtype:
+            continue
+        if not zeros and (kernel.frames or len(kernel.results) > 1 or 2 * prod(inner) < meta.size or call.kwargs):
+            continue
+        kernel.frames[new.args[1]] = Frame(meta.shape, parts, 0 if zeros else None)
+        assert kernel.planned()
+        if not zeros:
+            call.args = (*call.args, old)
+        node.replace_all_uses_with(new)
+        new.meta["value"] = meta
+        graph.erase_node(node)
+        if zeros:
+            graph.erase_node(old)
+
+
+def lying(node: Node) -> Any:
+    """An array that lies in memory as a node's value will, as far as is known: dense, or a view of what is dense."""
+    meta = node.meta["value"]
+    if node.op == "get_attr" and type(node.meta.get("constant")) is Host:
+        return node.meta["constant"]
+    one = isinstance(node.target, Primitive) and node.target.view and node.target.name != "sum_to"
+    if one and len(node.all_input_nodes) == 1 and type(node.all_input_nodes[0].meta.get("value")) is Meta:
+        seen = node.target.numpy(lying(node.all_input_nodes[0]), **node.kwargs)
+        if onp.shape(seen) == meta.shape:
+            return onp.asarray(seen)
+    return onp.empty(meta.shape, meta.dtype)
+
+
+# ------------------------------------------------------------------ finding groups
+def space_of(node: Node) -> tuple[Any, bool] | None:
+    """(the shape of the large group a node belongs to, or None: the small one; whether it reduces), or None."""
+    meta = node.meta.get("value")
+    if type(meta) is not Meta or node.op not in ("call_function", "get_attr"):
+        return None
+    sizes = [n.meta["value"] for n in node.all_input_nodes if type(n.meta.get("value")) is Meta]
+    if len(sizes) != len(node.all_input_nodes):
+        return None
+    small = all(m.size < LARGE for m in (meta, *sizes))
+    found = lower(node, lambda a: placeholder(a) if isinstance(a, Node) else a, small)
+    if found is None:
+        return None
+    if small:
+        return None, False
+    last = found[-1]
+    if isinstance(last, Map):
+        return (last.shape, False) if last.shape and last.reads else None
+    return last.reads[0].shape, True
+
+
+def seconds(nodes: list[Node]) -> float:
+    """What NumPy takes for small arrays, about."""
+    return sum(CALL + ELEMENT * n.meta["value"].size for n in nodes if n.op == "call_function")
+
+
+# ------------------------------------------------------------------ replacing them
+def replace(graph: Graph, group: Cluster) -> Kernel | None:
+    """Put one call in the place of a group; None if it is better left alone."""
+    small = group.shape is None
+    nodes = group.nodes
+    again = handed_on(nodes) if small else set()  # these stay in the graph too, for those outside who read them
+    own = set(nodes) - again
+    inside = set(own)
+    for n in reversed(nodes):
+        if any(u in inside for u in n.users):
+            inside.add(n)
+    nodes = [n for n in nodes if n in inside]
+    worth = [n for n in nodes if n in own and n.op == "call_function"]
+    if not worth or (len(worth) < 2 and not group.reductions):
+        return None
+    results = [n for n in nodes if n in own and any(u not in own for u in n.users)]
+    known: dict[Any, Value] = {}
+    sources: list[Node] = []
+
+    def find(a: Any) -> Any:
+        if not isinstance(a, Node):
+            return a
+        a = a if small else unbroadcast(a)
+        if a not in known:
+            known[a] = placeholder(a)
+            sources.append(a)
+        return known[a]
+
+    values: list[Value] = []
+    solved: list[Node] = []
+    for n in nodes:
+        steps = lower(n, find, small)
+        assert steps is not None
+        known[n] = steps[-1]
+        values += steps
+        solved += [n for step in steps if isinstance(step, Solve)]
+    inputs = [known[s] for s in sources]
+    wanted = [known[n] for n in results]
+    if any(isinstance(w, (View, Input)) for w in wanted):
+        return None
+    kernel = (Small if small else Large)([*inputs, *values], inputs, wanted, [n.name for n in worth])
+    if isinstance(kernel, Small):
+        kernel.solved = solved
+    if isinstance(kernel, Large):
+        kernel.usual = tuple(lying(s).strides for s in sources)
+    if not kernel.planned():
+        return None
+    with graph.inserting_before(max(nodes, key=graph.nodes.index)):
+        call = graph.create_node("call_function", kernel, tuple(sources), name="compiled")
+        call.meta["value"] = tuple(n.meta["value"] for n in results)
+        for i, n in enumerate(results):
+            item = graph.create_node("call_function", pick, (call, i), name=n.name)
+            item.meta.update(n.meta)
+            n.replace_all_uses_with(item)
+    for n in reversed([n for n in nodes if n in own]):
+        graph.erase_node(n)
+    return kernel
+
+
+def handed_on(nodes: list[Node]) -> set[Node]:
+    """Constants and views of a small group that somebody outside reads: they cost nothing there."""
+    found: set[Node] = set()
+    inside = set(nodes)
+    for n in reversed(nodes):
+        free = n.op == "get_attr" or (isinstance(n.target, Primitive) and n.target.view and n.target.name != "sum_to")
+        if free and any(u not in inside or u in found for u in n.users):
+            found.add(n)
+    return found

@@ -1,0 +1,184 @@
+"""Executors: a graph as a callable on NumPy arrays.
+
+The host executor writes straight-line Python: one kernel call a node, values dropped after their last use, guards in
+place, and in-place writes where nobody can tell.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import unwrap
+from ..arrays.devices import drawn
+from ..cpu import products
+from ..cpu.kernels import Beside, is_beside
+from ..cpu.sources import keep_source
+from ..graph.aliasing import donated
+from ..graph.closures import Outside, define, hold
+from ..graph.effects import Under, guard, pick
+from ..graph.graph import Graph, Node, map_nodes
+from ..graph.streams import drawn_at
+from ..llvm.kernels import Large, Small
+from ..passes.fusion import Fused
+from ..rows.primitive import Primitive
+from ..rows.value import BINARY, SYMBOLS
+from . import memory_plan
+from .compilation import lying
+
+_SERIAL = itertools.count()
+INFIX = {BINARY[op]: SYMBOLS[op] for op in ("add", "sub", "mul", "truediv")}
+
+
+def compile_host(
+    graph: Graph, constants: dict[str, Any], exact: bool = False, keeps: bool = False, outside: Outside | None = None
+) -> Callable:
+    """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs.
+
+    exact    with NumPy's own kernels alone
+    keeps    the memory of its intermediate results, for the next call (memory_plan.py)
+    outside  what must be as it was (closures.py); else the function raises Diverged
+    """
+    names = {} if outside is None else outside.names
+    names |= dict.fromkeys([n.name for n in graph.nodes])  # which nothing else may have
+    last_use, writes = _last_uses(graph), donated(graph)
+    inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
+    lines = [f"def run({', '.join(inputs)}):"]
+    block, places = memory_plan.plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
+    if outside is not None:
+        lines += outside.lines(functools.partial(hold, names))
+    if block is not None:
+        memory, out = hold(names, "block", block), hold(names, "out", block)
+        take, give = hold(names, "take", block.take), hold(names, "give", block.give)
+        given = [
+            n.name for n in graph.find_nodes(op="placeholder") if len(getattr(n.meta.get("value"), "shape", ())) > 1
+        ]
+        lines.append(f"    {memory} = {take}({', '.join(given)})")
+    made: dict[int, Node] = {}  # the nodes that the lines compute
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            continue
+        if node.op == "get_attr":
+            names[node.name] = constants[node.target] if node.target in constants else unwrap(node.meta["constant"], [])
+            continue
+        if node.op == "output":
+            if block is None:
+                lines.append(f"    return {_show(node.args[0], names)}")
+            else:
+                lines += [f"    {out} = {_show(node.args[0], names)}", f"    {give}({memory})", f"    return {out}"]
+            break
+        lying_at = {i: f"{memory}[{at}]" for i, at in places[node].items()} if node in places else None
+        statement = _statement(node, names, exact, lying_at)
+        if node in writes:
+            statement = statement[:-1] + ", donate=True)"
+        lines.append(f"    {statement}")
+        made[len(lines)] = node
+        dead = [n.name for n in last_use.get(node, ()) if n.op not in ("get_attr",)]
+        if dead:
+            lines.append(f"    del {', '.join(dead)}")
+    source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}>"
+    run = define(lines, file, names, {} if outside is None else outside.cells)
+    keep_source(file, source, run)
+    run.source, run.nodes = source, made
+    return run
+
+
+def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
+    """For every node, the values nobody reads after it."""
+    last: dict[Node, Node] = {}
+    for node in graph.nodes:
+        for n in node.all_input_nodes:
+            last[n] = node
+        if not node.users and node.op == "call_function":
+            last.setdefault(node, node)
+    out: dict[Node, list[Node]] = {}
+    for n, at in last.items():
+        if at.op != "output" and not (at is n and n.target is guard):
+            out.setdefault(at, []).append(n)
+    return out
+
+
+def _takes_out(node: Node, i: int, exact: bool) -> bool:
+    """Whether a node's result i can be computed where it is told."""
+    target = node.target
+    if isinstance(target, (Large, Small, Fused)):
+        return "out" not in node.kwargs and target.takes_out(i)
+    kernel = _kernel(node, exact) if isinstance(target, Primitive) else None
+    if getattr(kernel, "takes_out", False):
+        return True
+    if kernel is None or node.kwargs or "handling" in node.meta:
+        return False
+    if kernel is onp.matmul:
+        return len(node.meta["value"].shape) > 1
+    loops = isinstance(kernel, onp.ufunc) and kernel.nout == 1 and kernel.signature is None
+    return loops and all(not isinstance(a, Node) or lying(a).flags.c_contiguous for a in node.args)
+
+
+def _kernel(node: Node, exact: bool) -> Any:
+    """What runs a row: one that a backend may be better at chooses at every call, as it does eagerly."""
+    target = node.target
+    if "handling" in node.meta:  # the program said which floating point errors are told
+        return Under(target, node.meta["handling"])
+    if target.worth is not None or node.meta.get("dispatched", False):
+        return target
+    if exact:
+        return target.numpy
+    given = [a.meta.get("value") if isinstance(a, Node) else a for a in node.args]
+    if target.fast is products.matmul and products.is_numpys(*given):
+        return target.numpy
+    return Beside(target.fast) if len(given) == 2 and is_beside(target.fast, *given) else target.fast
+
+
+def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | None) -> str:
+    """The line that computes a node; places: the arrays that take its results."""
+    target = node.target
+    if target is guard:
+        return f"{hold(names, 'guard', guard)}({', '.join(_show(a, names) for a in node.args)})"
+    if target is pick:
+        return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
+    if isinstance(target, Primitive):
+        plain = not (places or node.kwargs or node.meta.keys() & {"dispatched", "handling"})
+        kernel: Any = _kernel(node, exact)
+        if target.name in INFIX and len(node.args) == 2 and plain and not isinstance(kernel, Beside):
+            a, b = (_show(x, names) for x in node.args)
+            return f"{node.name} = {a} {INFIX[target.name]} {b}"
+        if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
+            return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
+    elif (place := drawn_at(node)) is not None:
+        kernel = functools.partial(drawn, place, node.meta["function"], target)
+    else:
+        kernel = getattr(target, "__wrapped__", target)
+    k = hold(names, f"k_{node.name}", kernel)
+    args = [_show(a, names) for a in node.args] + [f"{key}={_show(v, names)}" for key, v in node.kwargs.items()]
+    if places and isinstance(node.meta["value"], tuple):
+        outs = [places.get(i, "None") for i in range(len(node.meta["value"]))]
+        args.append(f"out=({', '.join(outs)},)")
+    elif places:
+        args.append(f"out={places[0]}")
+    return f"{node.name} = {k}({', '.join(args)})"
+
+
+def _show(x: Any, names: dict) -> str:
+    """An argument in the generated code: nodes by name, plain literals as they are, anything else as a named object."""
+    if isinstance(x, Node):
+        return x.name
+    if type(x) in (bool, int, str, type(None)) or (type(x) is float and x == x and abs(x) != float("inf")):
+        return f"({x!r})" if type(x) in (int, float) and x < 0 else repr(x)
+    if x is Ellipsis:
+        return "..."
+    holds: list = []
+    map_nodes(x, holds.append)
+    if holds:
+        if type(x) is slice:
+            return f"slice({_show(x.start, names)}, {_show(x.stop, names)}, {_show(x.step, names)})"
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{k!r}: {_show(v, names)}" for k, v in x.items()) + "}"
+        inner = ", ".join(_show(v, names) for v in x)
+        return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
+    if isinstance(x, (tuple, list)) and not x:
+        return repr(x)
+    return hold(names, f"c_{len(names)}", x)

@@ -1,0 +1,407 @@
+"""jit: capture once, run the graph after.
+
+Compiled code is keyed on the arguments' structure, shapes, dtypes and static values. Under one key there is a path for
+each way the function's Python went; a path whose guard fails gives way to the next, and a new way is captured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ... import backends, errors
+from ..arrays import devices
+from ..arrays.array import handle, ndarray, numpys_own, read
+from ..arrays.hooks import unread
+from ..arrays.writing import write
+from ..cpu.products import single_thread
+from ..graph.capture import Captured, capture_call, copied
+from ..graph.closures import Before, goes_on, holds, places
+from ..graph.effects import Diverged
+from ..graph.graph import Graph
+from ..graph.interpreter import blame
+from ..graph.outputs import as_returned
+from ..graph.scalars import NUMBERS, refused, types_asked
+from ..graph.signature import Static, changes, exactly, kind
+from ..llvm import engine as native
+from ..passes import optimize
+from ..rows import policy
+from ..rows.on_device import free
+from ..rows.pytree import open_tree, tree_flatten
+from ..rows.state import capture, state
+from ..rows.value import Buffer, Host, Tracer
+from .specialisation import Path, steps_back
+
+TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
+LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
+
+
+ARRAYS = (Host, onp.memmap)
+COMPILERS = ("auto", "llvm", "numpy", *backends.names())
+
+
+class Missed:
+    """No compiled path holds for a call; `error` is what one of them raised."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+
+class Jitted:
+    """A compiled function; made by `jit`."""
+
+    def __init__(self, f: Callable, limit: int, compiler: str = "auto", static: Sequence[str | int] = ()) -> None:
+        functools.update_wrapper(self, f, updated=())
+        self.function, self.limit, self.compiler = f, limit, compiler
+        self.static, self.typed = places_and_names(f, static), types_asked(f)
+        self.paths: dict[Any, list[Path]] = {}
+        self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
+        self.fixed: dict[
+            Any, set[int]
+        ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
+        self.calls = self.captures = self.guard_failures = self.changing = 0
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        module, name = self.function.__module__, self.function.__qualname__
+        found = functools.reduce(lambda at, part: getattr(at, part, None), name.split("."), sys.modules.get(module))
+        # the name of a decorated function is that of what jit made of it
+        return name if found is self else (Jitted, (self.function, self.limit, self.compiler, tuple(self.static)))
+
+    def __repr__(self) -> str:
+        return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        flat = out = None
+        if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
+            arrays, kinds = [], []
+            for a in args:
+                if type(a) is ndarray:
+                    a = a._host
+                if type(a) is Host:
+                    kinds.append((a.shape, a.dtype))
+                elif type(a) in NUMBERS:
+                    kinds.append(type(a))
+                else:
+                    break
+                arrays.append(a)
+            else:
+                flat = tuple(kinds)
+                paths = self.flat.get(flat)
+                if paths is not None:
+                    out = self._run(paths, arrays, args, args, kwargs)
+                    if type(out) is not Missed:
+                        return out
+        leaves: list = []
+        marked = self._marked(args, kwargs) if self.static else (args, kwargs)
+        shape = open_tree(marked, leaves)
+        values = [read(x) if type(x) is ndarray else numpys_own(x) for x in leaves]
+        home = None
+        for x, v in zip(leaves, values):
+            if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
+                return self.function(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
+            if type(v) is Buffer:
+                home = v.backend
+            elif isinstance(v, Host) and type(v) not in ARRAYS:
+                return self.function(*args, **kwargs)  # a subclass, whose operators are its own
+        if state.busy or home is not None:
+            if capture.get() is not None or (home is not None and not free(home)):
+                return self.function(*args, **kwargs)
+            if home is None and self.compiler == "auto" and policy.current().backend is not None:
+                home = backends.get(policy.current().backend)
+        home = backends.get(self.compiler) if home is None and self.compiler in backends.names() else home
+        key = (shape, *map(kind, values), devices.home(), home)
+        fixed = self.fixed.setdefault(key, set())
+        exact = exactly(key, fixed, values)
+        paths = self.paths.get(exact)
+        if paths and (flat is None or fixed):
+            out = self._run(paths, values, leaves, args, kwargs)
+            if type(out) is not Missed:
+                return out
+        try:
+            out = self._capture(key, exact, marked, leaves, values, args, kwargs)
+        except Exception as error:
+            failed = out.error if type(out) is Missed else None
+            if type(failed) is type(error) or (failed is not None and isinstance(error, errors.CaptureError)):
+                for note in getattr(failed, "__notes__", ()):  # the node that failed, and its line
+                    error.add_note(note)
+            raise
+        if flat is not None and not fixed:
+            self.flat[flat] = self.paths[exact]
+        elif flat is not None:
+            self.flat.pop(flat, None)
+        return out
+
+    def _marked(self, args: tuple, kwargs: dict) -> tuple:
+        """The arguments, each static one a leaf that its value identifies."""
+        args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
+        return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
+
+    def _run(self, paths: list[Path], values: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
+        """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
+        catch what it raises, and has to say so from its own lines if it does not."""
+        failed: Exception | None = None
+        for path in paths:
+            captured, at = path.captured, path.inputs
+            # a path takes a number that was fixed because of what it captured; later ones know better
+            given = arrays = values if len(at) == len(values) else [values[i] for i in at]
+            if captured.written and not path.apart(arrays):
+                return self.function(*args, **kwargs)  # what it writes to one argument, it reads from another
+            if path.overwrites and (state.busy or state.tapes or not path.may_overwrite(arrays)):
+                given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
+            drawn = path.streams and [stream.state for stream in path.streams]
+            try:
+                out = path.run(*given) if path.alone is None else path.quietly(*given)
+            except Diverged:
+                for stream, before in zip(path.streams, drawn):
+                    stream.state = before
+                if path.outside is not None and path.outside.follow():
+                    return self._run(paths, values, leaves, args, kwargs)
+                self.guard_failures += 1
+                continue
+            except Exception as error:
+                blame(error, path.run, path.run.nodes)
+                if path.overwrites and given is arrays:  # they may be written already
+                    raise
+                for stream, before in zip(path.streams, drawn):
+                    stream.state = before
+                failed = error
+                continue
+            self.calls += 1
+            if path is not paths[0]:  # what held last is tried first; other threads may look meanwhile
+                paths[:] = [path, *(p for p in paths if p is not path)]
+            if captured.written:
+                n = len(out) - len(captured.written)
+                for i, final in zip(captured.written, out[n:]):
+                    if final is not arrays[i]:  # what lies in its place already is not written again
+                        self._write_back(leaves[at[i]], handle(final))
+                out = out[:n]
+            return path.finish(out, [leaves[i] for i in at] if captured.shown else (), (args, kwargs))
+        return Missed(failed)
+
+    def _write_back(self, target: Any, final: Any) -> None:
+        if target.shape != final.shape:  # set by the function
+            target.shape = final.shape
+        if unread(type(target)):
+            target[:] = final.asnumpy()
+        else:
+            write(target if type(target) is ndarray else handle(target), ..., final)
+
+    def _capture(
+        self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
+    ) -> Any:
+        if self.changing > TRIES:
+            return self.function(*args, **kwargs)
+        names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
+        told = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
+        if told:
+            fixed |= told
+            exact = exactly(key, fixed, values)
+        paths = self.paths.setdefault(exact, [])
+        if len(paths) >= self.limit or len(self.paths) > self.limit:
+            what = (
+                "paths through its Python" if len(paths) >= self.limit else "combinations of shapes and static values"
+            )
+            raise errors.CaptureError(
+                f"{self!r} has met {self.limit} different {what} and would compile another; pass numbers that keep "
+                "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
+            )
+        _, rebuild = tree_flatten(marked)
+        live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
+        unfinished: list = []
+        before = Before()
+        found = places([self.function, *[v for v in values if holds(v)]], before)
+        for v in values:
+            if isinstance(v, set):
+                before.add(v, True)
+        try:
+            with self._quietly(home):
+                fast = self.compiler in ("auto", "llvm")
+                captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished, fast)
+        except Exception as error:
+            if refused(error) and any(type(values[i]) in NUMBERS for i in live):
+                fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+                return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
+            inputs = _inputs(values, live)
+            for i, final in unfinished:
+                self._write_back(leaves[inputs[i]], final)
+            raise
+        self.calls += 1
+        inputs = _inputs(values, live)
+        if captured.left or not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
+            self.changing += 1
+            for i, final in zip(captured.written, written, strict=True):
+                self._write_back(leaves[inputs[i]], final)
+            return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+        self.captures += 1
+        if captured.fixed:  # Python was told these numbers: others compile again
+            fixed |= captured.fixed
+            if not paths:
+                del self.paths[exact]
+            paths = self.paths.setdefault(exactly(key, fixed, values), [])
+        known = next((p for p in paths if p.finds(captured) and p.outside.follow(numbers=True)), None)
+        if known is not None:
+            paths.remove(known)
+        path = known or Path(captured, inputs, self.compiler, home, [p for p in found if p.stays()])
+        paths.insert(0, path)
+        if captured.written and not path.apart([values[i] for i in inputs]):
+            return self.function(*args, **kwargs)
+        for i, final in zip(captured.written, written, strict=True):
+            self._write_back(leaves[inputs[i]], final)
+        return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+
+    @contextlib.contextmanager
+    def _quietly(self, home: Any) -> Iterator[None]:
+        quiet = contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext()
+        with quiet, policy.on_host(self.compiler != "auto" and home is None):
+            yield
+
+    # -------------------------------------------------------------- looking inside
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Capture (or find) the path of these arguments without keeping its result: .graph, .code, .flops()."""
+        arguments = self._marked(args, kwargs)
+        leaves, rebuild = tree_flatten(arguments)
+        values = [copied(x) for x in leaves]
+        live = {i for i, v in enumerate(values) if changes(v)}
+        captured, *_ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
+        return Lowered(captured, self.compiler)
+
+    def cache_info(self) -> dict[str, int]:
+        """Counts: calls, captures, guard_failures, keys, paths."""
+        return {
+            "calls": self.calls,
+            "captures": self.captures,
+            "guard_failures": self.guard_failures,
+            "keys": len(self.paths),
+            "paths": sum(map(len, self.paths.values())),
+        }
+
+    def measured(self) -> list[dict[str, float]]:
+        """For each path compiled for torch, the seconds of the ways to run it that were tried, the chosen one first."""
+        return [path.run.measured() for paths in self.paths.values() for path in paths if hasattr(path.run, "measured")]
+
+    def clear_cache(self) -> None:
+        """Forget every compiled path."""
+        self.paths.clear()
+        self.flat.clear()
+        self.fixed.clear()
+
+
+class Lowered:
+    """A captured path, to look at."""
+
+    def __init__(self, captured: Captured, compiler: str) -> None:
+        self.graph: Graph = optimize(captured.graph.copy())
+        self._path = lambda: Path(captured, (), compiler)
+        self._returning = lambda: as_returned(self.graph.copy(), captured)
+
+    @property
+    def source(self) -> str:
+        """The Python that jit runs."""
+        return self._path().run.source
+
+    @property
+    def code(self) -> str:
+        """The graph as Python in minnp.numpy, returning what f does; with what f wrote, where it wrote, in a tuple."""
+        return self._returning().code
+
+    def flops(self) -> int:
+        """Floating point operations of one run, by the rows' own counts."""
+        from ..passes import flops
+
+        return flops(self.graph)
+
+
+def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
+    """The static arguments by place and by name, whichever way they were said. Raises ValueError for a name f lacks."""
+    static = (static,) if isinstance(static, (str, int)) else tuple(static)
+    try:
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        return set(static)
+    found = set(static)
+    for s in static:
+        if type(s) is str:
+            if s not in names and names:
+                raise ValueError(f"jit(static={s!r}): the function's arguments are {', '.join(names)}")
+            found.add(names.index(s))
+        elif s < len(names):
+            found.add(names[s])
+    return found
+
+
+def _inputs(values: Sequence[Any], live: set[int]) -> list[int]:
+    """The leaves that are inputs of the graph."""
+    return [i for i, v in enumerate(values) if i in live or isinstance(v, (Host, Buffer))]
+
+
+def leaf_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
+    """A readable name for every leaf: the parameter's, numbered where it is a tree."""
+    try:
+        bound = list(inspect.signature(f).parameters)
+    except (TypeError, ValueError):
+        bound = []
+    out = []
+    for i, a in enumerate(args):
+        n = len(tree_flatten(a)[0])
+        base = bound[i] if i < len(bound) else f"x{i}"
+        out += [base] if n == 1 else [f"{base}_{j}" for j in range(n)]
+    for k, a in kwargs.items():
+        n = len(tree_flatten(a)[0])
+        out += [k] if n == 1 else [f"{k}_{j}" for j in range(n)]
+    return out
+
+
+def jit(
+    f: Callable | None = None,
+    *,
+    limit: int = LIMIT,
+    compiler: str = "auto",
+    static: str | int | Sequence[str | int] = (),
+) -> Any:
+    """f, compiled at its first call for the shapes, dtypes and static values it meets.
+
+    Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs, and so are numbers, with NumPy's
+    promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt)
+    compiles again when it changes, as strings and other hashable objects do. Branches of Python on data (`if
+    x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
+    its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
+    memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked arrays). A
+    function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call still, is not
+    compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings). All else that f
+    does besides computing (it appends numbers to a list) happens when a path is captured. Arrays and numbers read
+    from outside (closures, globals, attributes, items) are read anew at every call; with another number, or function
+    in a variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
+    functions, are taken as they were.
+    static     arguments, by name or place, that compile again when they change, whatever they are used for
+    limit      paths and keys before a CaptureError says that the function keeps making new ones
+    compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums,
+               products of small matrices, and those that are added (up) are in another order; elementary functions
+               and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
+               "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
+               third call, which takes as long as compiling, measures one of them faster: see `measured`. (Arrays on a
+               torch device are computed by torch, on a CPU or by what this makes for NumPy's where that is faster.)
+               "auto": what the policy prefers ("prefer_torch" compiles for torch), else the first if it is installed
+
+    Raises ValueError for another compiler, ModuleNotFoundError (BackendMissingError) for one that cannot be had.
+    """
+    if compiler not in COMPILERS:
+        raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
+    found = compiler in ("auto", "llvm") and native.available()  # loads it now: the first call has enough to do
+    if compiler == "llvm" and not found:
+        raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "llvmlite>=0.45"')
+    if compiler in backends.names():
+        backends.get(compiler)
+    if f is None:
+        return lambda g: Jitted(g, limit, compiler, static)
+    return Jitted(f, limit, compiler, static)

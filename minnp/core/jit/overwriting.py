@@ -1,0 +1,61 @@
+"""Writing into arguments: the last value of one that a graph overwrites is computed where the argument lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..cpu import products
+from ..graph.aliasing import donated, is_write, last_read, shares
+from ..graph.effects import guard, pick
+from ..graph.graph import Graph, Node
+from ..llvm.kernels import Large
+
+
+def write_arguments(graph: Graph, written: list[int]) -> list[int]:
+    """Which arguments the graph now overwrites itself: `written` are those that its last outputs are to overwrite.
+
+    Such an argument must be in C order and share no memory with another. It is written where nobody reads it, or a view
+    of it, any more, and no guard can send the call elsewhere.
+    """
+    if not written:
+        return []
+    nodes, fresh = graph.nodes, donated(graph)
+    at = {n: i for i, n in enumerate(nodes)}
+    inputs, outputs = graph.find_nodes(op="placeholder"), graph.output_node().args[0]
+    last_guard = max((at[n] for n in nodes if n.target is guard), default=-1)
+    done = []
+    for i, final in zip(written, outputs[len(outputs) - len(written) :], strict=True):
+        target = inputs[i]
+        if not isinstance(final, Node) or len(final.users) != 1 or sum(o is final for o in outputs) != 1:
+            continue
+        if final.meta.get("value") != target.meta.get("value"):
+            continue
+        writer = final.args[0] if final.target is pick else final
+        while writer in fresh and writer.args[0] is not target:  # the first of several writes
+            writer = writer.args[0]
+        if last_guard < at[writer] and last_read(target, at) <= at[writer] and redirect(writer, final, target, at):
+            done.append(i)
+    return done
+
+
+def redirect(writer: Node, final: Node, target: Node, at: dict[Node, int]) -> bool:
+    """Let a node write its result, which `final` is, into an argument; False if it cannot."""
+    if is_write(writer) and writer.args[0] is target:
+        if writer.kwargs.get("layout") is not None:
+            return False
+        writer.kwargs = {**writer.kwargs, "donate": True}
+        return True
+    if any(shares(u) and last_read(u, at) >= at[writer] for u in target.users):
+        return False  # the writer itself reads a view of it
+    if isinstance(writer.target, Large) and final.target is pick:
+        result = final.args[1]
+        if not all(writer.target.may_write(k, result) for k, n in enumerate(writer.args) if n is target):
+            return False
+        out: list[Any] = list(writer.kwargs.get("out", [None] * len(writer.target.results)))
+        out[result] = target
+        writer.kwargs = {"out": tuple(out)}
+        return True
+    if writer.target is products.update and writer.args[0] is target and target not in writer.args[1:]:
+        writer.kwargs = {**writer.kwargs, "out": target}
+        return True
+    return False

@@ -1,0 +1,206 @@
+"""Paths: one captured way through a function, compiled, and what a call of it does for its caller besides.
+
+The graph computes arrays. What of the result is an argument, or shows the memory of one that was written, is taken from
+the caller's own arguments; containers among them are changed as the function changed them (outputs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import handle, ndarray, new, read
+from ..cpu.memory import Lease
+from ..cpu.products import single_thread
+from ..graph.capture import Captured
+from ..graph.closures import ARRAYS, Checked, Outside, Place, held
+from ..graph.graph import Graph
+from ..graph.placement import ACROSS, by_rows, home_of, stay
+from ..graph.streams import streams
+from ..llvm import engine as native
+from ..passes import fuse_elementwise, optimize
+from ..rows.primitive import Meta, Primitive
+from ..rows.value import Buffer, Host
+from .compilation import compile_native
+from .executor import compile_host
+from .overwriting import write_arguments
+from .unrolled import gather_parts
+
+LARGE = 1 << 14  # elements of an array that threads may share
+BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
+
+
+class Path:
+    """`run` takes and gives arrays, `finish(outputs, given, arguments)` makes the user's result.
+
+    inputs       which leaves of the arguments `run` takes
+    overwrites   the arguments that `run` itself writes to
+    streams      the random generators that it has drawn from when a guard may still fail
+    alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
+    outside      what it reads besides its arguments (closures.py), or None
+    """
+
+    __slots__ = (
+        *("alone", "captured", "constants", "finish", "inputs", "kept", "outside", "overwrites", "run"),
+        "streams",
+    )
+
+    def __init__(
+        self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None, found: Sequence[Place] = ()
+    ) -> None:
+        self.captured, self.inputs = captured, inputs
+        self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
+        graph = captured.graph.copy()
+        output = graph.output_node()
+        results = output.args[0][: len(output.args[0]) - len(captured.written)]
+        self.kept = [i for i in range(len(results)) if i not in captured.shown]
+        output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
+        home = home_of(graph, captured.constants, home)
+        graph = optimize(graph)
+        self.streams = streams(graph)
+        self.overwrites: list[int] = []
+        self.outside = self._outside(graph, found)
+        self.alone = None if home is not None or compiler == "numpy" else alone(graph)
+        run = self._run_beside(graph, home, compiler)
+        if run is None:
+            graph = lowered(graph, compiler if home is None else "numpy")
+            self.overwrites = write_arguments(graph, captured.written)
+            run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)
+        elif self.outside is not None:
+            run = Checked(run, self.outside)
+        self.run = run
+        self.finish = self._finishing(len(results))
+
+    def _run_beside(self, graph: Graph, home: Any, compiler: str) -> Callable | None:
+        """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""
+        if home is None:
+            return None
+        constants = self.captured.constants
+        run = None if home is ACROSS else home.compile(stay(graph.copy()), constants, compiler)
+        return by_rows(graph, dict(constants)) if run is None and (home is ACROSS or not home.shares_host) else run
+
+    def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
+        """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""
+        names = {n.target: n.name for n in graph.find_nodes(op="get_attr")}
+        of = {id(c): names[k] for k, c in self.captured.constants.items() if k in names}
+        arrays = [(p, of.get(id(p.value)) or of.get(id(held(p.value)))) for p in found if isinstance(p.value, ARRAYS)]
+        watched = [(p, name) for p, name in arrays if name is not None or p.was is not None]
+        for p, name in watched:
+            if name is not None:  # the graph reads it anew
+                p.was = None
+        watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS)]
+        return Outside(watched, self.constants) if watched else None
+
+    def finds(self, other: Captured) -> bool:
+        """Whether another capture found the same, but for what this path reads anew wherever it is."""
+        if self.outside is None:
+            return False
+        found, anew = self.captured, {name for _, name in self.outside.found}
+        return found.says() == other.says() and all(
+            k in anew or a is b or (type(a) is type(b) is Host and onp.array_equal(a, b))
+            for (k, a), b in zip(found.constants.items(), other.constants.values())
+        )
+
+    def _finishing(self, count: int) -> Callable:
+        captured, kept = self.captured, self.kept
+        if len(kept) == count and not captured.changes:
+            numbers = list(range(count))
+            tree = captured.rebuild(numbers) if numbers else None
+            if type(tree) is int:
+                return _one
+            if type(tree) is list and tree == numbers:
+                return lambda out, given, arguments: _handles(out)
+            if type(tree) is tuple and tree == tuple(numbers) and numbers:
+                return lambda out, given, arguments: tuple(_handles(out))
+
+        def finish(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
+            parts: list = [None] * count
+            for i, v in zip(kept, _handles(out)):
+                parts[i] = v
+            return captured.result(parts, given, arguments)
+
+        return finish
+
+    def quietly(self, *given: Any) -> tuple:
+        """`run`, with NumPy's BLAS on one thread."""
+        assert self.alone is not None
+        with self.alone:
+            return self.run(*given)
+
+    def may_overwrite(self, arrays: list) -> bool:
+        """Whether the arguments to overwrite lie as they must."""
+        for i in self.overwrites:
+            flags = arrays[i].flags
+            if not flags.c_contiguous or not flags.writeable:
+                return False
+        return True
+
+    def apart(self, arrays: list) -> bool:
+        """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
+        if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
+            return False
+        others = [*arrays, *map(held, self.captured.constants.values())]
+        if len(set(map(id, others))) == len(others):
+            for a in others:
+                if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):
+                    break
+            else:
+                return True
+        others = [a for a in others if isinstance(a, (Host, Buffer))]
+        return not any(
+            k != j and overlap(arrays[i], a)
+            for i in self.captured.written
+            for k in [next((k for k, a in enumerate(others) if a is arrays[i]), None)]
+            for j, a in enumerate(others)
+            if k is not None
+        )
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether writing to one of two arrays may change the other."""
+    if isinstance(a, Host) and isinstance(b, Host):
+        return onp.may_share_memory(a, b)
+    return type(a) is type(b) is Buffer and a.backend is b.backend and a.backend.shares(a.data, b.data)
+
+
+def steps_back(x: Any, v: Buffer) -> bool:
+    """Whether an argument is a view that steps back through the memory of its root: its buffer v is a copy."""
+    return type(x) is ndarray and x._root is not None and not overlap(v, read(x._root))
+
+
+def lowered(graph: Graph, compiler: str) -> Graph:
+    """The graph as core's executor runs it best: groups of nodes compiled, or fused."""
+    if compiler == "llvm" or (compiler != "numpy" and native.available()):
+        try:
+            return fuse_elementwise(compile_native(graph.copy()))
+        except native.NoRoom:  # NumPy runs it
+            pass
+    gather_parts(graph)
+    graph.eliminate_dead_code()
+    return fuse_elementwise(graph)
+
+
+def alone(graph: Graph) -> Any:
+    """NumPy's BLAS on one thread, where large arrays are met, and by nothing that needs its threads; else None.
+
+    They wait for more work at full speed for 30 milliseconds, on the cores on which our threads would run."""
+    rows = [n.target for n in graph.nodes if n.op == "call_function"]
+    if any(isinstance(row, Primitive) and row.name.startswith(BLAS) for row in rows):
+        return None
+    large = any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in graph.nodes)
+    return single_thread() if large else None
+
+
+def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
+    (v,) = out
+    if type(v) is Host:
+        h = new(ndarray)
+        h._host, h._root = v, None
+        return h
+    return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
+
+
+def _handles(out: Sequence[Any]) -> list:
+    return [handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]

@@ -1,1 +1,0 @@
-"""Machine code for jit, through LLVM where llvmlite is installed; program.py says what is compiled."""

@@ -1,0 +1,179 @@
+"""bind: the one way a row is run. Live traces first, else a backend's kernel, else NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from ... import backends, errors
+from . import policy as policies
+from . import primitive as _primitive
+from . import report
+from .on_device import arrived, hosted, numpy_views, on_place, settled
+from .primitive import TABLE, Primitive
+from .state import capture, state
+from .value import STAND_INS, Buffer, Host, Tracer, lower
+
+# How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
+# a backend. A definition works on handles and has NumPy's signature, less `out`.
+DEFINITIONS: dict[Any, Callable] = {}
+
+
+def defines(*functions: Any) -> Callable:
+    """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too).
+
+    A definition that returns NotImplemented leaves the call to the function itself: values, and no gradient.
+    """
+
+    def register(definition: Callable) -> Callable:
+        for function in functions:
+            DEFINITIONS[function] = definition
+        return definition
+
+    return register
+
+
+def bind(row: Primitive, values: Any, params: dict) -> Any:
+    """Run a row on values: the highest live trace among them processes it, else its kernel runs.
+
+    values    NumPy arrays, scalars, Buffers, tracers
+    returns   a value, or a tuple of them for rows with several outputs
+    """
+    top = home = None
+    for v in values:
+        t = type(v)
+        if t is Tracer:
+            trace = v.trace
+            if not trace.alive:
+                return bind(row, [lower(v) for v in values], params)
+            if top is None or trace.level > top.level:
+                top = trace
+        elif t is Buffer:
+            home = v.backend
+    if state.busy != state.written:
+        watching = capture.get()
+        if watching is not None and top is not None and top.level > watching.level:
+            values = watching.lifted(values)  # rules compute with them, and what they compute is recorded
+        elif watching is not None:
+            top = watching
+        if (batch := indexing(params)) is not None and (top is None or batch.level > top.level):
+            top = batch
+        if top is None and (home is None or policies.current().only or not policies.current().keeps(home)):
+            return _choose(row, values, params)
+    if top is not None:
+        return top.process(row, values, params)
+    if home is not None and not home.shares_host and not row.anywhere:
+        try:
+            return on_place(home, row, values, params)
+        except errors.BackendUnsupportedError as refusal:
+            return fall_back(row, numbers(values), params, home, str(refusal))
+    if row.worth is not None and any(row.worth(name, values, params) for name in backends.installed()):
+        return _choose(row, values, params)
+    row.calls += 1
+    return row.fast(*values, **params)
+
+
+def indexing(x: Any) -> Any:
+    """The highest live trace that batches an index in a row's parameters; None if none does."""
+    t = type(x)
+    if t is Tracer:
+        x = lower(x)
+        found = None
+        while type(x) is Tracer:
+            if x.trace.batched and (found is None or x.trace.level > found.level):
+                found = x.trace
+            x = lower(x.value)
+        return found
+    if t is dict:
+        x = x.values()
+    elif t is not tuple and t is not list:
+        return None
+    found = [trace for trace in map(indexing, x) if trace is not None]
+    return max(found, key=lambda trace: trace.level) if found else None
+
+
+def numbers(values: Any) -> Any:
+    """Values with the numbers themselves where numbers of a capture that has ended stand for them."""
+    if STAND_INS.isdisjoint(map(type, values)):
+        return values
+    return [v.value if type(v) in STAND_INS else v for v in values]
+
+
+def _choose(row: Primitive, values: Any, params: dict) -> Any:
+    """Run a row on plain values with the best kernel the policy allows, and record which."""
+    if row.anywhere:
+        return row.numpy(*values, **params)
+    values = numbers(values)
+    home = next((v.backend for v in values if type(v) is Buffer), None)
+    if home is None and values and not any(type(v) is Host and v.ndim for v in values):
+        return fall_back(row, values, params, None, "")  # numbers alone: nothing for a backend to gain
+    policy = policies.current()
+    why = ""
+    for backend in policy.candidates(row, values, params, home):
+        # Only operators of the table have kernels, and those that bring one: a fallback shares its name at most.
+        listed = TABLE.get(row.name) is row or backend.name in row.kernels
+        kernel = backend.kernel(row) if listed else None
+        why = f"{backend.name} has no verified kernel" if kernel is None else ""
+        if not (why or backend.refuses):
+            why = backend.supports(row, values, params)
+        if not why:
+            start = perf_counter()
+            try:
+                out = run_on(backend, row, kernel, values, params, home)
+            except errors.BackendUnsupportedError as refusal:
+                why = str(refusal)
+                continue
+            ran = "numpy" if kernel is row.numpy else backend.name
+            report.record(row.name, ran, perf_counter() - start, values, "")
+            return out
+    if policy.only and policy.backend is not None and (values or not row.view):  # making an array is no fallback
+        raise errors.FallbackError(
+            f"np.{row.name}({', '.join(map(describe, values))}) under policy {policy.name!r}: {why or 'no backend'}; "
+            f"use 'prefer_{policy.backend}' to let NumPy run it"
+        )
+    return fall_back(row, values, params, home, why)
+
+
+def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) -> Any:
+    """Run a row's NumPy kernel on host copies of the values, and record why; the result goes back `home`."""
+    start = perf_counter()
+    if home is None:
+        out = row.numpy(*values, **params)
+    else:
+        out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), home)
+        # a call without a row is not asked whether it shows its argument: asking would run it again, draws included
+        known = row.view and len(values) == 1 and TABLE.get(row.name) is row
+        if known and type(out) is Buffer and type(values[0]) is Buffer and numpy_views(row, values[0], params):
+            out.view = (values[0], row, params)
+    moved = sum(v.nbytes for v in values if type(v) is Buffer)
+    report.record(row.name, "numpy", perf_counter() - start, values, why, moved)
+    return out
+
+
+def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: dict, home: Any) -> Any:
+    """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
+    if backend.shares_host:
+        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if home else params))
+    if home is backend:
+        return on_place(home, row, values, params)
+    data = [v.data if type(v) is Buffer else arrived(v, backend) for v in values]
+    out = kernel(*data, **params)
+    wrap = (lambda d: Buffer(d, backend)) if home is not None else backend.to_host
+    return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)
+
+
+def describe(value: Any) -> str:
+    """A value in an error message: float32[3, 4], or the Python value itself."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    text = repr(value)
+    return text if len(text) < 40 else text[:37] + "..."
+
+
+def _call_values(row: Primitive, args: tuple, params: dict) -> Any:
+    """A row called on values; core.array replaces this with one that also takes handles."""
+    return bind(row, args, params)
+
+
+_primitive.call = _call_values

@@ -1,0 +1,182 @@
+"""Rows on buffers: they run where their arguments live, and results go there; short.py has the short ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from . import policy, report
+from .primitive import Primitive
+from .state import capture
+from .strides import in_steps, narrowed
+from .value import Buffer, Host, concrete, is_scalar
+
+NO_PARAMS: dict = {}
+NUMBERS = (int, float, complex, bool)
+
+
+def free(home: Any) -> bool:
+    """Whether nothing watches or redirects calls on a place, although something, somewhere, keeps minnp busy."""
+    return capture.get() is None and kept(home)
+
+
+def kept(home: Any) -> bool:
+    """Whether the policy leaves a place what is computed there."""
+    now = policy.current()
+    return now is policy.AUTO or (now.keeps(home) and not now.only)
+
+
+def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
+    """A row on values of which at least one is a buffer of the place `home`: its kernel there, if it takes them.
+
+    Raises BackendUnsupportedError, before anything is written, if it does not.
+    """
+    slots = home.slots
+    slot = slots[row] if row in slots else slot_of(home, row)
+    kernel = slot[0]
+    if kernel is None:
+        raise errors.BackendUnsupportedError(f"{home.name} has no verified kernel")
+    out = kernel(*[v.data if type(v) is Buffer else arrived(v, home) for v in values], **params)
+    slot[1] += 1
+    if type(out) is tuple or type(out) is list:
+        return tuple([None if o is None else Buffer(o, home, computed=True) for o in out])
+    if row.view and len(values) == 1 and type(values[0]) is Buffer and shows(row, values[0], out, params):
+        return Buffer(out, home, (values[0], row, params))
+    return Buffer(out, home, computed=row.name not in ARRAYS)
+
+
+# whose results are never numbers
+ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "tensordot", "where", "write_view"}
+
+
+def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
+    """Whether what a view row made of a buffer shows its memory, to NumPy, in which a number has none."""
+    if is_scalar(source):
+        return False
+    linked = source.backend.is_view(row, source.data, out, params)
+    # where NumPy steps backwards a place may hold a copy, of which another shape is no copy to it
+    if linked is None or (linked and source.view is not None and row.name == "reshape"):
+        return numpy_views(row, source, params)
+    return linked
+
+
+def numpy_views(row: Primitive, source: Buffer, params: dict) -> bool:
+    """Whether NumPy's result of a view row would share memory with its argument, had NumPy made that too."""
+    like = laid_out(source)
+    return not like.size or onp.may_share_memory(row.numpy(like, **hosted(params)), like)  # nothing shows nothing
+
+
+def laid_out(buffer: Buffer) -> onp.ndarray:
+    """An array without meaningful elements, in the memory order in which NumPy would hold this buffer."""
+    if buffer.view is None:
+        order = buffer.backend.order(buffer.data)
+        if order is None:
+            return onp.empty(buffer.shape, buffer.dtype)
+        dense = onp.empty([buffer.shape[i] for i in order], buffer.dtype).transpose(onp.argsort(order))
+        steps = narrowed(buffer.shape, buffer.backend.strides(buffer.data))
+        lies = [s * buffer.dtype.itemsize if n > 1 else d for n, s, d in zip(buffer.shape, steps or (), dense.strides)]
+        return dense if steps is None or lies == [*dense.strides] else in_steps(dense, buffer.dtype, steps)
+    source, row, params = buffer.view
+    return row.numpy(laid_out(source), **hosted(params))
+
+
+def slot_of(home: Any, row: Primitive) -> list:
+    """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
+    [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, into,
+    ordered, whether its results are numbers where they have no axes]."""
+    if home not in report.PLACES:
+        report.PLACES.append(home)
+    kernel = home.kernel(row) if isinstance(row, Primitive) else home.whole(row.name)
+    slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
+    if hasattr(getattr(row, "numpy", None), "host"):  # of a call that falls back, which may be for a function made anew
+        return slot
+    return home.slots.setdefault(row, slot)
+
+
+OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
+
+
+def arrived(v: Any, home: Any) -> Any:
+    """A host array as a place's own data; numbers, 0-d arrays among them, stay as they are."""
+    if type(v) is not Host or not v.ndim:
+        return v
+    report.copied("copy to device", home.name, v.nbytes)
+    return home.from_host(v)
+
+
+def number(buffer: Buffer) -> Any:
+    """The one element of a buffer as Python's number."""
+    report.copied("copy to host", buffer.backend.name, buffer.dtype.itemsize)
+    return buffer.backend.number(buffer.data)
+
+
+def home_of_index(index: Any) -> Any:
+    """The place where an index, or an array in it, traced ones too, lives; None where there is none."""
+    for part in index if type(index) is tuple else (index,):
+        if type(part := concrete(part)) is Buffer:
+            return part.backend
+    return None
+
+
+def hosted(x: Any) -> Any:
+    """Params for NumPy: buffers among them (index arrays) as host arrays, or numbers."""
+    if type(x) is Buffer:
+        return x.host()[()] if is_scalar(x) else x.host()
+    if type(x) in (tuple, list):
+        return type(x)([hosted(v) for v in x])
+    return {k: hosted(v) for k, v in x.items()} if type(x) is dict else x
+
+
+def settled(out: Any, home: Any) -> Any:
+    """NumPy's result brought to the place its arguments came from; a dtype the place has not stays on the host."""
+    if isinstance(out, (tuple, list)):
+        return tuple([settled(o, home) for o in out])
+    if type(out) is not Host and not isinstance(out, onp.generic):  # masked arrays and matrices stay what they are
+        return out
+    try:
+        return Buffer(home.from_host(onp.asarray(out)), home, computed=isinstance(out, onp.generic))
+    except errors.BackendUnsupportedError:
+        return out
+
+
+# ------------------------------------------------------------------ the short ways: see short.py
+# functions whose row takes NumPy's own arguments: (array, axis) and these keywords
+REDUCTIONS = {
+    name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
+} | {"std": {"axis", "keepdims"}, "var": {"axis", "keepdims"}, "cumsum": {"axis"}, "cumprod": {"axis"}}
+
+# and functions of these many arrays, or of a list of them, whose row takes just those
+DIRECT = {"where": 3, "clip": 3}
+LISTS = {"concatenate", "stack"}
+
+# in C alone, untraced: functions of an array and perhaps a number or a tuple of some, and of just so many arrays
+ONES = {"sort": "axis", "argsort": "axis", "roll": "shift", "triu": "k", "tril": "k", "round": "decimals"}
+ONES |= {"around": "decimals", "diff": "n", "repeat": "repeats"}
+PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "convolve"), 2)
+PLAIN |= dict.fromkeys(
+    ("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv", "nonzero"), 1
+)
+PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
+
+# functions that a place may do in one call, whatever they are given, and those that write to their first argument
+WHOLE = set(
+    str.split("""
+    outer inner tensordot einsum kron cross vander diag tile full_like meshgrid pad median quantile percentile
+    unique histogram nansum nanmean nanmax nanmin nanvar nanstd cov corrcoef gradient searchsorted
+    ndarray.searchsorted digitize interp take_along_axis linalg.lstsq linalg.outer linalg.tensordot linalg.cross
+    add.at subtract.at put ndarray.put putmask place put_along_axis fill_diagonal
+    """)
+)
+
+# and views: those that take numbers or a tuple of them, and those that take a number for each parameter
+SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}
+VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "flip": ("axis",), "swapaxes": ("axis1", "axis2")}
+
+
+def params_of(name: str, args: tuple, kwargs: dict) -> dict | None:
+    """The params of a reduction's row for NumPy's arguments after the array; None: not this simply."""
+    if kwargs and not kwargs.keys() <= REDUCTIONS[name]:
+        return None
+    return kwargs if not args else {"axis": args[0], **kwargs} if len(args) == 1 else None

@@ -1,0 +1,142 @@
+"""Which backend's kernels a call may use: policies and the current backend.
+
+auto            the default: a verified kernel, where the row says it is worth leaving NumPy at this size
+prefer_NAME     every verified kernel of that backend, else NumPy (recorded)
+only_NAME       that backend; a call it has no kernel for raises FallbackError
+only_numpy      NumPy alone
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as onp
+
+from ... import backends
+from .primitive import Primitive
+from .report import show_op_stat as show_op_stat  # MinPy writes np.policy.show_op_stat()
+from .state import state
+
+# Making an array of host data, or converting one, is nothing that a policy's backend could do better.
+MAKERS = {
+    *(onp.array, onp.asarray, onp.asanyarray, onp.ascontiguousarray, onp.asfortranarray, onp.asarray_chkfinite),
+    *(onp.ndarray.view, onp.copy, onp.full, onp.full_like, onp.zeros_like, onp.ones_like, onp.empty_like, onp.arange),
+}
+
+
+class Policy:
+    """A policy by name; also a context manager and a decorator: `with minnp.policy("only_numpy"): ...`.
+
+    Subclass it to decide call by call: give `__init__` the name of a policy with a backend ("prefer_torch"), and
+    override `candidates`."""
+
+    def __init__(self, name: str) -> None:
+        mode, _, backend = name.partition("_")
+        if not (name == "auto" or (mode in ("prefer", "only") and backend in ("numpy", *backends.names()))):
+            known = ["auto", "only_numpy", *(f"{m}_{b}" for b in backends.names() for m in ("prefer", "only"))]
+            raise ValueError(f"unknown policy {name!r}; known: {', '.join(known)}")
+        self.name, self.only = name, mode == "only"
+        self.backend = backend if backend not in ("", "numpy") else None
+        self.plain = self.backend is None
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
+        """The backends to ask for a kernel, best first; none of them, or one that refuses, is NumPy.
+
+        row      the operator: row.name is "exp", "linalg.svd", "npx.softmax", ...
+        values   its arrays (shape, dtype, size) and numbers, params its other arguments
+        home     the place where they live, or None for NumPy's memory; it must be asked for values that live on it
+        """
+        if self.backend is not None:
+            return [home if self.keeps(home) else backends.get(self.backend)]
+        if home is not None:
+            return [home]
+        if self.only or row.worth is None:
+            return []
+        return [backends.get(name) for name in backends.installed() if row.worth(name, values, params)]
+
+    def keeps(self, home: Any) -> bool:
+        """Whether a call on buffers of this place may stay there: under `auto`, or if it is of the policy's backend."""
+        return home is not None and (self is AUTO or self.backend == home.name)
+
+    def __enter__(self) -> Policy:
+        if self.backend is not None:
+            backends.get(self.backend)  # fails here, with how to install it, rather than at the first call
+        state.busy += 1
+        chosen.set((self, chosen.get()))
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _, outer = chosen.get()
+        chosen.set(outer)
+        state.busy -= 1
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def under_policy(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return under_policy
+
+
+AUTO = Policy("auto")
+# (policy, what was in force around it): kept here, not in the policy, which several threads may be inside of
+chosen: ContextVar[tuple | None] = ContextVar("minnp.policy", default=None)
+state.policy = AUTO
+
+
+def current() -> Policy:
+    """The policy in force here: the innermost `with`, else the global one."""
+    inner = chosen.get()
+    return state.policy if inner is None else inner[0]
+
+
+def policy(name: str | Policy) -> Policy:
+    """A policy object from its name (or itself). Raises ValueError for an unknown name."""
+    return name if isinstance(name, Policy) else Policy(name)
+
+
+def on_host(asked: bool) -> Any:
+    """A context in which, if `asked`, NumPy's kernels compute on the host, whatever backend is preferred."""
+    return AUTO if asked and not current().plain else contextlib.nullcontext()
+
+
+def set_global_policy(name: str | Policy) -> None:
+    """Set the policy for every thread without one of its own."""
+    new = policy(name)
+    if new.backend is not None:
+        backends.get(new.backend)
+    state.busy += (not new.plain) - (not state.policy.plain)
+    state.policy = new
+
+
+def get_global_policy() -> Policy:
+    return state.policy
+
+
+def wrap_policy(name: str | Policy) -> Any:
+    """Decorator: run the function under this policy (MinPy's name)."""
+    return policy(name)
+
+
+def set_backend(name: str) -> None:
+    """Compute on a backend from now on: "numpy" alone, "auto" for the default choice, else every verified kernel of
+    that backend ("mxnet", "torch") and NumPy for the rest. The environment variable MINNP_BACKEND says the same.
+
+    Raises ValueError for an unknown name, BackendMissingError (with the install line) where its library is absent.
+    """
+    if name not in ("auto", "numpy", *backends.names()):
+        raise ValueError(f"unknown backend {name!r}; known: auto, numpy, {', '.join(backends.names())}")
+    set_global_policy({"auto": "auto", "numpy": "only_numpy"}.get(name, f"prefer_{name}"))

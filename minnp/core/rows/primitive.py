@@ -1,0 +1,204 @@
+"""Operators: one row per operator in TABLE.
+
+A row says what an operator is: its NumPy kernel (the reference in every test), its gradient rules, what those rules
+need kept, the shape and cost of its result, and how tests sample it. Everything else (methods, tests, docs, NEP 18
+registration) follows from the table.
+
+Rows work on *values*: NumPy arrays and scalars, tracers, or a backend's buffers; never on handles they could write to.
+Calling a row, `exp(x)`, binds it: on plain NumPy values that is the kernel alone, so a rule runs at NumPy's speed, and
+the same rule, given tracers, is itself differentiated or captured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Table(dict):
+    """Rows by name. Printed graphs find those of npx too, which are not loaded with NumPy's names."""
+
+    def __missing__(self, name: str) -> Primitive:
+        family = f"minnp.{name.rpartition('.')[0]}"
+        if family in ("minnp.npx", "minnp.scipy.special") and family not in sys.modules:
+            importlib.import_module(family)
+            return self[name]
+        raise KeyError(name)
+
+
+TABLE: dict[str, Primitive] = Table()
+NO_PARAMS: dict = {}  # of the many calls without parameters; nobody writes to it
+
+
+class Primitive:
+    """One operator.
+
+    name      unique; NumPy's own name wherever NumPy has one ("linalg.inv", "fft.rfft" inside a submodule)
+    numpy     kernel: (*arrays, **params) -> array, scalar, or a tuple of them. Pure; aliases an argument only if `view`
+    vjp       gradient rules: a list with one `rule(g, y, *arrays, **params)` (or None: not differentiable; or CONSTANT)
+              per array argument, or one `rule(i, g, y, *arrays, **params)` for operators with any number of arrays,
+              or a Joint of all arguments.
+              A rule returns the cotangent of its argument before un-broadcasting: the tape sums it down to the
+              argument's shape and restores its dtype, once, for every row.
+              None: no rule at all (a gradient that reaches it raises); CONSTANT: the result is locally constant
+              (comparisons, rounding, integer results), so no gradient flows
+    jvp       forward rules: "elementwise" (the vjp rules applied to the tangent), "linear" (the operator applied to all
+              tangents), "multilinear" (the sum over arguments of the operator with that one replaced by its tangent),
+              a list of `rule(t, y, *arrays, **params)`, or None: transposed from the vjp
+    accumulate (buffer, g, *arrays, **params): adds the first argument's cotangent into a NumPy buffer in place, where
+              that costs less than the rule (reading a slice: O(slice), not O(array)); NumPy values only
+    saves     what the rules read: "in" (arguments), "out" (result), "both", or "" (shapes and dtypes only). What is not
+              saved reaches a rule as a Meta
+    fast      the kernel of traced and compiled code, where it differs from NumPy's: it may round differently
+    anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
+    view      the kernel may return a view of its first argument
+    shape     (metas, params) -> Meta of the result, or None: found by running the kernel on dummies
+    flops     (metas, params, result meta) -> int floating point operations, or None: not counted
+    kernels   exceptions to "same name in the backend's namespace": {"mxnet": "npx.batch_norm", "torch": None}
+    worth     (backend name, arrays, params) -> bool: whether `auto` should leave NumPy for a backend at this size
+    samples   () -> list of (arrays, params) inside the operator's domain, for the generic tests
+    """
+
+    __slots__ = (
+        "accumulate",
+        "anywhere",
+        "calls",
+        "direct",
+        "elementwise",
+        "fast",
+        "flops",
+        "jvp",
+        "kernels",
+        "name",
+        "numpy",
+        "samples",
+        "saves",
+        "shape",
+        "view",
+        "vjp",
+        "worth",
+    )
+
+    def __init__(self, name: str, numpy: Callable, **facts: Any) -> None:
+        self.name, self.numpy, self.calls = name, numpy, 0
+        for fact, default in DEFAULTS.items():
+            setattr(self, fact, facts.pop(fact, default))
+        self.fast = self.fast or numpy
+        # Of this very shape are the operators that need to be fast on ten elements: traces have a short path for them.
+        rules = self.vjp if type(self.vjp) is list else [None]
+        plain = self.worth is None and self.accumulate is None and not self.view
+        self.direct = plain and all(map(callable, rules))
+        self.elementwise = self.direct and self.jvp == "elementwise"
+        if facts:
+            raise TypeError(f"primitive({name!r}) got unknown facts {sorted(facts)}; known: {sorted(DEFAULTS)}")
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> tuple:
+        return lookup, (self.name,)
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return call(self, args, params)
+
+    def rule(self, i: int) -> Callable | None:
+        """The vjp rule of array argument i as rule(g, y, *arrays, **params), or None, or CONSTANT."""
+        vjp = self.vjp
+        if vjp is None or vjp is CONSTANT:
+            return vjp
+        if callable(vjp):
+            return lambda g, y, *arrays, **params: vjp(i, g, y, *arrays, **params)
+        return vjp[i] if i < len(vjp) else None
+
+
+class Joint:
+    """Gradient rules that share their work, as a row's `vjp`.
+
+    rule   (wanted, g, y, *arrays, **params) -> a cotangent for each array; `wanted` says which ones will be used: what
+           is returned for the others does not matter. Of several results, those from which nothing flows have g None
+    """
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable) -> None:
+        self.rule = rule
+
+    def __call__(self, i: int, g: Any, y: Any, *arrays: Any, **params: Any) -> Any:
+        """The cotangent of array argument i alone."""
+        return self.rule([k == i for k in range(len(arrays))], g, y, *arrays, **params)[i]
+
+
+CONSTANT = "constant"
+DEFAULTS: dict[str, Any] = {
+    "vjp": None,
+    "jvp": None,
+    "accumulate": None,
+    "fast": None,
+    "anywhere": False,
+    "saves": "both",
+    "view": False,
+    "shape": None,
+    "flops": None,
+    "kernels": {},
+    "worth": None,
+    "samples": None,
+}
+
+
+def primitive(name: str, numpy: Callable, **facts: Any) -> Primitive:
+    """Add the operator `name` to TABLE and return its row (see Primitive for the facts)."""
+    if name in TABLE:
+        raise ValueError(f"primitive {name!r} is already in the table: one row per operator")
+    TABLE[name] = row = Primitive(name, numpy, **facts)
+    return row
+
+
+def lookup(name: str) -> Primitive:
+    return TABLE[name]
+
+
+class Meta:
+    """Shape and dtype of a value, without its data."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Meta) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+
+# ------------------------------------------------------------------ common facts of rows
+def per_element(cost: int) -> Callable:
+    """flops fact: `cost` operations for every element of the result, the first of several."""
+    return lambda metas, params, out: cost * (out[0] if isinstance(out, tuple) else out).size
+
+
+def per_input(cost: int) -> Callable:
+    """flops fact: `cost` operations for every element of the first argument."""
+    return lambda metas, params, out: cost * metas[0].size
+
+
+def call(row: Primitive, args: tuple, params: dict) -> Any:
+    """Bind a row; set by core.dispatch, which imports this module."""
+    raise RuntimeError("minnp.core.rows.dispatch is not imported")

@@ -1,0 +1,310 @@
+"""Transformations built on reverse and forward mode: jacobian, hessian, hvp, ggnvp, checkpoint, custom rules."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays.array import handle, ndarray, read, wrap
+from ..rows.dispatch import bind
+from ..rows.primitive import TABLE, Joint, Primitive
+from ..rows.pytree import tree_flatten, tree_leaves
+from ..rows.state import recording, state
+from ..rows.value import Host, Tracer
+from . import rematerialisation
+from .grad import LEAVES, argument_value, grad, vjp
+from .jvp import jvp
+
+
+def elementwise_grad(f: Callable, argnum: Any = 0) -> Callable:
+    """A function that returns dy_i/dx_i for a function that acts element by element (the gradient of its sum)."""
+    return grad(f, argnum)
+
+
+def _basis(x: ndarray) -> list[onp.ndarray]:
+    """The unit vectors of x's space, in C order."""
+    n = x.size
+    out = []
+    for i in range(n):
+        e = onp.zeros(n, x.dtype)
+        e[i] = 1
+        out.append(e.reshape(x.shape))
+    return out
+
+
+def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Callable:
+    """A function that returns the Jacobian of f with respect to one array argument: shape [*out, *in].
+
+    mode   "reverse": one backward pass per element of the result; "forward": one forward pass per element of the
+           argument (cheaper where the argument is the smaller). Both give the same numbers.
+    A result that is a tree of arrays gives a tree of Jacobians; a complex result of a real argument a complex one.
+    """
+    if mode not in ("reverse", "forward"):
+        raise ValueError(f"jacobian mode must be 'reverse' or 'forward', got {mode!r}")
+
+    @functools.wraps(f, updated=())
+    def jac(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("jacobian", f, {"argnum": argnum, "mode": mode}, args, kwargs)
+        x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
+        if not isinstance(x, LEAVES):
+            raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
+        x = x if isinstance(x, ndarray) and type(x) is ndarray else handle(argument_value(x))
+
+        def of_x(x: Any) -> Any:
+            if isinstance(argnum, str):
+                return f(*args, **{**kwargs, argnum: x})
+            return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+
+        stack = TABLE["stack"]
+        reshape = TABLE["reshape"]
+        if mode == "forward":
+            columns = [tree_flatten(jvp(of_x, (x,), (e,))[1]) for e in _basis(x)]
+            if not columns:
+                raise ValueError("jacobian of an empty argument in forward mode; use mode='reverse'")
+            rebuild = columns[0][1]
+            parts = [list(c) for c in zip(*[c for c, _ in columns], strict=True)]
+            return rebuild([reshape(stack(*p, axis=-1), shape=(*p[0].shape, *x.shape)) for p in parts])
+        out, pullback = vjp(of_x, x)
+        leaves, rebuild = tree_flatten(out)
+        leaves = [o if type(o) is ndarray else handle(onp.asarray(o)) for o in leaves]
+        jacobians = []
+        for k, leaf in enumerate(leaves):
+            rows = []
+            for e in _basis(leaf):
+                seeds = [onp.zeros(o.shape, o.dtype) for o in leaves]
+                seeds[k] = e
+                row = pullback(rebuild(seeds))[0]
+                if leaf.dtype.kind == "c" and row.dtype.kind != "c":  # the imaginary part comes with another cotangent
+                    seeds[k] = -1j * e
+                    row = row + 1j * pullback(rebuild(seeds))[0]
+                rows.append(row)
+            if rows:
+                jacobians.append(reshape(stack(*rows, axis=0), shape=(*leaf.shape, *x.shape)))
+            else:
+                jacobians.append(handle(onp.zeros((*leaf.shape, *x.shape), x.dtype)))
+        return rebuild(jacobians)
+
+    return jac
+
+
+def hessian(f: Callable, argnum: int | str = 0) -> Callable:
+    """A function that returns the Hessian of a scalar f with respect to one array argument: shape [*in, *in].
+
+    The gradient is recorded once and walked back once for each of its elements.
+    """
+    return jacobian(grad(f, argnum), argnum)
+
+
+def hvp(f: Callable, argnum: int = 0) -> Callable:
+    """A function (*args, v) -> Hessian of f times v, forward over reverse: about twice the cost of the gradient."""
+
+    def product(*args: Any) -> Any:
+        *args, v = args
+        g = grad(f, argnum)
+        return jvp(lambda x: g(*args[:argnum], x, *args[argnum + 1 :]), (args[argnum],), (v,))[1]
+
+    return product
+
+
+def make_ggnvp(f: Callable, g: Callable | None = None, f_argnum: int = 0) -> Callable:
+    """A function of f's arguments that returns v -> J^T H J v, the generalised Gauss-Newton product of g(f(x)).
+
+    J is f's Jacobian, H the Hessian of g at f(x); without g, half the squared norm, H is the identity.
+    Source: Schraudolph, Fast curvature matrix-vector products, 2002, section 3.
+    """
+
+    def make(*args: Any, **kwargs: Any) -> Callable:
+        def of_x(x: Any) -> Any:
+            return f(*args[:f_argnum], x, *args[f_argnum + 1 :], **kwargs)
+
+        x = args[f_argnum]
+        y, pullback = vjp(of_x, x)
+
+        def ggnvp(v: Any) -> Any:
+            jv = jvp(of_x, (x,), (v,))[1]
+            return pullback(jv if g is None else hvp(g)(y, jv))[0]
+
+        return ggnvp
+
+    return make
+
+
+# ------------------------------------------------------------------ functions as operators
+class _Spec:
+    """The frozen part of a call.
+
+    rebuild  its arguments from array leaves
+    result   its result from array leaves, once the function has run
+    watched  whether a transformation watches its arguments
+    """
+
+    __slots__ = ("rebuild", "result", "watched")
+
+    def __init__(self, rebuild: Callable, watched: bool) -> None:
+        self.rebuild, self.watched = rebuild, watched
+        self.result: Any = None
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _split(args: tuple, kwargs: dict) -> tuple[list, Callable]:
+    """(array leaves, rebuild) of a call; other leaves stay where they are."""
+    leaves, rebuild = tree_flatten((args, kwargs))
+    where = [i for i, x in enumerate(leaves) if isinstance(x, (ndarray, Host, float, complex, onp.generic))]
+
+    def again(arrays: Any) -> tuple:
+        new = list(leaves)
+        for i, a in zip(where, arrays, strict=True):
+            new[i] = a
+        return rebuild(new)
+
+    values = [leaves[i] for i in where]
+    return [read(v) if type(v) is ndarray else onp.asarray(v) for v in values], again
+
+
+def _outputs(out: Any) -> tuple[tuple, Callable]:
+    leaves, rebuild = tree_flatten(out)
+    return tuple(read(o) if type(o) is ndarray else onp.asarray(o) for o in leaves), rebuild
+
+
+class _Call:
+    """One function as one operator: calls it on handles, remembers the structure of its result."""
+
+    def __init__(self, name: str, **facts: Any) -> None:
+        self.row = Primitive(name, self.kernel, **facts)
+
+    def kernel(self, *leaves: Any, function: Callable, spec: _Spec) -> tuple:
+        args, kwargs = spec.rebuild([handle(v) for v in leaves])
+        values, spec.result = _outputs(function(*args, **kwargs))
+        if spec.watched and any(type(v) is Tracer for v in values):
+            raise errors.TracedValueError(
+                f"{getattr(function, '__name__', function)!s}, under {self.row.name}, reads a traced array from "
+                "outside its arguments, which would get no gradient: pass it in as an argument, or use np.stop_gradient"
+            )
+        return values
+
+    def __call__(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        leaves, again = _split(args, kwargs)
+        spec = _Spec(again, any(type(v) is Tracer for v in leaves))
+        out = bind(self.row, leaves, {"function": function, "spec": spec})
+        return spec.result([wrap(o) for o in out])
+
+
+def _seeds(g: Any, y: Any) -> tuple:
+    """A cotangent for every result: zeros where nothing flows."""
+    return tuple(handle(onp.zeros(o.shape, o.dtype) if c is None else c) for c, o in zip(g, y, strict=True))
+
+
+def checkpoint(f: Callable) -> Callable:
+    """f, whose intermediate results are not kept for the gradient but computed again when it is needed.
+
+    Memory for one more forward pass: checkpoint every sqrt(n)-th of n layers to keep O(sqrt(n)) of them
+    (Chen et al., Training deep nets with sublinear memory cost, 2016). Values and gradients are those of f: its Python
+    runs once, and what it computes is recorded, with the constants it meets (arrays from outside, masks, draws). Under
+    grad(vmap(...)) everything is kept: write checkpoint(vmap(f)) there.
+    """
+
+    @functools.wraps(f)
+    def rematerialised(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("checkpoint", f, {}, args, kwargs)
+        return rematerialisation.run(f, args, kwargs)
+
+    return rematerialised
+
+
+class custom_vjp:
+    """A function with a reverse rule of its own.
+
+        @custom_vjp
+        def clip_gradient(x): return x
+        clip_gradient.defvjp(forward=lambda x: (x, None), backward=lambda saved, g: (np.clip(g, -1, 1),))
+
+    forward    (*args) -> (result, saved): run instead of the function when a gradient is wanted
+    backward   (saved, g) -> one cotangent per positional argument (None: nothing flows), in minnp.numpy or plain NumPy
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.forward: Callable | None = None
+        self.backward: Callable | None = None
+        self._call = _Call(getattr(function, "__name__", "custom_vjp"), vjp=Joint(self._pullback), saves="both")
+
+    def defvjp(self, forward: Callable, backward: Callable) -> custom_vjp:
+        """Set the rule; returns the function."""
+        self.forward, self.backward = forward, backward
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.backward is None or self.forward is None:
+            name = self.function.__name__
+            raise TypeError(f"{name} has no rule yet: call {name}.defvjp(forward, backward)")
+        if kwargs:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        return self._call(self.function, args, {})
+
+    def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
+        args, _ = spec.rebuild([handle(v) for v in leaves])
+        _, saved = self.forward(*args)
+        cotangents = self.backward(saved, spec.result(_seeds(g, y)))
+        if not isinstance(cotangents, (tuple, list)):
+            cotangents = (cotangents,)
+        if len(cotangents) != len(args):
+            raise TypeError(
+                f"the backward rule of {self.function.__name__} returned {len(cotangents)} cotangents "
+                f"for {len(args)} arguments"
+            )
+        out: list = []
+        for a, c in zip(args, cotangents, strict=True):
+            n = len([x for x in tree_leaves(a) if isinstance(x, (ndarray, Host, float, complex, onp.generic))])
+            parts = [None] * n if c is None else tree_leaves(c)
+            out += [p if p is None else read(p) if type(p) is ndarray else onp.asarray(p) for p in parts]
+        return out
+
+
+class custom_jvp:
+    """A function with a forward rule of its own, from which its reverse rule is transposed too.
+
+        @custom_jvp
+        def f(x): ...
+        f.defjvp(lambda primals, tangents: (f(*primals), derivative(*primals) * tangents[0]))
+
+    The rule must be linear in the tangents and written with minnp.numpy.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.rule: Callable | None = None
+
+    def defjvp(self, rule: Callable) -> custom_jvp:
+        """Set the rule (primals, tangents) -> (result, its tangent); returns the function."""
+        self.rule = rule
+        return self
+
+    def __call__(self, *args: Any) -> Any:
+        if self.rule is None:
+            raise TypeError(f"{self.function.__name__} has no rule yet: call {self.function.__name__}.defjvp(rule)")
+        call = _Call(self.function.__name__, jvp=None, vjp=Joint(self._pullback), saves="in")
+        return call(self.function, args, {})
+
+    def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
+        """The transpose of the linear map tangents -> tangent of the result."""
+        args, _ = spec.rebuild([handle(v) for v in leaves])
+
+        def slopes(*tangents: Any) -> Any:
+            return tuple(tree_leaves(self.rule(args, spec.rebuild(tangents)[0])[1]))
+
+        zeros = [bind(TABLE["zeros_like"], (v,), {}) for v in leaves]
+        _, pullback = vjp(slopes, *[handle(z) for z in zeros])
+        return [read(d) for d in pullback(_seeds(g, y))]

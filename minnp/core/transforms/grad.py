@@ -1,0 +1,347 @@
+"""grad and its relatives: a function in, a function that also (or only) gives derivatives out."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import handle, ndarray, new, read
+from ..arrays.saved import outside
+from ..rows.dispatch import bind, describe
+from ..rows.primitive import TABLE
+from ..rows.pytree import tree_flatten, tree_leaves, tree_map
+from ..rows.state import recording, state
+from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
+from .tape import INEXACT, GradTrace
+
+LEAVES = (ndarray, Host, int, float, complex, onp.generic)
+
+
+def argument_value(x: Any, what: str = "argument") -> Any:
+    """The value of a differentiable argument; Python and integer scalars become floats. Raises TypeError for others."""
+    t = type(x)
+    if t is ndarray:
+        return read(x)
+    if t is Host:
+        outside(x)
+        return x
+    if t is int or t is float:
+        return onp.float64(x)  # a scalar, as NumPy has it: `x += 1` makes another one
+    if t in STAND_INS:
+        return x.scalar()
+    if isinstance(x, (complex, onp.generic)):
+        return onp.asarray(x)[()]
+    raise TypeError(
+        f"cannot differentiate with respect to {what}: {x!r:.60} is a {t.__name__}, not an array, a number, or a "
+        "tuple, list, dict, namedtuple or dataclass of them"
+    )
+
+
+class Pullback:
+    """What `vjp` returns beside the value: cotangents of the result in, cotangents of the arguments out."""
+
+    def __init__(
+        self, trace: GradTrace, nodes: list, rebuild_out: Callable, starts: list, rebuild_args: Callable
+    ) -> None:
+        self.trace, self.nodes, self.rebuild_out, self.starts, self.rebuild_args = (
+            trace,
+            nodes,
+            rebuild_out,
+            starts,
+            rebuild_args,
+        )
+        # The tape must see writes to what it saved for as long as it may be walked.
+        weakref.finalize(self, state.tapes.pop, id(trace), None)
+
+    def __call__(self, cotangent: Any) -> Any:
+        gs = tree_leaves(cotangent)
+        if len(gs) != len(self.nodes):
+            raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
+        seeds = [
+            (n, _seed(read(g) if type(g) is ndarray else onp.asarray(g), meta))
+            for (n, meta), g in zip(self.nodes, gs, strict=True)
+            if n is not None
+        ]
+        grads = self.trace.backward(seeds, len(self.starts))
+        return self.rebuild_args(collect(grads, self.starts, gs))
+
+
+def _seed(g: Any, meta: Any) -> Any:
+    if g.shape != meta.shape:
+        raise ValueError(f"cotangent of shape {g.shape} for a result of shape {meta.shape}")
+    if g.dtype != meta.dtype:
+        g = bind(TABLE["astype"], (g,), {"dtype": meta.dtype})
+    return g
+
+
+def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
+    """Handles on the gradients, each with memory of its own; zeros like the argument where none flowed."""
+    out, seen = [], {id(a) for a in map(_host_of, foreign) if a is not None} if foreign else set()
+    for g, x in zip(grads, starts):
+        if g is None:
+            g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
+        if type(g) is Host:
+            if not g.flags.owndata or id(g) in seen or not g.flags.writeable:
+                g = g.copy()
+            seen.add(id(g))
+            h = new(ndarray)
+            h._host, h._root = g, None
+            out.append(h)
+        else:
+            out.append(handle(g))
+    return out
+
+
+def _host_of(x: Any) -> Any:
+    return x if type(x) is Host else x._host if type(x) is ndarray else None
+
+
+class Run:
+    """One run of a function under a new tape: the boxed arguments, then the function's result."""
+
+    __slots__ = ("out", "rebuilds", "starts", "trace", "values")
+
+    def __init__(self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict) -> None:
+        trace = self.trace = GradTrace()
+        boxed, kwargs, starts, rebuilds = list(args), kwargs and dict(kwargs), [], []
+        self.starts, self.rebuilds = starts, rebuilds
+        for k in argnums:
+            where: Any = kwargs if type(k) is str else boxed
+            try:
+                x = where[k]
+            except (IndexError, KeyError):
+                raise TypeError(
+                    f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
+                    f"positional arguments and {sorted(kwargs)}"
+                ) from None
+            if type(x) is ndarray or isinstance(x, LEAVES):
+                value = x._host if type(x) is ndarray else None
+                if value is None or state.busy:
+                    value = argument_value(x)
+                starts.append(value)
+                h = new(ndarray)
+                h._host = h._root = None
+                h._value = trace.start(value)
+                where[k] = h
+                rebuilds.append(None)
+            else:
+                leaves, rebuild = tree_flatten(x)
+                values = [argument_value(leaf, f"argument {k!r}") for leaf in leaves]
+                starts += values
+                where[k] = rebuild([handle(trace.start(v)) for v in values])
+                rebuilds.append((len(leaves), rebuild))
+        state.tapes[id(trace)] = trace
+        try:
+            self.out = out = f(*boxed, **kwargs)
+            self.values = [read(out)] if type(out) is ndarray else _values(out)
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            trace.finish()
+
+    def forget(self) -> None:
+        """The tape will not be walked again: writes need not ask it any more."""
+        del state.tapes[id(self.trace)]
+
+    def rebuild_args(self, grads: list) -> Any:
+        """Gradients in the structure of the arguments, a list with one entry per argnum."""
+        if not any(self.rebuilds):
+            return grads
+        out, at = [], 0
+        for r in self.rebuilds:
+            if r is None:
+                out.append(grads[at])
+                at += 1
+            else:
+                n, rebuild = r
+                out.append(rebuild(grads[at : at + n]))
+                at += n
+        return out
+
+    def node(self, value: Any) -> int | None:
+        return value.node if type(value) is Tracer and value.trace is self.trace else None
+
+
+def _values(out: Any) -> list:
+    """The values of a function's results, in tree order."""
+    return [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
+
+
+def _ones(value: Any) -> Any:
+    if type(value) in ONE:
+        return ONE[type(value)]
+    if type(concrete(value)) is Buffer:  # the cotangents live where the result does
+        return bind(TABLE["ones_like"], (value,), {})
+    if value.shape == ():
+        return value.dtype.type(1)
+    ones = onp.empty(value.shape, value.dtype)  # what onp.ones does, in half the time
+    ones.fill(1)
+    return ones
+
+
+ONE = {t: t(1) for t in (onp.float32, onp.float64)}
+
+
+def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool) -> tuple:
+    """(gradients per argnum, result): the gradient of the sum of the result's elements."""
+    aux = None
+    if has_aux:
+        f, box = _without_aux(f)
+    run = Run(f, argnums, args, kwargs)
+    if has_aux:
+        aux = tree_map(_decay, box[0])
+    trace, starts, seeds = run.trace, run.starts, []
+    try:
+        for v in run.values:
+            if type(v) is Tracer and v.trace is trace and v.value.dtype.kind in INEXACT:
+                seeds.append((v.node, _ones(v.value)))
+        if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
+            returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
+            raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
+        complex_of_real(run.values, starts)
+        grads = trace.backward(seeds, len(starts))
+    finally:
+        run.forget()
+    grads = run.rebuild_args(collect(grads, starts))
+    if type(run.out) is not ndarray:
+        tree_map(_decay, run.out)
+    return grads, run.out, aux
+
+
+def complex_of_real(values: list, starts: list) -> None:
+    """Raise TypeError for a complex result of real arguments: a real gradient has no place for its imaginary part."""
+    z = next((v for v in values if v.dtype.kind == "c"), None)
+    if z is not None and (x := next((x for x in starts if x.dtype.kind != "c"), None)) is not None:
+        raise TypeError(
+            f"the function returned {describe(z)} for an argument {describe(x)}: a real gradient would lose the "
+            "imaginary part. Return np.real(y), np.imag(y) or np.abs(y), differentiate with respect to complex "
+            "numbers, x.astype(complex), or take jacobian or jvp, which are complex there"
+        )
+
+
+def _without_aux(f: Callable) -> tuple[Callable, list]:
+    """f as the function of its first result, and a list that its second result is put into."""
+    box: list = []
+
+    def g(*args: Any, **kwargs: Any) -> Any:
+        out, extra = f(*args, **kwargs)
+        box.append(extra)
+        return out
+
+    return g, box
+
+
+def _decay(x: Any) -> Any:
+    if type(x) is ndarray:
+        read(x)
+    return x
+
+
+def _numbers(argnum: Any) -> tuple[tuple, bool]:
+    """(argument numbers or names, whether one bare gradient is wanted)."""
+    if isinstance(argnum, (int, str)):
+        return (argnum,), True
+    numbers = tuple(argnum)
+    if not numbers or not all(isinstance(k, (int, str)) for k in numbers):
+        raise TypeError(f"argnum must be an int, a name, or a list, tuple or range of them; got {argnum!r}")
+    return numbers, len(numbers) == 1
+
+
+def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
+    """A function that returns the gradient of f with respect to its argument(s).
+
+    argnum   an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
+             several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
+             dataclasses of them
+    has_aux  f returns (result, aux), and so does the new function: (gradient, aux)
+
+    A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
+    argument that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a
+    rule, TypeError for arguments and results that are not float or complex, and for complex results of real arguments.
+
+    >>> grad(lambda x: x**2)(3.0)
+    array(6.)
+    """
+    numbers, bare = _numbers(argnum if argnums is None else argnums)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed(
+                "grad", f, {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}, args, kwargs
+            )
+        grads, _, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        grads = grads[0] if bare else grads
+        return (grads, aux) if has_aux else grads
+
+    return gradient
+
+
+def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
+    """A function that returns (gradients, result of f); see grad.
+
+    As in MinPy, f may read the arrays it is given from elsewhere, `self.params["w"]`: they are the same arrays.
+    """
+    numbers, bare = _numbers(argnum)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("grad_and_loss", f, {"argnum": argnum}, args, kwargs)
+
+        def lent(*boxed: Any, **named: Any) -> Any:
+            pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
+            given = [(a, b._value) for a, b in pairs if type(a) is ndarray]
+            before = [(a._host, a._value if a._host is None else None, a._root) for a, _ in given]
+            try:
+                for a, tracer in given:
+                    a._host, a._value, a._root = None, tracer, None
+                return f(*boxed, **named)
+            finally:
+                for (a, _), held in zip(given, before, strict=True):
+                    a._host, a._value, a._root = held
+
+        with _LENDING:
+            grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)
+        return grads[0] if bare else grads, out
+
+    return gradient
+
+
+# One thread at a time: while a function runs, the caller's own handles hold its tracers.
+_LENDING = threading.RLock()
+
+
+def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
+    """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad."""
+    numbers, bare = _numbers(argnum if argnums is None else argnums)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            options = {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}
+            return tracer.transformed("value_and_grad", f, options, args, kwargs)
+        grads, out, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        return (out, aux) if has_aux else out, grads[0] if bare else grads
+
+    return gradient
+
+
+def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
+    """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument."""
+    run = Run(f, range(len(args)), args, {})
+    nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
+    tree_map(_decay, run.out)
+    pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
+    return run.out, pullback
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: the same numbers, through which no gradient flows."""
+    return TABLE["stop_gradient"](x)

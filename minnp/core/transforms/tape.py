@@ -1,0 +1,398 @@
+"""Reverse mode: a linear list of nodes, walked backwards once.
+
+A node is (row, params, parents, arrays, y, shape, dtype): `parents` are node numbers, -1 for arguments that are not
+traced; `arrays` and `y` are what the row's rules read (its `saves`); an unsaved array is None or a Meta.
+Un-broadcasting, dtype restore and accumulation are done here, once, for every row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import ndarray, read, wrap
+from ..arrays.saved import kept_params, outside, safe, unseen
+from ..arrays.writing import WRITE_VIEW
+from ..cpu import LARGE, MEDIUM, combine
+from ..rows.dispatch import bind
+from ..rows.primitive import CONSTANT, NO_PARAMS, TABLE, Joint, Meta, Primitive, primitive
+from ..rows.state import state
+from ..rows.value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, owner
+from .cotangents import (
+    INEXACT,
+    accumulate,
+    followed,
+    no_rule,
+    numbers_only,
+    private,
+    restore,
+    split_write,
+    unbroadcast,
+    whole,
+    zeros_of,
+)
+from .trace import LEVELS, Trace
+
+new = object.__new__
+F32, F64 = onp.dtype("f4"), onp.dtype("f8")  # the commonest by far: known by identity
+SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
+OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
+
+
+class GradTrace(Trace):
+    """One reverse-mode transformation.
+
+    saved   for `release`: which nodes hold which memory, by id of its owner, for the first `indexed` nodes
+    """
+
+    __slots__ = ("indexed", "nodes", "saved")
+
+    def __init__(self) -> None:
+        self.level, self.alive, self.busy = next(LEVELS), True, False
+        self.lent: list = []
+        self.nodes: list = []
+        self.saved: dict[int, list[int]] | None = None
+        self.indexed = 0
+
+    # -------------------------------------------------------------- forward
+    def start(self, value: Any) -> Tracer:
+        """The tracer of an input."""
+        nodes = self.nodes
+        if unseen(value):
+            value = onp.array(value) if type(value) is Host else safe(value)
+        self.lent.append(value)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, value, len(nodes), None
+        nodes.append((None, None, (), None, None, value.shape, value.dtype))
+        return t
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        raw, parents, plain = [], [], state.busy == state.written and row.worth is None
+        for v in values:
+            if type(v) is Tracer:
+                if v.trace is self:
+                    parents.append(v.node)
+                    v = v.value
+                    raw.append(v)
+                    if type(v) is Host:
+                        continue
+                else:
+                    parents.append(-1)
+                    raw.append(v)
+                if type(v) is Tracer or type(v) is Buffer:
+                    plain = False
+            else:
+                parents.append(-1)
+                raw.append(v)
+                if type(v) is Buffer:
+                    plain = False
+        if plain:
+            row.calls += 1
+            y = combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
+        else:
+            y = bind(row, raw, params)
+        return self.recorded(row, values, kept_params(params) if params else params, parents, raw, y)
+
+    def recorded(self, row: Primitive, values: Any, params: dict, parents: Any, raw: Any, y: Any) -> Any:
+        """What row(values) is on this tape, which holds the values `raw` of them at the nodes `parents`, and gave y."""
+        nodes = self.nodes
+        if type(y) is not Host:
+            if type(y) in (tuple, list):
+                return y if row.vjp is CONSTANT else self._several(row, params, parents, raw, y)
+            if not hasattr(y, "dtype") and not hasattr(y := followed(row, y), "dtype"):
+                return y
+        dtype = y.dtype
+        if row.vjp is CONSTANT:
+            return y
+        if self._is_constant(dtype, parents):
+            return y
+        if row is WRITE_VIEW:
+            params = {k: v for k, v in params.items() if k != "donate"}
+            if params["index"] is ... and not params["path"]:
+                parents[0] = -1  # all of it was overwritten: nothing flows to what was there
+        saves = row.saves
+        if saves == "in" or saves == "both":
+            kept = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)] if -1 in parents else raw
+            nodes.append((row, params, parents, kept, y if saves == "both" else None, y.shape, dtype))
+        else:
+            kept = self._metas(raw, parents) if -1 in parents else None
+            nodes.append((row, params, parents, kept, y if saves == "out" else None, y.shape, dtype))
+        view = None
+        if row.view:
+            source = values[0]
+            if type(source) is Tracer and overlapping(y, source):
+                view = (source, row, params)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, view
+        return t
+
+    def unary(self, row: Primitive, h: ndarray) -> Any:
+        t = h._value if h._root is None else read(h)
+        if type(t) is not Tracer or t.trace is not self or not self.alive:
+            return super().unary(row, h)
+        a = t.value
+        if type(a) is Tracer or type(a) is Buffer or state.busy != state.written or not row.direct:
+            return wrap(bind(row, (t,), NO_PARAMS))
+        y = row.numpy(a) if a.size < LARGE else combine(row.numpy, a)
+        row.calls += 1
+        nodes, dtype, p = self.nodes, y.dtype, (t.node,)
+        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, p):
+            return wrap(y)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, y, len(nodes), None
+        if a.size <= SMALL:
+            nodes.append((row, NO_PARAMS, p, (a,), y, y.shape, dtype))
+        else:
+            saves = row.saves
+            kept = (a,) if saves == "in" or saves == "both" else None
+            nodes.append((row, NO_PARAMS, p, kept, y if saves == "out" or saves == "both" else None, y.shape, dtype))
+        h = new(ndarray)
+        h._host = h._root = None
+        h._value = t
+        return h
+
+    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
+        if a is b and type(a) is ndarray and row.name == "multiply" and a.dtype.kind == "f":
+            return self.unary(TABLE["square"], a)  # its cotangent is one product, not two and a sum
+        p = q = -1
+        if type(a) is ndarray:
+            x = read(a)
+            if type(x) is Tracer and x.trace is self:
+                x, p = x.value, x.node
+        else:
+            x = a
+            if type(a) is Host:
+                outside(a)
+        if type(b) is ndarray:
+            y = read(b)
+            if type(y) is Tracer and y.trace is self:
+                y, q = y.value, y.node
+        else:
+            y = b
+            if type(b) is Host:
+                outside(b)
+        # Values of another trace or on a place, a capture, rows that are not this simple:
+        if (
+            state.busy != state.written
+            or not (row.elementwise or row.name == "matmul")
+            or not self.alive
+            or (type(x) is not Host and type(x) not in NUMBERS)
+            or (type(y) is not Host and type(y) not in NUMBERS)
+        ):
+            return super().binary(row, a, b)
+        if not row.elementwise:  # a matrix product
+            z = row.fast(x, y)
+        elif (type(x) is Host and x.size >= MEDIUM) or (type(y) is Host and y.size >= MEDIUM):
+            z = combine(row.fast, x, y)
+        else:
+            z = row.numpy(x, y)
+        row.calls += 1
+        nodes, dtype = self.nodes, z.dtype
+        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (p, q)):
+            return wrap(z)
+        t = new(Tracer)
+        t.trace, t.value, t.node, t.view = self, z, len(nodes), None
+        saves = row.saves
+        if saves == "in" or saves == "both":
+            if p < 0 and type(x) is Host:
+                x = safe(x)
+            elif q < 0 and type(y) is Host:
+                y = safe(y)
+        if z.size <= SMALL:
+            nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
+        else:
+            kept = (x, y) if saves == "in" or saves == "both" else self._metas((x, y), (p, q))
+            nodes.append(
+                (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
+            )
+        h = new(ndarray)
+        h._host = h._root = None
+        h._value = t
+        return h
+
+    def _is_constant(self, dtype: onp.dtype, parents: Any) -> bool:
+        """Whether a result of this dtype is locally constant in the inexact ones among its traced arguments."""
+        if dtype.kind in "fcOVSU":  # texts tell numbers, too
+            return False
+        nodes = self.nodes
+        return any(p >= 0 and nodes[p][6].kind in INEXACT for p in parents)
+
+    def _metas(self, raw: list, parents: list) -> list:
+        """Unsaved arguments: None for a traced one (its node knows its shape), a Meta for an array, or the number."""
+        return [
+            None if p >= 0 else Meta(v.shape, v.dtype) if isinstance(v, (Host, Buffer, Tracer)) else v
+            for v, p in zip(raw, parents, strict=True)
+        ]
+
+    def _several(self, row: Primitive, params: dict, parents: list, raw: list, ys: Any) -> Any:
+        """A row with several results: one node for the row (shape None), then one OUTPUT node for each result."""
+        nodes = self.nodes
+        first = len(nodes)
+        saves = row.saves
+        ys = type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
+        if saves in ("in", "both"):
+            arrays = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)]
+        else:
+            arrays = self._metas(raw, parents)
+        metas = tuple(Meta(y.shape, y.dtype) if hasattr(y, "dtype") else y for y in ys)
+        nodes.append((row, params, parents, arrays, ys if saves in ("out", "both") else metas, None, None))
+        out = []
+        for k, y in enumerate(ys):
+            if not hasattr(y, "dtype") or y.dtype.kind not in INEXACT:
+                out.append(y)
+                continue
+            nodes.append((OUTPUT, k, (first,), None, None, y.shape, y.dtype))
+            out.append(Tracer(self, y, len(nodes) - 1))
+        return type(ys)(out)
+
+    # -------------------------------------------------------------- what writes ask
+    def release(self, memory: Any) -> None:
+        """Copy whatever this tape saved of `memory`, which is about to be written."""
+        nodes, saved = self.nodes, self.saved
+        if saved is None:
+            saved = self.saved = {}
+        index_kept(nodes, self.indexed, saved)
+        self.indexed = len(nodes)
+        copies: dict[int, tuple] = {}
+        for n in saved.pop(id(memory), ()):
+            row, params, parents, arrays, y, shape, dtype = nodes[n]
+            arrays, y = private(arrays, memory, copies), private(y, memory, copies)
+            if type(params) is dict:
+                params = {k: private(v, memory, copies) for k, v in params.items()}
+            nodes[n] = (row, params, parents, arrays, y, shape, dtype)
+
+    # -------------------------------------------------------------- backward
+    def backward(self, seeds: list[tuple[int, Any]], inputs: int) -> list:
+        """Cotangents of the first `inputs` nodes (None where nothing flowed), given (node, cotangent) seeds.
+
+        A cotangent in `owned` is a buffer made here that nothing else holds: it is added to in place.
+        """
+        nodes = self.nodes
+        grads: list = [None] * len(nodes)
+        owned: set[int] = set()
+        last = -1
+        for n, g in seeds:
+            grads[n] = g if grads[n] is None else grads[n] + g
+            if n > last:
+                last = n
+        for n in range(last, inputs - 1, -1) if sweep is None else _not_simple(nodes, grads, owned, last, inputs):
+            g = grads[n]
+            if g is None:
+                continue
+            grads[n] = None
+            row, params, parents, arrays, y, shape, _ = nodes[n]
+            if not params and row.direct and shape is not None:
+                if arrays is None or y is None:
+                    arrays, y = whole(nodes, n)
+                rules, i = row.vjp, -1
+                for p in parents:
+                    i += 1
+                    if p >= 0:
+                        gp = rules[i](g, y, *arrays)
+                        _, _, _, _, _, pshape, pdtype = nodes[p]
+                        if gp.shape != pshape:
+                            gp = unbroadcast(gp, pshape)
+                        if gp.dtype is not pdtype and gp.dtype != pdtype:
+                            gp = restore(gp, pdtype, row, i)
+                        if grads[p] is None:
+                            grads[p] = gp
+                        else:
+                            accumulate(grads, p, gp, owned)
+                continue
+            if row is OUTPUT:
+                results = grads[parents[0]]
+                if results is None:
+                    results = grads[parents[0]] = {}
+                results[params] = g
+                continue
+            arrays, y = whole(nodes, n)
+            if shape is None:
+                joint = type(row.vjp) is Joint
+                g = tuple(g[k] if k in g else None if joint else zeros_of(o) for k, o in enumerate(y))
+            rules = row.vjp
+            in_place = row.accumulate
+            on_host = type(g) is Host and (in_place is not None or row is WRITE_VIEW) and numbers_only(arrays, params)
+            if row is WRITE_VIEW and on_host and parents[0] >= 0 and grads[parents[0]] is None:
+                # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
+                g, kept = split_write(g, n in owned, **params)
+                grads[parents[0]] = kept
+                owned.add(parents[0])
+                rules, parents = [None, lambda g, y, *arrays, **params: g], [-1, parents[1]]
+            elif type(rules) is Joint:
+                parts = rules.rule([p >= 0 for p in parents], g, y, *arrays, **params)
+                rules = lambda i, *_, parts=parts, **__: parts[i]
+            for i, p in enumerate(parents):
+                if p < 0:
+                    continue
+                _, _, _, _, _, pshape, pdtype = nodes[p]
+                old = grads[p]
+                if in_place is not None and i == 0 and on_host and g.dtype == pdtype:
+                    if p not in owned and not isinstance(old, (Tracer, Buffer)):
+                        grads[p] = old = onp.zeros(pshape, pdtype) if old is None else onp.array(old)
+                        owned.add(p)
+                    if p in owned:
+                        in_place(old, g, *arrays, **params)
+                        continue
+                if type(rules) is list:
+                    rule = rules[i] if i < len(rules) else None
+                    if rule is None:
+                        raise no_rule(row, i, pshape, pdtype)
+                    if rule is CONSTANT:
+                        continue
+                    gp = rule(g, y, *arrays, **params)
+                elif rules is None:
+                    raise no_rule(row, i, pshape, pdtype)
+                else:
+                    gp = rules(i, g, y, *arrays, **params)
+                    if gp is None:
+                        continue
+                if gp.shape != pshape:
+                    gp = unbroadcast(gp, pshape)
+                if gp.dtype is not pdtype and gp.dtype != pdtype:
+                    gp = restore(gp, pdtype, row, i)
+                if old is None:
+                    grads[p] = gp
+                else:
+                    accumulate(grads, p, gp, owned)
+        return grads[:inputs]
+
+
+def index_kept(nodes: list, start: int, by_owner: dict[int, list[int]]) -> None:
+    """Add to a dict, id of an owner -> list, the numbers of the nodes from `start` on that keep some of its memory."""
+    for n in range(start, len(nodes)):
+        _, params, _, arrays, y, _, _ = nodes[n]
+        _index(arrays, n, by_owner)
+        _index(y, n, by_owner)
+        for v in params.values() if type(params) is dict else ():
+            _index(v, n, by_owner)
+
+
+def _index(x: Any, n: int, by_owner: dict[int, list[int]]) -> None:
+    if type(x) in (tuple, list):
+        for v in x:
+            _index(v, n, by_owner)
+    elif isinstance(base := concrete(x), Host):
+        by_owner.setdefault(id(owner(base)), []).append(n)
+
+
+# (nodes, grads, owned, n, least) -> n, in C: does the nodes from n down that have one result; see install.py
+sweep: Any = None
+
+
+def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any:
+    """The numbers of the nodes from n down to `least` that the sweep in C leaves to Python, in turn."""
+    while (n := sweep(nodes, grads, owned, n, least)) >= least:
+        yield n
+        n -= 1
+
+
+# The identity that a tape does not see through. A copy: a later write to x must not show in the constant.
+STOP_GRADIENT = primitive(
+    "stop_gradient",
+    lambda x: onp.array(x),
+    vjp=CONSTANT,
+    saves="",
+    shape=lambda metas, params: metas[0],
+    samples=lambda: [((onp.arange(3.0),), {})],
+)

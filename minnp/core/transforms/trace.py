@@ -1,0 +1,118 @@
+"""What every transformation is: a Trace, and the tracers it wraps around values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays.array import concretize, ndarray, read, wrap
+from ..rows.dispatch import bind
+from ..rows.primitive import NO_PARAMS, Primitive
+from ..rows.pytree import CONTAINERS, replaced
+from ..rows.state import capture, state
+from ..rows.value import STAND_INS, Host, Tracer
+
+LEVELS = itertools.count(1)
+
+
+class Constant:
+    """The kind of answer (see `concretize`) in which derivatives do not matter: positions, counts, shapes, masks."""
+
+
+class Trace:
+    """One live transformation. `process(row, values, params)` is the whole of its meaning; `bind` calls the highest.
+
+    level   later transformations are higher
+    alive   False once the transformed function has returned: its tracers then decay to the values they wrap
+    lent    the caller's arguments: writes copy their memory first
+    """
+
+    batched = False  # whether its values have a batch axis, first, that its tracers do not show
+    differentiable = True  # whether its tracers carry derivatives, which a plain NumPy array would lose
+    __slots__ = ("__weakref__", "alive", "busy", "lent", "level")
+
+    def __init__(self) -> None:
+        self.level, self.alive, self.busy = next(LEVELS), True, False
+        self.lent: list = []
+
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        raise NotImplementedError
+
+    def unary(self, row: Primitive, h: ndarray) -> Any:
+        """The handle of row(h): what operators and ufuncs call, so that a trace may have a short path for it."""
+        return wrap(bind(row, (read(h),), NO_PARAMS))
+
+    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
+        """The handle of row(a, b), handles, arrays or numbers, of which one holds a tracer of this trace."""
+        values = [read(x) if type(x) is ndarray else x for x in (a, b)]
+        return wrap(bind(row, values, NO_PARAMS))
+
+    def looked(self, name: str) -> None:
+        """The function asked for an attribute that says how an array lies in memory, or for its text."""
+
+    def lifted(self, values: Any) -> Any:
+        """The values that a trace above works with, as the trace that records everything wants them."""
+        return values
+
+    def leave(self, name: str, made: Any) -> None:
+        """A call made an array of a subclass of NumPy's: no tracer has its operators, so none stands for it."""
+        raise errors.NotDifferentiableError(
+            f"np.{name} makes a {type(made).__name__} of a traced array, whose operators no gradient follows; "
+            "stop the gradient with np.stop_gradient, or give this step a rule with minnp.custom_vjp"
+        )
+
+    def keep_busy(self) -> None:
+        """A host array was written under this trace: until it ends, views must look at their root."""
+        if not self.busy and self.alive:
+            self.busy = True
+            state.busy += 1  # first, and last below: another thread never finds `written` to be all of it too early
+            state.written += 1
+
+    def finish(self) -> None:
+        """End the transformed function: tracers decay to the values they wrap."""
+        self.alive = False
+        if self.busy:
+            self.busy = False
+            state.written -= 1
+            state.busy -= 1
+
+    def concretize(self, value: Tracer, kind: Any) -> Any:
+        """The value below, when Python asks a tracer for a bool, an int, a float (or a list, an array) of numbers.
+
+        A bool and an int are locally constant: branches, and range(int(n)). A float that carries a derivative would
+        lose it without a word, so that raises. Who asks for a Constant knows that no gradient flows.
+        """
+        if self.differentiable and kind in LEAVING and value.dtype.kind in "fc":
+            inner = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+            raise errors.TracedValueError(
+                f"a traced array ({inner}) was about to leave minnp: {LEAVING[kind]}, where the gradient would be "
+                "lost. Use minnp.numpy functions on it (np.exp for math.exp, x.astype(np.float32) for np.float32(x)), "
+                "np.stop_gradient(x) to cut the gradient on purpose, or minnp.custom_vjp to give this step a rule"
+            )
+        return value.value
+
+
+LEAVING = {
+    float: "something asked for it as a Python float",
+    complex: "something asked for it as a Python complex number",
+    list: "something asked for its elements as Python numbers",
+    onp.ndarray: "something asked for its data as a numpy.ndarray",
+}
+
+
+def plain(x: Any) -> Any:
+    """Any argument with its arrays as NumPy arrays: for positions, counts, shapes, through which no gradient flows."""
+    if type(x) in CONTAINERS:
+        return replaced(x, plain)
+    if type(x) in STAND_INS:
+        return x.fixed()
+    if type(x) is ndarray:
+        x = concretize(read(x), Constant)
+    if type(x) is Host and x.size:  # made outside a capture: what becomes of the answer holds for its elements alone
+        watching = capture.get() if state.busy else None
+        if watching is not None and not watching.symbolic:
+            watching.told(x)
+    return x

@@ -1,0 +1,581 @@
+"""vmap: a function of one example becomes a function of a batch.
+
+A tracer's value holds the batch along its first axis, which the tracer does not show. A row runs once on the whole
+batch where it is elementwise or has a rule in BATCH; any other row runs example by example and is stacked: slower, and
+always right. A function that asks a batched value for a bool, an int or a float has another path for each example: it
+is run example by example, whole.
+
+How the batch lies in memory says nothing of an example, of which NumPy would give a view, a copy or a number. So a
+tracer's `node` is an array, or a number, that lies in memory as NumPy would have the example (None: a new array in C
+order). NumPy makes it, from those of the arguments; its elements mean nothing. Whoever asks of memory asks it, by
+value.example.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ... import errors
+from ..arrays.array import handle, ndarray, numpys_own, read, wrap
+from ..arrays.saved import kept_params
+from ..arrays.writing import copy_alike, layout_of, traced
+from ..cpu import owned
+from ..rows.dispatch import bind
+from ..rows.on_device import hosted, laid_out, numpy_views
+from ..rows.primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
+from ..rows.pytree import children, tree_flatten, tree_leaves, tree_map
+from ..rows.state import recording, state
+from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping, owner
+from .trace import Trace
+
+
+class PerExampleError(Exception):
+    """The function branches on a value that `trace` batches: its vmap starts again, example by example."""
+
+    def __init__(self, trace: BatchTrace) -> None:
+        self.trace = trace
+        trace.parted = True
+
+
+class BatchTrace(Trace):
+    """One vmap over `size` examples.
+
+    parted    whether the function asked for a batched value: what it did since, if it caught the error, means nothing
+    indexed   whether an index is batched: rows that hold one come here although none of their arrays may be
+    shown     references to views of host arrays that a batched index took
+    written   (reference to an array, its _host and _value before a write batched it)
+    """
+
+    batched = True
+    __slots__ = ("indexed", "parted", "shown", "size", "written")
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.parted, self.indexed = size, False, False
+        self.shown: list = []
+        self.written: list[tuple] = []
+
+    def finish(self) -> None:
+        """End the function; the arrays it wrote to that outlive it get back what they held."""
+        super().finish()
+        if self.indexed:
+            self.indexed = False
+            state.busy -= 1
+            state.tapes.pop(id(self), None)
+        for h, host, value in reversed(self._outliving()):
+            h._host, h._value = host, value
+
+    def check(self) -> None:
+        """Raise TracedValueError if a batched value was written to an array that outlives the function."""
+        if self._outliving():
+            gc.collect()  # arrays of the function itself may linger in cycles
+        for h, _, _ in self._outliving():
+            raise errors.TracedValueError(
+                f"a function under vmap wrote a batched value into an array made outside it "
+                f"({h.dtype}{list(h.shape)}), where a batch has no place; make it inside the function and return it"
+            )
+
+    def _outliving(self) -> list[tuple]:
+        return [(h, host, value) for ref, host, value in self.written if (h := ref()) is not None]
+
+    def concretize(self, value: Tracer, kind: Any) -> Any:
+        raise PerExampleError(self)
+
+    # -------------------------------------------------------------- how an example lies in memory
+    def example(self, t: Tracer) -> Any:
+        """An array or a number that lies as an example of a tracer of this trace does."""
+        if t.node is None:
+            t.node = onp.empty(t.value.shape[1:], t.dtype)
+        return t.node
+
+    def _lies(self, row: Primitive, y: Any, raw: list, mine: list, values: Any, params: dict, first: Any) -> Any:
+        """How an example of row(*values) lies. `first`: the result of the first one, if they ran one by one."""
+        if row.name == "write_view":
+            return lying(values[0])  # the same memory
+        if hasattr(row.numpy, "host"):  # a call without a row, which is not run without need
+            if overlapping(first, concrete(raw[0])):
+                return row.numpy(*map(lying, values), **params)
+        elif row.view and len(values) == 1 and (plain := untraced(params)) is not None:
+            return viewed(row, values[0], plain)
+        if first is None:
+            ndim = len(y.shape) - 1
+            if ndim == 0:
+                return onp.empty((), y.dtype) if row.name in MAKE_ARRAYS else number(y.dtype)
+            if all(map(_in_c_order, values)) and params.get("order") != "F":
+                return None
+            if row.elementwise or row.name in ("where", "clip"):
+                return allocated(values)
+            if row.name in LIKE and params.get("shape") is None:
+                return onp.empty_like(lying(values[0]), y.dtype, params.get("order", "K"))
+            first = bind(row, examples(raw, mine, values, 0), params)
+        made = lying(first)
+        if not isinstance(made, (Host, onp.generic)):  # a Python object
+            return number(y.dtype) if len(y.shape) == 1 else None
+        return None if made.ndim and made.flags.c_contiguous else made
+
+    def index(self) -> None:
+        """An index that this trace batches was met: `bind` looks at the indices of rows, and writes tell this trace."""
+        if not self.indexed and self.alive:
+            self.indexed = True
+            state.busy += 1
+            state.tapes[id(self)] = self
+
+    def release(self, memory: Any) -> None:
+        """Memory that NumPy holds is about to be written: what batched indices show of it is read anew after that."""
+        for ref in self.shown:
+            if (view := ref()) is not None and (root := view._root._host) is not None and owner(root) is memory:
+                view._seen = None
+
+    # -------------------------------------------------------------- rows
+    def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        if "donate" in params:
+            params = {k: v for k, v in params.items() if k != "donate"}
+        mine = [type(v) is Tracer and v.trace is self for v in values]
+        raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
+        first, y = None, NotImplemented
+        if not self.indexed or not self.indexes(params):
+            rule = BATCH.get(row.name)
+            if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
+                rule = elementwise
+            if rule is not None:
+                y = rule(row, raw, mine, params)
+        if y is NotImplemented:
+            y, first = self._loop(row, raw, mine, values, params)
+        if type(y) in (tuple, list):
+            firsts = first if first is not None else [None] * len(y)
+            return type(y)(
+                Tracer(self, o, self._lies(row, o, raw, mine, values, params, f)) if hasattr(o, "dtype") else o
+                for o, f in zip(y, firsts, strict=True)
+            )
+        if not hasattr(y, "dtype"):
+            return y
+        out = Tracer(self, y, self._lies(row, y, raw, mine, values, params, first))
+        if row.view and values and out.node is not None and _shows(row, out, values[0], params):
+            out.view = (values[0], row, kept_params(params))
+        return out
+
+    def _loop(self, row: Primitive, raw: list, mine: list, values: Any, params: dict) -> tuple[Any, Any]:
+        """(the results of all examples, the result of the first)."""
+        outs = []
+        for i in range(self.size):
+            own = self._example(params, i) if self.indexed else params
+            outs.append(bind(row, examples(raw, mine, values, i), own))
+        if not outs:
+            raise ValueError(f"vmap of np.{row.name} over no examples: the shape of its result is that of an example")
+        if type(outs[0]) in (tuple, list):
+            if len({len(out) for out in outs}) > 1:
+                raise PerExampleError(self)
+            return type(outs[0])(self._stacked(part) for part in zip(*outs, strict=True)), outs[0]
+        return self._stacked(outs), outs[0]
+
+    def _stacked(self, parts: Sequence[Any]) -> Any:
+        """The results of all examples as one; the function itself runs example by example where no array holds them."""
+        if all(part is None for part in parts):
+            return None
+        if len({getattr(part, "shape", ()) for part in parts}) > 1:
+            raise PerExampleError(self)
+        return bind(TABLE["stack"], list(parts), {"axis": 0})
+
+    def indexes(self, params: Any) -> bool:
+        """Whether parameters hold an index that this trace batches."""
+        t = type(params)
+        if t is Tracer:
+            while type(params) is Tracer:
+                if params.trace is self:
+                    return True
+                params = params.value
+            return False
+        if t is tuple or t is list:
+            return any(map(self.indexes, params))
+        return t is dict and any(map(self.indexes, params.values()))
+
+    def _example(self, params: Any, i: int) -> Any:
+        """The parameters of example i."""
+        t = type(params)
+        if t is Tracer:
+            return part(params.value, i, example(params)) if params.trace is self else params
+        if t is tuple or t is list:
+            return t([self._example(p, i) for p in params])
+        return {k: self._example(v, i) for k, v in params.items()} if t is dict else params
+
+
+def untraced(params: dict) -> dict | None:
+    """Parameters, 0 in the place of numbers that are traced; None where they index with an array that is."""
+    index = params.get("index")
+    if not traced(index):
+        return params
+    parts = index if type(index) is tuple else (index,)
+    numbers = all(type(p) is Tracer and not p.shape for p in filter(traced, parts))
+    return {"index": _zeros(index)} if numbers else None
+
+
+def _shows(row: Primitive, out: Tracer, x: Any, params: dict) -> bool:
+    """Whether what a view row made of x shows its memory; of a buffer that is not batched, a batched index may."""
+    buffer = example(x)
+    if type(buffer) is not Buffer:
+        return overlapping(out, x)
+    return (plain := untraced(params)) is not None and numpy_views(row, buffer, plain)
+
+
+def _zeros(index: Any) -> Any:
+    """An index with 0 in the place of numbers that are traced."""
+    if type(index) is tuple:
+        return tuple(map(_zeros, index))
+    return onp.zeros((), index.dtype)[()] if type(index) is Tracer else index
+
+
+def viewed(row: Primitive, x: Any, params: dict) -> Any:
+    """What NumPy makes of an array that lies as `x` does, or an example of it, by a row that may give a view."""
+    if row.name == "sum_to":
+        return lying(x) if x.shape == params["shape"] else None
+    params = hosted(params)
+    if row.name != "einsum":
+        return row.numpy(lying(x), **params)
+    with onp.errstate(all="ignore"), warnings.catch_warnings():  # numbers that mean nothing may be added up
+        warnings.simplefilter("ignore")
+        return row.numpy(lying(x), **params)
+
+
+def _in_c_order(x: Any) -> bool:
+    if type(x) is Tracer and x.trace.batched and x.node is None:
+        return True
+    x = example(x)
+    return type(x) is not Host or x.flags.c_contiguous
+
+
+def lying(x: Any) -> Any:
+    x = example(x)
+    if type(x) is not Buffer:
+        return x
+    return number(x.dtype) if is_scalar(x) else laid_out(x)
+
+
+def number(dtype: onp.dtype) -> onp.generic:
+    """Some number of this dtype."""
+    return onp.float64(0) if dtype.kind == "O" else onp.zeros((), dtype)[()]
+
+
+def allocated(operands: Sequence[Any]) -> Any:
+    """An array that lies as what NumPy computes elementwise of arrays that lie so."""
+    arrays = [onp.asarray(lying(x)) for x in operands]
+    readers = [["readonly"]] * len(arrays)
+    flags = ["refs_ok", "zerosize_ok", "multi_index"]
+    it = onp.nditer([*arrays, None], flags, [*readers, ["writeonly", "allocate"]], [*[None] * len(arrays), "f8"])
+    return it.operands[-1]
+
+
+def examples(raw: list, mine: list, values: Any, i: int) -> list:
+    """The i-th example of each batched value, a number or an array that lies in memory as NumPy would have it."""
+    return [v if not m else part(v, i, example(t)) for v, m, t in zip(raw, mine, values, strict=True)]
+
+
+def part(batch: Any, i: int, like: Any) -> Any:
+    """Example i of a batch, as `like` lies."""
+    x = bind(TABLE["getitem"], (batch,), {"index": (i, ...) if type(like) is Host else i})
+    if len(batch.shape) > 1 and type(made := example(x)) is Host:
+        order = layout_of(like)
+        if order != layout_of(made):
+            order = tuple(range(made.ndim)) if order is None else order
+            x = bind(TABLE["copy"], (bind(TABLE["transpose"], (x,), {"axes": order}),), {"order": "C"})
+            x = bind(TABLE["transpose"], (x,), {"axes": tuple(onp.argsort(order).tolist())})
+    return x
+
+
+# Rows that give an array, which can be written to, also where it has no axes; the others give numbers.
+MAKE_ARRAYS = {"copy", "zeros_like", "ones_like", "empty_like", "where", "write_view"}
+LIKE = {"copy", "zeros_like", "ones_like", "empty_like", "astype"}  # which lie as their argument does
+
+
+# ------------------------------------------------------------------ rules: (row, raw, mine, params) -> batched result
+def elementwise(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """The examples' axes lined up from the right, the batch axis leftmost."""
+    ndim = max(len(v.shape) - m for v, m in zip(raw, mine, strict=True) if hasattr(v, "shape"))
+    lined = [
+        bind(TABLE["reshape"], (v,), {"shape": (v.shape[0], *(1,) * (ndim + 1 - len(v.shape)), *v.shape[1:])})
+        if m and len(v.shape) < ndim + 1
+        else v
+        for v, m in zip(raw, mine, strict=True)
+    ]
+    return bind(row, lined, params)
+
+
+def _reduction(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    x, axis = raw[0], params.get("axis")
+    ndim = len(x.shape) - 1
+    if not ndim:
+        return NotImplemented  # NumPy lets a number be reduced along its axis 0
+    if axis is None:
+        axes: Any = tuple(range(1, ndim + 1))
+        if row.name in ("argmax", "argmin", "cumsum", "cumprod"):
+            return NotImplemented
+    elif not all(-ndim <= a < ndim for a in (axis if isinstance(axis, tuple) else (axis,))):
+        return NotImplemented  # an example's NumPy says so
+    elif isinstance(axis, tuple):
+        axes = tuple(a % ndim + 1 for a in axis)
+    else:
+        axes = axis % ndim + 1
+    return bind(row, raw, {**params, "axis": axes})
+
+
+def _matmul(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    (a, b), (ma, mb) = raw, mine
+    if len(a.shape) - ma < 2 or len(b.shape) - mb < 2:
+        return NotImplemented
+    return elementwise(row, raw, mine, params)
+
+
+def _reshape(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    if params.get("order", "C") != "C":
+        return NotImplemented
+    x = raw[0]
+    return bind(row, raw, {**params, "shape": (x.shape[0], *_full(params["shape"], x.shape[1:]))})
+
+
+def _full(shape: Any, before: Sequence[int]) -> tuple[int, ...]:
+    """A shape asked of reshape, with the length that -1 stands for."""
+    shape = (shape,) if isinstance(shape, (int, onp.integer)) else tuple(shape)
+    if -1 not in shape:
+        return shape
+    known = math.prod(n for n in shape if n != -1)
+    return tuple([math.prod(before) // max(known, 1) if n == -1 else n for n in shape])
+
+
+def _transpose(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    ndim = len(raw[0].shape) - 1
+    axes = params.get("axes")
+    axes = range(ndim)[::-1] if axes is None else [a % ndim for a in axes]
+    return bind(row, raw, {**params, "axes": (0, *(a + 1 for a in axes))})
+
+
+def _shaped(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """broadcast_to and sum_to: the target shape gains the batch axis."""
+    x, shape = raw[0], params["shape"]
+    if len(x.shape) - 1 < len(shape):
+        x = bind(TABLE["reshape"], (x,), {"shape": (x.shape[0], *(1,) * (len(shape) + 1 - len(x.shape)), *x.shape[1:])})
+    elif len(x.shape) - 1 > len(shape):  # sum_to drops leading axes: sum them first
+        extra = len(x.shape) - 1 - len(shape)
+        x = bind(TABLE["sum"], (x,), {"axis": tuple(range(1, extra + 1))})
+    return bind(row, (x,), {**params, "shape": (x.shape[0], *shape)})
+
+
+def _index(index: Any) -> Any:
+    """The index of a batch that takes of each example what `index` takes of it; NotImplemented for those of which the
+    result's axes would come in another order."""
+    parts = index if type(index) is tuple else (index,)
+    arrays = [i for i, p in enumerate(parts) if type(p) is Host or type(p) is list]
+    for i, p in enumerate(parts):
+        if p is None or p is ...:
+            if arrays:
+                return NotImplemented
+        elif type(p) is Host or type(p) is list:
+            if traced(p) or not onp.ndim(p):
+                return NotImplemented
+        elif isinstance(p, (int, onp.integer)) and type(p) is not bool:
+            if arrays:
+                arrays.append(i)
+        elif type(p) is not slice:
+            return NotImplemented
+    if arrays and max(arrays) - min(arrays) >= len(arrays):  # a slice between them
+        return NotImplemented
+    return (slice(None), *parts)
+
+
+def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    index = _index(params["index"])
+    return index if index is NotImplemented else bind(row, raw, {"index": index})
+
+
+def _write(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    """write_view: the steps of the path, and the index, leave the batch axis alone."""
+    (old, new), index, layout = raw, _index(params.get("index", ...)), params.get("layout")
+    size, shape, path = (old if mine[0] else new).shape[0], old.shape[mine[0] :], []
+    for step, how in params.get("path", ()):
+        if step.name == "getitem" and (part := _index(how["index"])) is not NotImplemented:
+            path.append((step, {"index": part}))
+            shape = onp.broadcast_to(0, shape)[how["index"]].shape
+        elif step.name == "transpose":
+            axes = how.get("axes")
+            axes = range(len(shape))[::-1] if axes is None else [a % len(shape) for a in axes]
+            path.append((step, {"axes": (0, *(a + 1 for a in axes))}))
+            shape = tuple([shape[a] for a in axes])
+        elif step.name == "reshape" and how.get("order", "C") == "C":
+            shape = _full(how["shape"], shape)
+            path.append((step, {"shape": (size, *shape)}))
+        elif step.name in ("real", "imag"):
+            path.append((step, how))
+        else:
+            return NotImplemented
+    if index is NotImplemented:
+        return NotImplemented
+    axes = onp.broadcast_to(0, shape)[params.get("index", ...)].ndim
+    if onp.ndim(new) - mine[1] > axes:
+        return NotImplemented
+    if mine[1] and len(new.shape) - 1 < axes:
+        new = bind(TABLE["reshape"], (new,), {"shape": (size, *(1,) * (axes + 1 - len(new.shape)), *new.shape[1:])})
+    if not mine[0]:
+        old = bind(TABLE["broadcast_to"], (old,), {"shape": (size, *old.shape)})
+    layout = None if layout is None else (0, *(a + 1 for a in layout))
+    return bind(row, (old, new), {"path": tuple(path), "index": index, "layout": layout})
+
+
+def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
+    if params.get("shape") is not None:  # zeros_like(x, shape=...)
+        params = {**params, "shape": (raw[0].shape[0], *params["shape"])}
+    return bind(row, raw, params)
+
+
+ELEMENTWISE = {
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "signbit"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"),
+    *("floor", "ceil", "trunc", "rint", "floor_divide", "sign"),
+}
+BATCH: dict[str, Callable] = {
+    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"), _reduction),
+    **dict.fromkeys(("cumsum", "cumprod", "ufunc_accumulate", "ufunc_reduce"), _reduction),
+    **dict.fromkeys(("broadcast_to", "sum_to"), _shaped),
+    **dict.fromkeys(
+        ("copy", "astype", "zeros_like", "ones_like", "empty_like", "stop_gradient", "real", "imag"), _alike
+    ),
+    "where": elementwise,
+    "clip": elementwise,
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "getitem": _getitem,
+    "write_view": _write,
+}
+
+
+# ------------------------------------------------------------------ public
+def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+    """f mapped over a batch axis of its arguments.
+
+    in_axes    the batch axis of each positional argument: an int, None (not batched), or a tuple of them, one per
+               argument; for an argument that is a tree, the axis of all leaves or a tree of axes
+    out_axes   where the batch axis goes in the results: an int, or a tree of them
+    Keyword arguments are not batched. Raises ValueError where batch sizes differ or nothing is batched.
+    """
+
+    @functools.wraps(f, updated=())
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.transformed("vmap", f, {"in_axes": in_axes, "out_axes": out_axes}, args, kwargs)
+        spec = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        if len(spec) != len(args):
+            raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")
+        axes = spread(spec, args, "in_axes")
+        leaves, rebuild_args = tree_flatten(args)
+        leaves = list(map(numpys_own, leaves))
+        shapes = [leaf.shape if type(leaf) is ndarray else onp.shape(leaf) for leaf in leaves]
+        for shape, a in zip(shapes, axes, strict=True):
+            if a is not None and not -len(shape) <= a < len(shape):
+                raise ValueError(
+                    f"vmap wants axis {a} of an argument of shape {shape}; in_axes=None does not batch one"
+                )
+        sizes = {shape[a] for shape, a in zip(shapes, axes, strict=True) if a is not None}
+        if len(sizes) != 1:
+            raise ValueError(f"vmap wants one batch size, got {sorted(sizes) or 'no batched argument'}")
+        (size,) = sizes
+        first = [x if a is None else _first(x, a) for x, a in zip(leaves, axes, strict=True)]
+        trace = BatchTrace(size)
+        boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
+        try:
+            out = f(*rebuild_args(boxed), **kwargs)
+            values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
+            _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
+            to = spread(out_axes, out, "out_axes")
+            del out  # what the function made dies here
+        except Exception as error:
+            if not trace.parted or (type(error) is PerExampleError and error.trace is not trace):
+                raise
+        finally:
+            trace.finish()
+        if trace.parted:  # also where the function caught the error: it was none of its own
+            return _one_by_one(lambda *leaves: f(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
+        trace.check()
+        return rebuild(
+            [
+                _last(_own(v.value, trace), axis)
+                if type(v) is Tracer and v.trace is trace
+                else _last(_own(bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)}), trace), axis)
+                for v, axis in zip(values, to, strict=True)
+            ]
+        )
+
+    return batched
+
+
+def spread(spec: Any, tree: Any, what: str) -> list:
+    """The axis of each leaf of a tree: an axis in `spec` is that of every leaf below its place."""
+    if spec is None or isinstance(spec, int):
+        return [spec] * len(tree_leaves(tree))
+    parts, above = children(tree), list(spec.values()) if isinstance(spec, dict) else spec
+    if isinstance(spec, dict) and isinstance(tree, dict):
+        above = [spec[k] for k in tree if k in spec]
+    if parts is None or not isinstance(spec, (tuple, list, dict)) or len(above) != len(parts):
+        raise ValueError(f"vmap's {what} do not fit: {spec!r} for a {type(tree).__name__}")
+    return [axis for a, part in zip(above, parts, strict=True) for axis in spread(a, part, what)]
+
+
+def _first(x: Any, axis: int) -> ndarray:
+    h = x if type(x) is ndarray else handle(onp.asarray(x))
+    return h if axis == 0 else handle(read(_move(h, axis, 0)))
+
+
+def _move(h: ndarray, source: int, to: int) -> ndarray:
+    order = [i for i in range(h.ndim) if i != source % h.ndim]
+    order.insert(to % h.ndim, source % h.ndim)
+    return TABLE["transpose"](h, axes=tuple(order))
+
+
+def _box(given: Any, h: ndarray, axis: int, trace: BatchTrace) -> ndarray:
+    """The handle of one example of an argument that was `given`, whose batch axis is h's first."""
+    value = read(h)
+    trace.lent.append(value)
+    batch = lying(read(given) if type(given) is ndarray else onp.asarray(given))
+    like = onp.moveaxis(batch, axis, 0)
+    return handle(Tracer(trace, value, like[0] if len(like) else None if like.ndim > 1 else number(like.dtype)))
+
+
+def _own(value: Any, trace: BatchTrace) -> Any:
+    """What the function returned, as memory of its own: examples that are stacked show no argument's."""
+    base = concrete(value)
+    shows = type(base) is Host and not (owned(base) and all(base is not concrete(v) for v in trace.lent))
+    return bind(TABLE["copy"], (value,), NO_PARAMS) if shows else value
+
+
+def _last(value: Any, axis: int) -> ndarray:
+    h = handle(value)
+    return h if axis == 0 else _move(h, 0, axis)
+
+
+def _owned(x: ndarray) -> Any:
+    """The value of x, lying in memory as it does, in whose parts a function may write: a copy of what NumPy holds; a
+    write makes a new value of what is traced."""
+    value = read(x)
+    if type(value) is Tracer:
+        value.trace.lent.append(value)
+        return value
+    return copy_alike(value) if type(value) is Host else bind(TABLE["copy"], (value,), NO_PARAMS)
+
+
+def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any) -> Any:
+    values = [x if a is None else _owned(x) for x, a in zip(leaves, axes, strict=True)]
+    part = lambda v, i: wrap(bind(TABLE["getitem"], (v,), {"index": i}))
+    outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
+    _, rebuild = tree_flatten(outs[0])
+    as_handle = lambda o: o if type(o) is ndarray else handle(onp.asarray(o))
+    columns = zip(*map(tree_leaves, outs), strict=True)
+    return rebuild(
+        [
+            _last(read(TABLE["stack"](*map(as_handle, c), axis=0)), axis)
+            for c, axis in zip(columns, spread(out_axes, outs[0], "out_axes"), strict=True)
+        ]
+    )
