@@ -66,7 +66,7 @@ def weights(weight: Any, classes: int, dtype: Any) -> Any:
         weight = [weight.get(c, 1.0) for c in range(classes)]
     weight = np.asarray(weight)
     if weight.shape != (classes,):
-        raise ValueError(f"weight is a number for each of {classes} classes; got {list(weight.shape)}")
+        raise ValueError(f"weight is a number for each of {classes} classes; got {weight.tolist()!r:.60}")
     return weight.astype(dtype)
 
 

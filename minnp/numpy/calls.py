@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.api.fallback import fallback
 from ..core.api.functions import check_call, entry
 from ..core.api.ufuncs import UFUNC_DEFINITIONS
-from ..core.arrays.array import ndarray, read, unwrap, wrap
+from ..core.arrays.array import ndarray, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
 from ..core.rows.dispatch import DEFINITIONS, defines
@@ -247,10 +247,6 @@ def _alike(index: Any) -> Any:
         return onp.zeros(index.shape, index.dtype)
     known = type(index) in (int, type(None), type(...), onp.ndarray)
     return index if known or (type(index) is slice and {*map(type, index.indices(0))} == {int}) else NotImplemented
-
-
-def root_of(a: ndarray) -> ndarray:
-    return a if a._root is None else a._root
 
 
 def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:

@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
-from ..core.arrays.array import OURS, ndarray, path_of, read, wrap
+from ..core.arrays.array import OURS, ndarray, path_of, read, root_of, wrap
 from ..core.rows.dispatch import defines
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
@@ -187,7 +187,7 @@ def _of_memory(question: Callable) -> Callable:
     """A definition that asks NumPy of arrays that lie as those on a device do: views of one root alone share memory."""
 
     def ask(a: Any, b: Any, max_work: Any = None) -> Any:
-        roots = [None if type(x) is not ndarray else x if x._root is None else x._root for x in (a, b)]
+        roots = [root_of(x) if type(x) is ndarray else None for x in (a, b)]
         if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
             memory = laid_out(base)
             a, b = (functools.reduce(_shown, path_of(x), memory) for x in (a, b))

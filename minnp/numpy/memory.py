@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ndarray, path_of, read, same_numbers
+from ..core.arrays.array import ndarray, path_of, read, root_of, same_numbers
 from ..core.arrays.flags import set_writeable
 from ..core.arrays.writing import shown, write
 from ..core.rows.dispatch import defines
@@ -222,7 +222,7 @@ def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fa
 
 def _memory_of(x: ndarray) -> tuple[ndarray, int]:
     """(an array in C order in whose memory x lies: the one it is a view of, if it can be; where there x begins)."""
-    root = x if x._root is None else x._root
+    root = root_of(x)
     part, whole = example(read(x)), example(read(root))
     if type(whole) is Buffer:
         whole = laid_out(whole)

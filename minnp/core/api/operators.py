@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ATOMS, handle, ndarray, new, path_of, read, unwrap, wrap
+from ..arrays.array import ATOMS, handle, ndarray, new, path_of, read, root_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import indexed, release, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -357,7 +357,7 @@ def _several(a: Host, index: Any) -> bool:
 
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:
     """Whether a traced or placed view is self[index] itself."""
-    root = self if self._root is None else self._root
+    root = root_of(self)
     if view._host is not None or view._root is not root:
         return False
     path = (*path_of(self), (TABLE["getitem"], {"index": index}))

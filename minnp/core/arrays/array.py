@@ -183,6 +183,11 @@ def _living(index: Any) -> Any:
     return tuple(map(_living, index)) if type(index) is tuple else lower(index)
 
 
+def root_of(h: ndarray) -> ndarray:
+    """The array that owns the memory h shows: h itself, unless it is a view."""
+    return h if h._root is None else h._root
+
+
 def path_of(h: ndarray) -> tuple:
     """The (row, params) steps that lead from a view's root to the view; () for a root."""
     if h._root is None:

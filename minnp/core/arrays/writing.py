@@ -22,7 +22,7 @@ from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, concrete, example, owner
-from .array import ndarray, path_of, read, replay, same_numbers, stack_nested, unwrap
+from .array import ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap
 from .devices import at_index, index_on_host
 from .flags import READ_ONLY
 from .saved import note
@@ -230,7 +230,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
         return
     note((index, given))
-    root = h if h._root is None else h._root
+    root = root_of(h)
     path, old = path_of(h), read(root)
     base = concrete(old)
     if isinstance(base, onp.void):  # NumPy's record shows the array it was taken from
@@ -272,7 +272,7 @@ def holds_value(x: Any) -> bool:
 def write_on_place(h: ndarray, index: Any, value: Any) -> None:
     """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
     (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
-    root = h if h._root is None else h._root
+    root = root_of(h)
     params = {"path": path_of(h), "index": index, "layout": None}
     read(root)
     if any(row.name in READ_ONLY for row, _ in params["path"]):

@@ -352,6 +352,7 @@ def capture_call(
     live: set[int] = frozenset(),
     unfinished: list | None = None,
     fast: bool = False,
+    may_leave: bool = False,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -360,6 +361,7 @@ def capture_call(
     live        places of the Python numbers that become inputs too
     unfinished  receives (input, its array) for what f had written to when it raised
     fast        as CaptureTrace has it
+    may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     """
     trace = CaptureTrace(fast)
     boxed, roots = [], []
@@ -404,9 +406,9 @@ def capture_call(
         trace.finish()
     # What becomes of a text cannot be followed: it may be read back as a number. Who asks for a graph gets one, unless
     # the text is among its results.
-    if "text" in trace.asked and (unfinished is not None or any(isinstance(p, str) for p in parts)):
+    if "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
-    if trace.left and unfinished is None:
+    if trace.left and not may_leave:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
     for h in (*parts, *(h for h, _ in roots)):

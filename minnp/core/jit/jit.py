@@ -227,7 +227,9 @@ class Jitted:
         try:
             with self._quietly(home):
                 fast = self.compiler in ("auto", "llvm")
-                captured, parts, written = capture_call(self.function, values, rebuild, names, live, unfinished, fast)
+                captured, parts, written = capture_call(
+                    self.function, values, rebuild, names, live, unfinished, fast, may_leave=True
+                )
         except Exception as error:
             if refused(error) and any(type(values[i]) in NUMBERS for i in live):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves

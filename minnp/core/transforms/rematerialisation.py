@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import errors
-from ..arrays.array import ndarray, read
+from ..arrays.array import ndarray, read, root_of
 from ..arrays.saved import kept_params, safe
 from ..arrays.writing import WRITE_VIEW, release
 from ..rows.dispatch import bind
@@ -263,7 +263,7 @@ CHECKPOINT = Primitive("checkpoint", lambda *leaves, record: tuple(record.replay
 
 def run(f: Callable, args: tuple, kwargs: dict) -> Any:
     """f(*args, **kwargs), recorded for the tapes that watch the arguments."""
-    roots = [x if x._root is None else x._root for x in tree_leaves((args, kwargs)) if type(x) is ndarray]
+    roots = [root_of(x) for x in tree_leaves((args, kwargs)) if type(x) is ndarray]
     tapes = tapes_of([read(h) for h in roots])
     if not tapes:
         return f(*args, **kwargs)
