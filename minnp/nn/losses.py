@@ -66,7 +66,8 @@ def weights(weight: Any, classes: int, dtype: Any) -> Any:
         weight = [weight.get(c, 1.0) for c in range(classes)]
     weight = np.asarray(weight)
     if weight.shape != (classes,):
-        raise ValueError(f"weight is a number for each of {classes} classes; got {weight.tolist()!r:.60}")
+        got = f"an array {list(weight.shape)}" if weight.ndim else repr(weight.item())
+        raise ValueError(f"weight is a number for each of {classes} classes; got {got}")
     return weight.astype(dtype)
 
 

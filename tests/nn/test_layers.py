@@ -339,7 +339,9 @@ def test_class_weights_by_class_and_of_equal_weights():
     sequences, labels = normal(2, 3, 4), RNG.integers(0, 4, (2, 3))
     flat = layers.softmax_loss(sequences.reshape(6, 4), labels.reshape(6), WEIGHT)
     assert float(layers.softmax_loss(sequences, labels, WEIGHT)) == float(flat)
-    with pytest.raises(ValueError, match=r"a number for each of 4 classes; got \[3\]"):
+    with pytest.raises(ValueError, match=r"a number for each of 4 classes; got an array \[3\]"):
         layers.softmax_loss(x, LABELS, weight=[1, 2, 3])
+    with pytest.raises(ValueError, match="a number for each of 4 classes; got 'balanced'"):
+        layers.softmax_loss(x, LABELS, weight="balanced")
     with pytest.raises(ValueError, match="for class 4; the classes are 0 to 3"):
         layers.softmax_loss(x, LABELS, weight={4: 1.0})
