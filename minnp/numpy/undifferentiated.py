@@ -25,7 +25,7 @@ CONSTANT = {
     "dtypes and settings": """
         geterrobj isdtype issubclass_ promote_types seterrobj polynomial.set_default_printstyle can_cast common_type
         iscomplexobj isrealobj isscalar min_scalar_type mintypecode record_op_stat result_type set_policy show_op_stat
-        random.seed random.default_rng seterr""",
+        random.seed random.default_rng""",
     "a test of values": "testing.",
     "draws of whole numbers": """
         random.binomial random.geometric random.hypergeometric random.logseries random.multinomial

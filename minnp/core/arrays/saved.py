@@ -128,11 +128,11 @@ def _held(holder: Any, key: int) -> None:
     OUTSIDE.setdefault(key, []).append(reference)
 
 
-def _gone(reference: Any) -> None:
-    holders = OUTSIDE[reference.key]
+def _gone(reference: Any, known: dict[int, list] = OUTSIDE) -> None:  # the name is gone when the interpreter ends
+    holders = known[reference.key]
     holders.remove(reference)
     if not holders:
-        del OUTSIDE[reference.key]
+        del known[reference.key]
 
 
 def unseen(a: Any) -> bool:

@@ -6,6 +6,7 @@ A library's kernels report none. The default, a warning, is not asked for: it wo
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -80,4 +81,6 @@ def seterr(*args: Any, **kwargs: Any) -> dict[str, str]:
     return old
 
 
+seterr.__signature__ = inspect.signature(onp.seterr)
+del seterr.__wrapped__  # a setting, not a public function that stands for NumPy's
 errstate.__module__ = onp.errstate.__module__
