@@ -13,12 +13,12 @@ from minnp import Context, grad
 from minnp.backends import installed
 from minnp.context import current_context
 
-PLACES = [pytest.param(name, id=name) for name in ("mxnet", "torch") if name in installed()]
-if not PLACES:
+DEVICES = [pytest.param(name, id=name) for name in ("mxnet", "torch") if name in installed()]
+if not DEVICES:
     pytest.skip("no backend with memory of its own is installed", allow_module_level=True)
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=DEVICES)
 def place(request):
     return Context("cpu", 0, backend=request.param)
 

@@ -18,7 +18,7 @@ class Backend:
     shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a place, and kernels take
                   and return its own buffers
     refuses       its kernels refuse what they cannot take, so `supports` need not be asked before every call
-    device        ("cpu" or "gpu", number): where the memory of a place is
+    device        ("cpu" or "gpu", number): where the memory of a device is
     """
 
     name = ""
@@ -52,7 +52,7 @@ class Backend:
         raise NotImplementedError
 
     def whole(self, name: str) -> Callable | None:
-        """What does the work of NumPy's function of this name with this place's library alone: f(*data and numbers), or
+        """What does the work of NumPy's function of this name with the device's library alone: f(*data and numbers), or
         lists of them. It raises for anything but the usual call, and shares no memory with its arguments; of a function
         that writes to the first of them it gives what that is then."""
         return None
@@ -70,12 +70,12 @@ class Backend:
         """A symbol of this backend's library as a program of arrays (see minnp.core.graph.embedding)."""
         raise NotImplementedError
 
-    def place(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:
+    def device_at(self, device_type: str, device_id: int) -> tuple[Backend | None, str]:
         """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
         return None, f"it has no memory on {device_type}({device_id})"
 
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
-        """Whether NumPy's result of a view row would be a view of its argument, given this place's own two.
+        """Whether NumPy's result of a view row would be a view of its argument, given this device's own two.
 
         None: they do not tell, ask NumPy.
         """
@@ -101,7 +101,7 @@ class Backend:
         return []
 
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """The buffer NumPy's function of this name would make out of no arrays, made at this place; None: not here."""
+        """The buffer NumPy's function of this name would make out of no arrays, made at this device; None: not here."""
         return None
 
     def generator(self) -> Any:
@@ -109,7 +109,7 @@ class Backend:
         return None
 
     def seed(self, seed: Any) -> None:
-        """Start the stream of random numbers drawn at this place anew."""
+        """Start the stream of random numbers drawn at this device anew."""
 
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""
@@ -154,7 +154,7 @@ SEED: Any = None  # what np.random.seed was last given: places that are made lat
 
 
 def seed(value: Any) -> None:
-    """Seed the random numbers drawn on every place."""
+    """Seed the random numbers drawn on every device."""
     global SEED
     SEED = value
     for backend in _LOADED.values():

@@ -40,7 +40,7 @@ def operand(x: Any) -> Any:
 
 
 def on_host(*arrays: ndarray) -> bool:
-    """Whether NumPy's own function may run where a row has no kernel for it: nothing is traced, nothing on a place."""
+    """Whether NumPy's own function may run where a row has no kernel for it: nothing is traced, nothing on a device."""
     return capture.get() is None and all(type(read(a)) is Host for a in arrays)
 
 

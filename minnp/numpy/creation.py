@@ -225,8 +225,8 @@ class NpzFile(onp.lib.npyio.NpzFile):
     __doc__ = onp.lib.npyio.NpzFile.__doc__
 
     def __getitem__(self, key: str) -> Any:
-        made, place = wrap(super().__getitem__(key)), devices.home()
-        return made if place is None else devices.settle(made, place)
+        made, device = wrap(super().__getitem__(key)), devices.default_device()
+        return made if device is None else devices.settle(made, device)
 
 
 def _archive(z: onp.lib.npyio.NpzFile) -> NpzFile:

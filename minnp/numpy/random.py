@@ -74,10 +74,10 @@ def _drawn(name: str, host: Callable, args: tuple, kwargs: dict) -> Any:
     """A draw by NumPy itself, or where new arrays live; a capture records it, for every call draws anew."""
     if watched():
         return wrap(fallback(entry(f"random.{name}", host), list(args), kwargs))
-    place = devices.home()
-    if place is None:
+    device = devices.default_device()
+    if device is None:
         return host(*args, **kwargs)
-    return devices.made(place, f"random.{name}", args, kwargs, lambda: wrap(host(*args, **kwargs)))
+    return devices.made(device, f"random.{name}", args, kwargs, lambda: wrap(host(*args, **kwargs)))
 
 
 for _name, _definition in _definitions(

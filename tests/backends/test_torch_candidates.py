@@ -104,7 +104,7 @@ def recorded(monkeypatch):
         replay, outputs = recorder(run)
         return lambda: (replays.append(1), replay()), outputs
 
-    graphs = lambda home, graph, compiler, stream: {"CUDA graph": partial(replayed, record=record, stream=stream)}
+    graphs = lambda backend, graph, compiler, stream: {"CUDA graph": partial(replayed, record=record, stream=stream)}
     monkeypatch.setattr(candidates, "candidates", graphs)
     monkeypatch.setattr(candidates, "seconds", lambda run, data: 1.0 if run.__name__ == "run" else 0.5)
     return replays
@@ -178,7 +178,7 @@ def test_a_capture_that_fails_leaves_the_calls_and_says_why(monkeypatch):
     def refused(run, device, stream):
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    graphs = lambda home, graph, compiler, stream: {"CUDA graph": partial(replayed, stream=stream)}
+    graphs = lambda backend, graph, compiler, stream: {"CUDA graph": partial(replayed, stream=stream)}
     monkeypatch.setattr(candidates, "candidates", graphs)
     monkeypatch.setattr(candidates, "cuda_graph", refused)
     with PLACE:

@@ -566,8 +566,8 @@ def counted(row):
 def test_a_batch_on_a_device_lies_as_one_on_the_host(there, f, two):
     rows, at = onp.arange(6.0).reshape(2, 3), onp.array([2, 0])
     results = []
-    for home in (Context("cpu"), there):
-        with home:
+    for device in (Context("cpu"), there):
+        with device:
             out = minnp.vmap(f)(np.array(rows), *[np.array(at)] * two)
         results.append([onp.asarray(o) for o in (out if type(out) is tuple else (out,))])
     with Context("cpu"):

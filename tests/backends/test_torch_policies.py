@@ -149,10 +149,10 @@ class LargeProducts(Policy):
         super().__init__("prefer_torch")
         self.asked = []
 
-    def candidates(self, row, values, params, home):
+    def candidates(self, row, values, params, device):
         self.asked.append(row.name)
         large = row.name == "matmul" and all(v.size >= 10_000 for v in values)
-        return super().candidates(row, values, params, home) if large or home is not None else []
+        return super().candidates(row, values, params, device) if large or device is not None else []
 
 
 def products(n):

@@ -1,4 +1,4 @@
-"""The MXNet 1.9.1 backend: verified kernels over NumPy's memory on the CPU, and places on the GPUs it can drive.
+"""The MXNet 1.9.1 backend: verified kernels over NumPy's memory on the CPU, and arrays on the GPUs it can drive.
 
 MXNet is archived. It is very good at convolution, large pooling, recurrent layers and at running its symbols, and slow
 or wrong at most else; which rows it may run, and for which dtypes, stands in verified.json, renewed by
@@ -65,9 +65,9 @@ class MXNetBackend(Backend):
         return self._make(name, self._table[name], self._verified[name])
 
     def _placed_kernel(self, name: str, lowering: Any, dtypes: list[str]) -> Any:
-        from .kernels import PlaceKernel
+        from .kernels import DeviceKernel
 
-        return PlaceKernel(name, lowering, dtypes, self.context)
+        return DeviceKernel(name, lowering, dtypes, self.context)
 
     def supports(self, row: Any, values: Any, params: dict) -> str:
         kernel = self.kernel(row)
@@ -100,7 +100,7 @@ class MXNetBackend(Backend):
         return Program(symbol, self.context)
 
     # -------------------------------------------------------------- memory
-    def place(self, device_type: str, device_id: int) -> tuple[Any, str]:
+    def device_at(self, device_type: str, device_id: int) -> tuple[Any, str]:
         """The place on a GPU, or (for tests, and to see what a GPU would do) MXNet's own memory on the CPU."""
         device = f"{device_type}({device_id})"
         if device_type == "gpu" and device_id >= gpus(self.mx):
@@ -122,7 +122,7 @@ class MXNetBackend(Backend):
         return data.array.asnumpy().reshape(data.shape)
 
     def from_host(self, array: onp.ndarray) -> Any:
-        """A buffer of this place, or, of the backend that shares NumPy's memory, an NDArray with a copy.
+        """A buffer of this device, or, of the backend that shares NumPy's memory, an NDArray with a copy.
 
         Raises BackendUnsupportedError for a dtype MXNet has not: it never downcasts.
         """

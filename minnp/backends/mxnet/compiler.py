@@ -58,10 +58,10 @@ class Bound:
         return f"<mxnet symbol of {', '.join(self.names)}>"
 
 
-def compile_graph(graph: Graph, constants: dict[str, Any], home: Any) -> Callable:
-    """The graph as a function of NumPy arrays, its symbols on `home`, the backend that shares NumPy's memory."""
-    for part in gather(graph, lambda node: space_of(node, home)):
-        replace(graph, part, home)
+def compile_graph(graph: Graph, constants: dict[str, Any], backend: Any) -> Callable:
+    """The graph as a function of NumPy arrays, its symbols on `device`, the backend that shares NumPy's memory."""
+    for part in gather(graph, lambda node: space_of(node, backend)):
+        replace(graph, part, backend)
     return compile_host(dispatched(in_order(graph)), constants)
 
 
@@ -73,12 +73,12 @@ def dispatched(graph: Graph) -> Graph:
     return graph
 
 
-def space_of(node: Node, home: Any) -> tuple[str, bool] | None:
+def space_of(node: Node, backend: Any) -> tuple[str, bool] | None:
     """The dtype of the part a node may belong to: None where MXNet has no verified operator for these arguments."""
     row, meta = node.target, node.meta.get("value")
     if node.op != "call_function" or not isinstance(row, Primitive) or TABLE.get(row.name) is not row:
         return None
-    if type(meta) is not Meta or not meta.size or meta.dtype.name not in home.verified().get(row.name, ()):
+    if type(meta) is not Meta or not meta.size or meta.dtype.name not in backend.verified().get(row.name, ()):
         return None
     if row.view or row.name.startswith(NEVER) or row.name not in symbols.TABLE or meta.dtype.name not in DTYPES:
         return None
@@ -95,7 +95,7 @@ def space_of(node: Node, home: Any) -> tuple[str, bool] | None:
             values.append(a)
         else:
             return None
-    if any(n not in node.args for n in node.all_input_nodes) or home.supports(row, values, dict(node.kwargs)):
+    if any(n not in node.args for n in node.all_input_nodes) or backend.supports(row, values, dict(node.kwargs)):
         return None
     try:
         params = {k: v for k, v in node.kwargs.items() if v is not None and v is not False}
@@ -123,14 +123,14 @@ def part_of(nodes: list[Node], wanted: Sequence[Node]) -> tuple[Graph, list[Node
     return part, sources
 
 
-def replace(graph: Graph, part: Cluster, home: Any) -> None:
+def replace(graph: Graph, part: Cluster, backend: Any) -> None:
     """Put one call of a symbol in the place of a part's nodes."""
     nodes, inside = part.nodes, set(part.nodes)
     if len(nodes) < LEAST:
         return
     results = [n for n in nodes if any(u not in inside for u in n.users)]
     own, sources = part_of(nodes, results)
-    program = Program(symbols.to_symbol(own).symbol, home.context)
+    program = Program(symbols.to_symbol(own).symbol, backend.context)
     at = {n.name: i for i, n in enumerate(sources)}
     if set(program.arguments) != set(at):  # an input that the symbol does not need
         return

@@ -34,7 +34,7 @@ class Program:
     trains      whether a gradient alone means training
     again       whether gradients have gradients
 
-    Arrays are NumPy's, or, on a place, `placed(NDArray, shape, dtype)`.
+    Arrays are NumPy's, or, on a device, `placed(NDArray, shape, dtype)`.
     """
 
     keeps, trains, again = False, True, False
@@ -196,7 +196,7 @@ def fill(target: Any, array: Any) -> None:
         if array.dtype != target.dtype or not (array.flags.c_contiguous and array.flags.aligned):
             array = onp.require(array, target.dtype, "CA")
         copy_in(target.handle, array)
-    else:  # of a place
+    else:  # of a device
         array.array.reshape(target.shape).astype(target.dtype, copy=False).copyto(target)
 
 

@@ -1,4 +1,4 @@
-"""Kernels: rows run as MXNet operators, on NumPy's memory (HostKernel) or on NDArrays of a place (PlaceKernel).
+"""Kernels: rows run as MXNet operators, on NumPy's memory (HostKernel) or on NDArrays of a device (PlaceKernel).
 
 What an operator call needs besides the data is worked out once for every combination of shapes, dtypes and parameters:
 a plan, or the reason why there is none.
@@ -212,9 +212,9 @@ class HostPlan:
         return arrays
 
 
-# ------------------------------------------------------------------ on a place
+# ------------------------------------------------------------------ on a device
 class Placed:
-    """An array in a place's memory. MXNet has no arrays of shape () and none without elements, NumPy has.
+    """An array in a device's memory. MXNet has no arrays of shape () and none without elements, NumPy has.
 
     array   NDArray with the elements, or None where there are none
     """
@@ -225,7 +225,7 @@ class Placed:
         self.array, self.shape, self.dtype = array, shape, dtype
 
 
-class PlaceKernel(Kernel):
+class DeviceKernel(Kernel):
     """Takes and returns Placed arrays; numbers among the arguments are moved there."""
 
     def __init__(self, name: str, lowering: Lowering, dtypes: Sequence[str], context: Any) -> None:
@@ -235,11 +235,11 @@ class PlaceKernel(Kernel):
     def kind(self, value: Any) -> Any:
         return (value.shape, value.dtype) if type(value) is Placed else super().kind(value)
 
-    def prepare(self, lowered: Lowered) -> PlacePlan:
-        return PlacePlan(lowered, self.context)
+    def prepare(self, lowered: Lowered) -> DevicePlan:
+        return DevicePlan(lowered, self.context)
 
 
-class PlacePlan:
+class DevicePlan:
     def __init__(self, lowered: Lowered, context: Any) -> None:
         if lowered.results or lowered.guard or lowered.before or lowered.after:
             raise refuse("a kernel for the host's memory only")

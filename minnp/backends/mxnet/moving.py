@@ -192,7 +192,7 @@ def _l2_normalization(call: Reader, a: Attributes, x: Node) -> Node:
     return call(np.divide, x, call(np.sqrt, call(np.add, squares, a.value("eps", 1e-10))))
 
 
-def chosen_place(name: str) -> Any:
+def chosen_device(name: str) -> Any:
     """argmax, argmin: MXNet gives the places as floats."""
 
     def build(call: Reader, a: Attributes, x: Node) -> Node:
@@ -202,7 +202,7 @@ def chosen_place(name: str) -> Any:
     return build
 
 
-OPERATORS |= {name: chosen_place(name) for name in ("argmax", "argmin")}
+OPERATORS |= {name: chosen_device(name) for name in ("argmax", "argmin")}
 
 
 # ------------------------------------------------------------------ products, picking, sequences

@@ -1,4 +1,4 @@
-"""Lowerings of the functions that move elements: reshape, transpose, joining, repeating. NumPy's views, on a place."""
+"""Lowerings of the functions that move elements: reshape, transpose, joining, repeating. NumPy's views, on a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The PyTorch backend: verified kernels over NumPy's memory on the CPU, and places on every device torch drives.
+"""The PyTorch backend: verified kernels over NumPy's memory on the CPU, and arrays on every device torch drives.
 
 Without a device it is a set of kernels: NumPy's arrays are handed to torch and back without a copy. With one
 ("cuda:0", "mps", also "cpu") it is a place: its arrays are tensors and stay there. torch's autograd is never used.
@@ -176,7 +176,7 @@ class TorchBackend(Backend):
         return Program(symbol, None if self.shares_host else self.where)
 
     # -------------------------------------------------------------- devices
-    def place(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
+    def device_at(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
         """(the place on that device, ""), or (None, why there is none)."""
         torch = self.torch
         if device_type == "cpu":
@@ -226,8 +226,8 @@ class TorchBackend(Backend):
 
     def seed(self, seed: Any) -> None:
         """Start the stream of draws made here anew; None: from where nobody knows."""
-        for place in self._places.values():
-            place.seed(seed)
+        for device in self._places.values():
+            device.seed(seed)
         if self._generator is not None:
             state = None if seed is None else int(onp.random.SeedSequence(seed).generate_state(1, "u8")[0]) >> 1
             self._generator.seed() if state is None else self._generator.manual_seed(state)

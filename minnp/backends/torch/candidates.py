@@ -234,16 +234,16 @@ def placed(y: Any, known: dict[int, Any]) -> Any:
     return tensor
 
 
-def candidates(home: Any, graph: Graph, compiler: str, stream: Any = None) -> dict[str, Callable]:
-    """The ways besides the plain one to run a graph at home, by name. compiler: as jit was told. stream: what it draws
-    from here, which NumPy's code and torch.compile's do not."""
+def candidates(backend: Any, graph: Graph, compiler: str, stream: Any = None) -> dict[str, Callable]:
+    """The ways besides the plain one to run a graph on its device, by name. compiler: as jit was told. stream: what it
+    draws from here, which NumPy's code and torch.compile's do not."""
     found: dict[str, Callable] = {}
-    if home.where.type == "cpu" and not home.shares_host and compiler != "numpy" and stream is None:
+    if backend.where.type == "cpu" and not backend.shares_host and compiler != "numpy" and stream is None:
         found["host"] = Hosted(graph, compiler)
     if compiler == "torch":
         if stream is None:
             found["torch.compile"] = compiled
-        if home.where.type == "cuda":
+        if backend.where.type == "cuda":
             found["CUDA graph"] = partial(replayed, stream=stream)
             if stream is None:  # what torch calls mode="reduce-overhead", with results that the next call leaves alone
                 found["torch.compile, CUDA graph"] = lambda run, data: replayed(compiled(run, data), data)

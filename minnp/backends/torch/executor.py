@@ -40,10 +40,10 @@ REFUSALS = (BackendUnsupportedError, RuntimeError, IndexError)
 class TorchExecutor:
     """A graph as a function of values, which returns the tuple of its outputs.
 
-    home    the backend: a place (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
+    backend  a device (values are its Buffers), or torch's kernels over the host's memory (NumPy arrays)
     run     the generated function of tensors, once there is one; `source` is its Python
     others  ways to run it that may be faster: see candidates.py
-    stream  the generator it draws from at home, or None
+    stream  the generator it draws from on its device, or None
     new     for each output, whether it is memory of its own
     pure    whether it calls nothing but torch: no dispatcher, no guard
     rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
@@ -51,8 +51,8 @@ class TorchExecutor:
 
     __code__, nodes = None, {}
 
-    def __init__(self, graph: Graph, constants: dict[str, Any], home: Any, others: dict, stream: Any = None) -> None:
-        self.graph, self.home, self.others, self.stream = graph, home, others, stream
+    def __init__(self, graph: Graph, constants: dict[str, Any], backend: Any, others: dict, stream: Any = None) -> None:
+        self.graph, self.backend, self.others, self.stream = graph, backend, others, stream
         self.run: Callable | None = None
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
@@ -78,29 +78,29 @@ class TorchExecutor:
 
     # -------------------------------------------------------------- values and tensors
     def tensor(self, v: Any) -> Any:
-        """A value as the generated code takes it: arrays as tensors at home, anything else as it is."""
+        """A value as the generated code takes it: arrays as tensors of its device, anything else as it is."""
         if type(v) is Buffer:
             return v.data
         if type(v) is not Host or not v.ndim:
             return v
-        if self.home.shares_host:
+        if self.backend.shares_host:
             try:
                 return borrowed(v)
             except BackendUnsupportedError:  # a dtype torch has not
                 return v
-        report.copied("copy to device", self.home.name, v.nbytes)
-        return self.home.from_host(v)
+        report.copied("copy to device", self.backend.name, v.nbytes)
+        return self.backend.from_host(v)
 
     def value(self, v: Any, arguments: Sequence[Any] = ()) -> Any:
         if type(v) is not Tensor:
             return v
-        return returned(v, arguments) if self.home.shares_host else Buffer(v, self.home, computed=True)
+        return returned(v, arguments) if self.backend.shares_host else Buffer(v, self.backend, computed=True)
 
     def _settled(self, v: Any) -> Any:
-        """A constant that never changes, at home once and for all where home can hold it."""
+        """A constant that never changes, on the device once and for all where that can hold it."""
         v = held(v)
-        data = v if self.home.shares_host else self.tensor(v)
-        return Buffer(data, self.home) if type(data) is Tensor else v
+        data = v if self.backend.shares_host else self.tensor(v)
+        return Buffer(data, self.backend) if type(data) is Tensor else v
 
     # -------------------------------------------------------------- node by node
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
@@ -109,7 +109,7 @@ class TorchExecutor:
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
         """Check a guard on a tensor."""
-        numpys = kind == "dtype" or (kind == "value" and not self.home.shares_host)
+        numpys = kind == "dtype" or (kind == "value" and not self.backend.shares_host)
         holds(self.value(value) if numpys else value, kind, expected)
 
     # -------------------------------------------------------------- code
@@ -142,9 +142,9 @@ class TorchExecutor:
 
     @property
     def way(self) -> str:
-        """Where its rows are computed, for minnp.report(): at home, in the way that was chosen there."""
+        """Where its rows are computed, for minnp.report(): on its device, in the way that was chosen there."""
         chosen = self.run.chosen if type(self.run) is Choice else ""
-        return self.home.name if chosen in ("", "plain") else f"{self.home.name}: {chosen}"
+        return self.backend.name if chosen in ("", "plain") else f"{self.backend.name}: {chosen}"
 
     def measured(self) -> dict[str, float]:
         """The seconds of the ways that were tried, the chosen one first; {} where there was no choice."""
@@ -155,7 +155,7 @@ class TorchExecutor:
 
     def _function(self, node: Node, args: tuple, kwargs: dict) -> tuple[Callable, tuple]:
         """(the function of tensors that computes a node for such operands, the operands: numbers as tensors)."""
-        kernel = self.home.on_tensors(node.target)
+        kernel = self.backend.on_tensors(node.target)
         if kernel is None:
             raise BackendUnsupportedError("no kernel")
         operands = tuple([self.tensor(a) for a in args])
@@ -179,10 +179,10 @@ class TorchExecutor:
 
     def _maker(self, node: Node) -> Callable | None:
         """What makes a new array here: constants wherever they were made, draws where they were drawn here."""
-        if self.home.shares_host or "function" not in node.meta:
+        if self.backend.shares_host or "function" not in node.meta:
             return None
-        here = not node.meta["effect"] or drawn_at(node) is self.home
-        return self.home.makers.get(node.meta["function"]) if here else None
+        here = not node.meta["effect"] or drawn_at(node) is self.backend
+        return self.backend.makers.get(node.meta["function"]) if here else None
 
     def _write(self, chosen: dict, donations: set[Node]) -> None:
         names: dict[str, Any] = {"holds": self.holds}

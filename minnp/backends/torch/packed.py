@@ -2,7 +2,7 @@
 
 oneDNN computes on a weight in a layout of its own; bringing it there costs as much as a small layer itself. A weight
 that cannot change, a read-only array that owns its memory, is brought there at its first call and forgotten with the
-array. HOST has the kernels over NumPy's memory; `kernel` enters those for tensors of a place, which prepare nothing.
+array. HOST has the kernels over NumPy's memory; `kernel` enters those for tensors of a device, which prepare nothing.
 """
 
 from __future__ import annotations

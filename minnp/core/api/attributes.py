@@ -123,8 +123,8 @@ def _rebuild(a: onp.ndarray) -> ndarray:
 
 def _rebuild_here(a: onp.ndarray) -> ndarray:
     """What was an array on a device, where new arrays live: its device may not be there any more."""
-    place = devices.home()
-    return handle(a) if place is None else devices.settle(handle(a), place)
+    device = devices.default_device()
+    return handle(a) if device is None else devices.settle(handle(a), device)
 
 
 def _deepcopy(self: ndarray, memo: dict) -> ndarray:

@@ -103,8 +103,8 @@ def foreign_entry(name: str, host: Callable) -> Entry:
 
 
 # ------------------------------------------------------------------ the general path
-def _on_place(a: Any) -> bool:
-    """Whether an argument is known to live on a place, and nothing watches."""
+def _is_on_device(a: Any) -> bool:
+    """Whether an argument is known to live on a device, and nothing watches."""
     return (
         type(a) is ndarray
         and a._host is None
@@ -131,7 +131,13 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return devices.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if e.definition is not None and args and _on_place(args[0]) and "out" not in kwargs and before_out(e, len(args)):
+    if (
+        e.definition is not None
+        and args
+        and _is_on_device(args[0])
+        and "out" not in kwargs
+        and before_out(e, len(args))
+    ):
         if kwargs:
             check_keywords(e, [read(a) if type(a) is ndarray else a for a in args], None, kwargs)
         try:
@@ -143,7 +149,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
-    if state.busy and not sources and (place := devices.home()) is not None:
+    if state.busy and not sources and (place := devices.default_device()) is not None:
         return devices.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
 
@@ -162,7 +168,7 @@ def readable(e: Entry, args: tuple, kwargs: dict) -> tuple:
 
 def before_out(e: Entry, count: int) -> bool:
     """Whether none of so many positional arguments is `out`, which a definition has not."""
-    return count <= (e.nin or 1) or (e.nin is None and count <= out_place(e.name)[0])
+    return count <= (e.nin or 1) or (e.nin is None and count <= out_position(e.name)[0])
 
 
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
@@ -222,7 +228,7 @@ def written(e: Entry, values: Any, options: dict) -> list:
     found = [values[i] for i in e.writes if i < len(values)]
     out = options.get("out")
     found += out if type(out) is tuple else (out,)
-    place = out_place(e.name)[0] if e.nin is None else e.nin
+    place = out_position(e.name)[0] if e.nin is None else e.nin
     found += values[place : place + 1] if e.nin is None else values[place:]
     return found
 
@@ -238,7 +244,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     elif e.nin is not None and len(args) > e.nin:
         args, out = args[: e.nin], (*args[e.nin :], *(None,) * (e.nin + e.host.nout - len(args)))
     else:
-        place, after = out_place(e.name)
+        place, after = out_position(e.name)
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
@@ -312,7 +318,7 @@ def _zeros(x: Any) -> Any:
 
 
 # Where `out` stands among the positional arguments, and what follows it, of functions without a signature.
-_OUT_PLACES: dict[str, tuple[int, tuple]] = {
+_OUT_POSITIONS: dict[str, tuple[int, tuple]] = {
     "dot": (2, ()),
     "concatenate": (2, ("dtype", "casting")),
     "reduce": (3, ("keepdims", "initial", "where")),
@@ -348,11 +354,11 @@ def last_of(name: str) -> str:
 
 
 @functools.cache
-def out_place(name: str) -> tuple[int, tuple]:
+def out_position(name: str) -> tuple[int, tuple]:
     """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
     last = last_of(name)
-    if last in _OUT_PLACES:
-        return _OUT_PLACES[last]
+    if last in _OUT_POSITIONS:
+        return _OUT_POSITIONS[last]
     if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
         return 64, ()
     try:

@@ -32,7 +32,7 @@ def _wrapped(out: Any, args: tuple) -> Any:
 
 
 FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
-# how a row at a place takes NumPy's arguments
+# how a row on a device takes NumPy's arguments
 REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES = range(100, 112)
 WHOLE, WRITES, SPLITS, UNTRACED = 112, 113, 114, 200  # and the number of arrays
 _early: list | None = []  # short ways made before there were rows
@@ -89,7 +89,7 @@ def _row(e: functions.Entry) -> Primitive | None:
 
 
 def _placed(short: Callable, e: functions.Entry) -> Callable:
-    """A short way that knows what a call is at a place."""
+    """A short way that knows what a call is on a device."""
     if _early is not None:
         _early.append((short, e))
     elif (there := _there(e)) is not None:
@@ -98,7 +98,7 @@ def _placed(short: Callable, e: functions.Entry) -> Callable:
 
 
 def _there(e: functions.Entry) -> tuple | None:
-    """(the row that a call is at a place, or the name of what makes it there; the keywords that row takes; how it takes
+    """(the row that a call is on a device, or the name of what makes it there; the keywords of that row; how it takes
     NumPy's arguments), or None."""
     name = e.name.removeprefix("ndarray.")
     if name == "dot":
@@ -167,7 +167,15 @@ def install() -> None:
     _quick.install(
         *(functions.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(on_device.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),
-        *(onp.zeros, onp.array, owner, writing.write_on_place, on_device.number, functions.Entry, functions.before_out),
+        *(
+            onp.zeros,
+            onp.array,
+            owner,
+            writing.write_on_device,
+            on_device.number,
+            functions.Entry,
+            functions.before_out,
+        ),
         *(functions.as_handles, operators.shortened, on_device.slot_of, functions.numpys, functions.devices.in_force),
         *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
         *(saved.kept_params, saved.safe, saved.OUTSIDE, memory.Lease, onp.dtype, saved.outside),

@@ -23,7 +23,7 @@ from .attributes import FlatIterator, shown
 from .fallback import fallback
 from .functions import PLAIN, entry, invoke, operand
 from .quick import plain, seen
-from .short import on_place, on_view
+from .short import on_view, row_on_device
 
 
 # ------------------------------------------------------------------ memory orders
@@ -75,7 +75,7 @@ def _method(name: str, writes: tuple = ()) -> Callable:
                 if type(out) is tuple or (type(out) is list and a.dtype is OBJECT):
                     return wrap(out, (self,))
                 return seen(out, (self,)) if type(out) is Host else out
-        if a is None and type(self._value) is Buffer and (out := _on_place(name, self, args, kwargs)) is not None:
+        if a is None and type(self._value) is Buffer and (out := _row_on_device(name, self, args, kwargs)) is not None:
             return out
         if a is None and moves and not kwargs and (out := _moved(name, self, args)) is not None:
             return out
@@ -96,11 +96,11 @@ def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:
     return on_view(name, self, {"shape": shape}) if shape and all(type(n) is int for n in shape) else None
 
 
-def _on_place(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
+def _row_on_device(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
     """The short way for the methods whose rows take NumPy's own arguments."""
     if name in on_device.REDUCTIONS:
         params = on_device.params_of(name, args, kwargs)
-        return None if params is None else on_place(name, (self,), params)
+        return None if params is None else row_on_device(name, (self,), params)
     if name == "reshape" and args and not kwargs and type(args[0]) is not ndarray:
         return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
     return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
@@ -273,7 +273,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
-    """a[mask] = value where both live on a place, of one number: how many there are need not be known."""
+    """a[mask] = value where both live on a device, of one number: how many there are need not be known."""
     if type(mask) is not ndarray or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
         return False
     if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:

@@ -59,7 +59,7 @@ def shortened(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
-    # NumPy 2's power does it itself, but for booleans; a place's may not
+    # NumPy 2's power does it itself, but for booleans; a device's may not
     own = LEGACY or (isinstance(a, ndarray) and (a.dtype.kind == "b" or type(concrete(read(a))) is Buffer))
     row = shortened(a, b) if own else None
     return TABLE["power"](a, b) if row is None else row(a)
@@ -138,7 +138,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if not reflected and _gives_way(other):
             return NotImplemented
         mixed = special and type(other) is ndarray and (self._host is None) is not (other._host is None)
-        if state.busy and not mixed and (home := home_of(self, other)) is not None and on_device.free(home):
+        if state.busy and not mixed and (device := device_of(self, other)) is not None and on_device.free(device):
             return there(self, other)
         return invoke(e, (self, other), {})
 
@@ -147,18 +147,18 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     return method_
 
 
-def home_of(a: ndarray, b: Any) -> Any:
+def device_of(a: ndarray, b: Any) -> Any:
     """The place of two operands of which one is a handle there, and the other one too, or a host array or number."""
-    home = None
+    device = None
     for x in (a, b):
         if type(x) is ndarray:
             if x._host is None:
                 if type(x._value) is not Buffer:
                     return None
-                home = x._value.backend
+                device = x._value.backend
         elif type(x) not in NUMBERS:
             return None
-    return home
+    return device
 
 
 def _gives_way(other: Any, inplace: bool = False) -> bool:
@@ -225,7 +225,7 @@ def _inplace_slow(self: ndarray, other: Any, kernel: Callable, name: str) -> Any
         return self
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
-    del a  # a write on a place goes into the buffer, if nothing else holds it
+    del a  # a write on a device goes into the buffer, if nothing else holds it
     row = shortened(self, other) if name == "power" else None
     if row is not None:
         result = row(self)

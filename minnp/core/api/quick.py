@@ -92,7 +92,7 @@ def quick(e: Entry) -> Callable:
     """An entry as a function (home, *args, **kwargs): small host arrays go straight to NumPy, the rest to `invoke`."""
     host, name = kernel(e.host), e.name
     nin, simple, reduces = e.nin, not e.writes, name in on_device.REDUCTIONS
-    on_place = quickly(name)
+    row_on_device = quickly(name)
 
     def call(home: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not state.busy and (simple or not state.tapes) and (not kwargs or plain(kwargs)):
@@ -104,7 +104,7 @@ def quick(e: Entry) -> Callable:
                     if a is None:
                         if reduces and not kwargs and len(args) == 1:
                             return on_value(TABLE[name], args[0])
-                        if on_place is not None and (out := on_place(args, kwargs)) is not None:
+                        if row_on_device is not None and (out := row_on_device(args, kwargs)) is not None:
                             return out
                         if kwargs or not KNOWN.issuperset(map(type, args)):
                             break
@@ -121,7 +121,7 @@ def quick(e: Entry) -> Callable:
                 elif t is list or t is tuple:
                     a = held(a)
                     if a is None:
-                        if on_place is not None and (out := on_place(args, kwargs)) is not None:
+                        if row_on_device is not None and (out := row_on_device(args, kwargs)) is not None:
                             return out
                         break
                 elif t not in PLAIN:
@@ -134,7 +134,7 @@ def quick(e: Entry) -> Callable:
                     if type(out) is Host:
                         return seen(out, args)
                     return out if type(out) in NUMBERS else wrap(out, handles_in(args))
-        if state.busy and on_place is not None and args and (out := on_place(args, kwargs)) is not None:
+        if state.busy and row_on_device is not None and args and (out := row_on_device(args, kwargs)) is not None:
             return out
         return invoke(e, args, kwargs)
 

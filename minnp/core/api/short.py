@@ -51,8 +51,8 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
 def _on_buffers(row: Primitive, x: Any, y: Any = None) -> Any:
     """The handle of a row of one or two values of which at least one is a buffer. In one frame: what is added here to
     a call of the device's library is added ten thousand times."""
-    home = x.backend if type(x) is Buffer else y.backend
-    slot = home.slots.get(row)
+    device = x.backend if type(x) is Buffer else y.backend
+    slot = device.slots.get(row)
     if slot is None or slot[0] is None or row.view:
         return wrap(bind(row, (x,) if y is None else (x, y), NO_PARAMS))
     try:
@@ -60,38 +60,38 @@ def _on_buffers(row: Primitive, x: Any, y: Any = None) -> Any:
             out = slot[0](x.data)
         else:
             out = slot[0](
-                x.data if type(x) is Buffer else x if type(x) in on_device.NUMBERS else on_device.arrived(x, home),
-                y.data if type(y) is Buffer else y if type(y) in on_device.NUMBERS else on_device.arrived(y, home),
+                x.data if type(x) is Buffer else x if type(x) in on_device.NUMBERS else on_device.arrived(x, device),
+                y.data if type(y) is Buffer else y if type(y) in on_device.NUMBERS else on_device.arrived(y, device),
             )
     except errors.BackendUnsupportedError:
         return wrap(bind(row, (x,) if y is None else (x, y), NO_PARAMS))  # which falls back, and says why
     slot[1] += 1
     if type(out) is tuple:
-        return tuple([wrap(Buffer(o, home, computed=True)) for o in out])
+        return tuple([wrap(Buffer(o, device, computed=True)) for o in out])
     buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, True
+    buffer.data, buffer.backend, buffer.view, buffer.computed = out, device, None, True
     h._host = h._root = None
     h._value = buffer
     return h
 
 
-def on_place(name: str, args: Any, params: dict) -> ndarray | None:
-    """A row of handles on one place, and numbers, as NumPy's function of its name takes them; None: not this simply."""
-    home, data = None, []
+def row_on_device(name: str, args: Any, params: dict) -> ndarray | None:
+    """A row of arrays on a device, and numbers, as NumPy's function of its name takes them; None: not this simply."""
+    device, data = None, []
     for a in args:
         if type(a) is ndarray:
             v = a._value if a._host is None and a._root is None else read(a)
             if type(v) is not Buffer:
                 return None
-            home = v.backend
+            device = v.backend
             data.append(v.data)
         elif type(a) in on_device.NUMBERS:
             data.append(a)
         else:
             return None
-    if home is None or (state.busy and not on_device.free(home)):
+    if device is None or (state.busy and not on_device.free(device)):
         return None
-    slot = home.slots.get(TABLE[name])
+    slot = device.slots.get(TABLE[name])
     if slot is None or slot[0] is None:
         return None
     try:
@@ -100,7 +100,7 @@ def on_place(name: str, args: Any, params: dict) -> ndarray | None:
         return None
     slot[1] += 1
     buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view, buffer.computed = out, home, None, slot[-1]
+    buffer.data, buffer.backend, buffer.view, buffer.computed = out, device, None, slot[-1]
     h._host, h._root, h._value = None, None, buffer
     return h
 
@@ -112,8 +112,8 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
         return wrap(x.trace.process(TABLE[name], (x,), params), (h,))
     if type(x) is not Buffer or (state.busy and not on_device.free(x.backend)):
         return None
-    row, home = TABLE[name], x.backend
-    slot = home.slots.get(row)
+    row, device = TABLE[name], x.backend
+    slot = device.slots.get(row)
     if slot is None or slot[0] is None:
         return None
     try:
@@ -122,7 +122,7 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
         return None
     slot[1] += 1
     buffer, view = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.computed = out, home, True
+    buffer.data, buffer.backend, buffer.computed = out, device, True
     view._host, view._root, view._value = None, None, buffer
     if on_device.shows(row, x, out, params):
         buffer.view = (x, row, params)
@@ -134,7 +134,7 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
 
 
 def quickly(name: str) -> Callable | None:
-    """The short way of a function on a place, (args, kwargs) -> handle or None; None where it has none."""
+    """The short way of a function on a device, (args, kwargs) -> handle or None; None where it has none."""
     if name in on_device.REDUCTIONS:
 
         def quick(args: tuple, kwargs: dict) -> Any:
@@ -142,7 +142,7 @@ def quickly(name: str) -> Callable | None:
             if type(x) is not ndarray or x._host is not None:
                 return None
             params = on_device.params_of(name, args[1:], kwargs)
-            return None if params is None else on_place(name, (x,), params)
+            return None if params is None else row_on_device(name, (x,), params)
 
         return quick
     if name in on_device.LISTS:
@@ -154,10 +154,10 @@ def quickly(name: str) -> Callable | None:
             params = {"axis": args[1]} if len(args) == 2 and not kwargs else {"axis": 0, **kwargs}
             if x[0]._host is not None or len(args) > 2 or len(params) > 1 or type(params["axis"]) is not int:
                 return None
-            return on_place(name, x, params)
+            return row_on_device(name, x, params)
 
         return quick
     if name in on_device.DIRECT:
         count = on_device.DIRECT[name]
-        return lambda args, kwargs: None if kwargs or len(args) != count else on_place(name, args, kwargs)
+        return lambda args, kwargs: None if kwargs or len(args) != count else row_on_device(name, args, kwargs)
     return None

@@ -21,8 +21,8 @@ from .quick import finish, function, quick
 from .short import on_value, on_values
 
 
-def _on_place(a: Any) -> bool:
-    """Whether a call on this argument may go the short way, busy or not: it lives on a place and nothing watches."""
+def _is_on_device(a: Any) -> bool:
+    """Whether a call on this argument may go the short way, busy or not: it lives on a device and nothing watches."""
     return type(a) is ndarray and a._host is None and type(a._value) is Buffer and on_device.free(a._value.backend)
 
 
@@ -45,8 +45,8 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
     e, large = entry(name, ufunc), large_unary(ufunc)
     row = TABLE.get(ufunc.__name__)
 
-    def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or args or type(a) is not ndarray or (state.busy and not _on_place(a)):
+    def call(device: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or args or type(a) is not ndarray or (state.busy and not _is_on_device(a)):
             if not (args or state.busy):
                 if kwargs:
                     if (out := into(kwargs)) is not None and (x := small(a)) is not None:
@@ -80,7 +80,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
     e, large = entry(name, ufunc), large_binary(ufunc)
     row = TABLE.get(ufunc.__name__)
 
-    def call(home: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+    def call(device: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if type(a) is ndarray and type(b) is ndarray and not (kwargs or args or state.busy):
             x = a._host
             y = b._host
@@ -95,7 +95,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
                     h._root = None
                     return h
                 return out
-        if args or kwargs or (state.busy and not (_on_place(a) or _on_place(b))):
+        if args or kwargs or (state.busy and not (_is_on_device(a) or _is_on_device(b))):
             if not (args or state.busy) and (out := into(kwargs)) is not None:
                 x, y = small(a), small(b)
                 if x is not None and y is not None:

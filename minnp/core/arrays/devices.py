@@ -11,7 +11,7 @@ import numpy as onp
 
 from ... import backends, errors
 from ..rows.dispatch import bind
-from ..rows.on_device import free, home_of_index, settled
+from ..rows.on_device import device_of_index, free, settled
 from ..rows.policy import current as current_policy
 from ..rows.primitive import primitive
 from ..rows.state import state
@@ -57,17 +57,17 @@ class Context:
         return hash((self.device_type, self.device_id))
 
     @property
-    def home(self) -> Any:
-        """The place (a Backend with memory of its own) where arrays live in this context; None: NumPy's memory."""
+    def device(self) -> Any:
+        """The device (a Backend with memory of its own) where arrays live in this context; None: NumPy's memory."""
         if self.device_type == "cpu" and self.backend is None:
             return None
         preferred = self.backend or current_policy().backend
         names = [preferred] if preferred else backends.installed()
         refusals = []
         for name in names:
-            place, why = backends.get(name).place(self.device_type, self.device_id)
-            if place is not None:
-                return place
+            device, why = backends.get(name).device_at(self.device_type, self.device_id)
+            if device is not None:
+                return device
             refusals.append(f"{name}: {why}")
         way_out = "Install one that does (pip install torch)"
         if "torch" in backends.installed():
@@ -76,15 +76,15 @@ class Context:
         raise errors.BackendMissingError(f"no backend reaches {self!r}: {why}. {way_out}, or stay on minnp.cpu()")
 
     def __enter__(self) -> Context:
-        home = self.home  # fails here, rather than at the first array
-        in_force.set((self, home, in_force.get()))
-        state.busy += home is not None
+        device = self.device  # fails here, rather than at the first array
+        in_force.set((self, device, in_force.get()))
+        state.busy += device is not None
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _, home, outer = in_force.get()
+        _, device, outer = in_force.get()
         in_force.set(outer)
-        state.busy -= home is not None
+        state.busy -= device is not None
 
 
 def _said(device: Any) -> tuple[str, str, str | None] | None:
@@ -96,7 +96,7 @@ def _said(device: Any) -> tuple[str, str, str | None] | None:
     return ("gpu", number, "torch") if kind == "cuda" else (kind, number, None)
 
 
-seed = backends.seed  # the random numbers drawn on places
+seed = backends.seed  # the random numbers drawn on devices
 
 
 def cpu(device_id: int = 0) -> Context:
@@ -110,16 +110,21 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def beside(args: tuple) -> Context | None:
-    """Where new arrays live beside these: at the place of the first array among them, unless it is said already."""
+    """Where new arrays live beside these: on the device of the first array among them, unless it is said already."""
     for a in args:
         if type(a) is list or type(a) is tuple:
             a = a[0] if a else None
-        if type(a) is ndarray and a._host is None and type(value := concrete(a._value)) is Buffer and home() is None:
+        if (
+            type(a) is ndarray
+            and a._host is None
+            and type(value := concrete(a._value)) is Buffer
+            and default_device() is None
+        ):
             return Context(*value.backend.device)
     return None
 
 
-# (context, its home, what was in force around it)
+# (context, its device, what was in force around it)
 in_force: ContextVar[tuple | None] = ContextVar("minnp.context", default=None)
 _global: tuple = (cpu(), None)
 
@@ -129,49 +134,49 @@ def current_context() -> Context:
     return (in_force.get() or _global)[0]
 
 
-def home() -> Any:
-    """The place where new arrays live; None: NumPy's memory."""
+def default_device() -> Any:
+    """The device where new arrays live; None: NumPy's memory."""
     return (in_force.get() or _global)[1]
 
 
 def set_context(context: Context) -> None:
     """Set the context for every thread without one of its own."""
     global _global
-    new = (context, context.home)
+    new = (context, context.device)
     state.busy += (new[1] is not None) - (_global[1] is not None)
-    _global, state.home = new, new[1]
+    _global, state.device = new, new[1]
 
 
 def created(name: str, args: tuple, kwargs: dict) -> Any:
     """What NumPy's function of this name makes out of no arrays, where new arrays live; None: not this simply."""
-    place = home()
-    data = place.create(name, args, kwargs) if place is not None and free(place) else None
-    return None if data is None else handle(Buffer(data, place))
+    device = default_device()
+    data = device.create(name, args, kwargs) if device is not None and free(device) else None
+    return None if data is None else handle(Buffer(data, device))
 
 
-def made(place: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
-    """What NumPy's function of this name makes out of no arrays of ours, at a place: made there, or `run` and moved."""
-    data = place.create(name, args, kwargs) if free(place) else None
-    return settle(run(), place) if data is None else handle(Buffer(data, place))
+def made(device: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
+    """What NumPy's function of this name makes of no arrays of ours, on a device: made there, or `run` and moved."""
+    data = device.create(name, args, kwargs) if free(device) else None
+    return settle(run(), device) if data is None else handle(Buffer(data, device))
 
 
-def drawn(place: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The value of a draw at a place, in compiled code."""
-    return read(made(place, name, args, kwargs, lambda: function(*args, **kwargs)))
+def drawn(device: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The value of a draw on a device, in compiled code."""
+    return read(made(device, name, args, kwargs, lambda: function(*args, **kwargs)))
 
 
-def settle(result: Any, place: Any) -> Any:
-    """A result that came from no array of ours, its arrays moved to a place; what that cannot hold stays here."""
+def settle(result: Any, device: Any) -> Any:
+    """A result that came from no array of ours, its arrays moved to a device; what that cannot hold stays here."""
     if type(result) is ndarray:
         value = read(result)
         if type(value) is not Host:
             return result
         try:
-            return handle(Buffer(place.from_host(value), place))
+            return handle(Buffer(device.from_host(value), device))
         except errors.BackendUnsupportedError:
             return result
     if type(result) in (tuple, list):
-        return type(result)([settle(r, place) for r in result])
+        return type(result)([settle(r, device) for r in result])
     return result
 
 
@@ -212,12 +217,12 @@ def target(device: Any) -> Context:
 
 def _moved(x: Any, context: Context) -> Any:
     """A value's elements where the context says; itself where it lives there already."""
-    place = context.home
+    device = context.device
     if type(x) is Buffer:
-        if x.backend is place:
+        if x.backend is device:
             return x
         x = x.host()
-    return x if place is None else Buffer(place.from_host(onp.asarray(x)), place)
+    return x if device is None else Buffer(device.from_host(onp.asarray(x)), device)
 
 
 TO_DEVICE = primitive(
@@ -237,18 +242,18 @@ def _whereabouts(value: Any) -> Context:
 
 
 def at_index(x: Any, index: Any) -> Any:
-    """An array or number, traced ones too, at the place where an index that is used on it lives; itself otherwise."""
-    home = home_of_index(index)
-    if home is None or type(value := concrete(read(x) if type(x) is ndarray else x)) is Buffer:
+    """An array or number, traced ones too, on the device where an index that is used on it lives; itself otherwise."""
+    device = device_of_index(index)
+    if device is None or type(value := concrete(read(x) if type(x) is ndarray else x)) is Buffer:
         return x
-    if type(settled(onp.empty(0, onp.asarray(value).dtype), home)) is not Buffer:  # no such dtype there
+    if type(settled(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
         return x
-    return TO_DEVICE(x, context=Context(*home.device))
+    return TO_DEVICE(x, context=Context(*device.device))
 
 
 def together(x: Any, index: Any) -> tuple[Any, Any]:
     """(an array, an index) that is used on it, in one memory: where the index is, if that has the array's dtype."""
-    if home_of_index(index) is not None:
+    if device_of_index(index) is not None:
         x = at_index(x, index)
         index = index if type(concrete(read(x) if type(x) is ndarray else x)) is Buffer else index_on_host(index)
     return x, index

@@ -1,4 +1,4 @@
-"""Flags and shapes, as NumPy sets them in place, of arrays on a place: there is no array of NumPy's to keep them.
+"""Flags and shapes, as NumPy sets them in place, of arrays on a device: there is no array of NumPy's to keep them.
 
 Both are steps on a view's path. A root whose shape or flags are set becomes a view too, of a root that nobody else has.
 """
@@ -58,7 +58,7 @@ def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
 
 
 class Flags:
-    """x.flags of an array on a place."""
+    """x.flags of an array on a device."""
 
     __slots__ = ("_array", "_theirs")
 

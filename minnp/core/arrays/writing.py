@@ -16,7 +16,7 @@ import numpy as onp
 from ... import errors
 from ..cpu import run as run_host
 from ..rows.dispatch import bind
-from ..rows.on_device import home_of_index, hosted, on_place
+from ..rows.on_device import device_of_index, hosted, run_on_device
 from ..rows.primitive import TABLE, primitive
 from ..rows.references import references
 from ..rows.state import capture, state
@@ -213,11 +213,11 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         del current
         if type(value) in (list, tuple):  # numbers become the array's, or NumPy says why not
             value = read(stack_nested(value)) if holds_value(value) else onp.array(value, dtype)
-        return write_on_place(h, index, value)
+        return write_on_device(h, index, value)
     if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
         value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
-    if type(concrete(current)) is Host and home_of_index(index) is not None:
+    if type(concrete(current)) is Host and device_of_index(index) is not None:
         index = index_on_host(index)
     if type(current) is Host and watching is None:  # memory that views show stays where it is
         value = value.host() if type(value) is Buffer else value
@@ -269,8 +269,8 @@ def holds_value(x: Any) -> bool:
     return any(isinstance(e, (Tracer, Buffer)) or (type(e) in (list, tuple) and holds_value(e)) for e in x)
 
 
-def write_on_place(h: ndarray, index: Any, value: Any) -> None:
-    """h[index] = value for an array on a place: into the buffer itself where nothing else shows its memory or holds it
+def write_on_device(h: ndarray, index: Any, value: Any) -> None:
+    """h[index] = value for an array on a device: into the buffer itself where nothing else shows its memory or holds it
     (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
     root = root_of(h)
     params = {"path": path_of(h), "index": index, "layout": None}
@@ -279,14 +279,14 @@ def write_on_place(h: ndarray, index: Any, value: Any) -> None:
         raise ValueError("assignment destination is read-only")
     if h is not root:
         h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory
-    home = root._value.backend
+    device = root._value.backend
     if h is root and index is ... and type(value) is Buffer and value.view is None and _alike(value, root._value):
-        root._value = Buffer(value.data, home)  # all of it is replaced: values are immutable, so it need not move
+        root._value = Buffer(value.data, device)  # all of it is replaced: values are immutable, so it need not move
         return
     try:
         if references(getattr, root, "_value") == 1 and _alone(root._value):
             with contextlib.suppress(errors.BackendUnsupportedError):  # raised before anything is written
-                root._value = on_place(home, WRITE_VIEW, (root._value, value), {**params, "donate": True})
+                root._value = run_on_device(device, WRITE_VIEW, (root._value, value), {**params, "donate": True})
                 return
         root._value = bind(WRITE_VIEW, (root._value, value), params)
     except (TypeError, ValueError, OverflowError):

@@ -113,7 +113,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     row_view_at = slot_of(primitive, "view"), row_vjp_at = slot_of(primitive, "vjp");
     row_saves_at = slot_of(primitive, "saves"), row_fast_at = slot_of(primitive, "fast");
     row_worth_at = slot_of(primitive, "worth"), row_accumulate_at = slot_of(primitive, "accumulate");
-    policy_at = slot_of((PyObject *)Py_TYPE(state), "policy"), new_home_at = slot_of((PyObject *)Py_TYPE(state), "home");
+    policy_at = slot_of((PyObject *)Py_TYPE(state), "policy"), new_home_at = slot_of((PyObject *)Py_TYPE(state), "device");
     shape_at = slot_of(buffer_type, "shape"), dtype_at = slot_of(buffer_type, "dtype");
     copied_at = slot_of(buffer_type, "_host");
     definition_at = slot_of(entry_type, "definition");

@@ -30,7 +30,7 @@ from .graph import Graph, Node
 from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
-from .streams import at_place
+from .streams import drawn_at_device
 
 # Rows whose result's shape depends on data; so does that of every call without a row.
 OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
@@ -134,11 +134,11 @@ class CaptureTrace(Trace):
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
         host = getattr(row.numpy, "host", None)  # of a call that fell back
-        drawn = at_place(row, values, params)
+        drawn = drawn_at_device(row, values, params)
         try:
             if drawn is not None:
                 y = drawn
-            elif host is None or raw or devices.home() is None or row.name.startswith("random."):
+            elif host is None or raw or devices.default_device() is None or row.name.startswith("random."):
                 y = bind_below(row, raw, inner, self.fast)
             else:
                 y = made_below(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
@@ -184,7 +184,7 @@ class CaptureTrace(Trace):
             return y
         node.meta["value"] = _meta(y)
         if type(y) is Buffer:
-            node.meta["home"] = y.backend
+            node.meta["device"] = y.backend
         if "shape" in dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
             self._guard(node, "shape", tuple(y.shape))
         if "dtype" in dynamic and y.dtype.kind in "fc":
@@ -218,7 +218,7 @@ class CaptureTrace(Trace):
         found = self.known.get(id(value))
         if found is None:
             name = f"constant_{len(self.constants)}"
-            # a write on a place may replace the buffer: its handle knows the one that holds now
+            # a write on a device may replace the buffer: its handle knows the one that holds now
             self.constants[name] = self.handles.get(id(value), (value,))[-1] if type(value) is Buffer else value
             node = self.graph.get_attr(name)
             node.meta.update(value=_meta(value), constant=value)
@@ -426,7 +426,7 @@ def capture_call(
 
 
 def copied(x: Any) -> Any:
-    """An argument's value that may be written while it is captured: arrays copied, those of a place where they are."""
+    """An argument's value that may be written while it is captured: arrays copied, those of a device where they are."""
     if not isinstance(x, (ndarray, Host)):
         return x
     value = concrete(read(x)) if type(x) is ndarray else x

@@ -324,7 +324,7 @@ class Outside:
 
 
 def _now(place: Place) -> tuple[Any, Any]:
-    """(the holder, what it holds) of a place now, where what leads to it was bound anew. Raises GONE."""
+    """(the holder, what it holds) of a device now, where what leads to it was bound anew. Raises GONE."""
     holder, via = place.holder, place.via
     if via is not None and (found := _now(via)[1]) is not via.value:
         if holder is not via.value and holder is not getattr(via.value, "__dict__", None):

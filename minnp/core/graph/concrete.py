@@ -32,6 +32,6 @@ def made_below(function: Callable, args: tuple, kwargs: dict) -> Any:
     """What a public function makes out of no arrays, where new arrays live."""
     token = capture.set(None)
     try:
-        return made_at(devices.home(), function, args, kwargs)
+        return made_at(devices.default_device(), function, args, kwargs)
     finally:
         capture.reset(token)

@@ -136,7 +136,7 @@ class Function:
         return {n: handle(onp.array(v)) for n, v in self._defaults().items()}
 
     def _defaults(self, place: Any = None) -> dict[str, Any]:
-        """The symbol's own values of its parameters, at a place of its library."""
+        """The symbol's own values of its parameters, on a device of its library."""
         if place is None or place.name != self._backend.name:
             return getattr(self._program, "defaults", {})
         return {n: Buffer(v, place) for n, v in getattr(self._program_on(place), "defaults", {}).items()}
@@ -263,7 +263,7 @@ class Function:
         return run
 
     def _states_at(self, backend: Any, shapes: Shapes) -> list:
-        """The states where the backend computes, host arrays or a place's data; they stay until a call elsewhere, so
+        """The states where the backend computes, host arrays or a device's data; they stay until a call elsewhere, so
         that a training loop copies none."""
         states = self._states_of(shapes)
         here = None if backend.shares_host or not hasattr(self._program_on(backend), "initial") else backend

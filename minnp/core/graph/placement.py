@@ -21,25 +21,25 @@ from .streams import drawn_at
 ACROSS = "across"
 
 
-def home_of(graph: Graph, constants: dict, home: Any) -> Any:
+def device_of(graph: Graph, constants: dict, device: Any) -> Any:
     """Where a captured graph runs: a place, None for NumPy's memory, or ACROSS where its arrays are in several.
 
-    home    where its arguments are, or the backend whose kernels are wanted
+    device  where its arguments are, or the backend whose kernels are wanted
     Arrays that depend on no argument, constants and draws, have no say: they are moved.
     """
-    placed = [n.meta["home"] for n in graph.nodes if "home" in n.meta]
+    placed = [n.meta["device"] for n in graph.nodes if "device" in n.meta]
     placed += [c.backend for c in constants.values() if type(c) is Buffer]
-    if not placed and (home is None or home.shares_host):
-        return home
+    if not placed and (device is None or device.shares_host):
+        return device
     varies: set[Node] = set()
-    where = {home} if home is not None and not home.shares_host else set()
+    where = {device} if device is not None and not device.shares_host else set()
     for node in graph.nodes:
         if node.op == "placeholder" or not varies.isdisjoint(node.all_input_nodes):
             varies.add(node)
             meta = node.meta.get("value")
-            if node.op == "call_function" and type(meta) is Meta and (meta.shape or "home" in node.meta):
-                where.add(node.meta.get("home"))
-    return where.pop() if len(where) == 1 else ACROSS if where else home
+            if node.op == "call_function" and type(meta) is Meta and (meta.shape or "device" in node.meta):
+                where.add(node.meta.get("device"))
+    return where.pop() if len(where) == 1 else ACROSS if where else device
 
 
 def stay(graph: Graph) -> Graph:
@@ -88,15 +88,15 @@ def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
 def row_of(node: Node, args: tuple, kwargs: dict) -> Any:
     """What a node gives for values, as the program itself would compute it."""
     target = node.target
-    if (place := drawn_at(node)) is not None:
-        return drawn(place, node.meta["function"], target, *args, **kwargs)
+    if (device := drawn_at(node)) is not None:
+        return drawn(device, node.meta["function"], target, *args, **kwargs)
     if target is guard:
         return holds(*args)
     if target is pick:
         return args[0][args[1]]
     if isinstance(target, Primitive):
         return bind(target, args, kwargs)
-    return made_at(node.meta.get("home"), target, args, kwargs)
+    return made_at(node.meta.get("device"), target, args, kwargs)
 
 
 def holds(value: Any, kind: str, expected: Any) -> None:
@@ -104,12 +104,12 @@ def holds(value: Any, kind: str, expected: Any) -> None:
     guard(value.host() if kind == "value" and type(value) is Buffer else value, kind, expected)
 
 
-def made_at(home: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """The value of function(*args, **kwargs), whose new arrays live at a place (None: in NumPy's memory)."""
-    with cpu() if home is None else Context(*home.device):
+def made_at(device: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The value of function(*args, **kwargs), whose new arrays live on a device (None: in NumPy's memory)."""
+    with cpu() if device is None else Context(*device.device):
         out = function(*each(args, _shown), **each(kwargs, _shown))
     out = each(out, held)
-    return out if home is None else each(out, lambda v: settled(v, home) if type(v) is Host else v)
+    return out if device is None else each(out, lambda v: settled(v, device) if type(v) is Host else v)
 
 
 def _shown(v: Any) -> Any:

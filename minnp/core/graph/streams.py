@@ -7,7 +7,7 @@ from typing import Any
 import numpy as onp
 
 from ..api.fallback import fill
-from ..arrays.devices import home
+from ..arrays.devices import default_device
 from ..rows.on_device import kept
 from ..rows.primitive import TABLE, Primitive
 from ..rows.value import Buffer
@@ -32,8 +32,8 @@ class Legacy:
         self.stream.set_state(state)
 
 
-class OfPlace:
-    """The state of a place's own stream (`Backend.generator`)."""
+class DeviceStream:
+    """The state of a device's own stream (`Backend.generator`)."""
 
     __slots__ = ("stream",)
 
@@ -58,9 +58,9 @@ def streams(graph: Graph) -> list[Any]:
     for node in nodes[:last]:
         if not node.meta.get("effect") or node.target in (guard, fails):
             continue
-        if (place := drawn_at(node)) is not None:
-            if (stream := place.generator()) is not None:
-                found[id(stream)] = OfPlace(stream)
+        if (device := drawn_at(node)) is not None:
+            if (stream := device.generator()) is not None:
+                found[id(stream)] = DeviceStream(stream)
             continue
         named = [a for a in node.args if isinstance(a, (onp.random.Generator, onp.random.RandomState))]
         for stream in named or [onp.random.mtrand._rand]:
@@ -77,13 +77,13 @@ def _begins_anew(node: Node) -> bool:
 
 def drawn_at(node: Node) -> Any:
     """The place at which a node draws; None for NumPy's streams, and what does not draw."""
-    return node.meta.get("home") if node.meta.get("effect") and "function" in node.meta else None
+    return node.meta.get("device") if node.meta.get("effect") and "function" in node.meta else None
 
 
-def at_place(row: Primitive, values: Any, params: dict) -> Buffer | None:
-    """What a function of np.random draws at the place in force, as where nothing is captured; None: NumPy draws."""
-    place = home()
-    if place is None or values or TABLE.get(row.name) is row or not row.name.startswith("random.") or not kept(place):
+def drawn_at_device(row: Primitive, values: Any, params: dict) -> Buffer | None:
+    """What a function of np.random draws on the device in force, as where nothing is captured; None: NumPy draws."""
+    device = default_device()
+    if device is None or values or TABLE.get(row.name) is row or not row.name.startswith("random.") or not kept(device):
         return None
-    data = place.create(row.name, *fill(params["arguments"], ()))
-    return None if data is None else Buffer(data, place)
+    data = device.create(row.name, *fill(params["arguments"], ()))
+    return None if data is None else Buffer(data, device)

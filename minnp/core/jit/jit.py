@@ -106,21 +106,21 @@ class Jitted:
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
         shape = open_tree(marked, leaves)
         values = [read(x) if type(x) is ndarray else numpys_own(x) for x in leaves]
-        home = None
+        backend = None
         for x, v in zip(leaves, values):
             if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
                 return self.function(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
             if type(v) is Buffer:
-                home = v.backend
+                backend = v.backend
             elif isinstance(v, Host) and type(v) not in ARRAYS:
                 return self.function(*args, **kwargs)  # a subclass, whose operators are its own
-        if state.busy or home is not None:
-            if capture.get() is not None or (home is not None and not free(home)):
+        if state.busy or backend is not None:
+            if capture.get() is not None or (backend is not None and not free(backend)):
                 return self.function(*args, **kwargs)
-            if home is None and self.compiler == "auto" and policy.current().backend is not None:
-                home = backends.get(policy.current().backend)
-        home = backends.get(self.compiler) if home is None and self.compiler in backends.names() else home
-        key = (shape, *map(kind, values), devices.home(), home)
+            if backend is None and self.compiler == "auto" and policy.current().backend is not None:
+                backend = backends.get(policy.current().backend)
+        backend = backends.get(self.compiler) if backend is None and self.compiler in backends.names() else backend
+        key = (shape, *map(kind, values), devices.default_device(), backend)
         fixed = self.fixed.setdefault(key, set())
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
@@ -202,7 +202,7 @@ class Jitted:
     ) -> Any:
         if self.changing > TRIES:
             return self.function(*args, **kwargs)
-        names, fixed, home = leaf_names(self.function, *marked), self.fixed[key], key[-1]
+        names, fixed, backend = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         told = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
         if told:
             fixed |= told
@@ -225,7 +225,7 @@ class Jitted:
             if isinstance(v, set):
                 before.add(v, True)
         try:
-            with self._quietly(home):
+            with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
                 captured, parts, written = capture_call(
                     self.function, values, rebuild, names, live, unfinished, fast, may_leave=True
@@ -254,7 +254,7 @@ class Jitted:
         known = next((p for p in paths if p.finds(captured) and p.outside.follow(numbers=True)), None)
         if known is not None:
             paths.remove(known)
-        path = known or Path(captured, inputs, self.compiler, home, [p for p in found if p.stays()])
+        path = known or Path(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
@@ -263,9 +263,9 @@ class Jitted:
         return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
 
     @contextlib.contextmanager
-    def _quietly(self, home: Any) -> Iterator[None]:
+    def _quietly(self, backend: Any) -> Iterator[None]:
         quiet = contextlib.nullcontext() if self.compiler == "numpy" else single_thread() or contextlib.nullcontext()
-        with quiet, policy.on_host(self.compiler != "auto" and home is None):
+        with quiet, policy.on_host(self.compiler != "auto" and backend is None):
             yield
 
     # -------------------------------------------------------------- looking inside

@@ -17,7 +17,7 @@ from ..cpu.products import single_thread
 from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Checked, Outside, Place, held
 from ..graph.graph import Graph
-from ..graph.placement import ACROSS, by_rows, home_of, stay
+from ..graph.placement import ACROSS, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
 from ..passes import fuse_elementwise, optimize
@@ -48,7 +48,7 @@ class Path:
     )
 
     def __init__(
-        self, captured: Captured, inputs: Sequence[int], compiler: str, home: Any = None, found: Sequence[Place] = ()
+        self, captured: Captured, inputs: Sequence[int], compiler: str, backend: Any = None, found: Sequence[Place] = ()
     ) -> None:
         self.captured, self.inputs = captured, inputs
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
@@ -57,15 +57,15 @@ class Path:
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
         self.kept = [i for i in range(len(results)) if i not in captured.shown]
         output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
-        home = home_of(graph, captured.constants, home)
+        backend = device_of(graph, captured.constants, backend)
         graph = optimize(graph)
         self.streams = streams(graph)
         self.overwrites: list[int] = []
         self.outside = self._outside(graph, found)
-        self.alone = None if home is not None or compiler == "numpy" else alone(graph)
-        run = self._run_beside(graph, home, compiler)
+        self.alone = None if backend is not None or compiler == "numpy" else alone(graph)
+        run = self._run_beside(graph, backend, compiler)
         if run is None:
-            graph = lowered(graph, compiler if home is None else "numpy")
+            graph = lowered(graph, compiler if backend is None else "numpy")
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)
         elif self.outside is not None:
@@ -73,13 +73,15 @@ class Path:
         self.run = run
         self.finish = self._finishing(len(results))
 
-    def _run_beside(self, graph: Graph, home: Any, compiler: str) -> Callable | None:
+    def _run_beside(self, graph: Graph, backend: Any, compiler: str) -> Callable | None:
         """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""
-        if home is None:
+        if backend is None:
             return None
         constants = self.captured.constants
-        run = None if home is ACROSS else home.compile(stay(graph.copy()), constants, compiler)
-        return by_rows(graph, dict(constants)) if run is None and (home is ACROSS or not home.shares_host) else run
+        run = None if backend is ACROSS else backend.compile(stay(graph.copy()), constants, compiler)
+        return (
+            by_rows(graph, dict(constants)) if run is None and (backend is ACROSS or not backend.shares_host) else run
+        )
 
     def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
         """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""

@@ -337,6 +337,6 @@ class Nest:
 
 
 def fill(code: Code, place: Place, value: Any, lanes: int) -> None:
-    """Write a number into every element of a place."""
+    """Write a number into every element of a device."""
     o = Operand(place, place.strides)
     Nest(code, place.shape, lambda c, _: [c.number(value, place.dtype)], [], [(0, o)]).write(lanes)

@@ -85,7 +85,7 @@ class Writer:
             self.spare.setdefault(size, []).append(place.base)
 
     def part(self, place: Place, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Place:
-        """Part of a place: a view of it."""
+        """Part of a device: a view of it."""
         base = self.code.emit(f"getelementptr i8, ptr {place.base}, i64 {offset}") if offset else place.base
         return Place(base, shape, strides, place.dtype)
 

@@ -10,7 +10,7 @@ from ... import backends, errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
-from .on_device import arrived, hosted, numpy_views, on_place, settled
+from .on_device import arrived, hosted, numpy_views, run_on_device, settled
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import STAND_INS, Buffer, Host, Tracer, lower
@@ -40,7 +40,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
     values    NumPy arrays, scalars, Buffers, tracers
     returns   a value, or a tuple of them for rows with several outputs
     """
-    top = home = None
+    top = device = None
     for v in values:
         t = type(v)
         if t is Tracer:
@@ -50,7 +50,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             if top is None or trace.level > top.level:
                 top = trace
         elif t is Buffer:
-            home = v.backend
+            device = v.backend
     if state.busy != state.written:
         watching = capture.get()
         if watching is not None and top is not None and top.level > watching.level:
@@ -59,15 +59,15 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             top = watching
         if (batch := indexing(params)) is not None and (top is None or batch.level > top.level):
             top = batch
-        if top is None and (home is None or policies.current().only or not policies.current().keeps(home)):
+        if top is None and (device is None or policies.current().only or not policies.current().keeps(device)):
             return _choose(row, values, params)
     if top is not None:
         return top.process(row, values, params)
-    if home is not None and not home.shares_host and not row.anywhere:
+    if device is not None and not device.shares_host and not row.anywhere:
         try:
-            return on_place(home, row, values, params)
+            return run_on_device(device, row, values, params)
         except errors.BackendUnsupportedError as refusal:
-            return fall_back(row, numbers(values), params, home, str(refusal))
+            return fall_back(row, numbers(values), params, device, str(refusal))
     if row.worth is not None and any(row.worth(name, values, params) for name in backends.installed()):
         return _choose(row, values, params)
     row.calls += 1
@@ -105,12 +105,12 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
     if row.anywhere:
         return row.numpy(*values, **params)
     values = numbers(values)
-    home = next((v.backend for v in values if type(v) is Buffer), None)
-    if home is None and values and not any(type(v) is Host and v.ndim for v in values):
+    device = next((v.backend for v in values if type(v) is Buffer), None)
+    if device is None and values and not any(type(v) is Host and v.ndim for v in values):
         return fall_back(row, values, params, None, "")  # numbers alone: nothing for a backend to gain
     policy = policies.current()
     why = ""
-    for backend in policy.candidates(row, values, params, home):
+    for backend in policy.candidates(row, values, params, device):
         # Only operators of the table have kernels, and those that bring one: a fallback shares its name at most.
         listed = TABLE.get(row.name) is row or backend.name in row.kernels
         kernel = backend.kernel(row) if listed else None
@@ -120,7 +120,7 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
         if not why:
             start = perf_counter()
             try:
-                out = run_on(backend, row, kernel, values, params, home)
+                out = run_on(backend, row, kernel, values, params, device)
             except errors.BackendUnsupportedError as refusal:
                 why = str(refusal)
                 continue
@@ -132,16 +132,16 @@ def _choose(row: Primitive, values: Any, params: dict) -> Any:
             f"np.{row.name}({', '.join(map(describe, values))}) under policy {policy.name!r}: {why or 'no backend'}; "
             f"use 'prefer_{policy.backend}' to let NumPy run it"
         )
-    return fall_back(row, values, params, home, why)
+    return fall_back(row, values, params, device, why)
 
 
-def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) -> Any:
-    """Run a row's NumPy kernel on host copies of the values, and record why; the result goes back `home`."""
+def fall_back(row: Primitive, values: Any, params: dict, device: Any, why: str) -> Any:
+    """Run a row's NumPy kernel on host copies of the values, and record why; the result goes back `device`."""
     start = perf_counter()
-    if home is None:
+    if device is None:
         out = row.numpy(*values, **params)
     else:
-        out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), home)
+        out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), device)
         # a call without a row is not asked whether it shows its argument: asking would run it again, draws included
         known = row.view and len(values) == 1 and TABLE.get(row.name) is row
         if known and type(out) is Buffer and type(values[0]) is Buffer and numpy_views(row, values[0], params):
@@ -151,15 +151,15 @@ def fall_back(row: Primitive, values: Any, params: dict, home: Any, why: str) ->
     return out
 
 
-def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: dict, home: Any) -> Any:
+def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: dict, device: Any) -> Any:
     """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
     if backend.shares_host:
-        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if home else params))
-    if home is backend:
-        return on_place(home, row, values, params)
+        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if device else params))
+    if device is backend:
+        return run_on_device(device, row, values, params)
     data = [v.data if type(v) is Buffer else arrived(v, backend) for v in values]
     out = kernel(*data, **params)
-    wrap = (lambda d: Buffer(d, backend)) if home is not None else backend.to_host
+    wrap = (lambda d: Buffer(d, backend)) if device is not None else backend.to_host
     return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)
 
 

@@ -21,7 +21,7 @@ from .state import state
 class _Reporting(Policy):
     """NumPy's kernels, also for what lives on a device: the results go back there."""
 
-    def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
+    def candidates(self, row: Primitive, values: Any, params: dict, device: Any) -> list:
         return []
 
 

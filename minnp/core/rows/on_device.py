@@ -17,34 +17,34 @@ NO_PARAMS: dict = {}
 NUMBERS = (int, float, complex, bool)
 
 
-def free(home: Any) -> bool:
-    """Whether nothing watches or redirects calls on a place, although something, somewhere, keeps minnp busy."""
-    return capture.get() is None and kept(home)
+def free(device: Any) -> bool:
+    """Whether nothing watches or redirects calls on a device, although something, somewhere, keeps minnp busy."""
+    return capture.get() is None and kept(device)
 
 
-def kept(home: Any) -> bool:
+def kept(device: Any) -> bool:
     """Whether the policy leaves a place what is computed there."""
     now = policy.current()
-    return now is policy.AUTO or (now.keeps(home) and not now.only)
+    return now is policy.AUTO or (now.keeps(device) and not now.only)
 
 
-def on_place(home: Any, row: Primitive, values: Any, params: dict) -> Any:
-    """A row on values of which at least one is a buffer of the place `home`: its kernel there, if it takes them.
+def run_on_device(device: Any, row: Primitive, values: Any, params: dict) -> Any:
+    """A row on values of which at least one is a buffer of the place `device`: its kernel there, if it takes them.
 
     Raises BackendUnsupportedError, before anything is written, if it does not.
     """
-    slots = home.slots
-    slot = slots[row] if row in slots else slot_of(home, row)
+    slots = device.slots
+    slot = slots[row] if row in slots else slot_of(device, row)
     kernel = slot[0]
     if kernel is None:
-        raise errors.BackendUnsupportedError(f"{home.name} has no verified kernel")
-    out = kernel(*[v.data if type(v) is Buffer else arrived(v, home) for v in values], **params)
+        raise errors.BackendUnsupportedError(f"{device.name} has no verified kernel")
+    out = kernel(*[v.data if type(v) is Buffer else arrived(v, device) for v in values], **params)
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
-        return tuple([None if o is None else Buffer(o, home, computed=True) for o in out])
+        return tuple([None if o is None else Buffer(o, device, computed=True) for o in out])
     if row.view and len(values) == 1 and type(values[0]) is Buffer and shows(row, values[0], out, params):
-        return Buffer(out, home, (values[0], row, params))
-    return Buffer(out, home, computed=row.name not in ARRAYS)
+        return Buffer(out, device, (values[0], row, params))
+    return Buffer(out, device, computed=row.name not in ARRAYS)
 
 
 # whose results are never numbers
@@ -82,28 +82,28 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
     return row.numpy(laid_out(source), **hosted(params))
 
 
-def slot_of(home: Any, row: Primitive) -> list:
+def slot_of(device: Any, row: Primitive) -> list:
     """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
     [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, into,
     ordered, whether its results are numbers where they have no axes]."""
-    if home not in report.PLACES:
-        report.PLACES.append(home)
-    kernel = home.kernel(row) if isinstance(row, Primitive) else home.whole(row.name)
+    if device not in report.DEVICES:
+        report.DEVICES.append(device)
+    kernel = device.kernel(row) if isinstance(row, Primitive) else device.whole(row.name)
     slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
     if hasattr(getattr(row, "numpy", None), "host"):  # of a call that falls back, which may be for a function made anew
         return slot
-    return home.slots.setdefault(row, slot)
+    return device.slots.setdefault(row, slot)
 
 
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 
-def arrived(v: Any, home: Any) -> Any:
-    """A host array as a place's own data; numbers, 0-d arrays among them, stay as they are."""
+def arrived(v: Any, device: Any) -> Any:
+    """A host array as a device's own data; numbers, 0-d arrays among them, stay as they are."""
     if type(v) is not Host or not v.ndim:
         return v
-    report.copied("copy to device", home.name, v.nbytes)
-    return home.from_host(v)
+    report.copied("copy to device", device.name, v.nbytes)
+    return device.from_host(v)
 
 
 def number(buffer: Buffer) -> Any:
@@ -112,7 +112,7 @@ def number(buffer: Buffer) -> Any:
     return buffer.backend.number(buffer.data)
 
 
-def home_of_index(index: Any) -> Any:
+def device_of_index(index: Any) -> Any:
     """The place where an index, or an array in it, traced ones too, lives; None where there is none."""
     for part in index if type(index) is tuple else (index,):
         if type(part := concrete(part)) is Buffer:
@@ -129,14 +129,14 @@ def hosted(x: Any) -> Any:
     return {k: hosted(v) for k, v in x.items()} if type(x) is dict else x
 
 
-def settled(out: Any, home: Any) -> Any:
+def settled(out: Any, device: Any) -> Any:
     """NumPy's result brought to the place its arguments came from; a dtype the place has not stays on the host."""
     if isinstance(out, (tuple, list)):
-        return tuple([settled(o, home) for o in out])
+        return tuple([settled(o, device) for o in out])
     if type(out) is not Host and not isinstance(out, onp.generic):  # masked arrays and matrices stay what they are
         return out
     try:
-        return Buffer(home.from_host(onp.asarray(out)), home, computed=isinstance(out, onp.generic))
+        return Buffer(device.from_host(onp.asarray(out)), device, computed=isinstance(out, onp.generic))
     except errors.BackendUnsupportedError:
         return out
 

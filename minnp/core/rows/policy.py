@@ -51,24 +51,24 @@ class Policy:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def candidates(self, row: Primitive, values: Any, params: dict, home: Any) -> list:
+    def candidates(self, row: Primitive, values: Any, params: dict, device: Any) -> list:
         """The backends to ask for a kernel, best first; none of them, or one that refuses, is NumPy.
 
         row      the operator: row.name is "exp", "linalg.svd", "npx.softmax", ...
         values   its arrays (shape, dtype, size) and numbers, params its other arguments
-        home     the place where they live, or None for NumPy's memory; it must be asked for values that live on it
+        device   where they live, or None for NumPy's memory; it must be asked for values that live on it
         """
         if self.backend is not None:
-            return [home if self.keeps(home) else backends.get(self.backend)]
-        if home is not None:
-            return [home]
+            return [device if self.keeps(device) else backends.get(self.backend)]
+        if device is not None:
+            return [device]
         if self.only or row.worth is None:
             return []
         return [backends.get(name) for name in backends.installed() if row.worth(name, values, params)]
 
-    def keeps(self, home: Any) -> bool:
-        """Whether a call on buffers of this place may stay there: under `auto`, or if it is of the policy's backend."""
-        return home is not None and (self is AUTO or self.backend == home.name)
+    def keeps(self, device: Any) -> bool:
+        """Whether a call on buffers of this device may stay there: under `auto`, or if it is the policy's backend."""
+        return device is not None and (self is AUTO or self.backend == device.name)
 
     def __enter__(self) -> Policy:
         if self.backend is not None:

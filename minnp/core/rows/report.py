@@ -14,7 +14,7 @@ from .primitive import TABLE
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
-PLACES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
+DEVICES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
 COMPILED: weakref.WeakSet = weakref.WeakSet()  # of backends: the `way` they run, `rows` ({name: how many}), `calls`
 FIELDS = ("function", "backend", "calls", "seconds", "bytes", "moved", "why", "where")
 
@@ -86,7 +86,7 @@ def report(reset: bool = False) -> Report:
         dict(zip(FIELDS, (name, backend, *counts[:4], why, counts[4]), strict=True))
         for (name, backend, why), counts in _COUNTS.items()
     ]
-    for backend in PLACES:
+    for backend in DEVICES:
         for row, (_, calls, *_) in backend.slots.items():
             if calls:
                 rows.append(dict(zip(FIELDS, (row.name, backend.name, calls, 0.0, 0, 0, "", ""), strict=True)))
@@ -109,7 +109,7 @@ def report(reset: bool = False) -> Report:
 def reset_report() -> None:
     """Forget every count."""
     _COUNTS.clear()
-    for backend in PLACES:
+    for backend in DEVICES:
         for slot in backend.slots.values():
             slot[1] = 0
     for source in (*TABLE.values(), *HOST_CALLS.values(), *COMPILED):

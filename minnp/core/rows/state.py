@@ -15,13 +15,13 @@ class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
     default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
     look at them, and which do not matter to a value or to any other array. `tapes`: the live tapes, which a write must
-    ask first. `variables`: what records expressions of Variables, once there is one. `policy`, `home`: the policy, and
-    the place where new arrays live, of threads without their own."""
+    ask first. `variables`: what records expressions of Variables, once there is one. `policy`, `device`: the policy,
+    and the device where new arrays live, of threads without their own."""
 
-    __slots__ = ("busy", "home", "policy", "tapes", "variables", "written")
+    __slots__ = ("busy", "device", "policy", "tapes", "variables", "written")
 
     def __init__(self) -> None:
-        self.home: Any = None
+        self.device: Any = None
         self.variables: Any = None
         self.busy = self.written = 0
         self.tapes: dict[int, Any] = {}

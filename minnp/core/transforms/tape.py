@@ -172,7 +172,7 @@ class GradTrace(Trace):
             y = b
             if type(b) is Host:
                 outside(b)
-        # Values of another trace or on a place, a capture, rows that are not this simple:
+        # Values of another trace or on a device, a capture, rows that are not this simple:
         if (
             state.busy != state.written
             or not (row.elementwise or row.name == "matmul")
