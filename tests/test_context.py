@@ -214,3 +214,15 @@ def test_a_hint_tells_to_install_only_what_is_not_installed(monkeypatch):
     if "torch" in installed():
         assert "install" not in refusal(["torch"])
         assert "takes a GPU, its driver and a torch built for it, or stay on minnp.cpu()" in refusal(["torch"])
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanmean", "nanstd", "nanmax", "median", "nanmedian"])
+def test_reductions_on_a_device_over_no_axes_and_of_no_axes_have_numpys_shapes(name):
+    pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
+    with minnp.Context("cpu", 0, "torch"):
+        x, number = np.ones((2, 3)), np.array(5.0)
+    f, theirs = getattr(np, name), getattr(numpy, name)
+    assert f(x, axis=()).shape == theirs(numpy.ones((2, 3)), axis=()).shape
+    kept = type(theirs(numpy.array(5.0), keepdims=True)) is numpy.ndarray
+    assert (type(f(np.array(5.0), keepdims=True)) is np.ndarray) == kept
+    assert f(number, keepdims=True) == theirs(numpy.array(5.0), keepdims=True)

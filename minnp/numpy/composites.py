@@ -59,7 +59,8 @@ def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims
     wide = rows.astype("f4") if a.dtype.char == "e" else rows  # in which the sum of two is finite
     middle = take_along_axis(wide, low, axis=-1) + take_along_axis(wide, high, axis=-1)
     middle = where(equal(low, high), take_along_axis(rows, low, axis=-1), (middle / 2).astype(a.dtype))
-    return number_of(reshape(middle, shape=reduced_shape(a.shape, axis, keepdims)))
+    out = reshape(middle, shape=reduced_shape(a.shape, axis, keepdims))
+    return out if keepdims else number_of(out)
 
 
 _divided = rebound(onp.split)

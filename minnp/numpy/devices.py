@@ -309,7 +309,8 @@ def _of_quantiles(ask: Callable) -> None:
         method: str = "linear",
         keepdims: bool = False,
     ) -> Any:
-        return number_of(_quantiles(ask, as_array(a), q, axis, method, bool(keepdims)))
+        out = _quantiles(ask, as_array(a), q, axis, method, bool(keepdims))
+        return out if keepdims else number_of(out)
 
 
 for _ask in (onp.quantile, onp.percentile, onp.nanquantile, onp.nanpercentile):

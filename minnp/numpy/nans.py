@@ -32,10 +32,13 @@ def on_device(function: Callable, signature: tuple = ()) -> Callable:
 
         def definition(a: Any, axis: Any = None, *args: Any, keepdims: Any = False, **kwargs: Any) -> Any:
             placed = type(a) is ndarray and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
-            kwargs |= {} if keepdims is NOT_GIVEN or not keepdims else {"keepdims": keepdims}
+            kept = keepdims is not NOT_GIVEN and bool(keepdims)
+            kwargs |= {"keepdims": keepdims} if kept else {}
+            # of an array without axes, NumPy's median with keepdims= is an array, where the others are numbers
+            result = (lambda x: x) if kept and function is onp.median else number_of
             if placed and not args and kwargs.keys() <= {"keepdims", *signature}:
-                return number_of(formula(a, axis, bool(kwargs.pop("keepdims", False)), **kwargs))
-            return number_of(general(a, axis, *args, **kwargs))
+                return result(formula(a, axis, bool(kwargs.pop("keepdims", False)), **kwargs))
+            return result(general(a, axis, *args, **kwargs))
 
         defines(function)(definition)
         return definition

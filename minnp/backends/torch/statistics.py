@@ -115,16 +115,21 @@ def histogram(a: Tensor, bins: Any = 10, range: Any = None) -> tuple[Tensor, Ten
 
 
 # ------------------------------------------------------------------ statistics
+def _over(axis: Any, ndim: int) -> Any:
+    """The axes for torch's functions that know NaNs, which take no axes for all of them."""
+    return refuse("no axes") if axis == () else dims(axis, ndim)
+
+
 @whole("nansum")
 def nansum(a: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     filled(a)
-    return torch.nansum(a, dims(axis, a.ndim), keepdims)
+    return torch.nansum(a, _over(axis, a.ndim), keepdims)
 
 
 @whole("nanmean")
 def nanmean(a: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     filled(a)
-    return torch.nanmean(a, dims(axis, a.ndim), keepdims)
+    return torch.nanmean(a, _over(axis, a.ndim), keepdims)
 
 
 def _nan_limit(reduce: Callable, neutral: float) -> Callable:
@@ -144,7 +149,7 @@ whole("nanmin")(_nan_limit(torch.amin, onp.inf))
 def _nan_spread(root: bool) -> Callable:
     def run(a: Tensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Tensor:
         filled(a)
-        over = dims(axis, a.ndim)
+        over = _over(axis, a.ndim)
         off = a - torch.nanmean(a, over, True)
         free = torch.sum(~torch.isnan(a), over, keepdims).to(a.dtype)
         free = free if not ddof else free - number(ddof)
