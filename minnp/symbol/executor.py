@@ -1,0 +1,281 @@
+"""A symbol run on arrays: Program walks its nodes, Executor is MXNet's interface to that."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as onp
+
+import minnp.numpy as np
+from minnp import Context, stop_gradient, vjp
+
+from ..errors import SymbolError
+from .symbol import Symbol
+
+
+class Program:
+    """A symbol as a function of arrays: its nodes' definitions, called one after the other.
+
+    arguments, auxiliary, outputs   names, in the symbol's order
+    """
+
+    def __init__(self, symbol: Symbol) -> None:
+        self.symbol = symbol
+        arguments, states = symbol._variables()
+        self.arguments, self.auxiliary = [n.name for n in arguments], [n.name for n in states]
+        self.outputs = symbol.list_outputs()
+        self.variables = [*arguments, *states]
+        self.steps = [n for n in symbol.nodes if n.operator is not None]
+        self.heads = symbol._heads
+        last: dict[int, int] = {}  # by id of a node: the step after which nobody needs its results
+        for at, node in enumerate(self.steps):
+            last.update({id(child): at for child, _ in node.inputs})
+        kept = {id(n) for n, _ in self.heads}
+        self.done: list[list[int]] = [[] for _ in self.steps]
+        for key, at in last.items():
+            if key not in kept:
+                self.done[at].append(key)
+
+    def __call__(
+        self, arguments: Sequence[Any], states: Sequence[Any], training: bool = False, watch: Callable | None = None
+    ) -> tuple[list, list]:
+        """(results, the states as they are afterwards).
+
+        training   layers behave as in training: dropout drops, batch norm takes its batch's statistics
+        watch      is called with the name and the array of every result inside
+        An error of an operator has a note that names the node.
+        """
+        values: dict[int, Sequence[Any]] = {
+            id(n): (v,) for n, v in zip(self.variables, (*arguments, *states), strict=True)
+        }
+        moved: dict[int, Any] = {}
+        for node, done in zip(self.steps, self.done, strict=True):
+            row = node.operator
+            options = row.keywords(node.parameters)
+            if row.training:
+                options["training"] = training
+            inputs = [values[id(child)][i] for child, i in node.inputs]
+            try:
+                results = row.definition(*inputs, *node.subgraphs, **options)
+            except Exception as error:
+                error.add_note(f"in node {node.name!r} ({row.name}) of the symbol")
+                raise
+            results = list(results) if isinstance(results, (tuple, list)) else [results]
+            count = len(node.outputs)
+            if len(results) > count:
+                names = row.arguments(node.parameters, len(inputs))
+                owners = [child for (child, _), n in zip(node.inputs, names, strict=True) if n in row.states]
+                moved |= {id(n): stop_gradient(v) for n, v in zip(owners, results[count:], strict=True)}
+            values[id(node)] = results[:count]
+            if watch is not None:
+                for i in range(node.visible):
+                    watch(node.result(i), results[i])
+            for key in done:
+                del values[key]
+        held = self.variables[len(self.arguments) :]
+        after = [moved.get(id(n), s) for n, s in zip(held, states, strict=True)]
+        return [values[id(n)][i] for n, i in self.heads], after
+
+
+# ------------------------------------------------------------------ binding
+def _by_order(given: Any, names: Sequence[str], what: str, partial: bool = False) -> list[Any]:
+    """Arrays in the order of names, from a list or a dict. Raises ValueError for a wrong number or a missing name."""
+    if given is None:
+        given = {}
+    if isinstance(given, Mapping):
+        missing = [n for n in names if given.get(n) is None]
+        if missing and not partial:
+            raise ValueError(f"{what} lacks {', '.join(missing)}; it needs {', '.join(names)}")
+        given = [given.get(n) for n in names]
+    given = list(given)
+    if len(given) != len(names):
+        raise ValueError(f"{what} has {len(given)} arrays; it needs {len(names)}: {', '.join(names)}")
+    if not partial and any(a is None for a in given):
+        raise ValueError(f"{what} lacks {', '.join(n for n, a in zip(names, given) if a is None)}")
+    return [None if a is None else np.asarray(a) for a in given]
+
+
+def _requests(grad_req: Any, names: Sequence[str]) -> list[str]:
+    if isinstance(grad_req, str):
+        grad_req = [grad_req] * len(names)
+    elif isinstance(grad_req, Mapping):
+        if unknown := [n for n in grad_req if n not in names]:
+            raise ValueError(f"grad_req names {', '.join(unknown)}; the arguments are {', '.join(names)}")
+        grad_req = [grad_req.get(n, "null") for n in names]
+    if len(grad_req) != len(names) or not all(r in ("write", "add", "null") for r in grad_req):
+        raise ValueError(f"grad_req={grad_req!r}: one of 'write', 'add', 'null' for each of {', '.join(names)}")
+    return list(grad_req)
+
+
+def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
+    """See Symbol.bind."""
+    names = symbol.list_arguments()
+    with _placed(ctx):
+        arguments = _by_order(args, names, "args")
+        states = _by_order(aux_states, symbol.list_auxiliary_states(), "aux_states")
+        gradients = _by_order([None] * len(names) if args_grad is None else args_grad, names, "args_grad", True)
+    requests = [r if g is not None else "null" for r, g in zip(_requests(grad_req, names), gradients, strict=True)]
+    symbol.infer_shape_partial(**{n: a.shape for n, a in zip(names, arguments, strict=True) if a.shape})
+    return Executor(symbol, arguments, gradients, requests, states, ctx)
+
+
+def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, type_dict: Any, shapes: dict) -> Executor:
+    """See Symbol.simple_bind."""
+    names, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
+    found = symbol._shapes((), shapes)
+    unknown = [n for n, s in zip((*names, *auxiliary), (*found[0], *found[2])) if s is None or 0 in s]
+    if unknown:
+        raise SymbolError(f"simple_bind: the shapes of {', '.join(unknown)} do not follow from those given: {shapes}")
+    types = symbol._types((), dict(type_dict or {}))
+    make = lambda shape, dtype: np.zeros(shape, onp.float32 if dtype is None else dtype)
+    with _placed(ctx):
+        arguments = [make(s, t) for s, t in zip(found[0], types[0], strict=True)]
+        states = [make(s, t) for s, t in zip(found[2], types[2], strict=True)]
+        requests = _requests(grad_req, names)
+        gradients = [np.zeros_like(a) if r != "null" else None for a, r in zip(arguments, requests, strict=True)]
+    return Executor(symbol, arguments, gradients, requests, states, ctx)
+
+
+def _placed(ctx: Any) -> Any:
+    if ctx is None:
+        return contextlib.nullcontext()
+    if not isinstance(ctx, Context):
+        raise TypeError(f"ctx={ctx!r}: expected a minnp.Context, such as minnp.cpu(), or None")
+    return ctx
+
+
+class Executor:
+    """A symbol bound to arrays, which it computes with; writing into them is how it is given new numbers.
+
+    arg_arrays, grad_arrays (None where there is no gradient), aux_arrays, outputs: lists, in the symbol's order;
+    arg_dict, grad_dict, aux_dict, output_dict: the same by name.
+    """
+
+    def __init__(
+        self, symbol: Symbol, arguments: list, gradients: list, requests: list[str], states: list, ctx: Any = None
+    ) -> None:
+        self._symbol, self._program, self._ctx = symbol, Program(symbol), ctx
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = arguments, gradients, states
+        self._requests = requests
+        self._outputs: list | None = None
+        self._pullback: Callable | None = None
+        self._after: list | None = None
+        self._watch: Callable | None = None
+
+    def __repr__(self) -> str:
+        return f"<Executor of {self._symbol!r}: {', '.join(self._program.arguments)}>"
+
+    # -------------------------------------------------------------- arrays
+    @property
+    def arg_dict(self) -> dict[str, Any]:
+        return dict(zip(self._program.arguments, self.arg_arrays, strict=True))
+
+    @property
+    def grad_dict(self) -> dict[str, Any]:
+        return dict(zip(self._program.arguments, self.grad_arrays, strict=True))
+
+    @property
+    def aux_dict(self) -> dict[str, Any]:
+        return dict(zip(self._program.auxiliary, self.aux_arrays, strict=True))
+
+    @property
+    def outputs(self) -> list:
+        """The results of the last forward; zeros before the first."""
+        if self._outputs is None:
+            given = {n: a.shape for n, a in self.arg_dict.items() if a.shape}
+            return [np.zeros(s, onp.float32) for s in self._symbol.infer_shape(**given)[1]]
+        return self._outputs
+
+    @property
+    def output_dict(self) -> dict[str, Any]:
+        return dict(zip(self._program.outputs, self.outputs, strict=True))
+
+    def copy_params_from(self, arg_params: Mapping, aux_params: Mapping | None = None,
+                         allow_extra_params: bool = False) -> None:  # fmt: skip
+        """Write arrays by name into those it computes with. ValueError for a name it has not, unless that is allowed."""
+        for given, own, what in ((arg_params, self.arg_dict, "argument"), (aux_params, self.aux_dict, "state")):
+            for name, array in (given or {}).items():
+                if name in own:
+                    own[name][...] = np.asarray(array).astype(own[name].dtype)
+                elif not allow_extra_params:
+                    raise ValueError(f"no {what} is named {name!r}; there are {', '.join(own)}")
+
+    def set_monitor_callback(self, callback: Callable | None, monitor_all: bool = False) -> None:
+        """callback(name, array) for every result inside, while forward runs."""
+        self._watch = callback
+
+    # -------------------------------------------------------------- running
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list:
+        """Compute the results; keyword arguments are written into the arguments of their names first.
+
+        is_train   layers behave as in training, and what `backward` needs is kept
+        Raises ValueError for a name or a shape that is not an argument's.
+        """
+        own = self.arg_dict
+        for name, array in kwargs.items():
+            if name not in own:
+                raise ValueError(f"forward: no argument is named {name!r}; there are {', '.join(own)}")
+            array = np.asarray(array)
+            if array.shape != own[name].shape:
+                raise ValueError(f"forward: {name} has shape {array.shape}; it was bound with {own[name].shape}")
+            own[name][...] = array
+        wanted = [i for i, r in enumerate(self._requests) if is_train and r != "null"]
+        self._pullback = self._after = None
+        self._wanted = wanted
+
+        def run(*values: Any) -> tuple:
+            arguments = list(self.arg_arrays)
+            for i, value in zip(wanted, values, strict=True):
+                arguments[i] = value
+            results, after = self._program(arguments, self.aux_arrays, is_train, self._watch)
+            return tuple(np.asarray(r) for r in results), tuple(after)
+
+        if wanted:
+            (results, after), self._pullback = vjp(run, *[self.arg_arrays[i] for i in wanted])
+        else:
+            results, after = run()
+        self._outputs, self._after = list(results), list(after) if is_train else None
+        return self._outputs
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Write, or add, the gradients of the arguments, given those of the results, and move the auxiliary states.
+
+        out_grads   an array, or a list of one for each result; loss layers need none
+        Raises SymbolError where there was no forward(is_train=True) before, or a gradient is missing.
+        """
+        if self._after is None:
+            raise SymbolError("backward needs forward(is_train=True) before it: nothing was kept")
+        if out_grads is not None and not isinstance(out_grads, (list, tuple)):
+            out_grads = [out_grads]
+        heads = self._program.heads
+        given = [None] * len(heads) if out_grads is None else list(out_grads)
+        if len(given) != len(heads):
+            raise SymbolError(f"backward got {len(given)} gradients, and there are {len(heads)} results")
+        seeds = []
+        for (node, i), g, y in zip(heads, given, self._outputs, strict=True):
+            if g is None and not (node.operator is not None and node.operator.loss):
+                raise SymbolError(f"backward: {node.result(i)} is no loss, so out_grads must have its gradient")
+            seeds.append(np.ones_like(y) if g is None else np.asarray(g).astype(y.dtype))
+        if self._pullback is not None:
+            gradients = self._pullback((tuple(seeds), tuple(np.zeros_like(s) for s in self._after)))
+            for i, g in zip(self._wanted, gradients, strict=True):
+                if self._requests[i] == "add":
+                    self.grad_arrays[i][...] += g
+                else:
+                    self.grad_arrays[i][...] = g
+        for state, value in zip(self.aux_arrays, self._after, strict=True):
+            state[...] = value
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
+        """An executor for other shapes of some arguments; arrays whose shapes stay are shared."""
+        found = self._symbol._shapes((), kwargs)
+        if any(s is None for s in (*found[0], *found[2])):
+            raise SymbolError(f"reshape: the other shapes do not follow from {kwargs}")
+        fit = lambda a, s: a if a is None or a.shape == s else np.zeros(s, a.dtype)
+        with _placed(self._ctx):
+            lists = (self.arg_arrays, self.grad_arrays), (found[0], found[0])
+            arguments, gradients = [[fit(a, s) for a, s in zip(x, y, strict=True)] for x, y in zip(*lists)]
+            states = [fit(a, s) for a, s in zip(self.aux_arrays, found[2], strict=True)]
+        return Executor(self._symbol, arguments, gradients, self._requests, states, self._ctx)

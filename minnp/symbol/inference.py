@@ -1,0 +1,119 @@
+"""What shapes and dtypes follow from those of some variables, in both directions along a graph."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ..core.arrays.array import handle
+from ..errors import SymbolError
+from .operator import Shape
+
+
+def _fixed(nodes: Sequence[Any], known: dict[int, list], step: Callable) -> dict[int, list]:
+    """`step` over the nodes, forwards and backwards, until nothing new is known."""
+    changed = True
+    while changed:
+        before = {k: list(v) for k, v in known.items()}
+        for node in (*nodes, *reversed(nodes)):
+            if node.operator is not None:
+                ins = [known[id(child)][i] for child, i in node.inputs]
+                ins, outs = step(node, ins, known[id(node)])
+                known[id(node)] = list(outs)
+                for (child, i), value in zip(node.inputs, ins, strict=True):
+                    known[id(child)][i] = value
+        changed = before != known
+    return known
+
+
+# ------------------------------------------------------------------ shapes
+def infer_shapes(nodes: Sequence[Any], given: dict[str, Shape]) -> dict[int, list[Shape | None]]:
+    """By id of each node, the shapes of its results; None where unknown, 0 for an axis of unknown size.
+
+    Raises SymbolError, naming the node, where shapes contradict each other.
+    """
+    known: dict[int, list] = {id(n): [None] * len(n.outputs) for n in nodes}
+    for n in nodes:
+        if n.operator is None:
+            said = n.attributes.get("__shape__")
+            shape = given.get(n.name) or (tuple(ast.literal_eval(said)) if said else None)
+            known[id(n)] = [shape or None]
+    return _fixed(nodes, known, _shapes_of)
+
+
+def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
+    row, p = node.operator, node.parameters
+    try:
+        if row.same:
+            shape = None
+            for s in (*ins, *outs):
+                shape = unified(shape, s)
+            return [shape] * len(ins), [shape] * len(outs)
+        if row.fill is not None:
+            found = row.fill(p, list(ins))
+            ins = [unified(a, b) for a, b in zip(ins, found, strict=True)]
+        if all(s is not None and 0 not in s for s in ins):
+            if None in outs or any(0 in s for s in outs):
+                found = _results(node, ins)
+                outs = [unified(a, b) for a, b in zip(outs, found, strict=True)]
+        return ins, outs
+    except (ValueError, TypeError, IndexError) as error:
+        named = ", ".join(f"{n} {s}" for n, s in zip(node.arguments, ins))
+        raise SymbolError(f"{row.name} {node.name!r} cannot take {named}: {error}") from error
+
+
+def _results(node: Any, ins: list) -> list[Shape]:
+    row, p = node.operator, node.parameters
+    if row.result is not None:
+        return row.result(p, *ins)
+    results = run_on_stand_ins(node, ins, [onp.dtype(onp.float32)] * len(ins))
+    return [tuple(r.shape) for r in results]
+
+
+def run_on_stand_ins(node: Any, shapes: Sequence[Shape], dtypes: Sequence[Any]) -> list:
+    """The results of a node's definition on arrays of ones that take no memory."""
+    row, p = node.operator, node.parameters
+    inputs = [handle(onp.broadcast_to(onp.ones((), t), s)) for s, t in zip(shapes, dtypes, strict=True)]
+    options = row.keywords(p) | ({"training": False} if row.training else {})
+    with onp.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = row.definition(*inputs, *node.subgraphs, **options)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    return [onp.asarray(r) for r in results[: len(node.outputs)]]
+
+
+def unified(a: Shape | None, b: Shape | None) -> Shape | None:
+    """What both say about one shape. Raises ValueError where they contradict each other."""
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b) or any(m and n and m != n for m, n in zip(a, b)):
+        raise ValueError(f"a shape is {a} and {b}")
+    return tuple(m or n for m, n in zip(a, b, strict=True))
+
+
+# ------------------------------------------------------------------ dtypes
+def infer_types(nodes: Sequence[Any], given: dict[str, Any]) -> dict[int, list[Any]]:
+    """By id of each node, the dtypes of its results; None where unknown."""
+    from .symbol import DTYPES
+
+    known: dict[int, list] = {id(n): [None] * len(n.outputs) for n in nodes}
+    for n in nodes:
+        if n.operator is None:
+            said = n.attributes.get("__dtype__")
+            number = int(said) if said is not None and said.lstrip("-").isdigit() else -1
+            known[id(n)] = [given.get(n.name) or (onp.dtype(DTYPES[number]) if number >= 0 else None)]
+    return _fixed(nodes, known, _types_of)
+
+
+def _types_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
+    row, p = node.operator, node.parameters
+    if row.dtypes is not None:
+        found, results = row.dtypes(p, list(ins))
+        ins = [a or b for a, b in zip(ins, found, strict=True)]
+        return ins, [a or b for a, b in zip(outs, results, strict=True)]
+    one = next((t for t in (*ins, *outs) if t is not None), None)
+    return [a or one for a in ins], [a or one for a in outs]
