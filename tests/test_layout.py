@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "minnp.npx": {"minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},  # its rules are written in NumPy's rows
     "minnp.scipy": {"minnp.scipy", "minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx"},
+    "minnp.symbol": {"minnp.symbol", "minnp", "minnp.errors", "minnp.core", "minnp.numpy", "minnp.npx", "minnp.scipy"},
     # graphs of models: above both
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
 }

@@ -23,6 +23,48 @@ def __getattr__(name: str) -> Any:
     return _MADE[name]
 
 
+class Operators:
+    """Some operators under shorter names: linalg.gemm2 is the operator _linalg_gemm2."""
+
+    def __init__(self, *prefixes: str) -> None:
+        self._prefixes = prefixes
+
+    def __getattr__(self, name: str) -> Any:
+        for prefix in self._prefixes:
+            if prefix + name in OPERATORS:
+                return function(prefix + name, called=name if prefix == "_linalg_" else prefix + name)
+        raise AttributeError(f"minnp.symbol has no operator {self._prefixes[0]}{name}")
+
+    def __dir__(self) -> list[str]:
+        return sorted(n.removeprefix(p) for p in self._prefixes for n in OPERATORS if n.startswith(p))
+
+
+linalg = Operators("_linalg_")
+op = _internal = Operators("")
+contrib = Operators("_contrib_", "_")
+
+
+class Random(Operators):
+    """Random numbers: random.uniform(0, 1, shape=(2,)); with symbols as parameters, some for each element."""
+
+    def __getattr__(self, name: str) -> Any:
+        numbers = super().__getattr__(name)
+        row = OPERATORS.get(f"_sample_{name}")
+        names = list(OPERATORS[f"_random_{name}"].parameters) if f"_random_{name}" in OPERATORS else []
+
+        def draw(*args: Any, **kwargs: Any) -> Symbol:
+            kwargs |= dict(zip(names, args, strict=False))
+            if row is None or not any(isinstance(v, Symbol) for v in kwargs.values()):
+                return numbers(**{n: v for n, v in kwargs.items() if v is not None})
+            given = [kwargs.pop(n) for n in names if n in kwargs and n not in ("shape", "ctx", "dtype")]
+            return function(row.name)(*given, **{n: v for n, v in kwargs.items() if v is not None})
+
+        return draw if names else numbers
+
+
+random = Random("_random_", "_sample_", "_")
+
+
 def __dir__() -> list[str]:
     return sorted({*OWN, *(n for n in OPERATORS if not n.startswith("_"))})
 
@@ -93,6 +135,24 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 
 
 OWN = (
-    *("AttrScope Executor Group NameManager Prefix Symbol Variable arange eye fromjson full hypot linspace load load_json".split()),
-    *("maximum minimum ones pow power split_v2 var zeros".split()),
+    *(
+        [
+            "AttrScope",
+            "Executor",
+            "Group",
+            "NameManager",
+            "Prefix",
+            "Symbol",
+            "Variable",
+            "arange",
+            "eye",
+            "fromjson",
+            "full",
+            "hypot",
+            "linspace",
+            "load",
+            "load_json",
+        ]
+    ),
+    *(["contrib", "linalg", "maximum", "minimum", "ones", "pow", "power", "random", "split_v2", "var", "zeros"]),
 )

@@ -194,7 +194,7 @@ class Executor:
 
     def copy_params_from(self, arg_params: Mapping, aux_params: Mapping | None = None,
                          allow_extra_params: bool = False) -> None:  # fmt: skip
-        """Write arrays by name into those it computes with. ValueError for a name it has not, unless that is allowed."""
+        """Write arrays by name into those it computes with. ValueError for a name it lacks, unless that is allowed."""
         for given, own, what in ((arg_params, self.arg_dict, "argument"), (aux_params, self.aux_dict, "state")):
             for name, array in (given or {}).items():
                 if name in own:

@@ -56,10 +56,9 @@ def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
         if row.fill is not None:
             found = row.fill(p, list(ins))
             ins = [unified(a, b) for a, b in zip(ins, found, strict=True)]
-        if all(s is not None and 0 not in s for s in ins):
-            if None in outs or any(0 in s for s in outs):
-                found = _results(node, ins)
-                outs = [unified(a, b) for a, b in zip(outs, found, strict=True)]
+        wanted = None in outs or any(0 in s for s in outs)
+        if wanted and all(s is not None and 0 not in s for s in ins):
+            outs = [unified(a, b) for a, b in zip(outs, _results(node, ins), strict=True)]
         return ins, outs
     except (ValueError, TypeError, IndexError) as error:
         named = ", ".join(f"{n} {s}" for n, s in zip(node.arguments, ins))

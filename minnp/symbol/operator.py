@@ -87,7 +87,7 @@ class Operator:
     """A row of the table.
 
     name         MXNet's; `aliases` are others it has for the same
-    arguments    names of its inputs, states last, or a function of the parameters that gives them; None: arg0, arg1, ...
+    arguments    names of its inputs, states last, or a function of the parameters that gives them; None: arg0, arg1, ..
     count        the parameter that counts the inputs, where any number of them is taken
     states       those of them that are auxiliary states
     parameters   name -> Parameter

@@ -454,7 +454,9 @@ def create(row: Operator, called: str, args: Sequence, kwargs: dict, name: str |
     inputs: list[Any] = list(args)
     if row.variadic:
         if not all(isinstance(a, Symbol) for a in inputs):
-            raise TypeError(f"{called} takes symbols by position, not {[a for a in inputs if type(a) is not Symbol][0]!r}")
+            raise TypeError(
+                f"{called} takes symbols by position, not {next(a for a in inputs if type(a) is not Symbol)!r}"
+            )
     else:
         inputs = []
         order = [*_named_inputs(row), *row.parameters]
@@ -532,16 +534,15 @@ class _All:
 ALL = _All()
 
 
-def function(name: str) -> Callable[..., Symbol]:
-    """The function of minnp.symbol that makes symbols of an operator."""
-    row = lookup(name)
+def function(name: str, called: str = "") -> Callable[..., Symbol]:
+    """The function of minnp.symbol that makes symbols of an operator; `called`: the name that theirs are made of."""
+    row, called = lookup(name), called or name
 
     def make(*args: Any, name: str | None = None, attr: Any = None, out: Any = None, **kwargs: Any) -> Symbol:
         if out is not None:
             raise TypeError(f"{called}: a symbol has no out=")
         return create(row, called, args, kwargs, name, attr)
 
-    called = name
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"MXNet's operator {row.name}."
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -595,12 +596,110 @@ Symbol.__abs__ = lambda self: create(lookup("abs"), "abs", (self,), {}, None, No
 
 # Operators that are methods too: net.reshape((2, 3)) is reshape(net, (2, 3)).
 FLUENT = (
-    *("abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes".split()),
-    *("broadcast_like broadcast_to cbrt ceil clip cos cosh degrees depth_to_space diag exp expand_dims expm1".split()),
-    *("fix flatten flip floor log log10 log1p log2 log_softmax max mean min nanprod nansum norm one_hot".split()),
-    *("ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt".split()),
-    *("shape_array sigmoid sign sin sinh size_array slice slice_axis slice_like softmax softmin sort".split()),
-    *("space_to_depth split sqrt square squeeze sum swapaxes take tan tanh tile topk trunc zeros_like".split()),
+    *(
+        [
+            "abs",
+            "arccos",
+            "arccosh",
+            "arcsin",
+            "arcsinh",
+            "arctan",
+            "arctanh",
+            "argmax",
+            "argmax_channel",
+            "argmin",
+            "argsort",
+            "broadcast_axes",
+        ]
+    ),
+    *(
+        [
+            "broadcast_like",
+            "broadcast_to",
+            "cbrt",
+            "ceil",
+            "clip",
+            "cos",
+            "cosh",
+            "degrees",
+            "depth_to_space",
+            "diag",
+            "exp",
+            "expand_dims",
+            "expm1",
+        ]
+    ),
+    *(
+        [
+            "fix",
+            "flatten",
+            "flip",
+            "floor",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "log_softmax",
+            "max",
+            "mean",
+            "min",
+            "nanprod",
+            "nansum",
+            "norm",
+            "one_hot",
+        ]
+    ),
+    *(
+        [
+            "ones_like",
+            "pad",
+            "pick",
+            "prod",
+            "radians",
+            "rcbrt",
+            "reciprocal",
+            "relu",
+            "repeat",
+            "reshape_like",
+            "rint",
+            "round",
+            "rsqrt",
+        ]
+    ),
+    *(
+        [
+            "shape_array",
+            "sigmoid",
+            "sign",
+            "sin",
+            "sinh",
+            "size_array",
+            "slice",
+            "slice_axis",
+            "slice_like",
+            "softmax",
+            "softmin",
+            "sort",
+        ]
+    ),
+    *(
+        [
+            "space_to_depth",
+            "split",
+            "sqrt",
+            "square",
+            "squeeze",
+            "sum",
+            "swapaxes",
+            "take",
+            "tan",
+            "tanh",
+            "tile",
+            "topk",
+            "trunc",
+            "zeros_like",
+        ]
+    ),
 )
 
 

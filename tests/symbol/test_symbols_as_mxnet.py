@@ -32,7 +32,9 @@ def same(ours: Any, theirs: Any, what: str, rtol: float = 2e-4) -> None:
     onp.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol * 0.1, err_msg=what)
 
 
-def run(symbol: Any, library: Any, arguments: dict, states: dict, heads: list, constant: set) -> tuple[list, list, dict, dict]:
+def run(
+    symbol: Any, library: Any, arguments: dict, states: dict, heads: list, constant: set
+) -> tuple[list, list, dict, dict]:
     """(results outside training, in training, gradients, states after it)."""
     array = onp.array if library is sym else mx.nd.array
     make = lambda a: array(a, dtype=a.dtype)
@@ -40,7 +42,7 @@ def run(symbol: Any, library: Any, arguments: dict, states: dict, heads: list, c
     given = {n: make(a) for n, a in arguments.items()}
     gradients = {n: make(onp.zeros_like(a)) for n, a in arguments.items() if a.dtype.kind == "f" and n not in constant}
     kept = {n: make(a) for n, a in states.items()}
-    bound = symbol.bind(context, given, args_grad=gradients, aux_states=kept)
+    bound = symbol.bind(context, given, gradients, "write" if gradients else "null", kept)
     outside = [numpy_of(y).copy() for y in bound.forward(is_train=False)]
     inside = [numpy_of(y).copy() for y in bound.forward(is_train=True)]
     if gradients:
@@ -77,4 +79,6 @@ def test_an_operator_is_mxnets(name: str) -> None:
         back = sym.load_json(theirs.tojson())
         assert back.list_outputs() == ours.list_outputs() and back.list_arguments() == ours.list_arguments(), what
         there = mx.sym.load_json(ours.tojson())
-        assert there.list_outputs() == theirs.list_outputs() and there.infer_shape(**given) == theirs.infer_shape(**given)
+        assert there.list_outputs() == theirs.list_outputs() and there.infer_shape(**given) == theirs.infer_shape(
+            **given
+        )

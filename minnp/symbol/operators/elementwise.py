@@ -78,8 +78,45 @@ UNARY: dict[str, Callable] = {
     **{
         n: getattr(np, n)
         for n in [
-            *("abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor".split()),
-            *("log log10 log1p log2 negative radians reciprocal sign sin sinh sqrt square tan tanh trunc".split()),
+            *(
+                [
+                    "abs",
+                    "arccos",
+                    "arccosh",
+                    "arcsin",
+                    "arcsinh",
+                    "arctan",
+                    "arctanh",
+                    "cbrt",
+                    "ceil",
+                    "cos",
+                    "cosh",
+                    "degrees",
+                    "exp",
+                    "expm1",
+                    "fix",
+                    "floor",
+                ]
+            ),
+            *(
+                [
+                    "log",
+                    "log10",
+                    "log1p",
+                    "log2",
+                    "negative",
+                    "radians",
+                    "reciprocal",
+                    "sign",
+                    "sin",
+                    "sinh",
+                    "sqrt",
+                    "square",
+                    "tan",
+                    "tanh",
+                    "trunc",
+                ]
+            ),
             *("zeros_like", "ones_like"),
         ]
     },
@@ -192,7 +229,8 @@ PAIRS: dict[Callable, tuple[Sequence[str], Sequence[str], Sequence[str], Sequenc
     np.hypot: (("_hypot", "_Hypot"), ("broadcast_hypot",), ("_hypot_scalar", "_HypotScalar"), ()),
     **{
         make(getattr(np, function)): (
-            (f"_{name}", f"_{title}"), (f"broadcast_{name}",), (f"_{name}_scalar", f"_{title.replace('_', '')}Scalar"), ()
+            (f"_{name}", f"_{title}"), (f"broadcast_{name}",),
+            (f"_{name}_scalar", f"_{title.replace('_', '')}Scalar"), ()
         )
         for name, function, title, make in [
             ("equal", "equal", "Equal", _as_number), ("not_equal", "not_equal", "Not_Equal", _as_number),

@@ -35,7 +35,9 @@ def _dense_fill(p: dict, shapes: list) -> list:
 def _dense_result(p: dict, data: Shape, weight: Shape, *bias: Shape) -> list[Shape]:
     width = prod(data[1:]) if p["flatten"] else data[-1]
     if weight != (p["num_hidden"], width):
-        raise ValueError(f"the weight is {weight}, and {data} with {p['num_hidden']} units wants {p['num_hidden'], width}")
+        raise ValueError(
+            f"the weight is {weight}, and {data} with {p['num_hidden']} units wants {p['num_hidden'], width}"
+        )
     return [(data[0], p["num_hidden"]) if p["flatten"] else (*data[:-1], p["num_hidden"])]
 
 
@@ -82,7 +84,9 @@ def _sizes(p: dict, name: str, default: int) -> Shape:
 def _convolution_weight(p: dict, data: Shape) -> Shape:
     channels = data[-1] if channels_last(p["layout"]) else data[1]
     inner = channels // p["num_group"]
-    return (p["num_filter"], *p["kernel"], inner) if channels_last(p["layout"]) else (p["num_filter"], inner, *p["kernel"])
+    return (
+        (p["num_filter"], *p["kernel"], inner) if channels_last(p["layout"]) else (p["num_filter"], inner, *p["kernel"])
+    )
 
 
 def _deconvolution_weight(p: dict, data: Shape) -> Shape:
@@ -126,7 +130,9 @@ def _deconvolution_result(p: dict, data: Shape, weight: Shape, *bias: Shape) -> 
     size = _moved(data)[2:] if channels_last(p["layout"]) else data[2:]
     if any(p["target_shape"]):
         return _placed(p, data, list(p["target_shape"]))
-    sizes = zip(size, p["kernel"], *[_sizes(p, n, v) for n, v in (("stride", 1), ("pad", 0), ("dilate", 1), ("adj", 0))])
+    sizes = zip(
+        size, p["kernel"], *[_sizes(p, n, v) for n, v in (("stride", 1), ("pad", 0), ("dilate", 1), ("adj", 0))]
+    )
     return _placed(p, data, [(n - 1) * s - 2 * pad + d * (k - 1) + 1 + a for n, k, s, pad, d, a in sizes])
 
 
@@ -189,7 +195,9 @@ def _pooled_same(x: Any, kernel: Shape, kind: str, stride: Shape, pad: Shape, p_
     if kind == "lp":
         return np.power(_pooled_same(np.abs(x) ** p_value, kernel, "sum", stride, pad, None, included), 1 / p_value)
     out = [-(-(n + 2 * p) // s) for n, s, p in zip(x.shape[2:], stride, pad, strict=True)]
-    ends = [max((o - 1) * s + k - n - p, p) for o, s, k, n, p in zip(out, stride, kernel, x.shape[2:], pad, strict=True)]
+    ends = [
+        max((o - 1) * s + k - n - p, p) for o, s, k, n, p in zip(out, stride, kernel, x.shape[2:], pad, strict=True)
+    ]
     widths = ((0, 0), (0, 0), *zip(pad, ends, strict=True))
     cut = (..., *(slice(o) for o in out))
     padded = np.pad(x, widths, constant_values=-onp.inf if kind == "max" else 0.0)
@@ -218,7 +226,9 @@ def _pooling_result(p: dict, data: Shape) -> list[Shape]:
             if room < 0:
                 raise ValueError(f"the kernel {p['kernel']} is larger than the data {data}")
             how = p["pooling_convention"]
-            size.append(-(-(m + 2 * pad) // s) if how == "same" else room // s + 1 if how == "valid" else -(-room // s) + 1)
+            size.append(
+                -(-(m + 2 * pad) // s) if how == "same" else room // s + 1 if how == "valid" else -(-room // s) + 1
+            )
     return [(first[0], *size, first[1]) if last else (*first[:2], *size)]
 
 

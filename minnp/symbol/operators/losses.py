@@ -86,7 +86,7 @@ def _softmax_fill(p: dict, shapes: list) -> list:
         if p["multi_output"]:
             shapes[1] = (data[0], *data[2:])
         else:
-            shapes[1] = data[:-1] if p["preserve_shape"] else data[:1]
+            shapes[1] = data[:-1]
     return shapes
 
 

@@ -80,7 +80,7 @@ operator("Flatten", npx.batch_flatten, ("data",), aliases=("flatten",),
 
 def reshape_like(lhs: Any, rhs: Any, lhs_begin: int | None = None, lhs_end: int | None = None,
                  rhs_begin: int | None = None, rhs_end: int | None = None) -> Any:  # fmt: skip
-    """lhs, whose axes lhs_begin to lhs_end get the sizes of rhs's from rhs_begin to rhs_end; without them, rhs's shape."""
+    """lhs, whose axes lhs_begin to lhs_end get the sizes of rhs's from rhs_begin to rhs_end; by default, of all."""
     begin, end = slice(lhs_begin, lhs_end).indices(lhs.ndim)[:2]
     return np.reshape(lhs, (*lhs.shape[:begin], *rhs.shape[rhs_begin:rhs_end], *lhs.shape[end:]))
 
@@ -458,7 +458,6 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
         start, stop = 0.0, start
     y = np.arange(start, stop, step, dtype)
     return y if repeat == 1 else np.repeat(y, repeat)
-
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, dtype: Any = "float32") -> Any:
