@@ -7,6 +7,7 @@ from typing import Any
 
 from . import operators
 from .executor import Executor
+from .graphs import from_mxnet, to_mxnet
 from .naming import AttrScope, NameManager, Prefix
 from .operator import OPERATORS
 from .saving import fromjson, load, load_json
@@ -146,6 +147,7 @@ OWN = (
             "Variable",
             "arange",
             "eye",
+            "from_mxnet",
             "fromjson",
             "full",
             "hypot",
@@ -154,5 +156,20 @@ OWN = (
             "load_json",
         ]
     ),
-    *(["contrib", "linalg", "maximum", "minimum", "ones", "pow", "power", "random", "split_v2", "var", "zeros"]),
+    *(
+        [
+            "contrib",
+            "linalg",
+            "maximum",
+            "minimum",
+            "ones",
+            "pow",
+            "power",
+            "random",
+            "split_v2",
+            "to_mxnet",
+            "var",
+            "zeros",
+        ]
+    ),
 )

@@ -19,7 +19,10 @@ class Program:
     """A symbol as a function of arrays: its nodes' definitions, called one after the other.
 
     arguments, auxiliary, outputs   names, in the symbol's order
+    keeps, trains, again            as minnp.Function asks: it has gradients in and outside training, of any order
     """
+
+    keeps, trains, again = True, True, True
 
     def __init__(self, symbol: Symbol) -> None:
         self.symbol = symbol
@@ -77,6 +80,14 @@ class Program:
         held = self.variables[len(self.arguments) :]
         after = [moved.get(id(n), s) for n, s in zip(held, states, strict=True)]
         return [values[id(n)][i] for n, i in self.heads], after
+
+    def shapes(self, given: dict[str, Any], partial: bool = False) -> tuple[dict, dict, dict]:
+        """Shapes of (arguments, results, states) that follow from those given; partial: () for what does not follow."""
+        found = self.symbol._all_shapes({n: tuple(s) for n, s in given.items()})
+        if not partial and any(s is None or 0 in s for shapes in found for s in shapes):
+            raise SymbolError("the shapes given do not determine the others")
+        names = (self.arguments, self.outputs, self.auxiliary)
+        return tuple({n: s or () for n, s in zip(keys, shapes)} for keys, shapes in zip(names, found, strict=True))
 
 
 # ------------------------------------------------------------------ binding

@@ -40,8 +40,7 @@ def infer_shapes(nodes: Sequence[Any], given: dict[str, Shape]) -> dict[int, lis
     for n in nodes:
         if n.operator is None:
             said = n.attributes.get("__shape__")
-            shape = given.get(n.name) or (tuple(ast.literal_eval(said)) if said else None)
-            known[id(n)] = [shape or None]
+            known[id(n)] = [given.get(n.name, (tuple(ast.literal_eval(said)) or None) if said else None)]
     return _fixed(nodes, known, _shapes_of)
 
 

@@ -93,8 +93,7 @@ class Operator:
     parameters   name -> Parameter
     outputs      names of its results, or a function of the parameters that gives them
     visible      how many of them `Symbol` shows; a number or a function of the parameters; None: all
-    definition   (*inputs, **parameters) -> a result, or a tuple of as many as there are outputs, then of the new states
-                 in training
+    definition   (*inputs, **parameters) -> the result, or a tuple of several; in training new states come after them
     training     the definition takes training=
     fill         (parameters, shapes of the inputs, None where unknown) -> the shapes with what follows from the others
     result       (parameters, *shapes of the inputs) -> shapes of the results; None: the definition is run on stand-ins
@@ -102,7 +101,7 @@ class Operator:
     dtypes       (parameters, dtypes of the inputs, None where unknown) -> (those of the inputs, those of the results);
                  None: all have one
     loss         its gradient is its own, whatever flows into its result
-    drawn        its result is random
+    drawn        whether its result is random; "training": in training
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Operator:
         dtypes: Callable | None = None,
         count: str | None = None,
         loss: bool = False,
-        drawn: bool = False,
+        drawn: bool | str = False,
     ) -> None:
         self.name, self.definition, self.aliases = name, definition, tuple(aliases)
         self._arguments, self.states, self._outputs, self._visible = arguments, tuple(states), outputs, visible

@@ -276,8 +276,12 @@ class Symbol:
         for n, s in given.items():
             if not isinstance(s, (tuple, list)):
                 raise TypeError(f"infer_shape: the shape {n}={s!r} is no tuple")
+        return self._all_shapes({n: tuple(s) for n, s in given.items() if len(s)})  # to MXNet () is unknown
+
+    def _all_shapes(self, given: dict[str, Shape]) -> tuple[list, list, list]:
+        """(shapes of the arguments, of the results, of the auxiliary states), None where they do not follow."""
         arguments, states = self._variables()
-        shapes = infer_shapes(self.nodes, {n: tuple(s) for n, s in given.items()})
+        shapes = infer_shapes(self.nodes, given)
         lists = ([(n, 0) for n in arguments], self._heads, [(n, 0) for n in states])
         return tuple([shapes[id(n)][i] for n, i in entries] for entries in lists)
 
@@ -362,6 +366,22 @@ class Symbol:
     def eval(self, ctx: Any = None, **kwargs: Any) -> list:
         """The results, a list of arrays, of given arrays by name."""
         return self.bind(ctx, kwargs, grad_req="null").forward()
+
+    def __minnp_program__(self) -> Any:
+        """What minnp.Function runs."""
+        from .executor import Program
+
+        return Program(self)
+
+    def to_graph(self, training: bool = False) -> Any:
+        """The graph (minnp.fx) of this symbol: a call of a function of minnp for each operator.
+
+        Its inputs are the variables, in the order of list_inputs(); its result is the symbol's, a tuple where there are
+        several. training: layers behave as in training, and states are written where they are arrays to write to.
+        """
+        from .graphs import to_graph
+
+        return to_graph(self, training)
 
     def __bool__(self) -> bool:
         raise TypeError("a symbol has no truth value, and comparing two gives a symbol: compare names instead")

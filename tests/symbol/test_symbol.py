@@ -245,7 +245,7 @@ for _name, _parameters in {"uniform": {"low": 1.0, "high": 3.0}, "normal": {"mu"
     DRAWN[f"_random_{_name}_like"] = ([onp.zeros(FLAT)], _numbers, *_expected)
 
 
-@pytest.mark.parametrize("name", sorted({row.name for row in sym.OPERATORS.values() if row.drawn}))
+@pytest.mark.parametrize("name", sorted({row.name for row in sym.OPERATORS.values() if row.drawn is True}))
 def test_random_numbers_have_their_mean_and_variance(name: str) -> None:
     inputs, parameters, mean, variance = DRAWN[name]
     np.random.seed(1)

@@ -1,4 +1,4 @@
-"""Function: a symbol of a backend (an `mx.sym`, a torch module) as one differentiable operator in a NumPy program."""
+"""Function: a symbol (minnp.symbol, an `mx.sym`, a torch module) as one differentiable operator in a NumPy program."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ class Function:
         conv = Function(net, input_shapes={"x": (8, 3, 10, 10)})
         y = conv(x=x, conv_weight=w, conv_bias=b)
 
-    symbol        an `mx.sym`, bound once for each combination of shapes and reused; or a torch nn.Module, or a Python
-                  function of tensors (then library="torch" says of which). A module's parameters "layer.0.weight" are
-                  arguments too, layer_0_weight; those not given are the module's own, held fixed (get_values() has
-                  them, to start training from)
+    symbol        a symbol of minnp.symbol; an `mx.sym`, bound once for each combination of shapes and reused; a torch
+                  nn.Module, or a Python function of tensors (then library="torch" says of which). A module's
+                  parameters "layer.0.weight" are arguments too, layer_0_weight; those not given are the module's own,
+                  held fixed (get_values() has them, to start training from)
     input_shapes  of the inputs: what follows for the parameters and results is known before the first call. Later calls
                   may have other shapes (another batch size) as long as they fit the symbol
     name          in error messages and in the dispatch report
 
-    It computes in the floating dtype NumPy would choose for its arguments. A torch module is differentiable as often as
-    torch's own operators are, an MXNet symbol once; a derivative that is not there raises. A symbol that ends in a loss
+    It computes in the floating dtype NumPy would choose for its arguments. A symbol of minnp.symbol runs as the NumPy
+    functions that its operators are, and is differentiable as often as you like, a torch module as often as torch's
+    own operators are, an MXNet symbol once; a derivative that is not there raises. A symbol that ends in a loss
     layer (SoftmaxOutput, ...) has its gradient built in and ignores the cotangent of its result.
     """
 
@@ -44,9 +45,11 @@ class Function:
     ) -> None:
         self.symbol = symbol
         self.name = name or f"symbol{next(COUNT)}"
-        self._backend = backends.of_library(symbol) if library is None else backends.get(library)
+        own = hasattr(type(symbol), "__minnp_program__")  # a symbol of minnp.symbol: no backend computes it
+        found = None if own else backends.of_library(symbol) if library is None else backends.get(library)
+        self._backend = found
         self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
-        self._program = self._program_on(self._backend)
+        self._program = symbol.__minnp_program__() if own else self._program_on(found)
         shapes = input_shapes.values() if isinstance(input_shapes, Mapping) else () if input_shapes is None else (None,)
         if not all(isinstance(s, (tuple, list)) for s in shapes):
             example = {self._program.arguments[0]: (8, 3, 10, 10)}
@@ -59,6 +62,8 @@ class Function:
         if input_shapes is not None:
             self._check_names(self._inputs, complete=False)
             self._learn(self._inputs)
+        if own:
+            return
         # The rule reads only the ticket, but the gradient depends on the arguments: a second derivative must see them.
         facts = {"saves": "both", "shape": self._metas, "worth": lambda backend, *_: backend == self._backend.name}
         self._row = Primitive(
@@ -78,7 +83,8 @@ class Function:
     def __getstate__(self) -> tuple:
         states = None if self._states is None else [concrete(read(h)) for h in self._states]
         kept = states and [v.host() if type(v) is Buffer else v for v in states]
-        return self.symbol, self._inputs or None, self.name, self._backend.name, self._known, kept
+        library = None if self._backend is None else self._backend.name
+        return self.symbol, self._inputs or None, self.name, library, self._known, kept
 
     def __setstate__(self, state: tuple) -> None:
         *given, known, kept = state
@@ -91,7 +97,8 @@ class Function:
 
         is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
                     taken, and False for a torch module in eval(). A torch module has gradients in either case, an MXNet
-                    symbol in training alone. Auxiliary states are updated when a training call's gradients are computed
+                    symbol in training alone. Auxiliary states are updated when a training call's gradients are computed,
+                    those of a symbol of minnp.symbol by the call
         args        the symbol's first arguments, in the order of its list_arguments()
         inputs      the others by name: arrays, numbers, or what np.asarray takes. Where all are given, arrays by other
                     names are left out: `conv(X=x, **model.params)` has those of the whole model
@@ -113,7 +120,14 @@ class Function:
         if is_train is None:
             is_train = any(wanted) and self._program.trains
         arrays = [handle(v) for v in values]
-        *results, _ = self._row(*arrays, training=bool(is_train), wanted=wanted)
+        if self._backend is None:
+            states = self._states_of(self._shapes()[2])
+            results, after = self._program(arrays, states, bool(is_train))
+            for state, value in zip(states, after, strict=True):
+                if value is not state:
+                    state[...] = value
+        else:
+            *results, _ = self._row(*arrays, training=bool(is_train), wanted=wanted)
         return results[0] if len(results) == 1 else tuple(results)
 
     # -------------------------------------------------------------- what the symbol knows
@@ -137,7 +151,7 @@ class Function:
 
     def _defaults(self, place: Any = None) -> dict[str, Any]:
         """The symbol's own values of its parameters, on a device of its library."""
-        if place is None or place.name != self._backend.name:
+        if place is None or self._backend is None or place.name != self._backend.name:
             return getattr(self._program, "defaults", {})
         return {n: Buffer(v, place) for n, v in getattr(self._program_on(place), "defaults", {}).items()}
 

@@ -263,7 +263,7 @@ def _leaky_fill(p: dict, shapes: list) -> list:
 
 operator("LeakyReLU", leaky_relu, lambda p: ["data", *(["gamma"] if p["act_type"] == "prelu" else [])],
          "act_type:leaky|elu|gelu|prelu|rrelu|selu=leaky slope:float=0.25 lower_bound:float=0.125 "
-         "upper_bound:float=0.334", training=True, fill=_leaky_fill,
+         "upper_bound:float=0.334", training=True, drawn="training", fill=_leaky_fill,
          result=lambda p, data, *gamma: [data])  # fmt: skip
 
 
@@ -320,7 +320,7 @@ def dropout(data: Any, p: float = 0.5, mode: str = "training", axes: Shape = (),
 
 
 operator("Dropout", dropout, ("data",), "p:float=0.5 mode:always|training=training axes:shape=() cudnn_off:~bool=0",
-         training=True, same=True)  # fmt: skip
+         training=True, drawn="training", same=True)  # fmt: skip
 
 
 def _embedding_fill(p: dict, shapes: list) -> list:

@@ -26,7 +26,7 @@ def batch_norm(
         data, gamma, beta, *moving, **options, output_mean_var=True, axis=axis, training=training
     )
     mean, spread = stop_gradient(mean), stop_gradient(1 / np.sqrt(var + eps) if output_mean_var else var)
-    return (y, mean, spread, *moving) if training and not use_global_stats else (y, mean, spread)
+    return (y, mean, spread, *moving) if training else (y, mean, spread)
 
 
 def _batch_fill(p: dict, shapes: list) -> list:

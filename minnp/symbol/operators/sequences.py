@@ -68,8 +68,8 @@ def _result(p: dict, data: Shape, parameters: Shape, *states: Shape) -> list[Sha
 operator("RNN", rnn, _arguments,
          "state_size:int num_layers:int bidirectional:bool=0 mode:gru|lstm|rnn_relu|rnn_tanh p:float=0 "
          "state_outputs:bool=0 projection_size:int=None lstm_state_clip_min:float=None lstm_state_clip_max:float=None "
-         "lstm_state_clip_nan:bool=0 use_sequence_length:bool=0", outputs=_outputs, training=True, fill=_fill,
-         result=_result)  # fmt: skip
+         "lstm_state_clip_nan:bool=0 use_sequence_length:bool=0", outputs=_outputs, training=True,
+         drawn="training", fill=_fill, result=_result)  # fmt: skip
 
 # ------------------------------------------------------------------ masks
 _LENGTHS = lambda p: ["data", *(["sequence_length"] if p["use_sequence_length"] else [])]

@@ -156,10 +156,15 @@ operator("_slice_assign_scalar", slice_assign_scalar, ("data",), f"scalar:float=
          aliases=("_crop_assign_scalar",), same=True)  # fmt: skip
 
 
-def split(data: Any, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> tuple:
+def split(data: Any, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Any:
     """data in equal parts along an axis; with squeeze_axis, without that axis."""
     parts = np.split(data, num_outputs, axis)
-    return tuple(np.squeeze(part, axis) for part in parts) if squeeze_axis else tuple(parts)
+    return _parts(parts, axis, squeeze_axis)
+
+
+def _parts(parts: list, axis: int, squeeze_axis: bool) -> Any:
+    parts = [np.squeeze(part, axis) for part in parts] if squeeze_axis else parts
+    return tuple(parts) if len(parts) > 1 else parts[0]
 
 
 def _split_shape(p: dict, data: Shape) -> list[Shape]:
@@ -178,10 +183,10 @@ operator("SliceChannel", split, ("data",), "num_outputs:int axis:int=1 squeeze_a
          outputs=lambda p: _numbered(p["num_outputs"]), result=_split_shape)  # fmt: skip
 
 
-def split_at(data: Any, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0) -> tuple:
+def split_at(data: Any, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0) -> Any:
     """data in `sections` equal parts along an axis, or cut before each of the indices, of which the first is 0."""
     parts = np.split(data, sections if sections else list(indices[1:]), axis)
-    return tuple(np.squeeze(part, axis) for part in parts) if squeeze_axis else tuple(parts)
+    return _parts(parts, axis, squeeze_axis)
 
 
 operator("_split_v2", split_at, ("data",), "indices:shape axis:int=1 squeeze_axis:bool=0 sections:int=0",
