@@ -53,7 +53,8 @@ def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
                 shape = unified(shape, s)
             return [shape] * len(ins), [shape] * len(outs)
         if row.fill is not None:
-            found = row.fill(p, list(ins))
+            # what is known of a parameter in part is left to the operator, and then compared
+            found = row.fill(p, [s if i == 0 or s is None or 0 not in s else None for i, s in enumerate(ins)])
             ins = [unified(a, b) for a, b in zip(ins, found, strict=True)]
         wanted = None in outs or any(0 in s for s in outs)
         if wanted and all(s is not None and 0 not in s for s in ins):

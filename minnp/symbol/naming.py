@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-# Attributes that say something about a variable or its place; MXNet writes them with underscores around.
-HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
+from .json_format import HIDDEN
 
 
 class _Local(threading.local):

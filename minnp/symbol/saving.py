@@ -1,59 +1,41 @@
-"""Symbols as JSON, as MXNet writes and reads it: a list of nodes, each with the numbers of its inputs."""
+"""Symbols as JSON text and from it; json_format.py knows the format."""
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Sequence
-from typing import Any
-
 from ..errors import SymbolError
-from . import naming
+from . import json_format
+from .json_format import SymbolFile, parse_json, to_json
 from .operator import lookup
 from .symbol import Node, Symbol
-
-VERSION = 10901
-
-
-# ------------------------------------------------------------------ writing
-def described(symbol: Symbol) -> dict[str, Any]:
-    """A symbol as what its JSON says."""
-    nodes = symbol.nodes
-    number = {id(n): i for i, n in enumerate(nodes)}
-    written = []
-    for n in nodes:
-        entry: dict[str, Any] = {"op": n.operator.name if n.operator else "null", "name": n.name}
-        if n.attributes:
-            entry["attrs"] = dict(sorted(n.attributes.items()))
-        entry["inputs"] = [[number[id(child)], i, 0] for child, i in n.inputs]
-        if n.subgraphs:
-            entry["subgraphs"] = [described(s) for s in n.subgraphs]
-        written.append(entry)
-    return {
-        "nodes": written,
-        "arg_nodes": [i for i, n in enumerate(nodes) if n.operator is None],
-        "node_row_ptr": list(itertools.accumulate((len(n.outputs) for n in nodes), initial=0)),
-        "heads": [[number[id(n)], i, 0] for n, i in symbol._heads],
-        "attrs": {"mxnet_version": ["int", VERSION]},
-    }
 
 
 def tojson(symbol: Symbol) -> str:
     """See Symbol.tojson."""
-    return json.dumps(described(symbol), indent=2)
+    file, counts = _file(symbol)
+    return to_json(file, lambda node: counts.get(id(node), 1))
 
 
-# ------------------------------------------------------------------ reading
+def _file(symbol: Symbol) -> tuple[SymbolFile, dict[int, int]]:
+    """(the symbol as the format has it, how many results each of its calls has, by id)."""
+    nodes = symbol.nodes
+    number = {id(n): i for i, n in enumerate(nodes)}
+    entries = lambda given: [(number[id(n)], i) for n, i in given]
+    written, counts = [], {}
+    for n in nodes:
+        inner = [_file(s) for s in n.subgraphs]
+        counts |= {key: count for _, more in inner for key, count in more.items()}
+        op = n.operator.name if n.operator else "null"
+        written.append(json_format.Node(op, n.name, n.attributes, entries(n.inputs), [file for file, _ in inner]))
+        counts[id(written[-1])] = len(n.outputs)
+    return SymbolFile(written, entries(symbol._heads)), counts
+
+
 def load_json(json_str: str) -> Symbol:
-    """The symbol that a JSON text describes.
+    """The symbol that a JSON text describes, whichever version of MXNet since 0.8 wrote it.
 
-    Raises SymbolError where the text is no JSON, lacks what a symbol has, or names an operator that is not here.
+    Raises SymbolError where the text is no JSON or no graph, or names an operator that is not here.
     """
-    try:
-        given = json.loads(json_str)
-    except (ValueError, RecursionError) as error:
-        raise SymbolError(f"this is no JSON: {error}") from None
-    return from_description(given)
+    return _symbol(parse_json(json_str))
 
 
 def load(fname: str) -> Symbol:
@@ -62,34 +44,24 @@ def load(fname: str) -> Symbol:
         return load_json(file.read())
 
 
-def from_description(given: Any) -> Symbol:
-    """The symbol of what json.loads gave."""
-    if not isinstance(given, dict) or not isinstance(given.get("nodes"), list) or not given.get("heads"):
-        raise SymbolError("a symbol's JSON has the lists 'nodes' and 'heads'")
+def _symbol(file: SymbolFile) -> Symbol:
     nodes: list[Node] = []
-    for i, entry in enumerate(given["nodes"]):
-        try:
-            op, name = entry["op"], entry["name"]
-            inputs = [_entry(e, nodes) for e in entry["inputs"]]
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise SymbolError(f"node {i} of the symbol cannot be read ({error!r}): {str(entry)[:80]}") from None
-        attributes = entry.get("attrs") or entry.get("attr") or entry.get("param") or {}
-        if not isinstance(attributes, dict):
-            raise SymbolError(f"node {name!r} of the symbol has attributes {attributes!r:.60}, which are no dict")
-        texts = {naming.hidden(str(k)): str(v) for k, v in attributes.items()}
-        subgraphs = [from_description(s) for s in entry.get("subgraphs", ())]
-        nodes.append(Node(None if op == "null" else lookup(op), name, texts, inputs, subgraphs))
-    try:
-        return Symbol([_entry(e, nodes) for e in given["heads"]])
-    except (TypeError, IndexError, ValueError) as error:
-        raise SymbolError(f"the heads of the symbol cannot be read ({error!r})") from None
 
+    def entry(at: int, i: int) -> tuple[Node, int]:
+        if i >= len(nodes[at].outputs):
+            raise SymbolError(
+                f"node {nodes[at].name!r} has {len(nodes[at].outputs)} results; the symbol reads number {i}"
+            )
+        return nodes[at], i
 
-def _entry(entry: Sequence[int], nodes: list[Node]) -> tuple[Node, int]:
-    at, result = int(entry[0]), int(entry[1])
-    if at < 0 or result < 0 or result >= len(nodes[at].outputs):
-        raise IndexError(f"there is no result {result} of node {at} before it")
-    return nodes[at], result
+    for n in file.nodes:
+        row = None if n.op == "null" else lookup(n.op)
+        inputs = [entry(*e) for e in n.inputs]
+        nodes.append(Node(row, n.name, dict(n.attrs), inputs, [_symbol(s) for s in n.subgraphs]))
+        if row is not None and not row.variadic and len(inputs) != len(nodes[-1].arguments):
+            names = ", ".join(nodes[-1].arguments)
+            raise SymbolError(f"node {n.name!r} ({n.op}) has {len(inputs)} inputs; it takes {names}")
+    return Symbol([entry(*e) for e in file.heads])
 
 
 fromjson = load_json

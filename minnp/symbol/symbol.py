@@ -12,6 +12,7 @@ import numpy as onp
 from ..errors import SymbolError
 from . import naming
 from .inference import infer_shapes, infer_types
+from .json_format import HIDDEN
 from .operator import REQUIRED, Operator, Shape, lookup
 
 Entry = tuple["Node", int]
@@ -391,7 +392,7 @@ class Symbol:
 
 def _shown(node: Node) -> dict[str, str]:
     """A node's attributes, the hidden ones by both their names."""
-    plain = {n.strip("_"): v for n, v in node.attributes.items() if n.strip("_") in naming.HIDDEN}
+    plain = {n.strip("_"): v for n, v in node.attributes.items() if n.strip("_") in HIDDEN}
     return node.attributes | plain
 
 

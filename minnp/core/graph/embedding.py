@@ -97,8 +97,8 @@ class Function:
 
         is_train    whether layers behave as in training (Dropout, BatchNorm); by default, whether a gradient is being
                     taken, and False for a torch module in eval(). A torch module has gradients in either case, an MXNet
-                    symbol in training alone. Auxiliary states are updated when a training call's gradients are computed,
-                    those of a symbol of minnp.symbol by the call
+                    symbol in training alone. Auxiliary states are updated when the gradients of a training call are
+                    computed, those of a symbol of minnp.symbol by the call
         args        the symbol's first arguments, in the order of its list_arguments()
         inputs      the others by name: arrays, numbers, or what np.asarray takes. Where all are given, arrays by other
                     names are left out: `conv(X=x, **model.params)` has those of the whole model
