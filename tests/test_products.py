@@ -11,7 +11,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, num_threads, policy, set_num_threads
+from minnp import fx, grad, jit, nn, num_threads, policy, set_num_threads
 from minnp.core.cpu import contraction, products
 
 RNG = onp.random.default_rng(0)
@@ -116,6 +116,47 @@ def test_large_stacks_are_the_librarys_bits_on_any_threads(library: Any) -> None
                 products.matmul(onp.full_like(a, onp.finfo(kind).max), abs(b))
     finally:
         set_num_threads(before)
+
+
+class Single:
+    """What stands for the switch of NumPy's BLAS, and counts its uses."""
+
+    used = 0
+
+    def __enter__(self) -> None:
+        Single.used += 1
+
+    def __exit__(self, *exc: Any) -> None: ...
+
+
+def used(multiply: Any, *args: Any) -> tuple:
+    """(the product, how often it kept NumPy's BLAS to one thread)"""
+    Single.used = 0
+    return onp.asarray(multiply(*args)), Single.used
+
+
+@pytest.mark.host("where torch is preferred, its kernels multiply")
+@pytest.mark.parametrize("crowded", [True, False])
+def test_brief_products_leave_the_cores_to_another_librarys_threads(monkeypatch: Any, crowded: bool) -> None:
+    monkeypatch.setattr(products, "single_thread", Single)
+    monkeypatch.setattr(products, "crowded", crowded)
+    x, many, w = (np.array(draw(shape, "f4")) for shape in ((1, 2048), (64, 2048), (2048, 256)))
+    layer = nn.Linear(2048, 256, bias=False).init(0)
+    layer.params["w"] = w
+    dot, row = (lambda x: np.dot(x, w)), (lambda x: np.rows["matmul"](x, w))
+    for multiply in (dot, row, layer, fx.capture(lambda x: x @ w, x)):
+        y, alone = used(multiply, x)
+        onp.testing.assert_allclose(y, onp.asarray(x) @ onp.asarray(w), rtol=0, atol=1e-3)
+        assert alone == crowded
+    y, alone = used(dot, many)  # takes long enough to be shared
+    onp.testing.assert_allclose(y, onp.asarray(many) @ onp.asarray(w), rtol=0, atol=1e-3)
+    assert not alone
+    out = np.zeros((1, 256), "f4")
+    y, alone = used(lambda: np.dot(x, w, out=out))
+    assert not alone and y.tobytes() == onp.asarray(out).tobytes() and y.any()
+    assert np.dot(np.ones((1, 0)), np.ones((0, 200000))).shape == (1, 200000)
+    with pytest.raises(ValueError, match="not aligned"):
+        np.dot(w, w)
 
 
 def test_warnings_are_numpys(blas: list) -> None:

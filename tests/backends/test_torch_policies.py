@@ -8,7 +8,9 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import npx
+from minnp.backends.torch import TorchBackend
 from minnp.core.cpu import kernels
+from minnp.core.cpu import products as host_products
 from minnp.core.rows.primitive import TABLE
 from minnp.dispatch.policy import Policy
 
@@ -181,3 +183,11 @@ def test_a_policy_of_ones_own_says_call_by_call_where_rows_run():
         minnp.set_global_policy(before)
     assert {"exp", "matmul", "sum"} <= set(mine.asked)
     assert mine != minnp.policy("prefer_torch")  # of the same name, and another
+
+
+def test_kernels_over_numpys_memory_need_cores_and_those_of_a_device_do_not(monkeypatch):
+    monkeypatch.setattr(host_products, "crowded", False)
+    TorchBackend("cpu")
+    assert not host_products.crowded
+    TorchBackend()
+    assert host_products.crowded

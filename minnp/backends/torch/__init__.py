@@ -18,6 +18,7 @@ from typing import Any
 import numpy as onp
 
 from ... import backends
+from ...core import cpu
 from ...core.rows.primitive import TABLE
 from ...core.rows.value import is_scalar
 from ...errors import BackendUnsupportedError
@@ -52,6 +53,7 @@ class TorchBackend(Backend):
         self._packed, self._layout, self._order_of = packed.HOST, layout.layout, layout.order_of
         self._verified, self._otherwise, self._ordered = registry.VERIFIED, layout.OTHERWISE, layout.ordered
         self.shares_host = device is None
+        cpu.products.crowded |= self.shares_host
         self.where = torch.device(device or "cpu")
         self.device = ("cpu" if self.where.type == "cpu" else "gpu", self.where.index or 0, "torch")
         self._kernels: dict[str, Callable | None] = {}

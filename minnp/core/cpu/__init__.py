@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as onp
 
-from minnp.core.cpu import elementwise, kernels, memory, reductions, selection, threads
+from minnp.core.cpu import elementwise, kernels, memory, products, reductions, selection, threads
 from minnp.core.cpu.elementwise import binary, operation, ufunc, unary
 from minnp.core.cpu.memory import empty, memory_reuse, owned, release
 from minnp.core.cpu.selection import getitem, setitem
@@ -26,7 +26,7 @@ MEDIUM = 1 << 15
 
 INDEX = selection.LEAST
 
-FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS}
+FUNCTIONS = {**elementwise.FUNCTIONS, **reductions.FUNCTIONS, **selection.FUNCTIONS, **products.FUNCTIONS}
 
 
 def call(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
@@ -41,7 +41,7 @@ def call(function: Any, args: Sequence, kwargs: dict[str, Any]) -> Any:
 
 def bound(function: Any) -> int:
     """From where `call(function, ...)` may do better than NumPy: bytes of an array, or, negative, elements."""
-    if isinstance(function, onp.ufunc):
+    if isinstance(function, onp.ufunc) and function not in products.FUNCTIONS:
         return elementwise.bound(function)
     return next((n for table, n in BOUNDS if function in table), sys.maxsize)
 
@@ -51,6 +51,7 @@ BOUNDS = (
     ({onp.sort, onp.ndarray.sort}, -selection.SORT),
     (selection.FUNCTIONS, -selection.LEAST),
     (elementwise.FUNCTIONS, elementwise.PLAIN),
+    (products.FUNCTIONS, 4 * LARGE),
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as onp
 
-from minnp.core.cpu import memory, threads
+from minnp.core.cpu import memory, products, threads
 
 PIECE = (
     1 << 13
@@ -367,7 +367,7 @@ def operation(kernel: Callable) -> Callable:
         return power
     uf = KERNELS.get(kernel)
     if uf is None:
-        return lambda *operands: NotImplemented
+        return products.FUNCTIONS.get(kernel, lambda *operands: NotImplemented)
     return unary(uf) if uf.nin == 1 else binary(uf)
 
 

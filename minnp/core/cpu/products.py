@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import glob
+import operator
 import os
 import platform
 import sys
@@ -35,9 +36,12 @@ from . import memory, threads
 LEAST = 1 << 18  # multiplications up to which a product is simply NumPy's: above, OpenBLAS has threads
 # from which it is cut in 2, 4, 8 and 16
 PIECES = (1 << 22 if team is None else 1 << 21, 1 << 27, 1 << 30, 1 << 32)
+BRIEF = 1 << 24  # multiplications that one thread does in a few milliseconds
 NARROW = 192  # columns of a transposed b below which MKL takes thrice the time
 # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sys.platform == "linux" else 0
+
+crowded = False  # whether another library's threads compute on NumPy's memory: its backend says so
 
 
 class Blas:
@@ -215,16 +219,46 @@ def matmul(a: Any, b: Any) -> Any:
     if not (type(a) is onp.ndarray is type(b)) or a.size * b.size <= LEAST:
         return onp.matmul(a, b)
     if b.ndim < 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
-        return onp.matmul(a, b)
+        return numpys(a, b)
     if b.ndim > 2:
         return stacked(a, b)
     (*lead, inner), (k, n), blas = a.shape, b.shape, best()
     m = a.size // inner
     if inner != k or m * n * k <= LEAST or m < 8 or n < 8 or k < 8 or blas is None or same(a, b):
-        return onp.matmul(a, b)
+        return numpys(a, b)
     out = memory.empty((*lead, n), a.dtype)
     x, c = (a, out) if len(lead) == 1 else (a.reshape(m, k), out.reshape(m, n))
     return onp.matmul(a, b) if shared(blas, c, x, b, 1.0, 0.0) else out
+
+
+def beside(function: Callable) -> Callable:
+    """function, one of NumPy's products, on one thread where it is brief and another library's threads need the cores;
+    NotImplemented where NumPy does as well.
+
+    OpenBLAS's threads look for work for some 30 ms after each product. Torch's convolutions, which wait for their own
+    threads, take twice the time meanwhile."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        single = single_thread() if crowded and len(args) == 2 and not options else None
+        if single is None or not all(type(a) is onp.ndarray and a.size for a in args):
+            return NotImplemented
+        a, b = args
+        depth = a.shape[-1] if a.ndim else 1
+        if a.size * b.size > BRIEF * depth:
+            return NotImplemented
+        with single:
+            return function(a, b)
+
+    return call
+
+
+FUNCTIONS = {function: beside(function) for function in (onp.dot, onp.matmul, operator.matmul)}
+
+
+def numpys(a: Any, b: Any) -> Any:
+    """onp.matmul, on one thread where that is better for others."""
+    out = FUNCTIONS[onp.matmul](a, b)
+    return onp.matmul(a, b) if out is NotImplemented else out
 
 
 def is_numpys(a: Any, b: Any) -> bool:

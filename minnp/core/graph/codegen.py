@@ -16,7 +16,8 @@ import numpy as onp
 from ..api.functions import ENTRIES
 from ..arrays.array import ndarray
 from ..arrays.devices import Context
-from ..rows.primitive import TABLE, Primitive
+from ..cpu import LARGE
+from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
 from .effects import IN_PLACE, assign, guard, in_place, into, pick
 from .graph import Graph, last_reads
@@ -227,12 +228,12 @@ class Code:
         if not isinstance(target, Primitive):
             return self.function(target, args, kwargs)
         name = target.name
-        if name in INFIX and len(args) == 2 and not kwargs:
-            return f"{self.infix(args[0])} {INFIX[name]} {self.infix(args[1])}"
         form = _FORMS.get(name)
         text = form(self, args, kwargs) if form is not None else None
         if text is not None:
             return text
+        if name in INFIX and len(args) == 2 and not kwargs:
+            return f"{self.infix(args[0])} {INFIX[name]} {self.infix(args[1])}"
         ufunc = getattr(onp, name, None)
         if name in SAME or (isinstance(ufunc, onp.ufunc) and not kwargs):
             left_out = (
@@ -343,12 +344,20 @@ def _inline(constant: Any) -> bool:
     return constant.size <= INLINE and constant.dtype.kind in "biufcSU"
 
 
+def _product(code: Code, args: tuple, kwargs: dict) -> str | None:
+    """np.dot for a large matrix: `@` looks at what stands on its left alone to find a better kernel than NumPy's."""
+    metas = [a.meta.get("value") if isinstance(a, Node) else None for a in args]
+    large = not kwargs and all(type(m) is Meta and m.ndim == 2 for m in metas) and metas[1].size >= LARGE
+    return code.call("np.dot", args, {}) if large else None
+
+
 _FORMS: dict[str, Callable[[Code, tuple, dict], str | None]] = {
     "getitem": lambda c, a, k: f"{c.operand(a[0])}[{c.index(k['index'])}]" if set(k) == {"index"} else None,
     "negative": lambda c, a, k: f"-{c.operand(a[0])}",
     "reshape": lambda c, a, k: f"{c.operand(a[0])}.reshape({c.show(k['shape'])})" if set(k) == {"shape"} else None,
     "astype": lambda c, a, k: f"{c.operand(a[0])}.astype({c.show(k['dtype'].str)})" if set(k) == {"dtype"} else None,
     "view": lambda c, a, k: f"{c.operand(a[0])}.view({c.show(k['dtype'])})",
+    "matmul": _product,
     "copy": lambda c, a, k: f"{c.operand(a[0])}.copy()" if not k else None,
     "broadcast_to": lambda c, a, k: f"np.broadcast_to({c.show(a[0])}, {c.show(k['shape'])})",
     "concatenate": lambda c, a, k: c.call("np.concatenate", (a,), k),
