@@ -6,10 +6,12 @@ Every operator of the table is a function here, made when it is first asked for:
 from typing import Any
 
 from . import operators
+from .checkpoint import load_checkpoint, save_checkpoint
 from .executor import Executor
 from .graphs import from_mxnet, to_mxnet
 from .naming import AttrScope, NameManager, Prefix
 from .operator import OPERATORS
+from .params import load_params, save_params
 from .saving import fromjson, load, load_json
 from .symbol import FLUENT, Group, Symbol, Variable, combined, function, var
 
@@ -153,7 +155,9 @@ OWN = (
             "hypot",
             "linspace",
             "load",
+            "load_checkpoint",
             "load_json",
+            "load_params",
         ]
     ),
     *(
@@ -166,6 +170,8 @@ OWN = (
             "pow",
             "power",
             "random",
+            "save_checkpoint",
+            "save_params",
             "split_v2",
             "to_mxnet",
             "var",

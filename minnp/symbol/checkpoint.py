@@ -1,0 +1,26 @@
+"""Models as MXNet keeps them: PREFIX-symbol.json, and PREFIX-EPOCH.params for the parameters after each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .params import load_params, save_params
+from .saving import load
+from .symbol import Symbol
+
+
+def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict, dict]:
+    """(symbol, arguments, auxiliary states) of PREFIX-symbol.json and PREFIX-0007.params, say; arrays are NumPy's.
+
+    Raises ValueError where one of the files cannot be read as such.
+    """
+    return load(f"{prefix}-symbol.json"), *load_params(f"{prefix}-{epoch:04d}.params")
+
+
+def save_checkpoint(
+    prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping, aux_params: Mapping | None = None
+) -> None:
+    """Write PREFIX-symbol.json, unless symbol is None, and PREFIX-0007.params, say, as MXNet does."""
+    if symbol is not None:
+        symbol.save(f"{prefix}-symbol.json")
+    save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params)
