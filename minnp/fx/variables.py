@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
-from minnp import errors
+from minnp import Function, errors
 from minnp.core.arrays.array import ndarray, read
 from minnp.core.graph.effects import guard
 from minnp.core.graph.graph import Graph, suggested
@@ -165,15 +165,17 @@ def _expected(value: Any, name: str, shape: tuple | None, dtype: Any) -> Any:
     return value
 
 
-def compile(expr: Any, inputs: Sequence[Variable] | None = None) -> Compiled:
+def compile(expr: Any, inputs: Sequence[Variable] | None = None) -> Compiled | Function:
     """The function of its variables that an expression is: a GraphModule, called as f(A=..., B=...).
 
     expr      an expression of Variables, or a tuple, list, dict, named tuple or dataclass of them, nested as you like:
-              the function returns the same with values in it
+              the function returns the same with values in it. Of a symbol of minnp.symbol it is the minnp.Function
     inputs    the variables in the order of the function's arguments; by default those that the expression needs, in
               the order in which they were made
     Raises ValueError if two variables have one name, or the expression needs one that is not among the inputs.
     """
+    if hasattr(type(expr), "__minnp_program__"):
+        return Function(expr)
     tracer = state.variables or Expressions()
     result = tracer.create_arg(expr)
     needed: set[Node] = set()

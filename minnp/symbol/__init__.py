@@ -5,7 +5,7 @@ Every operator of the table is a function here, made when it is first asked for:
 
 from typing import Any
 
-from . import operators
+from . import contrib, operators
 from .checkpoint import load_checkpoint, save_checkpoint
 from .executor import Executor
 from .graphs import from_mxnet, to_mxnet
@@ -44,7 +44,6 @@ class Operators:
 
 linalg = Operators("_linalg_")
 op = _internal = Operators("")
-contrib = Operators("_contrib_", "_")
 
 
 class Random(Operators):

@@ -52,6 +52,10 @@ def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
             for s in (*ins, *outs):
                 shape = unified(shape, s)
             return [shape] * len(ins), [shape] * len(outs)
+        if row.bodies is not None:
+            found, results = row.bodies(p, node.subgraphs, list(ins))
+            ins = [unified(a, b) for a, b in zip(ins, found, strict=True)]
+            return ins, [unified(a, b) for a, b in zip(outs, results, strict=True)]
         if row.fill is not None:
             # what is known of a parameter in part is left to the operator, and then compared
             found = row.fill(p, [s if i == 0 or s is None or 0 not in s else None for i, s in enumerate(ins)])

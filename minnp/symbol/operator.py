@@ -101,6 +101,7 @@ class Operator:
     dtypes       (parameters, dtypes of the inputs, None where unknown) -> (those of the inputs, those of the results);
                  None: all have one
     loss         its gradient is its own, whatever flows into its result
+    bodies       of control flow: (parameters, bodies, shapes of the inputs) -> (shapes of the inputs, of the results)
     drawn        whether its result is random; "training": in training
     """
 
@@ -122,13 +123,14 @@ class Operator:
         count: str | None = None,
         loss: bool = False,
         drawn: bool | str = False,
+        bodies: Callable | None = None,
     ) -> None:
         self.name, self.definition, self.aliases = name, definition, tuple(aliases)
         self._arguments, self.states, self._outputs, self._visible = arguments, tuple(states), outputs, visible
         self.parameters = {p.name: p for p in map(Parameter, parameters.split())}
         self.training, self.fill, self.result, self.same, self.dtypes = training, fill, result, same, dtypes
         self.count, self.loss, self.variadic = count, loss, arguments is None or count is not None
-        self.drawn = drawn
+        self.drawn, self.bodies = drawn, bodies
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
@@ -168,7 +170,7 @@ class Operator:
     def arguments(self, parameters: dict[str, Any], given: int = 0) -> Sequence[str]:
         """The names of the inputs; `given` of them where any number is taken and none is said."""
         if self._arguments is None:
-            number = parameters.get(self.count) if self.count else None
+            number = parameters.get(self.count) if self.count and self.bodies is None else None
             return [f"arg{i}" for i in range(given if number is None else number)]
         return self._arguments(parameters) if callable(self._arguments) else self._arguments
 
