@@ -34,6 +34,7 @@ _LATE = {
     "jacobian": ".core.transforms.derivatives",
     "jit": ".core.jit.jit",
     "jvp": ".core.transforms.jvp",
+    "load_mxnet": ".symbol.model",
     "make_ggnvp": ".core.transforms.derivatives",
     "vmap": ".core.transforms.vmap",
 }
@@ -78,6 +79,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "load_mxnet",
     "make_ggnvp",
     "memory_reuse",
     "num_threads",

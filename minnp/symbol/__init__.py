@@ -9,8 +9,10 @@ from . import contrib, operators
 from .checkpoint import load_checkpoint, save_checkpoint
 from .executor import Executor
 from .graphs import from_mxnet, to_mxnet
+from .model import Model, load_mxnet
 from .naming import AttrScope, NameManager, Prefix
 from .operator import OPERATORS
+from .operators.custom import CustomOp, CustomOpProp, register
 from .params import load_params, save_params
 from .saving import fromjson, load, load_json
 from .symbol import FLUENT, Group, Symbol, Variable, combined, function, var

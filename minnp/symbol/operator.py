@@ -189,8 +189,12 @@ OPERATORS: dict[str, Operator] = {}
 
 def operator(name: str, definition: Callable, *args: Any, **facts: Any) -> Operator:
     """Enter an operator; see Operator for the facts."""
-    row = Operator(name, definition, *args, **facts)
-    for each in (name, *row.aliases):
+    return enter(Operator(name, definition, *args, **facts))
+
+
+def enter(row: Operator) -> Operator:
+    """Put a row into the table."""
+    for each in (row.name, *row.aliases):
         if each in OPERATORS:
             raise ValueError(f"the operator {each!r} is already in the table")
         OPERATORS[each] = row

@@ -495,14 +495,11 @@ def create(row: Operator, called: str, args: Sequence, kwargs: dict, name: str |
     where = f"{called} {name!r}" if name else called
     if row.count and row.count not in given:
         given[row.count] = len(inputs) or len(named)
-    if "**" in row.parameters:  # Custom: what its property takes
-        texts = {n: text(v) for n, v in given.items()}
-    else:
-        try:
-            row.check(list(given))
-        except SymbolError as error:
-            raise TypeError(f"{where}: {error}") from None
-        texts = {n: text(v) for n, v in given.items()}
+    try:
+        row.check(list(given))
+    except SymbolError as error:
+        raise TypeError(f"{where}: {error}") from None
+    texts = {n: text(v) for n, v in given.items()}
     parameters = row.read(texts, where)
     for key, value in (*named.items(), *enumerate(inputs)):
         if len(value) != 1:
