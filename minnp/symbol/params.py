@@ -206,6 +206,8 @@ class _Reader:
 
     def __init__(self, file: BinaryIO, size: int, left: int, name: str) -> None:
         self.file, self.size, self.left, self.name = file, size, left, name
+        self.block = onp.empty(0, onp.uint8)  # what small arrays lie in, from `free` on not yet
+        self.free = 0
 
     def refuse(self, fact: str, back: int = 0) -> NoReturn:
         """Raise ValueError at the place that is `back` bytes before this one."""
@@ -335,15 +337,29 @@ class _Reader:
             self.refuse(f"expected the {size} bytes of {what}, {dtype}{list(shape)}, found {self.left}")
         if size == 0 and math.prod(d or 1 for d in shape) * dtype.itemsize >= 2**63:
             self.refuse(f"expected a shape of {what} that an array can have, found {list(shape)}")
-        out = onp.empty(shape, dtype)
+        out = self.memory(shape, dtype, size)
         if size == 0:
             return out
-        given = self.file.readinto(out.reshape(-1).view(onp.uint8))
+        given = self.file.readinto(out)
         if given != size:
             self.refuse(f"the file became shorter while it was read, {what} has {given} of its {size} bytes")
         self.left -= size
         if dtype.kind == "b":
             onp.not_equal(out.view(onp.uint8), 0, out=out)  # memory that NumPy takes for a bool holds 0 or 1
+        return out
+
+    def memory(self, shape: tuple[int, ...], dtype: onp.dtype, size: int) -> onp.ndarray:
+        """An array whose elements are not set. Those of less than 4 MB share blocks.
+
+        NumPy asks for huge pages from 4 MB on, and these are there several times sooner than those of 4 KB.
+        """
+        if size >= 2**22 or size == 0:
+            return onp.empty(shape, dtype)
+        if self.free + size > len(self.block):
+            self.block = onp.empty(min(2**24, self.left + 64), onp.uint8)
+            self.free = -self.block.__array_interface__["data"][0] % 64
+        out = onp.ndarray(shape, dtype, self.block, self.free)
+        self.free += -(-size // 64) * 64
         return out
 
 
@@ -378,7 +394,7 @@ def save(fname: str | os.PathLike | BinaryIO, data: Any, np_shape: bool | None =
         elif isinstance(array, onp.ndarray) and not np_shape and array.ndim == 0:
             raise ValueError(f"{label!r} has no dimensions, which a file can say with np_shape=True only")
     with contextlib.ExitStack() as stack:
-        file = fname if hasattr(fname, "write") else stack.enter_context(open(fname, "wb"))
+        file = fname if hasattr(fname, "write") else stack.enter_context(open(fname, "wb", buffering=2**16))
         file.write(struct.pack("<QQQ", LIST, 0, len(arrays)))
         for array, number in zip(arrays, numbers):
             _write(file, array, number, V3 if np_shape else V2)
@@ -391,7 +407,9 @@ def save(fname: str | os.PathLike | BinaryIO, data: Any, np_shape: bool | None =
 def _number(array: Array, label: str) -> int:
     """MXNet's number of an array's type."""
     dtype = (array if isinstance(array, onp.ndarray) else array.values).dtype
-    number = BFLOAT16 if dtype.name == "bfloat16" else NUMBERS.get(dtype.newbyteorder("<"))
+    number = NUMBERS[dtype] if dtype in NUMBERS else NUMBERS.get(dtype.newbyteorder("<"))
+    if number is None and dtype.name == "bfloat16":
+        return BFLOAT16
     if number is None:
         raise TypeError(f"{label!r} is {dtype}, which MXNet has no type for; expected {', '.join(map(str, NUMBERS))}")
     return number
@@ -400,6 +418,8 @@ def _number(array: Array, label: str) -> int:
 def _write(file: BinaryIO, array: Array, number: int, version: int) -> None:
     dense = isinstance(array, onp.ndarray)
     values = array if dense else array.values
+    if number == BFLOAT16:
+        values = values.view("u2")  # of which NumPy knows the bytes
     parts = [] if dense else [onp.asarray(part, "<i8") for part in array.parts()]
     head = struct.pack("<Ii", version, 0 if dense else 1 + isinstance(array, CSR))
     if not dense:
@@ -411,7 +431,7 @@ def _write(file: BinaryIO, array: Array, number: int, version: int) -> None:
     for part in (values, *parts):
         if part.dtype.byteorder == ">":
             part = part.astype(part.dtype.newbyteorder("<"))
-        file.write(onp.ascontiguousarray(part).reshape(-1).view(onp.uint8))
+        file.write(part if part.flags.c_contiguous else onp.ascontiguousarray(part))
 
 
 def _shape(shape: tuple[int, ...]) -> bytes:
