@@ -139,44 +139,8 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 
 
 OWN = (
-    *(
-        [
-            "AttrScope",
-            "Executor",
-            "Group",
-            "NameManager",
-            "Prefix",
-            "Symbol",
-            "Variable",
-            "arange",
-            "eye",
-            "from_mxnet",
-            "fromjson",
-            "full",
-            "hypot",
-            "linspace",
-            "load",
-            "load_checkpoint",
-            "load_json",
-            "load_params",
-        ]
-    ),
-    *(
-        [
-            "contrib",
-            "linalg",
-            "maximum",
-            "minimum",
-            "ones",
-            "pow",
-            "power",
-            "random",
-            "save_checkpoint",
-            "save_params",
-            "split_v2",
-            "to_mxnet",
-            "var",
-            "zeros",
-        ]
-    ),
-)
+    "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "OPERATORS", "Prefix",
+    "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "hypot", "linalg", "linspace",
+    "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "ones", "pow", "power",
+    "random", "register", "save_checkpoint", "save_params", "split_v2", "to_mxnet", "var", "zeros",
+)  # fmt: skip

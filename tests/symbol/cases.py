@@ -264,6 +264,18 @@ add("CTCLoss", case((7, 2, 5), np.array([[1, 2, 2], [3, 0, 0]], np.float32)),
          use_data_lengths=True, use_label_lengths=True))  # fmt: skip
 
 
+# ------------------------------------------------------------------ sampling
+NEAR = np.array([[0.8, 0.13, 0.1, -0.2, 0.7, 0.05], [1.1, 0.03, -0.3, 0.12, 0.9, 0.2]], np.float32)
+add(
+    "GridGenerator", case(NEAR, transform_type="affine", target_shape=(4, 5)), case((2, 2, 3, 4), transform_type="warp")
+)
+add("BilinearSampler", case((2, 3, 5, 6), within(-1.2, 1.2, 2, 2, 4, 3)))
+add(  # inside the images: outside of them MXNet's gradient of loc is another
+    "SpatialTransformer",
+    case((2, 3, 5, 6), NEAR * np.float32(0.4), target_shape=(4, 5), transform_type="affine", sampler_type="bilinear"),
+)
+
+
 # ------------------------------------------------------------------ linear algebra
 def positive(*shape: int) -> np.ndarray:
     a = normal(*shape)

@@ -414,3 +414,8 @@ def test_an_error_names_its_node() -> None:
         assert "sum" in str(error) + str(getattr(error, "__notes__", ""))
     else:
         pytest.fail("shapes that do not fit were added")
+
+
+def test_every_name_that_the_module_says_it_has_is_there() -> None:
+    assert {"Convolution", "Symbol", "Custom"} <= set(dir(sym))
+    assert all(getattr(sym, name) is not None for name in dir(sym))

@@ -12,4 +12,5 @@ from . import (
     reductions,
     sequences,
     shaping,
+    spatial,
 )
