@@ -32,7 +32,7 @@ OLD = {
     "nodes": [
         variable_of_08("data"),
         variable_of_08("fc_weight", attr={"lr_mult": "3", "mood": "good"}),
-        variable_of_08("fc_bias"),
+        variable_of_08("fc_bias", attr={"weight_wd_mult": "0.5"}),
         node_of_08("FullyConnected", "fc", [[0, 0], [1, 0], [2, 0]], {"no_bias": "False", "num_hidden": "4"},
                    attr={"ctx_group": "a", "weight_wd_mult": "0.5", "lr_mult": "2"}),
         variable_of_08("bn_gamma"),
@@ -90,6 +90,7 @@ def test_a_file_of_08_reads_as_191_would_have_written_it():
     assert list(nodes) == ["data", "fc_weight", "fc_bias", "fc", "bn_gamma", "bn_beta", "bn_moving_mean",
                            "bn_moving_var", "bn", "slope", "relu", "kl_moving_avg", "kl", "best"]  # fmt: skip
     assert nodes["fc_weight"].attrs == {"mood": "good", "__lr_mult__": "3", "__wd_mult__": "0.5"}
+    assert nodes["fc_bias"].attrs == {"weight_wd_mult": "0.5"}  # not about an input of it: it has none
     assert nodes["fc"].attrs == {
         "no_bias": "False",
         "num_hidden": "4",
