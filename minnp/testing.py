@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from .core.arrays.array import handle, ndarray, read, unwrap
+from .core.arrays.array import HANDLES, handle, read, unwrap
 from .core.jit.jit import leaf_names
 from .core.rows.primitive import CONSTANT, Primitive
 from .core.rows.pytree import tree_flatten, tree_leaves
@@ -191,7 +191,7 @@ REFUSED = (MinnpError, ArithmeticError, AttributeError, LookupError, TypeError, 
 def _wrong_row(node: Any, args: tuple, params: dict, check: _Check) -> str:
     """What is wrong with the derivatives of a graph's row at these arguments, or nothing."""
     row, where = node.target, node.meta.get("where", "")
-    values = [concrete(read(x)) if type(x) is ndarray else x for x in args]
+    values = [concrete(read(x)) if type(x) in HANDLES else x for x in args]
     moves = [i for i, v in enumerate(values) if isinstance(v, onp.ndarray) and v.dtype.char in "dD"]
     if not moves or row.vjp is CONSTANT:
         return ""
@@ -246,7 +246,7 @@ def _dot(a: onp.ndarray, b: onp.ndarray) -> float:
 
 
 def _numbers(tree: Any) -> list[onp.ndarray]:
-    values = [concrete(read(x)) if type(x) is ndarray else x for x in tree_leaves(tree) if isinstance(x, LEAVES)]
+    values = [concrete(read(x)) if type(x) in HANDLES else x for x in tree_leaves(tree) if isinstance(x, LEAVES)]
     return [onp.asarray(v.host() if type(v) is Buffer else v) for v in values]
 
 

@@ -189,7 +189,7 @@ def test_calls_compiled_and_in_python_give_the_same():
 
 @pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_the_interpreter_meets_the_compiled_slots():
-    assert type(vars(np.ndarray)["__getitem__"]).__module__ == "minnp.core.compiled._quick"
+    assert type(inspect.getattr_static(np.ndarray, "__getitem__")).__module__ == "minnp.core.compiled._quick"
     assert type(np.exp.__func__).__module__ == "minnp.core.compiled._quick"
 
 
@@ -198,7 +198,7 @@ def test_functions_and_methods_show_what_they_are():
     assert inspect.signature(np.sum) == inspect.signature(onp.sum)
     assert pickle.loads(pickle.dumps(np.sum))([1, 2]) == 3
     assert np.ndarray.sum(np.ones(3)) == 3 and np.ones(3).sum.__name__ == "sum"
-    assert isinstance(vars(np.ndarray)["T"].__get__(None, np.ndarray), property)
+    assert isinstance(inspect.getattr_static(np.ndarray, "T").__get__(None, np.ndarray), property)
 
 
 @pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")

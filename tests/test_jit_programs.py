@@ -340,7 +340,7 @@ def agree(want: tuple[str, list], got: tuple[str, list]) -> None:
     assert got[0] == want[0] and [k for k, _ in got[1]] == [k for k, _ in want[1]]
     for (_, v), (_, w) in zip(want[1], got[1]):
         if isinstance(v, (np.ndarray, onp.generic)):
-            assert isinstance(w, onp.ndarray) == isinstance(v, onp.ndarray), "numpy's stay numpy's"
+            assert (type(w) is onp.ndarray) == (type(v) is onp.ndarray), "numpy's stay numpy's"
             assert w.dtype == v.dtype and w.shape == v.shape
             if v.dtype.kind in "fc":
                 onp.testing.assert_allclose(onp.asarray(w), onp.asarray(v), rtol=1e-12)

@@ -4,7 +4,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import errors, grad
+from minnp import grad
 from minnp.core.compiled import quick
 
 
@@ -34,7 +34,7 @@ def test_opencv():
         return drawn, turned, histogram, features, blurred, cv2.dnn.blobFromImage(image)
 
     same(program, image, plane)
-    with pytest.raises(errors.TracedValueError, match="about to leave"):
+    with pytest.raises(cv2.error, match="not a numpy array"):
         grad(lambda x: cv2.blur(x, (3, 3)).sum())(np.asarray(plane))
 
 
@@ -98,7 +98,7 @@ def test_pyarrow():
     x = np.arange(6.0)
     x[0] = 7
     assert pyarrow.Tensor.from_numpy(x).to_numpy()[0] == 7
-    with pytest.raises(errors.TracedValueError, match="about to leave"):
+    with pytest.raises(TypeError, match="argument type"):
         grad(lambda x: compute.sum(x).as_py())(x)
 
 

@@ -443,7 +443,7 @@ def test_minimize_takes_our_gradients(method, start):
     expected = scipy.optimize.minimize(
         scipy.optimize.rosen, onp.array([1.3, 0.7, 0.8]), jac=scipy.optimize.rosen_der, method=method, **theirs
     )
-    assert type(got.x) is onp.ndarray
+    assert isinstance(got.x, onp.ndarray)
     onp.testing.assert_allclose(got.x, expected.x, rtol=1e-4)
     onp.testing.assert_allclose(got.x, 1, rtol=2e-3)
     unwrapped = scipy.optimize.minimize(

@@ -209,29 +209,15 @@ def of_library(thing: Any) -> Backend:
     raise TypeError(f"expected a symbol of one of {', '.join(_REGISTRY)}, got a {type(thing).__name__}: {thing!r:.60}")
 
 
-# Libraries that need help to be imported, and the module whose find_spec gives it: MXNet's source is older than any
-# NumPy it would meet today, so the user's own `import mxnet` works too, once minnp is imported. Others are told of us.
-_TOLD = (
-    *("cv2", "gymnasium", "h5py", "lightgbm", "matplotlib", "netCDF4", "networkx", "numba", "numexpr", "numpy"),
-    *("pandas", "polars", "pyarrow", "scipy", "skimage", "sklearn", "tables", "torch"),
-)
-_HELPED = {
-    "mxnet": "minnp.backends.mxnet.loader",
-    "einops": "minnp.backends.einops",
-    **dict.fromkeys(_TOLD, "minnp.backends.classes"),
-}
-
-
-class _Finder:
-    """An entry of sys.meta_path that does nothing for all other libraries."""
+class _MXNetFinder:
+    """The entry of sys.meta_path that lets a program import MXNet after minnp: MXNet's source is older than any NumPy
+    it would meet today (loader.py). It knows no other library."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        helper = _HELPED.get(name.partition(".")[0])
-        return None if helper is None else importlib.import_module(helper).find_spec(name, path, target)
+        if name.partition(".")[0] != "mxnet":
+            return None
+        return importlib.import_module("minnp.backends.mxnet.loader").find_spec(name, path, target)
 
 
-sys.meta_path.insert(0, _Finder)
-for _name in set(_HELPED) - {"mxnet"}:
-    if _name in sys.modules:  # imported before us
-        importlib.import_module(_HELPED[_name])
+sys.meta_path.insert(0, _MXNetFinder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minnp.core.arrays.array import handle, ndarray, read
+from minnp.core.arrays.array import HANDLES, handle, read
 from minnp.core.graph.capture import capture_call, copied
 from minnp.core.graph.effects import assign
 from minnp.core.graph.node import map_nodes
@@ -41,7 +41,7 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     back = {n: inputs[i] for i, n in zip(captured.written, nodes[len(results) :], strict=True)}
     output.args = (map_nodes(result, lambda n: back.get(n, n)),)
     owner = getattr(f, "__self__", f)
-    names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) is ndarray}
+    names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) in HANDLES}
     for node in graph.find_nodes(op="get_attr"):
         if id(node.meta["constant"]) in names:
             node.target = names[id(node.meta.pop("constant"))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import concretize, handle, ndarray, numpys_own, read, stack_nested
+from ..core.arrays.array import HANDLES, concretize, handle, ndarray, numpys_own, read, stack_nested
 from ..core.arrays.saved import outside
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
@@ -25,7 +25,7 @@ def option(value: Any, default: Any) -> Any:
 
 def as_array(x: Any) -> ndarray:
     """A handle on any array-like: nested lists of traced numbers are stacked, host data becomes an array."""
-    if type(x) is ndarray:
+    if type(x) in HANDLES:
         return x
     if isinstance(x, (list, tuple)) and holds_handle(x):
         return stack_nested(list(x))
@@ -45,20 +45,20 @@ def on_host(*arrays: ndarray) -> bool:
 
 
 def holds_handle(x: Any) -> bool:
-    return any(type(e) is ndarray for e in inside(x if type(x) in CONTAINERS else list(x)))
+    return any(type(e) in HANDLES for e in inside(x if type(x) in CONTAINERS else list(x)))
 
 
 def number(x: Any) -> Any:
     """An argument of which a row wants NumPy's numbers, though it has a derivative: raises if one is being taken."""
-    return concretize(read(x), Host) if type(x) is ndarray else x
+    return concretize(read(x), Host) if type(x) in HANDLES else x
 
 
 def number_of(x: Any) -> Any:
     """A result without axes as NumPy's functions return it: a scalar, or a handle that acts as one, not an array."""
-    value = read(x) if type(x) is ndarray else x
+    value = read(x) if type(x) in HANDLES else x
     if type(value) is Host and not value.ndim:
         return value[()]
-    return x if type(x) is not ndarray or x.ndim or is_scalar(value) else TABLE["getitem"](x, index=())
+    return x if type(x) not in HANDLES or x.ndim or is_scalar(value) else TABLE["getitem"](x, index=())
 
 
 def spelled(row: Primitive, signature: str) -> Callable:

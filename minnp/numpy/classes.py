@@ -14,7 +14,7 @@ import numpy as onp
 
 from .. import errors
 from ..core.api.namespace import wrapped
-from ..core.arrays.array import OURS, handle, ndarray, numpys_own, read, unwrap, wrap
+from ..core.arrays.array import HANDLES, OURS, handle, ndarray, numpys_own, read, unwrap, wrap
 from ..core.arrays.writing import release
 from ..core.rows.on_device import laid_out
 from ..core.rows.state import watched
@@ -49,7 +49,7 @@ WRITING = {"readwrite", "writeonly"}
 
 def traced(x: Any) -> bool:
     """Whether an argument is an array that is not in NumPy's memory, or a list with one in it."""
-    if type(x) is ndarray:
+    if type(x) in HANDLES:
         return type(read(x)) is not Host
     return isinstance(x, (list, tuple)) and any(map(traced, x))
 
@@ -86,7 +86,7 @@ def _iterators(make: Callable, op: Any, op_flags: Any, op_dtypes: Any) -> Any:
     op = numpys_own(op)
     listed = op if isinstance(op, (tuple, list)) else (op,)
     written = [any(f in WRITING for f in fs) for fs in _flags_of(op_flags, len(listed))]
-    values = [read(a) if type(a) is ndarray else None for a in listed]
+    values = [read(a) if type(a) in HANDLES else None for a in listed]
     if any(type(v) is Tracer or (type(v) is Buffer and any(written)) for v in values):
         return _over_elements(make, listed, [w or a is None for a, w in zip(listed, written)], op_dtypes)
     for v in values:
@@ -244,7 +244,7 @@ def bmat(obj: Any, ldict: dict | None = None, gdict: dict | None = None) -> onp.
 def _blocks(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return [_blocks(e) for e in x]
-    return onp.asarray(x) if type(x) is ndarray else x
+    return onp.asarray(x) if type(x) in HANDLES else x
 
 
 bmat.__doc__ = onp.bmat.__doc__
@@ -339,9 +339,9 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
             if traced(item):
                 rest.append(item)
                 return
-            yield item if kept or type(item) is not ndarray else read(item)
+            yield item if kept or type(item) not in HANDLES else read(item)
 
-    if watched() or isinstance(read(iter) if type(iter) is ndarray else None, (Tracer, Buffer)):
+    if watched() or isinstance(read(iter) if type(iter) in HANDLES else None, (Tracer, Buffer)):
         begun: Any = list(untraced())  # an iterator could be read by the first call alone
         if not rest:
             return _of_host(begun, dtype, count, **options)

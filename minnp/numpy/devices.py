@@ -16,7 +16,7 @@ import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import entry
-from ..core.arrays.array import ndarray, read, unwrap, wrap
+from ..core.arrays.array import HANDLES, read, unwrap, wrap
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.state import capture
 from ..core.rows.value import Buffer, Host, concrete
@@ -38,12 +38,12 @@ def placed(x: Any) -> bool:
     """Whether an argument is an array on a device, traced or not, or a list with one."""
     if type(x) in (list, tuple):
         return any(map(placed, x)) if holds_handle(x) else False
-    return type(x) is ndarray and type(concrete(read(x))) is Buffer
+    return type(x) in HANDLES and type(concrete(read(x))) is Buffer
 
 
 def known(x: Any) -> bool:
     """Whether an array is on a device and nobody watches: positions may be computed from its elements."""
-    return type(x) is ndarray and type(read(x)) is Buffer and capture.get() is None
+    return type(x) in HANDLES and type(read(x)) is Buffer and capture.get() is None
 
 
 def on_devices(function: Callable) -> Callable:

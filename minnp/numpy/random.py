@@ -19,7 +19,7 @@ from ..core.api.namespace import lazy as _lazy
 from ..core.api.quick import function as _function
 from ..core.api.quick import plain as all_plain
 from ..core.arrays import devices
-from ..core.arrays.array import ndarray, read, wrap
+from ..core.arrays.array import HANDLES, ndarray, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS
 from ..core.rows.state import capture, state, watched
@@ -137,7 +137,7 @@ def _method(base: type, name: str) -> Callable:
     made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
 
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not watched() and not any(type(a) is ndarray and a._host is None for a in (*args, *kwargs.values())):
+        if not watched() and not any(type(a) in HANDLES and a._host is None for a in (*args, *kwargs.values())):
             return host(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
         return _definitions(lambda n, *a, **k: _drawn(base.__name__ + "." + n, _host(base, n), (self, *a), k))[name](
             *args, **kwargs
@@ -154,7 +154,7 @@ def _method(base: type, name: str) -> Callable:
             x = args[0]
             if isinstance(x, list):
                 return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
-            if type(x) is ndarray and x._host is not None and not (state.busy or state.tapes):
+            if type(x) in HANDLES and x._host is not None and not (state.busy or state.tapes):
                 return host(self, x._host, *args[1:], **kwargs)
         return invoke(made, (self, *args), kwargs)
 

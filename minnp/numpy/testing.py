@@ -12,7 +12,7 @@ from numpy.testing import __all__ as __all__
 
 from ..core.api import foreign
 from ..core.api.methods import shown
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import HANDLES
 from ..core.rows.pytree import replaced
 
 _COMPARING = (
@@ -22,7 +22,7 @@ _COMPARING = (
 
 
 def _visible(x: Any) -> Any:
-    return replaced(x, lambda e: shown(e) if type(e) is ndarray else e)
+    return replaced(x, lambda e: shown(e) if type(e) in HANDLES else e)
 
 
 def _looking(compare: Callable) -> Callable:

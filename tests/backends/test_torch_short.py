@@ -19,7 +19,7 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, npx
 from minnp.core.api import install
-from minnp.core.arrays.array import ndarray
+from minnp.core.arrays.array import Array, ndarray
 from minnp.core.rows.value import Buffer
 from minnp.core.transforms.tape import GradTrace
 
@@ -85,10 +85,10 @@ OPERATORS = str.split("add sub truediv mod matmul and_ lshift pow lt eq")
 def in_python(name, a, b):
     """a op b by the Python methods, in the interpreter's order for a handle and a number."""
     name = name.rstrip("_")
-    if type(a) is ndarray:
-        return vars(ndarray)[f"__{name}__"](a, b)
+    if isinstance(a, Array):
+        return vars(Array)[f"__{name}__"](a, b)
     mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(name, name if name in ("eq", "ne") else f"r{name}")
-    return vars(ndarray)[f"__{mirrored}__"](b, a)
+    return vars(Array)[f"__{mirrored}__"](b, a)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -106,7 +106,7 @@ def test_binary_operators(name):
 def test_unary_operators_and_ufuncs():
     for x in (*ARRAYS.values(), SCALAR, EMPTY, ARRAYS["f4"].T):
         for name in ("neg", "pos", "abs", "invert"):
-            agree(lambda: getattr(operator, name)(x), lambda: vars(ndarray)[f"__{name}__"](x), (name, x))  # noqa: B023
+            agree(lambda: getattr(operator, name)(x), lambda: vars(Array)[f"__{name}__"](x), (name, x))  # noqa: B023
         for f in (np.exp, np.isnan, np.floor, np.conjugate, np.modf, np.square):
             agree(lambda: f(x), lambda: python_of(f)(x), (f, x))  # noqa: B023
         for f in (np.maximum, np.add, np.arctan2):
@@ -134,7 +134,7 @@ INDICES = [0, -1, 7, slice(1, None), slice(None, None, 2), slice(None, None, -1)
 
 
 def test_views():
-    get, transposed = vars(ndarray)["__getitem__"], vars(ndarray)["T"]
+    get, transposed = vars(Array)["__getitem__"], vars(Array)["T"]
     for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"][1:], ARRAYS["u2"].T[1:, ::-1]):
         for i in INDICES:
             agree(lambda: x[i], lambda: get.__call__(x, i), (x, i))  # noqa: B023
@@ -143,7 +143,7 @@ def test_views():
         for shape in ((4, 3), (-1,), ((2, 6),), (12,), (5, 5), (2.0,), (), (None,)):
             agree(lambda: x.reshape(*shape), lambda: python_of(x.reshape)(*shape), (x, shape))  # noqa: B023
         for fact in ("shape", "dtype", "ndim", "size", "nbytes"):
-            assert getattr(x, fact) == vars(ndarray)[fact].fget(x)
+            assert getattr(x, fact) == vars(Array)[fact].fget(x)
 
 
 def test_views_by_numbers():
@@ -266,7 +266,7 @@ def test_in_place(name):
                 out = how(z, z if y is x else y)  # noqa: B023
                 return [told(out)[:5], out is z, z._value is before, told(row + 0)[:5]]
 
-            agree(lambda: [run(op)], lambda: [run(vars(ndarray)[f"__{name}__"])], (name, x, y))
+            agree(lambda: [run(op)], lambda: [run(vars(Array)[f"__{name}__"])], (name, x, y))
 
 
 def test_joining_and_choosing():
@@ -328,7 +328,7 @@ def test_flat_copies_products_and_bounds():
 
 def test_writes():
     """x[i] = v: what x holds, what a view and another name for the value see, and the exceptions."""
-    write = vars(ndarray)["__setitem__"]
+    write = vars(Array)["__setitem__"]
     for x in (ARRAYS["f4"], ARRAYS["u2"], ARRAYS["?"], SCALAR, ARRAYS["f8"].T):
         for i in (0, -1, slice(1, 3), (0, 1), (..., 1), (), None, 9, slice(None, None, -1), [0, 1], MASK, CHOSEN):
             for v in (2, 2.5, True, 3j, None, SCALAR, ROW, ARRAYS["i4"][0], ARRAYS["f4"][:1], onp.float64(3)):
@@ -409,7 +409,7 @@ def test_numbers_and_results_given():
     """bool, int, float, index, item of an array, f(x, out=o), and functions of which only the definition is known."""
     for x in (*(a[1, 1] for a in ARRAYS.values()), SCALAR, ROW[:1], ROW, EMPTY):
         for f in (bool, int, float, operator.index):
-            want = outcome(lambda: vars(ndarray)[f"__{f.__name__}__"](x + 0))  # noqa: B023
+            want = outcome(lambda: vars(Array)[f"__{f.__name__}__"](x + 0))  # noqa: B023
             got = outcome(lambda: f(x + 0))  # noqa: B023
             assert got == want or (isinstance(got[0][1], str) and got[0][0] is want[0][0]), (f, x)  # whose words differ
         agree(lambda: (x + 0).item(), lambda: (x + 0).tolist() if not x.ndim else (x + 0).item(), x)  # noqa: B023
@@ -446,7 +446,7 @@ def test_inside_a_context_under_policies_and_captures():
         for policy in ("auto", "prefer_torch", "only_numpy", "only_torch"):
             with minnp.wrap_policy(policy):
                 agree(lambda: np.exp(x) + x, lambda: in_python("add", python_of(np.exp)(x), x), policy)
-                agree(lambda: x[1:], lambda: vars(ndarray)["__getitem__"].__call__(x, slice(1, None)), policy)
+                agree(lambda: x[1:], lambda: vars(Array)["__getitem__"].__call__(x, slice(1, None)), policy)
     graph = minnp.jit(lambda v: np.maximum(v[1:].T.reshape(-1), 0.5) * 2)
     for _ in range(2):
         assert onp.allclose(graph(x), onp.maximum(onp.asarray(x)[1:].T.reshape(-1), 0.5) * 2)

@@ -12,7 +12,7 @@ import numpy as onp
 
 from ... import errors
 from ..arrays import devices, flags
-from ..arrays.array import OBJECT, TAKEN, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
+from ..arrays.array import HANDLES, OBJECT, TAKEN, Array, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
 from ..arrays.writing import holds_value, write
 from ..cpu import owned
 from ..rows.dispatch import bind
@@ -60,7 +60,7 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
 
 for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
     _convert = operator.index if _name == "index" else _kind
-    setattr(ndarray, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
+    setattr(Array, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
 
 
 def _round(self: ndarray, ndigits: Any = None) -> Any:
@@ -70,7 +70,7 @@ def _round(self: ndarray, ndigits: Any = None) -> Any:
     return int(rounded) if ndigits is None else rounded
 
 
-ndarray.__round__ = _round
+Array.__round__ = _round
 
 
 def _len(self: ndarray) -> int:
@@ -110,7 +110,7 @@ def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.nd
 
 
 def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: bool = False) -> ndarray:
-    return array if type(array) is ndarray else handle(array)
+    return array if type(array) in HANDLES else handle(array)
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
@@ -182,7 +182,7 @@ for _name, _special in {
 }.items():
     if callable(_special) and hasattr(onp.ndarray, f"__{_name}__"):
         _special.__wrapped__ = getattr(onp.ndarray, f"__{_name}__")  # whose signature is shown
-    setattr(ndarray, f"__{_name}__", _special)
+    setattr(Array, f"__{_name}__", _special)
 
 
 # ------------------------------------------------------------------ attributes
@@ -231,15 +231,15 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
         raise AttributeError(flags.NO_VIEW)
     if self._root is not None:
         self._path = (*self._path, step)
-    elif any(type(r) is ndarray and r._root is self for r in gc.get_referrers(self)):
+    elif any(type(r) in HANDLES and r._root is self for r in gc.get_referrers(self)):
         raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
     self._value = reshaped
 
 
 for _name in ("ndim", "size"):
-    setattr(ndarray, _name, _fact(_name))
+    setattr(Array, _name, _fact(_name))
 for _name in ("shape", "dtype", "strides", "flags", "nbytes", "itemsize", "data", "ctypes"):
-    setattr(ndarray, _name, _host_fact(_name) if _name not in ("shape", "dtype") else _fact(_name))
+    setattr(Array, _name, _host_fact(_name) if _name not in ("shape", "dtype") else _fact(_name))
 
 
 def _set_host(name: str) -> property:
@@ -247,8 +247,8 @@ def _set_host(name: str) -> property:
     return property(fact.fget, _host_fact(name).fset, doc=fact.__doc__)
 
 
-ndarray.shape = _set_host("shape")
-ndarray.dtype = _set_host("dtype")
+Array.shape = _set_host("shape")
+Array.dtype = _set_host("dtype")
 
 
 def _base(self: ndarray) -> Any:
@@ -275,7 +275,7 @@ def _part(name: str) -> property:
             functions.release(a)
             setattr(a, name, given)
         elif _complex(a):
-            value = value if type(value) is ndarray else onp.asarray(given)
+            value = value if type(value) in HANDLES else onp.asarray(given)
             value = value.real  # NumPy drops the imaginary parts of what is given
             write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
         elif name == "real":
@@ -338,7 +338,7 @@ class FlatIterator(metaclass=_FlatType):
         at = handle(onp.arange(self.base.size))[index]
         if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
             value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
-            value = value.reshape(-1) if type(value) is ndarray else onp.ravel(v)
+            value = value.reshape(-1) if type(value) in HANDLES else onp.ravel(v)
             if not value.size:
                 return
             value = value[onp.arange(n) % value.size].reshape(at.shape)
@@ -399,12 +399,12 @@ def _transposed(self: ndarray) -> ndarray:
     return seen(a.T, (self,)) if a is not None and not state.busy else self.transpose()
 
 
-ndarray.base = property(_base)
-ndarray.real = _part("real")
-ndarray.imag = _part("imag")
-ndarray.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
-ndarray.T = property(_transposed, doc=onp.ndarray.T.__doc__)
-ndarray.mT = property(
+Array.base = property(_base)
+Array.real = _part("real")
+Array.imag = _part("imag")
+Array.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
+Array.T = property(_transposed, doc=onp.ndarray.T.__doc__)
+Array.mT = property(
     lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc="View of the matrix transposed array."
 )
 

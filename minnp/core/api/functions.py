@@ -22,7 +22,7 @@ import numpy as onp
 from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
-from ..arrays.array import handle, ndarray, read, taken, unwrap, wrap
+from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import unread
 from ..arrays.saved import note, outside
 from ..arrays.writing import release, write
@@ -106,7 +106,7 @@ def foreign_entry(name: str, host: Callable) -> Entry:
 def _is_on_device(a: Any) -> bool:
     """Whether an argument is known to live on a device, and nothing watches."""
     return (
-        type(a) is ndarray
+        type(a) in HANDLES
         and a._host is None
         and type(a._value) is Buffer
         and (not state.busy or on_device.free(a._value.backend))
@@ -139,7 +139,7 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         and before_out(e, len(args))
     ):
         if kwargs:
-            check_keywords(e, [read(a) if type(a) is ndarray else a for a in args], None, kwargs)
+            check_keywords(e, [read(a) if type(a) in HANDLES else a for a in args], None, kwargs)
         try:
             result = e.definition(*args, **kwargs)
         except REFUSALS as error:
@@ -251,7 +251,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     out = None if type(out) is tuple and all(o is None for o in out) else out
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
-    counts = type(out) is ndarray and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
+    counts = type(out) in HANDLES and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
     if counts and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
         at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
@@ -433,7 +433,7 @@ def _like(x: Any) -> Any:
     """A number, or what has the dtype and the axes of an argument."""
     if type(x) in STAND_INS:
         return x.value
-    x = read(x) if type(x) is ndarray else x
+    x = read(x) if type(x) in HANDLES else x
     return onp.asarray(_zeros(unwrap(x, []))) if type(x) in (list, tuple) else x
 
 
@@ -448,12 +448,12 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
-    given = [read(r) if type(r) is ndarray else r for r in results]  # NumPy's own arrays may receive host data
+    given = [read(r) if type(r) in HANDLES else r for r in results]  # NumPy's own arrays may receive host data
     outs = [handle(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
     for o, r in zip(outs, results, strict=False):
         if o is None:
             continue
-        if type(o) is not ndarray:
+        if type(o) not in HANDLES:
             raise errors.TracedValueError(
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )
@@ -482,7 +482,7 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
 
 def as_handles(result: Any) -> Any:
     """What a definition returned, in the user's form."""
-    return result if type(result) is ndarray else wrap(result)
+    return result if type(result) in HANDLES else wrap(result)
 
 
 def ufunc_definition(host: Any) -> Callable | None:

@@ -15,7 +15,7 @@ import numpy as onp
 
 from ..arrays import array, saved
 from ..compiled import quick as _quick
-from ..cpu import INDEX, bound, memory, temporaries
+from ..cpu import INDEX, bound, memory
 from ..cpu.elementwise import IN_PLACE, KERNELS, LEAST
 from ..rows import on_device, policy
 from ..rows.primitive import NO_PARAMS, TABLE, Meta, Primitive
@@ -149,7 +149,7 @@ def install() -> None:
     for short, e in early:
         _placed(short, e)
     for name in FACTS:
-        setattr(array.ndarray, name, _quick.fact(vars(array.ndarray)[name], name, name in TOLD))
+        setattr(array.Array, name, _quick.fact(vars(array.Array)[name], name, name in TOLD))
     from ..arrays import writing  # which import this module's importers
     from ..transforms import cotangents, tape
     from . import attributes, operators
@@ -177,16 +177,15 @@ def install() -> None:
             functions.before_out,
         ),
         *(functions.as_handles, operators.shortened, on_device.slot_of, functions.numpys, functions.devices.in_force),
-        *((onp.ndarray, onp.float64, onp.float32, onp.int64), onp.False_, onp.True_),
+        *(onp.int64, onp.False_, onp.True_),
         *(saved.kept_params, saved.safe, saved.OUTSIDE, memory.Lease, onp.dtype, saved.outside),
+        array.Array,
     )
 
 
 if _quick is not None:
     copyreg.pickle(_quick.Short, operator.attrgetter("__qualname__"))  # by name, as any function
     _quick.setup(
-        *(array.ndarray, onp.ndarray, state, NUMBERS, functions.PLAIN, _wrapped, onp.dtype(object)),
-        *(functions.ENTRIES, INDEX, memory.pool, memory.Lease, temporaries.mark, temporaries.learn),
-        temporaries.written,
-        array._memory,
+        *(state, NUMBERS, functions.PLAIN, _wrapped, onp.dtype(object)),
+        *(functions.ENTRIES, INDEX, memory.Lease, array._memory),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ATOMS, OBJECT, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import ATOMS, HANDLES, OBJECT, Array, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
 from ..cpu import LARGE
 from ..rows import on_device
@@ -101,7 +101,7 @@ def _row_on_device(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarr
     if name in on_device.REDUCTIONS:
         params = on_device.params_of(name, args, kwargs)
         return None if params is None else row_on_device(name, (self,), params)
-    if name == "reshape" and args and not kwargs and type(args[0]) is not ndarray:
+    if name == "reshape" and args and not kwargs and type(args[0]) not in HANDLES:
         return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
     return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
 
@@ -119,12 +119,12 @@ def _method_definition(name: str, host: Any) -> Callable:
 
 
 _ALL = [n for n in dir(onp.ndarray) if not n.startswith("_") and callable(getattr(onp.ndarray, n))]
-METHODS = [n for n in _ALL if n not in vars(ndarray)]  # attributes and protocols have the rest
+METHODS = [n for n in _ALL if n not in vars(Array)]  # attributes and protocols have the rest
 WRITING = ("fill", "itemset", "partition", "put", "setfield", "sort", "byteswap")
 for _name in METHODS:
-    setattr(ndarray, _name, _method(_name, (0,) if _name in WRITING else ()))
-ndarray.to_device = devices.to_device
-ndarray.device = property(devices.device, devices.device_is_fixed)
+    setattr(Array, _name, _method(_name, (0,) if _name in WRITING else ()))
+Array.to_device = devices.to_device
+Array.device = property(devices.device, devices.device_is_fixed)
 
 
 @defines(onp.ndarray.astype)
@@ -227,7 +227,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def stacked(v: Any) -> Any:
     """A list that holds traced numbers as an array; all else as it is."""
     made = operand(v)
-    return made if type(made) is ndarray else v
+    return made if type(made) in HANDLES else v
 
 
 def plain_like(v: Any) -> Any:
@@ -247,7 +247,7 @@ def _tolist(a: Any) -> Any:
 
 @defines(onp.copyto)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if type(dst) is not ndarray:  # NumPy's own
+    if type(dst) not in HANDLES:  # NumPy's own
         values = [unwrap(x, []) for x in (dst, src, casting, where)]
         return fallback(entry("copyto", onp.copyto), values, {})
     src = stacked(src)
@@ -274,7 +274,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
     """a[mask] = value where both live on a device, of one number: how many there are need not be known."""
-    if type(mask) is not ndarray or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
+    if type(mask) not in HANDLES or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
         return False
     if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:
         return False
@@ -338,5 +338,5 @@ def wait_to_read(self: ndarray) -> None:
         value.backend.synchronize()
 
 
-ndarray.asnumpy = asnumpy
-ndarray.wait_to_read = wait_to_read
+Array.asnumpy = asnumpy
+Array.wait_to_read = wait_to_read

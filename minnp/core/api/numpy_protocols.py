@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ndarray
+from ..arrays.array import HANDLES
 from ..rows.pytree import inside
 from .functions import PUBLIC, foreign_entry, invoke
 from .ufuncs import make_ufunc
@@ -15,7 +15,7 @@ from .ufuncs import make_ufunc
 
 def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:
     """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
-    if not any(type(a) is ndarray for a in args):  # NumPy looked into a sequence
+    if not any(type(a) in HANDLES for a in args):  # NumPy looked into a sequence
         args, kwargs = tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()}
         if any(isinstance(a, ValuesView) for a in args):  # NumPy's answer: that this is no sequence
             return func._implementation(*args, **kwargs)
@@ -38,7 +38,7 @@ def opened(x: Any) -> Any:
 
 def holds(x: Any) -> bool:
     """Whether x is an array of ours, or a list or tuple with one."""
-    return type(x) is ndarray or any(type(e) is ndarray for e in inside(x))
+    return type(x) in HANDLES or any(type(e) in HANDLES for e in inside(x))
 
 
 def array_ufunc(host: onp.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:

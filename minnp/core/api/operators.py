@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ATOMS, handle, ndarray, new, path_of, read, root_of, unwrap, wrap
+from ..arrays.array import ATOMS, HANDLES, Array, handle, ndarray, on_host, path_of, read, root_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import indexed, release, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -17,7 +17,6 @@ from ..cpu import LARGE, MEDIUM
 from ..cpu import call as call_large
 from ..cpu import operation as large_operation
 from ..cpu import run as run_host
-from ..cpu.temporaries import binary as large_binary
 from ..rows import on_device
 from ..rows.primitive import TABLE
 from ..rows.state import state, watched
@@ -67,7 +66,7 @@ def _power(a: Any, b: Any) -> Any:
 
 def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel = PYTHON[op]
-    method, large = f"__{'r' if reflected else ''}{op}__", large_binary(kernel, ndarray, reflected)
+    method, large = f"__{'r' if reflected else ''}{op}__", large_operation(kernel)
     numpys = getattr(Host, method)  # of a text's own `%` NumPy's method knows nothing
     host = (lambda a, b: numpys(a, b) if isinstance(a, Host) else kernel(b, a)) if reflected else kernel
     e = Entry(name, host, (lambda a, b: TABLE[name](operand(b), operand(a))) if reflected else _row(name))
@@ -79,7 +78,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
 
     def short(self: ndarray, other: Any) -> Any:
         # The commonest cases, two small host arrays and two handles under a tape, before anything else is asked.
-        if type(other) is ndarray and not state.busy:
+        if type(other) in HANDLES and not state.busy:
             a = self._host
             b = other._host
             if a is None or b is None:
@@ -93,15 +92,12 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
                 e.calls += 1
                 out = kernel(a, b)
                 if type(out) is Host:
-                    h = new(ndarray)
-                    h._host = out
-                    h._root = None
-                    return h
+                    return on_host(out)
                 return wrap(out) if type(out) is tuple else out
         return call(self, other)
 
     def call(self: ndarray, other: Any) -> Any:
-        if type(other) is ndarray:
+        if type(other) in HANDLES:
             a, b = self._host, other._host
         elif type(other) in NUMBERS:
             a, b = self._host, other
@@ -115,11 +111,11 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if a.size < MEDIUM:
             out = kernel(b, a) if reflected else kernel(a, b)
         else:
-            out = large(other, self, b, a) if reflected else large(self, other, a, b)
+            x, y = (b, a) if reflected else (a, b)
+            if (out := large(x, y)) is NotImplemented:
+                out = kernel(x, y)
         if type(out) is Host:
-            h = new(ndarray)
-            h._host, h._root = out, None
-            return h
+            return on_host(out)
         return wrap(out) if type(out) is tuple else out
 
     def there(self: ndarray, other: Any) -> Any:
@@ -137,7 +133,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def slow(self: ndarray, other: Any) -> Any:
         if not reflected and _gives_way(other):
             return NotImplemented
-        mixed = special and type(other) is ndarray and (self._host is None) is not (other._host is None)
+        mixed = special and type(other) in HANDLES and (self._host is None) is not (other._host is None)
         if state.busy and not mixed and (device := device_of(self, other)) is not None and on_device.free(device):
             return there(self, other)
         return invoke(e, (self, other), {})
@@ -151,7 +147,7 @@ def device_of(a: ndarray, b: Any) -> Any:
     """The place of two operands of which one is a handle there, and the other one too, or a host array or number."""
     device = None
     for x in (a, b):
-        if type(x) is ndarray:
+        if type(x) in HANDLES:
             if x._host is None:
                 if type(x._value) is not Buffer:
                     return None
@@ -164,7 +160,7 @@ def device_of(a: ndarray, b: Any) -> Any:
 def _gives_way(other: Any, inplace: bool = False) -> bool:
     """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
-    if t is ndarray or t in PLAIN or t in (list, tuple) or unread(t):
+    if t in HANDLES or t in PLAIN or t in (list, tuple) or unread(t):
         return False
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
@@ -189,9 +185,7 @@ def _unary(op: str, name: str) -> Callable:
         if a.size < MEDIUM or (out := large(a)) is NotImplemented:
             out = kernel(a)
         if type(out) is Host:
-            h = new(ndarray)
-            h._host, h._root = out, None
-            return h
+            return on_host(out)
         return out
 
     call.__name__ = f"__{op}__"
@@ -203,7 +197,7 @@ def _inplace(op: str, name: str) -> Callable:
 
     def call(self: ndarray, other: Any) -> Any:
         a = self._host
-        b = other._host if type(other) is ndarray else other if type(other) in NUMBERS or type(other) is Host else None
+        b = other._host if type(other) in HANDLES else other if type(other) in NUMBERS or type(other) is Host else None
         if a is not None and b is not None and not state.busy and not state.tapes and a.size < LARGE:
             kernel(a, b)
             return self
@@ -254,14 +248,14 @@ def _of_three(power: Callable) -> Callable:
 
 for _op, _name in BINARY.items():
     _three = _of_three if _op == "pow" else lambda method: method
-    setattr(ndarray, f"__{_op}__", _three(_binary(_op, _name, reflected=False)))
-    setattr(ndarray, f"__r{_op}__", _three(_binary(_op, _name, reflected=True)))
+    setattr(Array, f"__{_op}__", _three(_binary(_op, _name, reflected=False)))
+    setattr(Array, f"__r{_op}__", _three(_binary(_op, _name, reflected=True)))
     if _op != "divmod" and not (_op == "matmul" and not hasattr(onp.ndarray, "__imatmul__")):
-        setattr(ndarray, f"__i{_op}__", _inplace(_op, _name))
+        setattr(Array, f"__i{_op}__", _inplace(_op, _name))
 for _op, _name in COMPARISON.items():
-    setattr(ndarray, f"__{_op}__", _binary(_op, _name, reflected=False))
+    setattr(Array, f"__{_op}__", _binary(_op, _name, reflected=False))
 for _op, _name in UNARY.items():
-    setattr(ndarray, f"__{_op}__", _unary(_op, _name))
+    setattr(Array, f"__{_op}__", _unary(_op, _name))
 
 
 # ------------------------------------------------------------------ indexing
@@ -275,21 +269,16 @@ def _getitem(self: ndarray, index: Any) -> Any:
             if t is tuple:
                 i = _on_host(index)
             else:
-                i = index._host if t is ndarray else index if _read_alone(index) else None
+                i = index._host if t in HANDLES else index if _read_alone(index) else None
             if i is None or (type(i) is Host and i.size >= LARGE):
                 return invoke(_GETITEM, (self, index), {})
             out = a[i]
         if type(out) is not Host:
             return out
-        h = new(ndarray)
-        h._host = out
-        base, root = out.base, self._root
+        base = out.base
         # A view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy.
-        if base is a or (base is not None and base is a.base):
-            h._root = self if root is None else root
-        else:
-            h._root = None
-        return h
+        is_view = base is a or (base is not None and base is a.base)
+        return on_host(out, root_of(self) if is_view else None)
     if a is None and _static(index) and (out := on_view("getitem", self, {"index": index})) is not None:
         return out
     return invoke(_GETITEM, (self, index), {})
@@ -302,7 +291,7 @@ def _on_host(index: tuple) -> tuple | None:
         return index
     hosts = []
     for x in index:
-        if type(x) is ndarray:
+        if type(x) in HANDLES:
             x = x._host
             if x is None:
                 return None
@@ -336,15 +325,15 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
     a = self._host
     if a is not None and not state.busy and not state.tapes:
-        i = index._host if type(index) is ndarray else _on_host(index) if type(index) is tuple else index
-        if type(value) is ndarray:
+        i = index._host if type(index) in HANDLES else _on_host(index) if type(index) is tuple else index
+        if type(value) in HANDLES:
             v = value._host if a.dtype is not _OBJECT or _several(a, i) else None
         else:
             v = value if type(value) in PLAIN else None
         if i is not None and v is not None and type(i) in _SIMPLE and (type(i) is not Host or i.size < LARGE):
             a[i] = v
             return
-    if a is None and type(value) is ndarray and value._root is not None and _static(index) and _is(value, self, index):
+    if a is None and type(value) in HANDLES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
     write(self, index, value)
 
@@ -384,6 +373,6 @@ def _iter(self: ndarray) -> Iterator:
     return map(self.__getitem__, range(len(self)))
 
 
-ndarray.__getitem__ = _getitem
-ndarray.__setitem__ = _setitem
-ndarray.__iter__ = _iter
+Array.__getitem__ = _getitem
+Array.__setitem__ = _setitem
+Array.__iter__ = _iter

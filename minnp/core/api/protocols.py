@@ -13,7 +13,7 @@ import numpy as onp
 
 from ... import errors
 from ..arrays import devices
-from ..arrays.array import handle, ndarray, read
+from ..arrays.array import HANDLES, Array, handle, ndarray, read
 from ..rows.references import references
 from ..rows.value import Buffer, Host, Tracer, concrete
 from . import functions
@@ -39,6 +39,8 @@ def _interface(name: str) -> property:
 
     def get(self: ndarray) -> Any:
         value = read(self)
+        if type(value) is Host:
+            return getattr(value, name)
         if type(value) is Tracer or value.dtype.kind not in "?biufc" or value.dtype.metadata:
             raise AttributeError(f"{name}: a traced or non-numeric array ({value.dtype}) has no memory to hand out")
         return getattr(value.host() if type(value) is Buffer else value, name)
@@ -51,11 +53,11 @@ def _handed_out(name: str) -> property:
     return property(get, getattr(ndarray, name).fset, doc=getattr(onp.ndarray, name).__doc__)
 
 
-ndarray.data, ndarray.ctypes = _handed_out("data"), _handed_out("ctypes")
-ndarray.__array_interface__ = _interface("__array_interface__")
-ndarray.__array_struct__ = _interface("__array_struct__")
-ndarray.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
-ndarray.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
+Array.data, Array.ctypes = _handed_out("data"), _handed_out("ctypes")
+Array.__array_interface__ = _interface("__array_interface__")
+Array.__array_struct__ = _interface("__array_struct__")
+Array.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
+Array.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
 
 
 def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
@@ -65,14 +67,7 @@ def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
     return importlib.import_module(ndarray.__module__)
 
 
-ndarray.__array_namespace__ = _array_namespace
-
-
-def _array_finalize(self: ndarray, obj: Any, /) -> None:
-    """Nothing: subclasses have NumPy's own array as their base."""
-
-
-ndarray.__array_finalize__ = _array_finalize
+Array.__array_namespace__ = _array_namespace
 
 
 def _setstate(self: ndarray, state: tuple) -> None:
@@ -81,7 +76,7 @@ def _setstate(self: ndarray, state: tuple) -> None:
     self._host = a
 
 
-ndarray.__setstate__ = _setstate
+Array.__setstate__ = _setstate
 
 
 def _of_subclasses(name: str) -> Callable:
@@ -90,20 +85,20 @@ def _of_subclasses(name: str) -> Callable:
 
     @functools.wraps(ours)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return (numpys if isinstance(self, Host) else ours)(self, *args, **kwargs)
+        return (ours if type(self) in HANDLES else numpys)(self, *args, **kwargs)
 
     return call
 
 
 for _name in ("__array_wrap__", "__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__setstate__"):
-    setattr(ndarray, _name, _of_subclasses(_name))
+    setattr(Array, _name, _of_subclasses(_name))
 
 
 def _delitem(self: ndarray, index: Any) -> None:
     raise ValueError("cannot delete array elements")
 
 
-ndarray.__delitem__ = _delitem
+Array.__delitem__ = _delitem
 
 
 def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
@@ -125,7 +120,7 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     _memory(self, "resize")
     if self._root is not None or (self._host is not None and self._host.base is None and not self._host.flags.owndata):
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and self._host is not None and references(getattr, self, "_host") > 1:
+    if refcheck and self._host is not None and references(getattr, self, "_host") > 2:
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
@@ -146,4 +141,4 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
 
 
 _resize.__name__, _resize.__qualname__ = "resize", "ndarray.resize"
-ndarray.resize = _resize
+Array.resize = _resize

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ATOMS, OBJECT, ndarray, new, wrap
+from ..arrays.array import ATOMS, HANDLES, OBJECT, ndarray, on_host, root_of, wrap
 from ..arrays.saved import outside
 from ..compiled import FUNCTION
 from ..cpu import LARGE
@@ -61,7 +61,7 @@ class _General(Exception):
 
 
 def _held(e: Any) -> Any:
-    if type(e) is ndarray:
+    if type(e) in HANDLES:
         e = e._host
         if e is None or e.size >= LARGE:
             raise _General
@@ -70,7 +70,7 @@ def _held(e: Any) -> Any:
     return e
 
 
-KNOWN = {ndarray, list, tuple, *PLAIN}  # the classes that definitions know
+KNOWN = {*HANDLES, list, tuple, *PLAIN}  # the classes that definitions know
 
 
 def plain(options: dict) -> bool:
@@ -99,7 +99,7 @@ def quick(e: Entry) -> Callable:
             values = []
             for a in args:
                 t = type(a)
-                if t is ndarray:
+                if t in HANDLES:
                     a = a._host
                     if a is None:
                         if reduces and not kwargs and len(args) == 1:
@@ -147,14 +147,11 @@ def made(e: Entry) -> Callable:
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
         if state.busy:
-            if type(a) is not ndarray and (h := devices.created(e.name, (a, *args), kwargs)) is not None:
+            if type(a) not in HANDLES and (h := devices.created(e.name, (a, *args), kwargs)) is not None:
                 return h
         elif simple and (type(a) is int or type(a) is tuple) and not (args or kwargs):
             e.calls += 1
-            h = new(ndarray)
-            h._host = host(a)
-            h._root = None
-            return h
+            return on_host(host(a))
         return other(home, *args, **kwargs) if a is MISSING else other(home, a, *args, **kwargs)
 
     return call
@@ -164,30 +161,24 @@ def seen(out: Host, args: tuple) -> ndarray:
     """The handle of a host array that a call made of these arguments: one of them, a view of one, or a new one."""
     base = out.base
     for s in args:
-        if type(s) is ndarray:
+        if type(s) in HANDLES:
             a = s._host
             if out is a:
                 return s
             if base is not None and (base is a or base is a.base):
-                h = new(ndarray)
-                h._host = out
-                h._root = s if s._root is None else s._root
-                return h
+                return on_host(out, root_of(s))
         elif out is s:  # NumPy's own
             outside(out)
     if base is not None:
         note_outside(args, out)
     if base is not None or out.dtype is OBJECT:
         return wrap(out, handles_in(args))
-    h = new(ndarray)
-    h._host = out
-    h._root = None
-    return h
+    return on_host(out)
 
 
 def handles_in(args: list | tuple) -> list:
     """The handles among arguments, and in the lists and tuples among them."""
-    return [a for a in inside(args) if type(a) is ndarray]
+    return [a for a in inside(args) if type(a) in HANDLES]
 
 
 def returned(e: Entry) -> Callable:
@@ -195,7 +186,7 @@ def returned(e: Entry) -> Callable:
     other = quick(e)
 
     def call(home: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if type(a) is ndarray and a._host is not None and not (args or kwargs or state.busy):
+        if type(a) in HANDLES and a._host is not None and not (args or kwargs or state.busy):
             e.calls += 1
             return a
         return other(home, *args, **kwargs) if a is MISSING else other(home, a, *args, **kwargs)

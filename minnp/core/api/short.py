@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import errors
-from ..arrays.array import ndarray, new, read, wrap
+from ..arrays.array import HANDLES, ndarray, read, virtual, wrap
 from ..rows import on_device
 from ..rows.dispatch import bind
 from ..rows.primitive import NO_PARAMS, TABLE, Primitive
@@ -27,7 +27,7 @@ def on_value(row: Primitive, a: ndarray) -> Any:
 def on_values(row: Primitive, a: Any, b: Any) -> Any:
     """A row of two operands (handles, host arrays or numbers), one of them traced or placed: the short path."""
     x, y = a, b
-    if type(a) is ndarray:
+    if type(a) in HANDLES:
         x = a._host
         if x is None:
             x = a._value
@@ -35,7 +35,7 @@ def on_values(row: Primitive, a: Any, b: Any) -> Any:
                 return x.trace.binary(row, a, b)
             if a._root is not None:
                 x = read(a)
-    if type(b) is ndarray:
+    if type(b) in HANDLES:
         y = b._host
         if y is None:
             y = b._value
@@ -68,18 +68,15 @@ def _on_buffers(row: Primitive, x: Any, y: Any = None) -> Any:
     slot[1] += 1
     if type(out) is tuple:
         return tuple([wrap(Buffer(o, device, computed=True)) for o in out])
-    buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view, buffer.computed = out, device, None, True
-    h._host = h._root = None
-    h._value = buffer
-    return h
+    buffer = Buffer(out, device, computed=True)
+    return virtual(buffer)
 
 
 def row_on_device(name: str, args: Any, params: dict) -> ndarray | None:
     """A row of arrays on a device, and numbers, as NumPy's function of its name takes them; None: not this simply."""
     device, data = None, []
     for a in args:
-        if type(a) is ndarray:
+        if type(a) in HANDLES:
             v = a._value if a._host is None and a._root is None else read(a)
             if type(v) is not Buffer:
                 return None
@@ -99,10 +96,7 @@ def row_on_device(name: str, args: Any, params: dict) -> ndarray | None:
     except errors.BackendUnsupportedError:
         return None
     slot[1] += 1
-    buffer, h = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.view, buffer.computed = out, device, None, slot[-1]
-    h._host, h._root, h._value = None, None, buffer
-    return h
+    return virtual(Buffer(out, device, computed=slot[-1]))
 
 
 def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
@@ -121,15 +115,12 @@ def on_view(name: str, h: ndarray, params: dict) -> ndarray | None:
     except errors.BackendUnsupportedError:
         return None
     slot[1] += 1
-    buffer, view = new(Buffer), new(ndarray)
-    buffer.data, buffer.backend, buffer.computed = out, device, True
-    view._host, view._root, view._value = None, None, buffer
+    buffer = Buffer(out, device, computed=True)
+    view = virtual(buffer)
     if on_device.shows(row, x, out, params):
         buffer.view = (x, row, params)
         view._root, view._path = (h, ((row, params),)) if h._root is None else (h._root, (*h._path, (row, params)))
         view._seen = view._root._value
-    else:
-        buffer.view = None
     return view
 
 
@@ -139,7 +130,7 @@ def quickly(name: str) -> Callable | None:
 
         def quick(args: tuple, kwargs: dict) -> Any:
             x = args[0]
-            if type(x) is not ndarray or x._host is not None:
+            if type(x) not in HANDLES or x._host is not None:
                 return None
             params = on_device.params_of(name, args[1:], kwargs)
             return None if params is None else row_on_device(name, (x,), params)
@@ -149,7 +140,7 @@ def quickly(name: str) -> Callable | None:
 
         def quick(args: tuple, kwargs: dict) -> Any:
             x = args[0]
-            if (type(x) is not list and type(x) is not tuple) or not x or type(x[0]) is not ndarray:
+            if (type(x) is not list and type(x) is not tuple) or not x or type(x[0]) not in HANDLES:
                 return None
             params = {"axis": args[1]} if len(args) == 2 and not kwargs else {"axis": 0, **kwargs}
             if x[0]._host is not None or len(args) > 2 or len(params) > 1 or type(params["axis"]) is not int:

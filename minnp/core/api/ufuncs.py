@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ndarray, new, unwrap, wrap
+from ..arrays.array import HANDLES, ndarray, on_host, unwrap, wrap
 from ..cpu import MEDIUM
 from ..cpu import binary as large_binary
 from ..cpu import unary as large_unary
@@ -23,18 +23,18 @@ from .short import on_value, on_values
 
 def _is_on_device(a: Any) -> bool:
     """Whether a call on this argument may go the short way, busy or not: it lives on a device and nothing watches."""
-    return type(a) is ndarray and a._host is None and type(a._value) is Buffer and on_device.free(a._value.backend)
+    return type(a) in HANDLES and a._host is None and type(a._value) is Buffer and on_device.free(a._value.backend)
 
 
 def into(kwargs: dict) -> ndarray | None:
     """The small host array that a call with `out=` and no other keyword writes; None sends it the general way."""
     out = kwargs.get("out")
-    return out if type(out) is ndarray and len(kwargs) == 1 and not state.tapes and small(out) is not None else None
+    return out if type(out) in HANDLES and len(kwargs) == 1 and not state.tapes and small(out) is not None else None
 
 
 def small(a: Any) -> Any:
     """An operand as NumPy takes it: a small host array, or a number; None for everything else."""
-    if type(a) is ndarray:
+    if type(a) in HANDLES:
         a = a._host
         return a if a is not None and a.size < MEDIUM else None
     return a if type(a) in NUMBERS else None
@@ -46,7 +46,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
     row = TABLE.get(ufunc.__name__)
 
     def call(device: Any, a: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or args or type(a) is not ndarray or (state.busy and not _is_on_device(a)):
+        if kwargs or args or type(a) not in HANDLES or (state.busy and not _is_on_device(a)):
             if not (args or state.busy):
                 if kwargs:
                     if (out := into(kwargs)) is not None and (x := small(a)) is not None:
@@ -67,9 +67,7 @@ def unary(name: str, ufunc: onp.ufunc) -> Callable:
         if x.size < MEDIUM or (out := large(x)) is NotImplemented:
             out = ufunc(x)
         if type(out) is Host:
-            h = new(ndarray)
-            h._host, h._root = out, None
-            return h
+            return on_host(out)
         return out
 
     return finish(call, name, ufunc)
@@ -81,7 +79,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
     row = TABLE.get(ufunc.__name__)
 
     def call(device: Any, a: Any = MISSING, b: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if type(a) is ndarray and type(b) is ndarray and not (kwargs or args or state.busy):
+        if type(a) in HANDLES and type(b) in HANDLES and not (kwargs or args or state.busy):
             x = a._host
             y = b._host
             if x is None or y is None:
@@ -90,10 +88,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
                 e.calls += 1
                 out = ufunc(x, y)
                 if type(out) is Host:
-                    h = new(ndarray)
-                    h._host = out
-                    h._root = None
-                    return h
+                    return on_host(out)
                 return out
         if args or kwargs or (state.busy and not (_is_on_device(a) or _is_on_device(b))):
             if not (args or state.busy) and (out := into(kwargs)) is not None:
@@ -103,11 +98,11 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
                     ufunc(x, y, out=out._host)  # by keyword: NumPy 2.4 deprecates a third position in some
                     return out
             return invoke(e, tuple(x for x in (a, b, *args) if x is not MISSING), kwargs)
-        if type(a) is ndarray and type(b) is ndarray:
+        if type(a) in HANDLES and type(b) in HANDLES:
             x, y = a._host, b._host
-        elif type(a) is ndarray and type(b) in NUMBERS:
+        elif type(a) in HANDLES and type(b) in NUMBERS:
             x, y = a._host, b
-        elif type(a) in NUMBERS and type(b) is ndarray:
+        elif type(a) in NUMBERS and type(b) in HANDLES:
             x, y = a, b._host
         elif type(a) in NUMBERS and type(b) in NUMBERS and not state.busy:
             e.calls += 1
@@ -120,9 +115,7 @@ def binary(name: str, ufunc: onp.ufunc) -> Callable:
         if (y if x is a else x).size < MEDIUM or (out := large(x, y)) is NotImplemented:
             out = ufunc(x, y)
         if type(out) is Host:
-            h = new(ndarray)
-            h._host, h._root = out, None
-            return h
+            return on_host(out)
         return out
 
     return finish(call, name, ufunc)

@@ -7,7 +7,7 @@ A handle holds an immutable value. `_host is not None` is the whole test of the 
 
 from __future__ import annotations
 
-import inspect
+import operator
 import types
 import weakref
 from typing import Any
@@ -15,15 +15,17 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
+from ..compiled import quick as _quick
 from ..rows import primitive as _primitive
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Primitive
-from ..rows.pytree import CONTAINERS, LEAVES, named, replaced
+from ..rows.pytree import CONTAINERS, LEAVES, named, replaced, tree_flatten
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer, lower, owner
+from . import guard
 from .buffer import exporter
 from .hooks import MET, meet, theirs, unread
-from .saved import leaving, outside
+from .saved import outside
 
 new = object.__new__
 
@@ -79,68 +81,138 @@ class _ArrayType(type):
 
     def __instancecheck__(cls, x: Any) -> bool:
         # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
-        return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, Host))
+        return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, (Host, VirtualArray)))
 
     def __subclasscheck__(cls, c: Any) -> bool:
-        return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, Host))
+        return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, (Host, VirtualArray)))
 
 
-FULL_READ_ONLY = inspect.BufferFlags.FULL_RO if hasattr(inspect, "BufferFlags") else 0x11C
-
-
-def _memory(h: ndarray, flags: int) -> onp.ndarray:
-    """The NumPy array whose buffer a handle exports.
-
-    Asked for everything, as memoryview(x) and numpy.asarray do, a dtype that a buffer cannot say is refused: NumPy then
-    takes what __array__ gives it, where it would lose offsets, titles and the like without a word."""
+def _memory(h: VirtualArray, flags: int) -> onp.ndarray:
+    """The NumPy array whose buffer an array exports that is not on the host."""
     value = read(h)
     if type(value) is Tracer:
         raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
-    a = value.host() if type(value) is Buffer else value
-    if flags == FULL_READ_ONLY and (a.dtype.kind == "V" or a.dtype.metadata) and not _survives(a.dtype):
-        raise BufferError(f"a buffer cannot say all of {a.dtype!r}; take memoryview(numpy.asarray(x))")
-    return leaving(a) if a is value else a
+    return value.host() if type(value) is Buffer else value
 
 
-def _survives(dtype: onp.dtype) -> bool:
-    """Whether NumPy reads the same dtype in the buffer that it exports."""
-    try:
-        read = onp.asarray(memoryview(onp.zeros(1, dtype))).dtype
-    except (RuntimeError, ValueError):  # a buffer that NumPy does not write, or cannot read
-        return False
-    return read == dtype and read.isalignedstruct == dtype.isalignedstruct and not dtype.metadata
+class Array:
+    """What every array of ours has: operators and methods, installed from tables in minnp.core.api.functions.
 
+    An array holds an immutable value. `_host is not None` is the whole test of the fast path.
 
-class ndarray(exporter(_memory), metaclass=_ArrayType):
-    """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
-
-    Its operators and methods are installed from tables in minnp.core.api.functions.
+    _host    NumPy's own array, where the value is one, else None
+    _value   the tracer or buffer elsewhere
+    _root    the array of whose memory this one is a view; None for one that owns its memory
+    _path    of a view: the steps, (row, params), from what the root holds; where that is on the host, it is found out
+    _seen    of a view: what the root held when `_value` was computed
     """
 
-    __slots__ = ("__weakref__", "_host", "_path", "_root", "_seen", "_value")
+    __slots__ = ()
     __array_priority__ = 100.0
+
+
+class ndarray(Array, onp.ndarray, metaclass=_ArrayType):
+    """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
+
+    It is a numpy.ndarray on the memory of `_host` and, as long as a trace follows it, a guard (guard.py).
+    """
+
+    __slots__ = ("_array", "_path", "_root", "_seen", "_value", "_views")
+    _baseclass = onp.ndarray  # what a masked array of ours is one of
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         sources: list = []
         args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
         return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
 
+    def __array_finalize__(self, obj: Any, /) -> None:
+        if type(self) in HANDLES:  # NumPy's C code made it: a copy, or a view, of one of ours
+            self._array, self._root = guard.taken_over(self), None
 
-ndarray.__module__ = "minnp.numpy"
-LEAVES.add(ndarray)
+    @property
+    def _host(self) -> onp.ndarray | None:
+        return self._array
+
+    @_host.setter
+    def _host(self, a: onp.ndarray | None) -> None:
+        before, self._array = self._array, a
+        if a is None and before is not None:
+            guard.hide(self, before)
+            for view in views_of(self):
+                guard.hide(view, view._array)
+        elif a is not before:
+            guard.show(self, a)
+            if before is None:
+                for view in views_of(self):
+                    guard.show(view, view._array)
 
 
-def handle(value: Any) -> ndarray:
-    """A new root handle on a value."""
-    h = new(ndarray)
-    h._root = None
-    if type(value) is Host:
-        h._host = value
-    elif isinstance(value, (Tracer, Buffer)):
-        h._host, h._value = None, value
-    else:
-        h._host = onp.asarray(value)
+class VirtualArray(Array, exporter(_memory)):
+    """An array without memory of NumPy's: on a device, or a value that a trace follows."""
+
+    __slots__ = ("__weakref__", "_host", "_path", "_root", "_seen", "_value")
+
+
+ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
+HANDLES = frozenset({ndarray, VirtualArray})
+LEAVES.update(HANDLES)
+
+
+if _quick is not None:
+    _quick.arrays(ndarray, VirtualArray, onp.ndarray, ndarray._host.fset)
+
+
+# ------------------------------------------------------------------ making
+def _on_host(a: onp.ndarray, root: Any = None) -> ndarray:
+    """An array of ours on NumPy's: a view of the array `root`, or one that owns its memory."""
+    h = Host.view(a, ndarray)
+    h._array, h._root = a, root
+    if root is not None and type(root) in HANDLES:
+        root._views = [v for v in getattr(root, "_views", ()) if v() is not None] + [weakref.ref(h)]
     return h
+
+
+def _views_of(root: ndarray) -> list[ndarray]:
+    """The views of an array of ours that are alive, host arrays all."""
+    return [h for v in getattr(root, "_views", ()) if (h := v()) is not None and h._array is not None]
+
+
+on_host: Any = _on_host if _quick is None else _quick.on_host
+views_of: Any = _views_of if _quick is None else _quick.views_of
+
+
+def virtual(value: Any) -> VirtualArray:
+    """An array of ours on a tracer or a buffer, which is no view."""
+    h = new(VirtualArray)
+    h._host, h._root, h._value = None, None, value
+    return h
+
+
+def handle(value: Any) -> Array:
+    """An array of ours on a value; itself where it is one."""
+    if type(value) is Host:
+        return on_host(value)
+    if isinstance(value, (Tracer, Buffer)):
+        return virtual(value)
+    return value if type(value) in HANDLES else on_host(onp.asarray(value))
+
+
+def landed(tree: Any) -> Any:
+    """What a function returned, once the transformation that ran it is over: of arrays whose values are on the host by
+    then, host arrays. The tree itself where nothing changes."""
+    if type(tree) in HANDLES:
+        return _landed(tree)
+    leaves, rebuild = tree_flatten(tree)
+    new = [_landed(x) if type(x) is VirtualArray else x for x in leaves]
+    return tree if all(map(operator.is_, leaves, new)) else rebuild(new)
+
+
+def _landed(h: Array) -> Array:
+    if type(h) is ndarray or type(read(h)) is not Host:
+        return h
+    if type(h._value) is not ndarray:  # one object, however often it is returned
+        h._value = on_host(h._host, None if h._root is None else _landed(h._root))
+    return h._value
 
 
 # ------------------------------------------------------------------ reading
@@ -238,18 +310,14 @@ def wrap(out: Any, sources: Any = ()) -> Any:
                     if out is a:
                         return s
                     if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
-                        h = new(ndarray)
-                        h._host, h._root = out, s if s._root is None else s._root
-                        return h
+                        return on_host(out, root_of(s))
         else:
             for s in sources:
                 if out is s._host:
                     return s
             if sources and out.dtype is OBJECT:
                 hold_handles(out, sources)
-        h = new(ndarray)
-        h._host, h._root = out, None
-        return h
+        return on_host(out)
     if t is Tracer or t is Buffer:
         return _wrap_value(out, sources)
     if t is tuple or t is list:  # itself where it holds no array: it may be an element of an array of objects
@@ -274,9 +342,8 @@ def hold_handles(made: onp.ndarray, sources: Any) -> None:
 OURS: dict[type, Any] = {}  # a class of NumPy's that has a form of ours: how an instance is turned into it
 
 
-def _wrap_value(out: Any, sources: Any) -> ndarray:
-    h = new(ndarray)
-    h._host, h._root, h._value = None, None, out
+def _wrap_value(out: Any, sources: Any) -> VirtualArray:
+    h = virtual(out)
     if out.view is not None:
         steps, at = [], out
         while type(at) is type(out) and at.view is not None:
@@ -284,7 +351,7 @@ def _wrap_value(out: Any, sources: Any) -> ndarray:
             steps.append((row, params))
             at = source
             for s in sources:
-                root = s if s._root is None else s._root
+                root = root_of(s)
                 if root._host is None and root._value is at:
                     h._root, h._path, h._seen = root, tuple(reversed(steps)), at
                     return h
@@ -307,7 +374,7 @@ def unwrap(x: Any, sources: list) -> Any:
 
     A container without anything of ours is handed on as it is."""
     t = type(x)
-    if t is ndarray:
+    if t in HANDLES:
         sources.append(x)
         return read(x)
     if t in CONTAINERS:
@@ -331,7 +398,7 @@ def numpys_own(x: Any) -> Any:
     """An argument with NumPy's arrays in the place of those of a library that NumPy cannot read: copies, which compiled
     code would not see change."""
     t = type(x)
-    if t is ndarray or t is Host or t in ATOMS:
+    if t in HANDLES or t is Host or t in ATOMS:
         return x
     if t in CONTAINERS:
         return replaced(x, numpys_own)
@@ -351,23 +418,21 @@ def taken(x: Any) -> Any:
 def _call(row: Primitive, args: tuple, params: dict) -> Any:
     """A row called on handles returns handles; on values, values."""
     for a in args:
-        if type(a) is ndarray:
+        if type(a) in HANDLES:
             break
     else:
         return bind(row, args, params)
     values = []
     for a in args:
-        if type(a) is ndarray:
+        if type(a) in HANDLES:
             a = read(a)
         elif type(a) is Host:
             outside(a)
         values.append(a)
     out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:
-        h = new(ndarray)
-        h._host, h._root, h._value = None, None, out
-        return h
-    return wrap(out, [a for a in args if type(a) is ndarray])
+        return virtual(out)
+    return wrap(out, [a for a in args if type(a) in HANDLES])
 
 
 _primitive.call = _call

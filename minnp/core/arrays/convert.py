@@ -8,7 +8,7 @@ from typing import Any
 
 from ..rows.pytree import tree_map
 from ..rows.value import Host
-from .array import handle, ndarray
+from .array import HANDLES, handle
 
 
 def numpy_to_minpy(x: Any) -> Any:
@@ -18,7 +18,7 @@ def numpy_to_minpy(x: Any) -> Any:
 
 def minpy_to_numpy(x: Any) -> Any:
     """x with every minnp array in it (containers included) as a numpy.ndarray of its own."""
-    return tree_map(lambda leaf: leaf.asnumpy() if type(leaf) is ndarray else leaf, x)
+    return tree_map(lambda leaf: leaf.asnumpy() if type(leaf) in HANDLES else leaf, x)
 
 
 def convert_args(f: Callable) -> Callable:

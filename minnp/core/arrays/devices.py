@@ -16,7 +16,7 @@ from ..rows.policy import current as current_policy
 from ..rows.primitive import primitive
 from ..rows.state import state
 from ..rows.value import Buffer, Host, concrete
-from .array import handle, ndarray, read
+from .array import HANDLES, Array, handle, ndarray, read
 
 
 class Context:
@@ -115,7 +115,7 @@ def beside(args: tuple) -> Context | None:
         if type(a) is list or type(a) is tuple:
             a = a[0] if a else None
         if (
-            type(a) is ndarray
+            type(a) in HANDLES
             and a._host is None
             and type(value := concrete(a._value)) is Buffer
             and default_device() is None
@@ -167,7 +167,7 @@ def drawn(device: Any, name: str, function: Callable, *args: Any, **kwargs: Any)
 
 def settle(result: Any, device: Any) -> Any:
     """A result that came from no array of ours, its arrays moved to a device; what that cannot hold stays here."""
-    if type(result) is ndarray:
+    if type(result) in HANDLES:
         value = read(result)
         if type(value) is not Host:
             return result
@@ -198,7 +198,7 @@ def context_of(self: ndarray) -> Context:
     return _whereabouts(read(self))
 
 
-ndarray.context = property(context_of)
+Array.context = property(context_of)
 
 
 # ------------------------------------------------------------------ moving arrays
@@ -244,7 +244,7 @@ def _whereabouts(value: Any) -> Context:
 def at_index(x: Any, index: Any) -> Any:
     """An array or number, traced ones too, on the device where an index that is used on it lives; itself otherwise."""
     device = device_of_index(index)
-    if device is None or type(value := concrete(read(x) if type(x) is ndarray else x)) is Buffer:
+    if device is None or type(value := concrete(read(x) if type(x) in HANDLES else x)) is Buffer:
         return x
     if type(settled(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
         return x
@@ -255,7 +255,7 @@ def together(x: Any, index: Any) -> tuple[Any, Any]:
     """(an array, an index) that is used on it, in one memory: where the index is, if that has the array's dtype."""
     if device_of_index(index) is not None:
         x = at_index(x, index)
-        index = index if type(concrete(read(x) if type(x) is ndarray else x)) is Buffer else index_on_host(index)
+        index = index if type(concrete(read(x) if type(x) in HANDLES else x)) is Buffer else index_on_host(index)
     return x, index
 
 

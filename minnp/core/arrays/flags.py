@@ -12,7 +12,7 @@ from ..rows.dispatch import bind
 from ..rows.on_device import laid_out
 from ..rows.primitive import TABLE
 from ..rows.value import Buffer
-from .array import ndarray, new, read
+from .array import VirtualArray, ndarray, read, virtual
 
 READ_ONLY = ("broadcast_to", "diagonal")  # views that NumPy writes nothing through
 NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
@@ -21,10 +21,9 @@ NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to mak
 def lower(h: ndarray, alone: bool = False) -> None:
     """Make a root one more view of what it holds: it, and its views, are views of a new root from then on. alone: it
     has no views; looking for them takes as long as there are objects."""
-    root = new(ndarray)
-    root._host, root._root, root._value = None, None, h._value
+    root = virtual(h._value)
     for view in () if alone else gc.get_referrers(h):
-        if type(view) is ndarray and view._root is h:
+        if type(view) is VirtualArray and view._root is h:
             view._root = root
     h._root, h._path, h._seen = root, (), h._value
 

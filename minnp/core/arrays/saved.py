@@ -15,7 +15,7 @@ from typing import Any
 import numpy as onp
 
 from ..cpu.memory import Lease
-from ..rows.pytree import CONTAINERS, inside, replaced
+from ..rows.pytree import CONTAINERS, LEAVES, inside, replaced
 from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, owner
 
@@ -54,7 +54,7 @@ def kept(x: Any, read: bool = False) -> Any:
     if t is Tracer:
         value = kept(x.value)
         return x if value is x.value else Tracer(x.trace, value, x.node, x.view)
-    if isinstance(x, Host):
+    if isinstance(x, Host) and t not in LEAVES:
         mine = x if x.nbytes >= SMALL and not unseen(x) else snapshot(x)
         watching = capture.get() if read and state.busy else None
         if watching is not None and not watching.symbolic:
@@ -103,17 +103,6 @@ def outside(a: onp.ndarray) -> None:
     memory = owner(a)
     if type(memory) is Host and id(memory) not in OUTSIDE:
         _held(memory, id(memory))
-
-
-def leaving(a: onp.ndarray) -> onp.ndarray:
-    """A view of an array of ours for who asks for its memory: as long as that lives, it may be written to unseen."""
-    if not a.flags.writeable:
-        return a
-    memory, view = owner(a), a.view()
-    for tape in list(state.tapes.values()) if state.tapes else ():
-        tape.release(memory)
-    _held(view, id(memory))
-    return view
 
 
 class _Holder(weakref.ref):

@@ -22,7 +22,7 @@ from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, concrete, example, owner
-from .array import ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap
+from .array import Array, ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap
 from .devices import at_index, index_on_host
 from .flags import READ_ONLY
 from .saved import note
@@ -259,8 +259,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         result = bind(WRITE_VIEW, (old, value), params)
     _tell_batches(result, root, old)
     if root._host is not None:  # views of a host array must look at their root until the trace ends
-        _watch(result)
         root._seen = root._host
+    if type(root) is ndarray or root._host is not None:
+        _watch(result, root)
     root._host, root._value = None, result
 
 
@@ -328,7 +329,7 @@ def _tell_batches(result: Any, root: ndarray, old: Any) -> None:
         result = result.value
 
 
-def _watch(value: Any) -> None:
+def _watch(value: Any, root: Array) -> None:
     while type(value) is Tracer:
-        value.trace.keep_busy()
+        value.trace.keep_busy(root)
         value = value.value

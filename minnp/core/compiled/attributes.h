@@ -21,7 +21,7 @@ static PyObject *flat_on(PyObject *h, PyObject *flat) {
 /* NumPy's iterator (borrowed) where its array is still what the handle holds, numbers, and nothing watches; else NULL. */
 static PyObject *calm_flat(PyObject *self) {
     PyObject *flat = Py_IS_TYPE(self, Flat) ? SLOT(self, flat_at) : NULL, *h = flat != NULL ? SLOT(self, flat_base_at) : NULL;
-    PyObject *a = h != NULL && Py_IS_TYPE(h, Handle) && !busy() ? host_of(h) : NULL;
+    PyObject *a = h != NULL && is_handle(h) && !busy() ? host_of(h) : NULL;
     if (a == NULL || ((Array *)a)->descr == object_dtype)
         return NULL;
     PyObject *base = PyObject_GetAttr(flat, word_base);
@@ -47,7 +47,7 @@ static PyObject *flat_subscript(PyObject *self, PyObject *index) {
 
 static int flat_assign(PyObject *self, PyObject *index, PyObject *value) {
     PyObject *flat = value != NULL && !taped() ? calm_flat(self) : NULL;
-    PyObject *v = flat == NULL ? NULL : Py_IS_TYPE(value, Handle) ? host_of(value) : is_plain(value) ? value : NULL;
+    PyObject *v = flat == NULL ? NULL : is_handle(value) ? host_of(value) : is_plain(value) ? value : NULL;
     PyObject *i = v != NULL ? index_on_host(index) : NULL;
     if (i == NULL)
         return PyErr_Occurred() ? -1 : python_flat_assign(self, index, value);
@@ -96,7 +96,7 @@ static PyObject *fact_get(PyObject *self, PyObject *instance, PyObject *type) {
         Py_INCREF(f->python);
         return f->python;
     }
-    if (Py_IS_TYPE(instance, Handle) && (a = host_of(instance)) != NULL && !busy()) {
+    if (is_handle(instance) && (a = host_of(instance)) != NULL && !busy()) {
         PyObject *out = f->theirs != NULL ? f->theirs->get(a, f->theirs->closure) : PyObject_GetAttr(a, f->name);
         if (out == NULL || !Py_IS_TYPE(out, Host))
             return out != NULL && f->flattens && Flat != NULL ? flat_on(instance, out) : out;

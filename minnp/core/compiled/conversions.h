@@ -55,3 +55,8 @@ static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
     Py_DECREF(a);
     return status;
 }
+
+/* The same of a host array: NumPy's, unless a trace follows it. */
+static int memory_of_host(PyObject *self, Py_buffer *view, int flags) {
+    return host_of(self) != NULL ? Host->tp_as_buffer->bf_getbuffer(self, view, flags) : buffer_of(self, view, flags);
+}

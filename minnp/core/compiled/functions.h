@@ -28,7 +28,7 @@ enum { REDUCES = 100, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, C
 /* How many axes what a handle holds at a place, or traced, has, or -1. */
 static Py_ssize_t axes_of(PyObject *h) {
     PyObject *b = buffer_under(value_in(h)), *a = host_under(value_in(h));
-    if (a != NULL || (a = Py_IS_TYPE(h, Handle) ? host_of(h) : NULL) != NULL)
+    if (a != NULL || (a = is_handle(h) ? host_of(h) : NULL) != NULL)
         return ((Array *)a)->nd;
     if (b != NULL && know(b) == 0)
         return PyTuple_GET_SIZE(SLOT(b, shape_at));
@@ -97,7 +97,7 @@ static PyObject *dtype_said(PyObject *x) {
 static PyObject *made_at_home(PyObject *name, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     PyObject *inner = NULL, *makers, *make, *out = NULL;
     for (Py_ssize_t i = 0; i < n + (names != NULL ? PyTuple_GET_SIZE(names) : 0); i++)
-        if (Py_IS_TYPE(given[i], Handle))
+        if (is_handle(given[i]))
             return NULL;
     if (!busy() || PyContextVar_Get(contexts, NULL, &inner) < 0)
         return NULL;
@@ -120,7 +120,7 @@ static PyObject *made_at_home(PyObject *name, PyObject *const *given, Py_ssize_t
 /* x as its home's library takes it, a new reference: what handles hold there, also in lists and tuples, numbers and texts as
    they are. NULL where Python must look at it. */
 static PyObject *held_there(PyObject *x, PyObject **home, int depth) {
-    PyObject *b = Py_IS_TYPE(x, Handle) ? buffer_in(x) : NULL, *copy;
+    PyObject *b = is_handle(x) ? buffer_in(x) : NULL, *copy;
     if (b != NULL) {
         if (*home != NULL && *home != SLOT(b, backend_at))
             return NULL;
@@ -182,9 +182,9 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
     if (s->form == WHOLE)
         return whole_on_place(s->there, given, n, names);
     if (s->form == WRITES) {
-        PyObject *x = Py_IS_TYPE(first, Handle) ? buffer_in(first) : NULL, *h = NULL;
-        if (x != NULL && SLOT(first, root_at) == Py_None && (h = whole_on_place(s->there, given, n, names)) != NULL)
-            h = Py_IS_TYPE(h, Handle) ? becomes(first, x, h, s->there) : (Py_DECREF(h), NULL);
+        PyObject *x = is_handle(first) ? buffer_in(first) : NULL, *h = NULL;
+        if (x != NULL && FIELD(first, root_at) == Py_None && (h = whole_on_place(s->there, given, n, names)) != NULL)
+            h = is_handle(h) ? becomes(first, x, h, s->there) : (Py_DECREF(h), NULL);
         return h != NULL ? (Py_DECREF(h), Py_NewRef(Py_None)) : NULL;
     }
     if (s->form == SPLITS) {
@@ -296,8 +296,8 @@ static PyObject *short_on_place(Short *s, PyObject *const *given, Py_ssize_t n, 
 
 /* f(*operands, out=o) of a ufunc where o is a root at their place and like the result: o holds that from then on. */
 static PyObject *out_on_place(Short *s, PyObject *const *given, Py_ssize_t n) {
-    PyObject *o = given[n], *x = Py_IS_TYPE(o, Handle) ? buffer_in(o) : NULL, *h;
-    if (x == NULL || SLOT(o, root_at) != Py_None || (h = on_place(s->there, given, n, NULL, NULL)) == NULL)
+    PyObject *o = given[n], *x = is_handle(o) ? buffer_in(o) : NULL, *h;
+    if (x == NULL || FIELD(o, root_at) != Py_None || (h = on_place(s->there, given, n, NULL, NULL)) == NULL)
         return NULL;
     return becomes(o, x, h, s->there);
 }
@@ -342,7 +342,7 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
         if (PyTuple_GET_ITEM(names, i) == word_out || PyTuple_GET_ITEM(names, i) == word_device)
             return NULL;
     for (Py_ssize_t i = 0; i < n + (names != NULL ? PyTuple_GET_SIZE(names) : 0); i++)
-        if (!(Py_IS_TYPE(given[i], Handle) || is_plain(given[i]) || PyTuple_CheckExact(given[i]) || PyList_CheckExact(given[i])))
+        if (!(is_handle(given[i]) || is_plain(given[i]) || PyTuple_CheckExact(given[i]) || PyList_CheckExact(given[i])))
             return NULL; /* of a class that a definition may not know */
     if (n > 1 && n > s->nin) { /* is one of them `out`? */
         PyObject *count = PyLong_FromSsize_t(n), *asked[] = {s->entry, count};
@@ -357,7 +357,7 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
     Py_DECREF(definition);
     if (made == NULL)
         refused(s->entry, given, n, names);
-    if (made == NULL || Py_IS_TYPE(made, Handle))
+    if (made == NULL || is_handle(made))
         return made;
     PyObject *h = made != Py_NotImplemented ? PyObject_CallOneArg(as_handles, made) : NULL;
     Py_DECREF(made);
@@ -366,7 +366,7 @@ static PyObject *defined_on_place(Short *s, PyObject *const *given, Py_ssize_t n
 
 /* An argument as NumPy takes it; NULL (without an exception) where Python must look at it. */
 static PyObject *argument(PyObject *x, Py_ssize_t limit, int depth) {
-    if (Py_IS_TYPE(x, Handle)) {
+    if (is_handle(x)) {
         x = host_of(x);
         if (x == NULL || (limit > 0 ? bytes(x) >= limit : elements(x) >= -limit))
             return NULL;
@@ -420,7 +420,7 @@ static PyObject *argument(PyObject *x, Py_ssize_t limit, int depth) {
 static PyObject *seen_among(PyObject *const *args, Py_ssize_t n, PyObject *out) {
     PyObject *h = NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (Py_IS_TYPE(args[i], Handle))
+        if (is_handle(args[i]))
             h = seen_from(args[i], out);
         else if (PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]))
             h = seen_among(PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), out);
@@ -495,7 +495,7 @@ static int keywords_allowed(PyObject *const *values, PyObject *kwnames) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i);
         if (name == word_device || values[i] == (PyObject *)&PyBaseObject_Type)
             return 0; /* arrays made elsewhere; arrays of objects keep the handles they are given */
-        if (name == word_out && (taped() || !(Py_IS_TYPE(values[i], Handle) || values[i] == Py_None)))
+        if (name == word_out && (taped() || !(is_handle(values[i]) || values[i] == Py_None)))
             return 0;
         if (!PyUnicode_CHECK_INTERNED(name))
             return 0;
@@ -509,12 +509,12 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) - skip, k = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
     PyObject *const *given = args + skip;
     PyObject *values[MOST];
-    if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && host_of(given[0]) != NULL && !busy()) {
+    if (s->kind & RETURNED && n == 1 && k == 0 && is_handle(given[0]) && host_of(given[0]) != NULL && !busy()) {
         count(s->entry);
         Py_INCREF(given[0]);
         return given[0];
     }
-    if (n > 1 && s->kind == 0 && Py_IS_TYPE(given[0], Handle) && Py_IS_TYPE(given[1], Handle) && host_of(given[0]) != NULL &&
+    if (n > 1 && s->kind == 0 && is_handle(given[0]) && is_handle(given[1]) && host_of(given[0]) != NULL &&
         ((Array *)host_of(given[0]))->descr == object_dtype) /* x.fill(y): the handle becomes the element */
         return PyObject_Vectorcall(s->python, args, (size_t)n, kwnames);
     if (n >= s->least && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
@@ -524,7 +524,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
             values[i++] = given[0];
             Py_INCREF(given[0]);
         }
-        PyObject *mask = s->kind & MASKED && n > 0 && Py_IS_TYPE(given[0], Handle) ? host_of(given[0]) : NULL;
+        PyObject *mask = s->kind & MASKED && n > 0 && is_handle(given[0]) ? host_of(given[0]) : NULL;
         Py_ssize_t limit = mask != NULL && elements(mask) >= -s->limit && in_runs(mask) ? -RUNS : s->limit;
         for (; i < n + k; i++)
             if ((values[i] = argument(given[i], limit, 0)) == NULL)
@@ -549,7 +549,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         n -= 1; /* out=None, as NumPy's own functions pass on what they were given */
     if (k == 1 && PyTuple_GET_ITEM(kwnames, 0) == word_out && given[n] == Py_None && s->nin > 0 && s->row != Py_None)
         k = 0, kwnames = NULL; /* of several results NumPy wants a tuple */
-    if (s->kind & RETURNED && n == 1 && k == 0 && Py_IS_TYPE(given[0], Handle) && buffer_in(given[0]) != NULL &&
+    if (s->kind & RETURNED && n == 1 && k == 0 && is_handle(given[0]) && buffer_in(given[0]) != NULL &&
         calm(SLOT(buffer_in(given[0]), backend_at)) && has_axes(given[0]))
         return Py_NewRef(given[0]);
     if (s->there != NULL && (n > 0 || (s->form == MAKES && k > 0))) {
@@ -594,7 +594,7 @@ static PyObject *ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf
 
 /* __getitem__: not a Python function, for the interpreter would call one in place of the slot. */
 static PyObject *getitem_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && Py_IS_TYPE(args[0], Handle))
+    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && is_handle(args[0]))
         return subscript(args[0], args[1]);
     return PyObject_Vectorcall(((Short *)self)->python, args, nargsf, kwnames);
 }

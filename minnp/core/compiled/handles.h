@@ -4,12 +4,9 @@
 #include <Python.h>
 #include <structmember.h>
 #include <math.h>
-#if defined(__GLIBC__) || defined(__APPLE__)
-#include <execinfo.h>
-#define WALK(stack, n) backtrace(stack, n)
+#ifdef __GNUC__
 #define OWN_FRAME __attribute__((noinline))
 #else
-#define WALK(stack, n) 0
 #define OWN_FRAME
 #endif
 
@@ -26,6 +23,9 @@ typedef struct { /* PyArrayObject_fields */
     Py_ssize_t *dims, *strides;
     PyObject *base, *descr;
     int flags;
+    PyObject *weakreflist;
+    void *buffer_info;
+    PyObject *mem_handler;
 } Array;
 
 #ifdef _MSC_VER
@@ -38,7 +38,6 @@ typedef struct { /* PyArrayObject_fields */
 #define Py_XSETREF(to, x) do { PyObject *old_ = (to); (to) = (x); Py_XDECREF(old_); } while (0)
 #endif
 #define MOST 16           /* arguments, the longest call that goes the short way */
-#define DEPTH 32          /* return addresses looked at, at most: cpu/temporaries.py */
 #define SMALL (1 << 18)    /* bytes from which operators write into dying operands, as NumPy's */
 #define MIDDLE (1 << 20)   /* bytes from which ufuncs of NumPy's may be shared by threads: cpu/elementwise.py */
 #define COMPARED (1 << 24) /* bytes up to which NumPy compares as well as several threads: cpu/elementwise.py */
@@ -46,11 +45,10 @@ typedef struct { /* PyArrayObject_fields */
 #define COMBINED (1 << 15) /* elements from which a trace hands elementwise operations to threads: host.MEDIUM */
 #define RUNS (1 << 21)     /* elements of a mask in long runs up to which NumPy selects as well: cpu/selection.py */
 
-static PyTypeObject *Handle, *Host;
+static PyTypeObject *Handle, *Virtual, *Host, *Int64; /* ndarray, VirtualArray; NumPy's */
 static PyObject *state, *zero, *numbers, *plain, *wrapped, *object_dtype, *entries, *word_out, *word_device, *word_call, *word_reshape;
-static PyObject *pool, *mark, *learn, *written, *truths[2]; /* of cpu/memory.py and cpu/temporaries.py */
+static PyObject *truths[2];
 static PyTypeObject *LeaseType;
-static Py_ssize_t enabled_at, known_at, callers_at, depth_at, notes_at, learner_at;
 static Py_ssize_t host_at, root_at, busy_at, written_at, tapes_at, large;
 static PyTypeObject *TracerType, *TapeType;
 static PyObject *no_params;
@@ -74,6 +72,12 @@ static Py_ssize_t row_vjp_at, row_saves_at, row_fast_at, row_worth_at, row_accum
 
 #define SLOT(x, at) (*(PyObject **)((char *)(x) + (at)))
 
+/* A slot of an array of ours: those of virtual arrays lie `before` those of host arrays, in the same order. */
+static Py_ssize_t before;
+#define FIELD(h, at) SLOT(h, (at) - (Py_IS_TYPE(h, Handle) ? 0 : before))
+
+static inline int is_handle(PyObject *x) { return Py_IS_TYPE(x, Handle) || Py_IS_TYPE(x, Virtual); }
+
 static Py_ssize_t slot_of(PyObject *type, const char *name);
 
 /* Whether something watches or redirects calls. */
@@ -86,20 +90,20 @@ static inline int taped(void) {
 
 /* The NumPy array a handle holds (borrowed), or NULL; also for a view of an array that was written under a trace. */
 static inline PyObject *host_of(PyObject *h) {
-    PyObject *a = SLOT(h, host_at), *root = SLOT(h, root_at);
+    PyObject *a = FIELD(h, host_at), *root = FIELD(h, root_at);
     if (a == NULL || !Py_IS_TYPE(a, Host))
         return NULL;
-    return root == NULL || root == Py_None || SLOT(root, host_at) != Py_None ? a : NULL;
+    return root == NULL || root == Py_None || FIELD(root, host_at) != Py_None ? a : NULL;
 }
 
 /* The buffer or tracer a handle holds (borrowed); NULL where it holds neither, or is a view of what was written since. */
 static inline PyObject *value_in(PyObject *h) {
-    if (h == NULL || !Py_IS_TYPE(h, Handle) || SLOT(h, host_at) != Py_None)
+    if (h == NULL || !is_handle(h) || FIELD(h, host_at) != Py_None)
         return NULL;
-    PyObject *v = SLOT(h, value_at), *root = SLOT(h, root_at);
+    PyObject *v = FIELD(h, value_at), *root = FIELD(h, root_at);
     if (v == NULL || root == NULL || !(Py_IS_TYPE(v, BufferType) || Py_IS_TYPE(v, TracerType)))
         return NULL;
-    return root == Py_None || (SLOT(root, host_at) == Py_None && SLOT(h, seen_at) == SLOT(root, value_at)) ? v : NULL;
+    return root == Py_None || (FIELD(root, host_at) == Py_None && FIELD(h, seen_at) == FIELD(root, value_at)) ? v : NULL;
 }
 
 static inline Py_ssize_t elements(PyObject *a) {
@@ -165,7 +169,7 @@ static inline int below(PyObject *a, Py_ssize_t limit) { return limit == PY_SSIZ
 
 /* What NumPy is given for an operand (borrowed): the array of a small handle, an array or a number itself; else NULL. */
 static inline PyObject *operand(PyObject *x, Py_ssize_t limit) {
-    if (Py_IS_TYPE(x, Handle)) {
+    if (is_handle(x)) {
         PyObject *a = host_of(x);
         return a != NULL && below(a, limit) ? a : NULL;
     }
@@ -201,29 +205,84 @@ static inline void count_row(PyObject *row) {
     Py_DECREF(calls);
 }
 
-/* Handles come and go with every operation, so some of those that went are kept for those that come. */
+/* ------------------------------------------------------------------ host arrays: a numpy.ndarray on the memory of another
+   They come and go with every operation, so some of those that went are kept for those that come, with the list of
+   their dimensions where there is one. */
 #define KEPT 64
-static PyObject *gone[KEPT];
-static int n_gone;
-static allocfunc python_alloc;
+enum { OWNDATA = 0x4, WRITEBACKIFCOPY = 0x2000 };
+static PyObject *gone[KEPT], *gone_virtual[KEPT];
+static int n_gone, n_gone_virtual;
+
+/* The views of an array, all that are alive: a list that begins at their root. */
+typedef struct {
+    PyObject *next, *last;
+} Links;
+static Py_ssize_t links_at;
+static inline Links *links_of(PyObject *h) { return (Links *)((char *)h + links_at); }
+
+static inline void chain_view(PyObject *h, PyObject *root) {
+    Links *mine = links_of(h), *first = links_of(root);
+    mine->next = first->next, mine->last = root;
+    if (first->next != NULL)
+        links_of(first->next)->last = h;
+    first->next = h;
+}
+
+static inline void unchain_view(PyObject *h) {
+    Links *mine = links_of(h);
+    if (mine->last != NULL)
+        links_of(mine->last)->next = mine->next;
+    if (mine->next != NULL)
+        links_of(mine->next)->last = mine->last;
+    mine->next = mine->last = NULL;
+}
+
+static inline void let_host_go(PyObject *h) {
+    Array *fields = (Array *)h;
+    unchain_view(h);
+    PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at), *base = fields->base, *descr = fields->descr;
+    SLOT(h, host_at) = SLOT(h, root_at) = NULL;
+    if (fields->buffer_info != NULL || (fields->flags & (OWNDATA | WRITEBACKIFCOPY)) != 0) {
+        Host->tp_dealloc(h);
+        Py_DECREF(Handle);
+        base = descr = NULL;
+    } else {
+        fields->base = fields->descr = NULL;
+        if (fields->nd > 1)
+            PyMem_RawFree(fields->dims);
+        if (fields->nd != 1)
+            fields->dims = NULL;
+        if (n_gone < KEPT) /* with its reference to its type */
+            gone[n_gone++] = h;
+        else {
+            PyMem_RawFree(fields->dims);
+            PyObject_GC_Del(h);
+            Py_DECREF(Handle);
+        }
+    }
+    Py_XDECREF(array), Py_XDECREF(root), Py_XDECREF(base), Py_XDECREF(descr);
+}
 
 static inline void let_go(PyObject *h) {
-    PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at);
-    SLOT(h, host_at) = SLOT(h, root_at) = NULL;
-    if (n_gone < KEPT) /* with its reference to its type */
-        gone[n_gone++] = h;
+    if (Py_IS_TYPE(h, Handle)) {
+        let_host_go(h);
+        return;
+    }
+    PyObject *array = FIELD(h, host_at), *root = FIELD(h, root_at);
+    FIELD(h, host_at) = FIELD(h, root_at) = NULL;
+    if (n_gone_virtual < KEPT)
+        gone_virtual[n_gone_virtual++] = h;
     else {
         PyObject_GC_Del(h);
-        Py_DECREF(Handle);
+        Py_DECREF(Virtual);
     }
-    Py_XDECREF(array);
-    Py_XDECREF(root);
+    Py_XDECREF(array), Py_XDECREF(root);
 }
 
 static void let_all_go(PyObject *h) {
-    Py_CLEAR(SLOT(h, value_at));
-    Py_CLEAR(SLOT(h, path_at));
-    Py_CLEAR(SLOT(h, seen_at));
+    Py_CLEAR(FIELD(h, value_at));
+    Py_CLEAR(FIELD(h, path_at));
+    Py_CLEAR(FIELD(h, seen_at));
     let_go(h);
 }
 
@@ -238,9 +297,9 @@ static void handle_dealloc(PyObject *h) {
     PyObject_GC_UnTrack(h);
     if (*PyObject_GET_WEAKREFS_LISTPTR(h) != NULL)
         PyObject_ClearWeakRefs(h);
-    PyObject *array = SLOT(h, host_at);
+    PyObject *array = FIELD(h, host_at);
     char kind = array != NULL && Py_IS_TYPE(array, Host) ? ((Dtype *)((Array *)array)->descr)->kind : 'O';
-    if (SLOT(h, value_at) == NULL && SLOT(h, path_at) == NULL && SLOT(h, seen_at) == NULL && kind != 'O' && kind != 'V') {
+    if (FIELD(h, value_at) == NULL && FIELD(h, path_at) == NULL && FIELD(h, seen_at) == NULL && kind != 'O' && kind != 'V') {
         let_go(h);
         return;
     }
@@ -257,25 +316,61 @@ static void handle_dealloc(PyObject *h) {
     nesting--;
 }
 
-static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
-    if (n_gone == 0 || type != Handle)
-        return python_alloc(type, n);
-    PyObject *h = gone[--n_gone];
+/* An instance of one of our classes; a host array's fields are still to be set. */
+static PyObject *instance(PyTypeObject *type) {
+    PyObject **kept = type == Handle ? gone : gone_virtual;
+    int *n = type == Handle ? &n_gone : &n_gone_virtual;
+    if (*n == 0)
+        return PyType_GenericAlloc(type, 0);
+    PyObject *h = kept[--*n];
     Py_SET_REFCNT(h, 1);
     PyObject_GC_Track(h);
     return h;
 }
 
-/* A new handle on an array (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
+static PyObject *new_virtual(void) { return instance(Virtual); }
+
+/* tp_alloc, which NumPy calls too. */
+static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
+    PyObject *h = type == Handle || type == Virtual ? instance(type) : PyType_GenericAlloc(type, n);
+    if (h != NULL && type == Handle) {
+        PyMem_RawFree(((Array *)h)->dims);
+        memset((char *)h + sizeof(PyObject), 0, sizeof(Array) - sizeof(PyObject));
+    }
+    return h;
+}
+
+/* A new host array of ours on NumPy's (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
 static PyObject *handle_on(PyObject *array, PyObject *root) {
-    PyObject *h = Handle->tp_alloc(Handle, 0);
+    PyObject *h = instance(Handle);
+    Array *to = (Array *)h, *from = (Array *)array;
+    int nd = from->nd;
+    if (h != NULL && nd > 0) {
+        if (nd != 1 || to->dims == NULL) {
+            PyMem_RawFree(to->dims);
+            to->dims = PyMem_RawMalloc(2 * nd * sizeof(Py_ssize_t));
+        }
+        if (to->dims == NULL) {
+            PyErr_NoMemory();
+            Py_CLEAR(h);
+        }
+    }
     if (h == NULL) {
         Py_DECREF(array);
         return NULL;
     }
-    SLOT(h, host_at) = array;
-    Py_INCREF(root);
-    SLOT(h, root_at) = root;
+    if (nd == 0) {
+        PyMem_RawFree(to->dims);
+        to->dims = NULL;
+    }
+    to->strides = to->dims + nd;
+    for (int i = 0; i < nd; i++)
+        to->dims[i] = from->dims[i], to->strides[i] = from->strides[i];
+    to->nd = nd, to->data = from->data, to->flags = from->flags & ~(OWNDATA | WRITEBACKIFCOPY);
+    to->base = Py_NewRef(array), to->descr = Py_NewRef(from->descr);
+    SLOT(h, host_at) = array, SLOT(h, root_at) = Py_NewRef(root);
+    if (Py_IS_TYPE(root, Handle))
+        chain_view(h, root);
     return h;
 }
 
@@ -295,7 +390,7 @@ static PyObject *seen_from(PyObject *s, PyObject *out) {
         return s;
     }
     if (base != NULL && (base == a || base == ((Array *)a)->base)) {
-        PyObject *root = SLOT(s, root_at);
+        PyObject *root = FIELD(s, root_at);
         return handle_on(out, root == NULL || root == Py_None ? s : root);
     }
     return NULL;

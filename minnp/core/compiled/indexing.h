@@ -23,7 +23,7 @@ static PyObject *index_on_host(PyObject *index) {
         int handles = 0;
         for (Py_ssize_t i = 0; i < n; i++) {
             PyObject *x = PyTuple_GET_ITEM(index, i);
-            if (Py_IS_TYPE(x, Handle)) {
+            if (is_handle(x)) {
                 if (host_of(x) == NULL)
                     return NULL;
                 handles = 1;
@@ -37,14 +37,14 @@ static PyObject *index_on_host(PyObject *index) {
         PyObject *t = PyTuple_New(n);
         for (Py_ssize_t i = 0; t != NULL && i < n; i++) {
             PyObject *x = PyTuple_GET_ITEM(index, i);
-            if (Py_IS_TYPE(x, Handle))
+            if (is_handle(x))
                 x = host_of(x);
             Py_INCREF(x);
             PyTuple_SET_ITEM(t, i, x);
         }
         return t;
     }
-    PyObject *i = Py_IS_TYPE(index, Handle) ? host_of(index) : is_plain(index) || of_numbers(index, 0) ? index : NULL;
+    PyObject *i = is_handle(index) ? host_of(index) : is_plain(index) || of_numbers(index, 0) ? index : NULL;
     if (i == NULL || (Py_IS_TYPE(i, Host) && elements(i) >= large && !in_runs(i)))
         return NULL;
     Py_INCREF(i);
@@ -64,7 +64,7 @@ static inline Py_ssize_t position(PyObject *x, Py_ssize_t n) {
             PyErr_Clear();
             return -1;
         }
-    } else if (Py_IS_TYPE(x, lefts[INT64]))
+    } else if (Py_IS_TYPE(x, Int64))
         i = (Py_ssize_t)*(int64_t *)IN_SCALAR(x);
     else
         return -1;
@@ -132,7 +132,7 @@ static inline int number_write(Array *a, char *p, PyObject *v) {
     Dtype *dtype = (Dtype *)a->descr;
     if (Py_IS_TYPE(v, dtype->scalar) || (dtype->type == 'd' && PyFloat_CheckExact(v)))
         copy_number(p, IN_SCALAR(v), size);
-    else if (dtype->scalar == lefts[INT64] && PyLong_CheckExact(v)) {
+    else if (dtype->scalar == Int64 && PyLong_CheckExact(v)) {
         int64_t x = PyLong_AsLongLongAndOverflow(v, &overflow);
         if (overflow)
             return 0;
@@ -148,7 +148,7 @@ static objobjargproc python_setitem;
 /* The user's form of what an index found in array a of handle `self` (both references it takes). */
 static PyObject *found_in(PyObject *self, PyObject *a, PyObject *out) {
     if (out != NULL && Py_IS_TYPE(out, Host)) {
-        PyObject *base = ((Array *)out)->base, *root = SLOT(self, root_at);
+        PyObject *base = ((Array *)out)->base, *root = FIELD(self, root_at);
         /* a view of a has a as its base, or what a is a view of; a fancy index may give a view of its own copy */
         if (base != NULL && (base == a || base == ((Array *)a)->base))
             out = handle_on(out, root == NULL || root == Py_None ? self : root);
@@ -198,7 +198,7 @@ static PyObject *iterator(PyObject *self) {
 /* The buffer of a handle that is a mask or an array of int64 with axes, which every library takes as NumPy does
    (borrowed); else NULL. */
 static PyObject *chooser(PyObject *index) {
-    PyObject *i = Py_IS_TYPE(index, Handle) ? buffer_in(index) : NULL;
+    PyObject *i = is_handle(index) ? buffer_in(index) : NULL;
     if (i == NULL)
         return NULL;
     if (know(i) == 0 && PyTuple_GET_SIZE(SLOT(i, shape_at)) > 0 && strchr("?lq", ((Dtype *)SLOT(i, dtype_at))->type) != NULL)
@@ -308,7 +308,7 @@ static int is_element(PyObject *index) {
    0: Python must do it; -1: an exception. */
 static int written_on_place(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
     PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, write_row), *v = buffer_in(value), *run;
-    PyObject *i = Py_IS_TYPE(index, Handle) ? chooser(index) : NULL;
+    PyObject *i = is_handle(index) ? chooser(index) : NULL;
     if (kept == NULL || v == x || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || know(x) < 0 ||
         (v != NULL ? dtype_of(v) != SLOT(x, dtype_at) : !fits(value, SLOT(x, dtype_at))) ||
         (i != NULL && (SLOT(i, backend_at) != home || !has_elements(x))) || index == Py_Ellipsis || (v != NULL && is_element(index) && has_axes(value) && PyTuple_GET_SIZE(SLOT(x, shape_at)) == (PyTuple_CheckExact(index) ? PyTuple_GET_SIZE(index) : 1)))
@@ -350,9 +350,9 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
         return found_in(self, a, out);
     }
     if (a == NULL && !PyErr_Occurred()) {
-        int chooses = Py_IS_TYPE(index, Handle) || PyList_CheckExact(index);
+        int chooses = is_handle(index) || PyList_CheckExact(index);
         for (Py_ssize_t k = 0; !chooses && PyTuple_CheckExact(index) && k < PyTuple_GET_SIZE(index); k++)
-            chooses = Py_IS_TYPE(PyTuple_GET_ITEM(index, k), Handle) || PyList_CheckExact(PyTuple_GET_ITEM(index, k));
+            chooses = is_handle(PyTuple_GET_ITEM(index, k)) || PyList_CheckExact(PyTuple_GET_ITEM(index, k));
         PyObject *h = chooses ? chosen_on_place(self, index)
                               : view_on_place(getitem_row, self, index_name, &index, 1, &index, 1);
         if (h != NULL)
@@ -366,7 +366,7 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
 
 /* Whether h is the view self[index], for this very index, of an array at a place that is still what it was. */
 static int is_view_at(PyObject *h, PyObject *self, PyObject *index) {
-    PyObject *path = buffer_in(h) != NULL && SLOT(h, root_at) == self ? SLOT(h, path_at) : NULL;
+    PyObject *path = buffer_in(h) != NULL && FIELD(h, root_at) == self ? FIELD(h, path_at) : NULL;
     if (path == NULL || PyTuple_GET_SIZE(path) != 1)
         return 0;
     PyObject *step = PyTuple_GET_ITEM(path, 0), *params = PyTuple_GET_ITEM(step, 1);
@@ -391,7 +391,7 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
         char *p = number_at((Array *)a, index);
         if (p != NULL && number_write((Array *)a, p, value))
             return 0;
-        if (Py_IS_TYPE(value, Handle)) /* an element of an array of objects is the handle it is given */
+        if (is_handle(value)) /* an element of an array of objects is the handle it is given */
             v = ((Array *)a)->descr != object_dtype || is_several(a, index) ? host_of(value) : NULL;
         else if (is_plain(value) || of_numbers(value, 0))
             v = value;
@@ -409,8 +409,8 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
     }
     if (a == NULL && value != NULL && is_view_at(value, self, index))
         return 0; /* the end of x[index] += y, where x[index] is a view */
-    PyObject *x = a == NULL && value != NULL && SLOT(self, root_at) == Py_None ? buffer_in(self) : NULL;
-    if (x != NULL && (plain_index(index) || Py_IS_TYPE(index, Handle)) && calm(SLOT(x, backend_at)) &&
+    PyObject *x = a == NULL && value != NULL && FIELD(self, root_at) == Py_None ? buffer_in(self) : NULL;
+    if (x != NULL && (plain_index(index) || is_handle(index)) && calm(SLOT(x, backend_at)) &&
         (is_python_number(value) || ((v = buffer_in(value)) != NULL && SLOT(v, backend_at) == SLOT(x, backend_at)))) {
         int done = written_on_place(self, x, index, value);
         if (done != 0)

@@ -10,7 +10,6 @@ typedef struct {
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
     PyObject *row;
     binaryfunc direct; /* NumPy's slot, where it takes two operands */
-    const char *kept;  /* the dtypes of which two arrays have a result of their own dtype, which may take their memory */
     Py_ssize_t limit;  /* bytes of an operand from which Python does better */
     int little;        /* of little arrays, little.h: 1 + which operation */
     int shortens;      /* whether NumPy takes another function where w is some number */
@@ -31,100 +30,9 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     Py_XDECREF(row);
     if (h != NULL || PyErr_Occurred())
         return h;
-    if (Py_IS_TYPE(v, Handle))
+    if (is_handle(v))
         return PyObject_Vectorcall(o->forward, there, 2, NULL);
     return PyObject_Vectorcall(o->reflected, back, 2, NULL);
-}
-
-/* The return addresses from the caller's caller outwards: the compiler may write out one call here several times. */
-OWN_FRAME static PyObject *callers_now(Py_ssize_t depth) {
-    void *stack[DEPTH + 2];
-    int n = WALK(stack, (int)(depth < DEPTH ? depth : DEPTH) + 2);
-    return PyBytes_FromStringAndSize((char *)(stack + 2), (n > 2 ? n - 2 : 0) * (Py_ssize_t)sizeof(void *));
-}
-
-/* Whether nobody but one stack refers to a handle, its array and the array's memory. */
-static int dying(PyObject *h, PyObject *a) {
-    if (!Py_IS_TYPE(h, Handle) || Py_REFCNT(h) != 1 || Py_REFCNT(a) != 1 || (((Array *)a)->flags & 0x500) != 0x500)
-        return 0; /* 0x500: aligned and writeable */
-    PyObject *base = ((Array *)a)->base, **weak = PyObject_GET_WEAKREFS_LISTPTR(h);
-    if (*weak != NULL)
-        return 0;
-    if (base == NULL)
-        return (((Array *)a)->flags & 4) != 0; /* NPY_ARRAY_OWNDATA: else it is another library's memory */
-    return Py_IS_TYPE(base, LeaseType) && Py_REFCNT(base) == 1;
-}
-
-/* Whether the result of array t and the other operand has t's shape and dtype. */
-static int takes(PyObject *t, PyObject *other, Operator *o) {
-    Array *a = (Array *)t, *b = (Array *)other;
-    if (bytes(t) < SMALL || strchr(o->kept, ((Dtype *)a->descr)->type) == NULL)
-        return 0;
-    if (Py_IS_TYPE(other, Host)) {
-        if (b->descr != a->descr || b->nd > a->nd)
-            return 0;
-        for (int i = 1; i <= b->nd; i++)
-            if (b->dims[b->nd - i] != a->dims[a->nd - i] && b->dims[b->nd - i] != 1)
-                return 0;
-        return 1;
-    }
-    if (strchr("fdFD", ((Dtype *)a->descr)->type) == NULL || !(PyFloat_CheckExact(other) || PyLong_CheckExact(other)))
-        return 0;
-    double x = PyFloat_AsDouble(other);
-    if (PyErr_Occurred()) { /* an integer beyond all doubles */
-        PyErr_Clear();
-        return 0;
-    }
-    return -1e9 < x && x < 1e9; /* NumPy 1.26 takes a wider dtype for numbers that do not fit */
-}
-
-/* The handle of a dying operand, into whose memory the result was written: cpu/temporaries.py says when that may be.
-   NULL, perhaps without an exception, where it may not. */
-OWN_FRAME static PyObject *into_dying(PyObject *v, PyObject *w, PyObject *a, PyObject *b, Operator *o) {
-    PyObject *notes = SLOT(mark, notes_at), *target = NULL, *memory = NULL;
-    if (notes == Py_None) {
-        if (Py_IS_TYPE(a, Host) && dying(v, a) && takes(a, b, o))
-            target = v, memory = a;
-        else if (Py_IS_TYPE(b, Host) && dying(w, b) && takes(b, a, o))
-            target = w, memory = b;
-        if (target == NULL || SLOT(pool, enabled_at) != Py_True)
-            return NULL;
-        if (SLOT(mark, known_at) != Py_True) {
-            Py_XDECREF(PyObject_CallOneArg(learn, (PyObject *)Handle));
-            return NULL;
-        }
-        if (PySet_GET_SIZE(SLOT(mark, callers_at)) == 0) /* nothing could be learnt */
-            return NULL;
-    } else if (PyLong_AsUnsignedLong(SLOT(mark, learner_at)) != PyThread_get_thread_ident())
-        return NULL;
-    PyObject *from = callers_now(PyLong_AsSsize_t(SLOT(mark, depth_at)));
-    if (from == NULL)
-        return NULL;
-    if (target == NULL) {
-        PyObject *counts = Py_BuildValue("((nn)(nn)O)", Py_REFCNT(v), Py_REFCNT(a), Py_REFCNT(w), Py_REFCNT(b), from);
-        if (counts != NULL && PyList_CheckExact(notes) && PyList_Append(notes, counts) < 0)
-            Py_CLEAR(counts);
-        Py_XDECREF(counts);
-    }
-    int found = target != NULL ? PySequence_Contains(SLOT(mark, callers_at), from) : 0;
-    Py_DECREF(from);
-    if (found <= 0)
-        return NULL;
-    PyObject *given[] = {SLOT(o->row, row_numpy_at), a, b, memory}, *out;
-    count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
-    Py_INCREF(a);
-    Py_INCREF(b);
-    if (bytes(memory) < o->limit)
-        out = PyObject_Vectorcall(given[0], given + 1, 3, NULL);
-    else
-        out = PyObject_Vectorcall(written, given, 4, NULL);
-    Py_DECREF(a);
-    Py_DECREF(b);
-    if (out == NULL)
-        return NULL;
-    Py_DECREF(out);
-    Py_INCREF(target);
-    return target;
 }
 
 /* Whether a ** w is a square or a root, which takes NumPy no longer than a product. */
@@ -142,15 +50,10 @@ static PyObject *two(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
             m = m ? bytes(a) : 0, n = n ? bytes(b) : 0;
             if (n < m)
                 n = m;
-            if (n >= SMALL && o->kept != NULL) {
-                PyObject *h = into_dying(v, w, a, b, o);
-                if (h != NULL || PyErr_Occurred())
-                    return h;
-            }
             if (n >= (o->shortens && is_short_power(w) ? RECYCLED : o->limit))
                 return otherwise(v, w, o);
         }
-        count(Py_IS_TYPE(v, Handle) ? o->entry : o->reflected_entry);
+        count(is_handle(v) ? o->entry : o->reflected_entry);
         PyObject *out = o->little && m <= MIDDLING && n <= MIDDLING ? little(a, b, o->little - 1, little_arithmetic, NULL) : NULL;
         if (out != NULL)
             return handle_on(out, Py_None);
@@ -190,10 +93,10 @@ static PyObject *one(PyObject *v, Operator *o, unaryfunc kernel) {
 
 /* Whether an array at a place, or a traced one, has axes: torch takes some of one that has none. */
 static int has_axes(PyObject *h) {
-    PyObject *a = host_under(SLOT(h, value_at));
+    PyObject *a = host_under(FIELD(h, value_at));
     if (a != NULL)
         return ((Array *)a)->nd > 0;
-    PyObject *b = buffer_under(SLOT(h, value_at));
+    PyObject *b = buffer_under(FIELD(h, value_at));
     return b != NULL && buffer_has_axes(b);
 }
 
@@ -211,12 +114,12 @@ static int has_shape(PyObject *b, PyObject *shape) {
 /* v, a root that holds the buffer x, with what h (whose reference it takes) holds, the result of a row, from now on; NULL
    where they are not alike: Python runs it again, and counts it. */
 static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
-    PyObject *y = SLOT(h, value_at);
-    int alike = Py_IS_TYPE(y, BufferType) && SLOT(v, value_at) == x && SLOT(y, backend_at) == SLOT(x, backend_at) &&
+    PyObject *y = FIELD(h, value_at);
+    int alike = Py_IS_TYPE(y, BufferType) && FIELD(v, value_at) == x && SLOT(y, backend_at) == SLOT(x, backend_at) &&
                 know(x) == 0 && SLOT(x, dtype_at) == dtype_of(y) && has_shape(y, SLOT(x, shape_at));
     if (alike) {
         Py_SETREF(SLOT(y, computed_at), Py_NewRef(SLOT(x, computed_at)));
-        Py_SETREF(SLOT(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
+        Py_SETREF(FIELD(v, value_at), Py_NewRef(y)); /* and with it x goes, so it comes last */
     } else {
         PyObject *kept = kept_for(SLOT(x, backend_at), row);
         PyObject *less = kept != NULL ? PyNumber_Subtract(PyList_GET_ITEM(kept, CALLS), Py_True) : NULL;
@@ -230,13 +133,13 @@ static PyObject *becomes(PyObject *v, PyObject *x, PyObject *h, PyObject *row) {
 /* Whether v op= w was done in the memory of what v holds, the buffer x, which nothing else holds or shows: v is a root, or
    the only view of one, by an index. */
 static int into_memory(PyObject *v, PyObject *w, PyObject *x, PyObject *row) {
-    PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, row), *root = SLOT(v, root_at), *y = buffer_in(w), *whole = x;
+    PyObject *home = SLOT(x, backend_at), *kept = kept_for(home, row), *root = FIELD(v, root_at), *y = buffer_in(w), *whole = x;
     if (kept == NULL || !PyDict_CheckExact(PyList_GET_ITEM(kept, INTO)) || !calm(home) || !has_axes(v) ||
         (y != NULL ? SLOT(y, backend_at) != home || y == x : !(PyFloat_CheckExact(w) || PyLong_CheckExact(w))))
         return 0;
     if (root != Py_None) { /* the root, v itself and the view's own buffer refer to the root's */
         PyObject *shown = SLOT(x, shown_at);
-        whole = SLOT(root, value_at);
+        whole = FIELD(root, value_at);
         if (shown == Py_None || PyTuple_GET_ITEM(shown, 0) != whole || PyTuple_GET_ITEM(shown, 1) != getitem_row || Py_REFCNT(x) != 1 || Py_REFCNT(SLOT(x, data_at)) != 1 ||
             !is_alone(whole, 2, 1))
             return 0;
@@ -257,7 +160,7 @@ static PyObject *into_on_place(PyObject *v, PyObject *w, Operator *o) {
     PyObject *operands[] = {v, w}, *x = buffer_in(v), *h;
     if (x != NULL && (into_memory(v, w, x, o->row) || PyErr_Occurred()))
         return PyErr_Occurred() ? NULL : Py_NewRef(v);
-    if (x == NULL || SLOT(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || o->shortens || (h = on_place(o->row, operands, 2, NULL, NULL)) == NULL)
+    if (x == NULL || FIELD(v, root_at) != Py_None || (value_in(w) != NULL && buffer_in(w) == NULL) || o->shortens || (h = on_place(o->row, operands, 2, NULL, NULL)) == NULL)
         return NULL;
     if (SLOT(x, computed_at) == Py_True && !has_axes(v))
         return h; /* a number, as x.sum() is in NumPy: there is another one now */
@@ -266,7 +169,7 @@ static PyObject *into_on_place(PyObject *v, PyObject *w, Operator *o) {
 
 static PyObject *into(PyObject *v, PyObject *w, Operator *o, binaryfunc kernel) {
     PyObject *a, *b;
-    if (!busy() && !taped() && Py_IS_TYPE(v, Handle) && (a = operand(v, o->limit)) != NULL &&
+    if (!busy() && !taped() && is_handle(v) && (a = operand(v, o->limit)) != NULL &&
         (b = operand(w, PY_SSIZE_T_MAX)) != NULL) {
         if (o->little && may_write((Array *)a) && little(a, b, o->little - 1, little_arithmetic, a) != NULL)
             return Py_NewRef(v);
@@ -400,57 +303,4 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
     }
     PyObject *there[] = {v, w}, *h = on_place(comparison_rows[op], there, 2, NULL, NULL);
     return h != NULL || PyErr_Occurred() ? h : python_compare(v, w, op);
-}
-
-/* ------------------------------------------------------------------ NumPy's own arrays and scalars on the left
-   `numpy_scalar * x`: NumPy's slot would look for __array_ufunc__ three times and call it with a tuple and a dict, which
-   costs more than the operation. So the slots of these classes of NumPy's ask first whether the right operand is a
-   handle, and go where `x.__rmul__` goes; everything else takes NumPy's slot. */
-enum { ARRAY, FLOAT64, FLOAT32, INT64, LEFTS };
-static PyTypeObject *lefts[LEFTS];
-static void *left_slots[LEFTS][BINARIES];
-static richcmpfunc left_compares[LEFTS];
-
-#define FROM_LEFT(T, NAME) \
-    static PyObject *T##_##NAME(PyObject *v, PyObject *w) { \
-        return Py_IS_TYPE(w, Handle) && Py_IS_TYPE(v, lefts[T]) ? do_##NAME(v, w) : ((binaryfunc)left_slots[T][NAME])(v, w); \
-    }
-#define LEFT(T) \
-    FROM_LEFT(T, ADD) FROM_LEFT(T, SUB) FROM_LEFT(T, MUL) FROM_LEFT(T, TRUEDIV) FROM_LEFT(T, FLOORDIV) FROM_LEFT(T, MOD) \
-    FROM_LEFT(T, MATMUL) FROM_LEFT(T, AND) FROM_LEFT(T, OR) FROM_LEFT(T, XOR) FROM_LEFT(T, LSHIFT) FROM_LEFT(T, RSHIFT) \
-    static PyObject *T##_POW(PyObject *v, PyObject *w, PyObject *modulus) { \
-        return Py_IS_TYPE(w, Handle) && Py_IS_TYPE(v, lefts[T]) ? do_POW(v, w, modulus) : ((ternaryfunc)left_slots[T][POW])(v, w, modulus); \
-    } \
-    static PyObject *T##_compare(PyObject *v, PyObject *w, int op) { return compare_left(v, w, op, left_compares[T]); }
-#define OF_LEFT(T) {T##_ADD, T##_SUB, T##_MUL, T##_TRUEDIV, T##_FLOORDIV, T##_MOD, T##_MATMUL, T##_AND, T##_OR, T##_XOR, \
-                    T##_LSHIFT, T##_RSHIFT, (void *)T##_POW}
-
-static PyObject *compare_left(PyObject *v, PyObject *w, int op, richcmpfunc theirs) {
-    PyObject *b;
-    if (!Py_IS_TYPE(w, Handle) || busy() || (b = operand(w, COMPARED)) == NULL)
-        return theirs(v, w, op);
-    count(comparison_entries[op]);
-    Py_INCREF(b);
-    PyObject *out = theirs(v, b, op);
-    Py_DECREF(b);
-    return result_of(out);
-}
-LEFT(ARRAY) LEFT(FLOAT64) LEFT(FLOAT32) LEFT(INT64)
-
-static const struct { void *slots[BINARIES]; richcmpfunc compare; } from_left[LEFTS] = {
-    {OF_LEFT(ARRAY), ARRAY_compare}, {OF_LEFT(FLOAT64), FLOAT64_compare}, {OF_LEFT(FLOAT32), FLOAT32_compare},
-    {OF_LEFT(INT64), INT64_compare},
-};
-
-/* Once: NumPy's slots stay what they are when this module is set up again. */
-static void install_lefts(PyObject *classes) {
-    for (int t = 0; t < LEFTS && lefts[t] == NULL; t++) {
-        lefts[t] = (PyTypeObject *)PyTuple_GET_ITEM(classes, t);
-        for (int i = 0; i < BINARIES; i++) {
-            void **slot = (void **)((char *)lefts[t]->tp_as_number + operators[i].at);
-            if ((left_slots[t][i] = *slot) != NULL)
-                *slot = from_left[t].slots[i];
-        }
-        left_compares[t] = lefts[t]->tp_richcompare, lefts[t]->tp_richcompare = from_left[t].compare;
-    }
 }

@@ -240,12 +240,12 @@ static PyObject *buffer_at(PyObject *home, PyObject *data, PyObject *number) {
 
 /* A root handle on a buffer or tracer (whose reference it takes). */
 static PyObject *handle_of(PyObject *value) {
-    PyObject *h = Handle->tp_alloc(Handle, 0);
+    PyObject *h = new_virtual();
     if (h == NULL) {
         Py_DECREF(value);
         return NULL;
     }
-    SLOT(h, host_at) = Py_NewRef(Py_None), SLOT(h, root_at) = Py_NewRef(Py_None), SLOT(h, value_at) = value;
+    FIELD(h, host_at) = Py_NewRef(Py_None), FIELD(h, root_at) = Py_NewRef(Py_None), FIELD(h, value_at) = value;
     return h;
 }
 
@@ -287,8 +287,8 @@ static PyObject *on_place_with(PyObject *row, PyObject *const *operands, Py_ssiz
     if (n + k > MOST)
         return NULL;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (Py_IS_TYPE(operands[i], Handle) && SLOT(operands[i], host_at) == Py_None && SLOT(operands[i], value_at) != NULL &&
-            Py_IS_TYPE(SLOT(operands[i], value_at), TracerType))
+        if (is_handle(operands[i]) && FIELD(operands[i], host_at) == Py_None && FIELD(operands[i], value_at) != NULL &&
+            Py_IS_TYPE(FIELD(operands[i], value_at), TracerType))
             return traced_at_place(row, operands, n, values, names);
     PyObject *home = gathered(operands, n, data), *kept = home != NULL ? kept_for(home, row) : NULL;
     for (Py_ssize_t i = 0; i < k; i++)
@@ -430,12 +430,12 @@ static PyObject *step_with(PyObject *row, PyObject *names, PyObject *const *valu
 
 /* Make handle `view` one of what h holds, by the one step of `path`. */
 static int link_view(PyObject *view, PyObject *h, PyObject *path) {
-    PyObject *root = SLOT(h, root_at) == Py_None ? h : SLOT(h, root_at);
-    path = root == h ? Py_NewRef(path) : PySequence_Concat(SLOT(h, path_at), path);
+    PyObject *root = FIELD(h, root_at) == Py_None ? h : FIELD(h, root_at);
+    path = root == h ? Py_NewRef(path) : PySequence_Concat(FIELD(h, path_at), path);
     if (path == NULL)
         return -1;
-    Py_SETREF(SLOT(view, root_at), Py_NewRef(root));
-    SLOT(view, path_at) = path, SLOT(view, seen_at) = Py_NewRef(SLOT(root, value_at));
+    Py_SETREF(FIELD(view, root_at), Py_NewRef(root));
+    FIELD(view, path_at) = path, FIELD(view, seen_at) = Py_NewRef(FIELD(root, value_at));
     return 0;
 }
 
@@ -539,7 +539,7 @@ static PyObject *view_if(PyObject *row, PyObject *h, PyObject *names, PyObject *
     if (path != NULL && is >= 0) {
         view = view_at_place(h, x, path, out, is);
         if (view != NULL && SLOT(x, dtype_at) != NULL) /* asked of x once, and of none of its views */
-            SLOT(SLOT(view, value_at), dtype_at) = Py_NewRef(SLOT(x, dtype_at));
+            SLOT(FIELD(view, value_at), dtype_at) = Py_NewRef(SLOT(x, dtype_at));
     } else
         Py_XDECREF(out);
     Py_XDECREF(path), Py_DECREF(kept), Py_DECREF(x);

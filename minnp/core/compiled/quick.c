@@ -34,22 +34,89 @@ static Py_ssize_t slot_of(PyObject *type, const char *name) {
     return at;
 }
 
-/* setup(handle, host, state, numbers, plain, wrapped, object_dtype, entries, large, pool, lease, mark, learn,
-   written, memory_of): what is shared. */
-static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *handle, *host, *lease;
-    if (!PyArg_ParseTuple(args, "O!O!OO!O!OOO!nOO!OOOO", &PyType_Type, &handle, &PyType_Type, &host, &state,
-                          &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
-                          &large, &pool, &PyType_Type, &lease, &mark, &learn, &written, &memory_of))
+/* exchange(a, b): each of two of NumPy's arrays, of any class, shows what the other one did. */
+static PyObject *exchange(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *a, *b;
+    if (!PyArg_ParseTuple(args, "O!O!", Host, &a, Host, &b))
         return NULL;
-    host_at = slot_of(handle, "_host"), root_at = slot_of(handle, "_root");
-    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), written_at = slot_of((PyObject *)Py_TYPE(state), "written"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
-    PyObject *of_mark = (PyObject *)Py_TYPE(mark);
-    known_at = slot_of(of_mark, "known"), callers_at = slot_of(of_mark, "callers"), depth_at = slot_of(of_mark, "depth");
-    notes_at = slot_of(of_mark, "notes"), learner_at = slot_of(of_mark, "learner"), enabled_at = slot_of((PyObject *)Py_TYPE(pool), "enabled");
+    Array *mine = (Array *)a, *theirs = (Array *)b, were = *mine;
+    const size_t from = offsetof(Array, data), to = offsetof(Array, weakreflist);
+    memcpy((char *)mine + from, (char *)theirs + from, to - from);
+    memcpy((char *)theirs + from, (char *)&were + from, to - from);
+    mine->buffer_info = theirs->buffer_info, mine->mem_handler = theirs->mem_handler;
+    theirs->buffer_info = were.buffer_info, theirs->mem_handler = were.mem_handler;
+    Py_RETURN_NONE;
+}
+
+/* on_host(a, root=None): array.on_host. */
+static PyObject *on_host(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n) {
+    if (n < 1 || n > 2 || !Py_IS_TYPE(args[0], Host))
+        return PyErr_Format(PyExc_TypeError, "on_host() takes an array of NumPy's own class, and a root");
+    return handle_on(Py_NewRef(args[0]), n == 2 ? args[1] : Py_None);
+}
+
+/* views_of(root): array.views_of. */
+static PyObject *views_of(PyObject *Py_UNUSED(module), PyObject *root) {
+    PyObject *views = PyList_New(0), *h = Py_IS_TYPE(root, Handle) ? links_of(root)->next : NULL;
+    for (; views != NULL && h != NULL; h = links_of(h)->next)
+        if (SLOT(h, host_at) != Py_None && PyList_Append(views, h) < 0)
+            Py_CLEAR(views);
+    return views;
+}
+
+static PyObject *python_set_host;
+
+static PyObject *get_host(PyObject *h, void *Py_UNUSED(closure)) {
+    PyObject *a = SLOT(h, host_at);
+    return Py_XNewRef(a != NULL ? a : Py_None);
+}
+
+static int set_host(PyObject *h, PyObject *a, void *Py_UNUSED(closure)) {
+    PyObject *both[] = {h, a}, *none = a != NULL ? PyObject_Vectorcall(python_set_host, both, 2, NULL) : NULL;
+    if (none == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_AttributeError, "_host");
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
+static PyGetSetDef of_host = {"_host", get_host, set_host, NULL, NULL};
+
+/* arrays(ndarray, VirtualArray, numpy.ndarray, set_host): before an instance of either is made. */
+static PyObject *arrays(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *handle, *virtual_, *host;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyType_Type, &handle, &PyType_Type, &virtual_, &PyType_Type, &host, &python_set_host))
+        return NULL;
+    host_at = slot_of(handle, "_array"), root_at = slot_of(handle, "_root"), path_at = slot_of(handle, "_path");
+    seen_at = slot_of(handle, "_seen"), value_at = slot_of(handle, "_value"), before = host_at - slot_of(virtual_, "_host");
+    int alike = root_at - before == slot_of(virtual_, "_root") && path_at - before == slot_of(virtual_, "_path") &&
+                seen_at - before == slot_of(virtual_, "_seen") && value_at - before == slot_of(virtual_, "_value");
+    Handle = (PyTypeObject *)handle, Virtual = (PyTypeObject *)virtual_, Host = (PyTypeObject *)host;
+    if (!PyErr_Occurred() && (!alike || Host->tp_basicsize != sizeof(Array)))
+        PyErr_SetString(PyExc_ImportError, "the fields of arrays do not lie where minnp's C part expects them");
     if (PyErr_Occurred())
         return NULL;
-    Handle = (PyTypeObject *)handle, Host = (PyTypeObject *)host, LeaseType = (PyTypeObject *)lease;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
+    links_at = Handle->tp_basicsize, Handle->tp_basicsize += sizeof(Links);
+    Handle->tp_dealloc = Virtual->tp_dealloc = handle_dealloc;
+    Handle->tp_alloc = Virtual->tp_alloc = handle_alloc;
+    PyObject *descriptor = PyDescr_NewGetSet(Handle, &of_host);
+    int failed = descriptor == NULL || PyObject_SetAttrString(handle, "_host", descriptor) < 0;
+    Py_XDECREF(descriptor);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* setup(state, numbers, plain, wrapped, object_dtype, entries, large, lease, memory_of): what is shared. */
+static PyObject *setup(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *lease;
+    if (!PyArg_ParseTuple(args, "OO!O!OOO!nO!O", &state,
+                          &PySet_Type, &numbers, &PySet_Type, &plain, &wrapped, &object_dtype, &PyDict_Type, &entries,
+                          &large, &PyType_Type, &lease, &memory_of))
+        return NULL;
+    busy_at = slot_of((PyObject *)Py_TYPE(state), "busy"), written_at = slot_of((PyObject *)Py_TYPE(state), "written"), tapes_at = slot_of((PyObject *)Py_TYPE(state), "tapes");
+    if (PyErr_Occurred())
+        return NULL;
+    LeaseType = (PyTypeObject *)lease;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
         Py_INCREF(PyTuple_GET_ITEM(args, i)); /* for good */
     zero = PyLong_FromLong(0);
@@ -85,27 +152,43 @@ static PyObject *method_named(const char *format, const char *name) {
     return found;
 }
 
+/* Put the slots of this file into a class of arrays of ours. */
+static void give_slots(PyTypeObject *type) {
+    PyNumberMethods *number = type->tp_as_number;
+    for (int i = 0; i < OPERATORS; i++)
+        if (operators[i].python != NULL)
+            *(void **)((char *)number + operators[i].at) = operators[i].ours;
+    type->tp_richcompare = compare, type->tp_iter = iterator;
+    type->tp_as_mapping->mp_ass_subscript = assign, type->tp_as_mapping->mp_subscript = subscript;
+    type->tp_as_mapping->mp_length = type->tp_as_sequence->sq_length = length;
+    type->tp_as_sequence->sq_item = item;
+    type->tp_as_sequence->sq_concat = Host->tp_as_sequence->sq_concat; /* NumPy's refusal, for operator.concat */
+    number->nb_bool = truth, number->nb_int = as_int, number->nb_float = as_float, number->nb_index = as_index;
+    if (type == Handle)
+        type->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
+    PyType_Modified(type);
+}
+
 /* install(calls, rows, limits, tracer, tape, primitive, no_params, small, buffer, free, captures, policies, meta,
    unbroadcast, restore, sum_axes, zeros, array, owner, write_on_place, number, entry, before_out, as_handles,
-   shortened, slot_of, numpys, contexts, lefts, false, true, kept_params, safe, outside memory, lease, dtype, outside): put the slots above into the type of handles, over those that call its Python methods, and before
-   those of the classes of NumPy's in `lefts`.
+   shortened, slot_of, numpys, contexts, int64, false, true, kept_params, safe, outside memory, lease, dtype, outside, methods): put the slots above into the
+   classes of arrays, over those that call the Python methods of `methods`, the class they derive from.
 
    calls, rows, limits: by the method's name, the entries that count operators, the operators' rows, and the bytes from
    which Python does better. small: elements up to which a tape keeps all arrays. free: whether nothing watches calls at
    a place, which depends on two context variables, `captures` and `policies`, and the global policy. Setting a method later gives its slot back to Python. */
 static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyNumberMethods *number = Handle->tp_as_number;
-    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *classes, *lease_type, *dtype_type;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOOO!OOOOO!O!O!O", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
+    PyNumberMethods *number = Virtual->tp_as_number;
+    PyObject *calls, *rows, *limits, *tracer, *tape, *primitive, *buffer_type, *meta, *entry_type, *int64, *methods, *lease_type, *dtype_type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!nO!OOOO!OOOOOOOOO!OOOOOOO!OOOOO!O!O!OO", &PyDict_Type, &calls, &PyDict_Type, &rows, &PyDict_Type, &limits,
                           &PyType_Type, &tracer, &PyType_Type, &tape, &PyType_Type, &primitive, &PyDict_Type, &no_params,
                           &small, &PyType_Type, &buffer_type, &free_place, &captures, &policies, &PyType_Type, &meta, &unbroadcast, &restore,
                           &sum_axes, &zeros, &numpy_array, &python_owner, &write_there, &number_there, &PyType_Type, &entry_type, &before_out, &as_handles, &shortened, &slot_of_row, &as_numpys, &contexts,
-                          &PyTuple_Type, &classes, &truths[0], &truths[1], &python_kept_params, &python_safe, &PyDict_Type, &outside_memory, &PyType_Type, &lease_type, &PyType_Type, &dtype_type, &python_outside))
+                          &PyType_Type, &int64, &truths[0], &truths[1], &python_kept_params, &python_safe, &PyDict_Type, &outside_memory, &PyType_Type, &lease_type, &PyType_Type, &dtype_type, &python_outside, &methods))
         return NULL;
-    path_at = slot_of((PyObject *)Handle, "_path"), seen_at = slot_of((PyObject *)Handle, "_seen");
     data_at = slot_of(buffer_type, "data"), backend_at = slot_of(buffer_type, "backend");
     shown_at = slot_of(buffer_type, "view"), computed_at = slot_of(buffer_type, "computed");
-    value_at = slot_of((PyObject *)Handle, "_value"), trace_at = slot_of(tracer, "trace");
+    trace_at = slot_of(tracer, "trace");
     traced_at = slot_of(tracer, "value"), node_at = slot_of(tracer, "node"), view_at = slot_of(tracer, "view");
     alive_at = slot_of(tape, "alive"), nodes_at = slot_of(tape, "nodes");
     row_calls_at = slot_of(primitive, "calls"), row_numpy_at = slot_of(primitive, "numpy");
@@ -147,14 +230,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         for (int k = 0; k < (int)(sizeof in_little / sizeof in_little[0]); k++)
             if (i == in_little[k] || (i >= IADD && i - IADD == in_little[k]))
                 o->little = k + 1;
-        if (i == ADD || i == SUB || i == MUL)
-            o->kept = "fdFD?bBhHiIlLqQ";
-        else if (i == TRUEDIV)
-            o->kept = "fdFD";
-        void **slot = (void **)((char *)number + o->at);
-        o->python = *slot;
-        if (o->python != NULL) /* a NumPy without matmul in place */
-            *slot = o->ours;
+        o->python = *(void **)((char *)number + o->at); /* NULL: a NumPy without matmul in place */
     }
     for (int i = 0; i < 6; i++)
         if ((comparison_entries[i] = entry_named(calls, "%s", comparisons[i])) == NULL ||
@@ -166,59 +242,35 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
         (reshape_row = entry_named(rows, "%s", "reshape")) == NULL || (dtypes = PyDict_New()) == NULL)
         return NULL;
     multiply_row = operators[MUL].row;
-    PyObject *python_array_ufunc = PyObject_GetAttrString((PyObject *)Handle, "__array_ufunc__");
-    python_getitem = PyObject_GetAttrString((PyObject *)Handle, "__getitem__");
+    PyObject *python_array_ufunc = PyObject_GetAttrString(methods, "__array_ufunc__");
+    python_getitem = PyObject_GetAttrString(methods, "__getitem__");
     if (python_getitem == NULL || python_array_ufunc == NULL)
         return NULL;
     PyObject *getitem = new_short(python_getitem, getitem_call), *array_ufunc = new_short(python_array_ufunc, ufunc_call);
-    int failed = getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString((PyObject *)Handle, "__getitem__", getitem) < 0 ||
-                 PyObject_SetAttrString((PyObject *)Handle, "__array_ufunc__", array_ufunc) < 0;
+    int failed = getitem == NULL || array_ufunc == NULL || PyObject_SetAttrString(methods, "__getitem__", getitem) < 0 ||
+                 PyObject_SetAttrString(methods, "__array_ufunc__", array_ufunc) < 0;
     Py_XDECREF(getitem), Py_XDECREF(array_ufunc), Py_DECREF(python_array_ufunc);
     if (failed)
         return NULL;
-    python_compare = Handle->tp_richcompare, Handle->tp_richcompare = compare;
-    install_lefts(classes);
-    python_setitem = Handle->tp_as_mapping->mp_ass_subscript, Handle->tp_as_mapping->mp_ass_subscript = assign;
-    python_len = Handle->tp_as_mapping->mp_length, Handle->tp_as_mapping->mp_length = length;
-    Handle->tp_as_sequence->sq_length = length;
-    Handle->tp_as_sequence->sq_concat = Host->tp_as_sequence->sq_concat; /* NumPy's refusal, for operator.concat */
-    python_item = Handle->tp_as_sequence->sq_item, Handle->tp_as_sequence->sq_item = item;
-    python_iter = Handle->tp_iter, Handle->tp_iter = iterator;
-    Handle->tp_as_mapping->mp_subscript = subscript;
-    python_bool = number->nb_bool, number->nb_bool = truth;
-    python_int = number->nb_int, number->nb_int = as_int;
-    python_float = number->nb_float, number->nb_float = as_float;
-    python_index = number->nb_index, number->nb_index = as_index;
-    Handle->tp_dealloc = handle_dealloc;
-    python_alloc = Handle->tp_alloc, Handle->tp_alloc = handle_alloc;
-    PyBufferProcs *buffer = Handle->tp_as_buffer;
-    if (buffer != NULL && buffer->bf_getbuffer != NULL)
-        buffer->bf_getbuffer = buffer_of;
-    Handle->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
-    PyType_Modified(Handle);
+    python_compare = Virtual->tp_richcompare, python_setitem = Virtual->tp_as_mapping->mp_ass_subscript;
+    python_len = Virtual->tp_as_mapping->mp_length, python_item = Virtual->tp_as_sequence->sq_item, python_iter = Virtual->tp_iter;
+    python_bool = number->nb_bool, python_int = number->nb_int, python_float = number->nb_float, python_index = number->nb_index;
+    give_slots(Handle), give_slots(Virtual);
+    if (Handle->tp_as_buffer != NULL)
+        Handle->tp_as_buffer->bf_getbuffer = memory_of_host;
+    if (Virtual->tp_as_buffer != NULL)
+        Virtual->tp_as_buffer->bf_getbuffer = buffer_of;
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
-    LeaseType = (PyTypeObject *)lease_type, DtypeType = (PyTypeObject *)dtype_type;
+    Int64 = (PyTypeObject *)int64, LeaseType = (PyTypeObject *)lease_type, DtypeType = (PyTypeObject *)dtype_type;
     MetaType = (PyTypeObject *)meta, RowType = (PyTypeObject *)primitive;
     return short_values(NULL, Py_True);
 }
 
-/* tell(type, name, value): set an attribute of a class written in C, whose slots follow (another library's: classes.py). */
-static PyObject *tell(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyTypeObject *type;
-    PyObject *name, *value;
-    if (!PyArg_ParseTuple(args, "O!OO", &PyType_Type, &type, &name, &value))
-        return NULL;
-    unsigned long fixed = type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE;
-    type->tp_flags &= ~fixed;
-    int failed = PyObject_SetAttr((PyObject *)type, name, value);
-    type->tp_flags |= fixed;
-    if (failed < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef functions[] = {
-    {"tell", tell, METH_VARARGS, NULL},
+    {"arrays", arrays, METH_VARARGS, NULL},
+    {"exchange", exchange, METH_VARARGS, NULL},
+    {"on_host", (PyCFunction)(void (*)(void))on_host, METH_FASTCALL, NULL},
+    {"views_of", views_of, METH_O, NULL},
     {"little", little_setup, METH_VARARGS, NULL},
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},

@@ -168,8 +168,8 @@ static PyObject *run_on_tape(PyObject *row, PyObject *const *operands, Py_ssize_
     int all_traced = 1, hosts = 0, placed = 0, by_user = 0; /* whose arrays of NumPy's own, unlike a rule's, may change */
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *v = operands[i];
-        by_user |= Py_IS_TYPE(v, Handle);
-        if (Py_IS_TYPE(v, Handle) && (v = value_in(v)) == NULL)
+        by_user |= is_handle(v);
+        if (is_handle(v) && (v = value_in(v)) == NULL)
             v = host_of(operands[i]);
         if ((values[i] = v) == NULL)
             return NULL;
@@ -294,7 +294,7 @@ static PyObject *traced_at_place(PyObject *row, PyObject *const *operands, Py_ss
         return NULL; /* given back to Python; x * x has a row of its own */
     for (Py_ssize_t i = 0; i < n; i++)
         if (value_in(operands[i]) == NULL && !is_python_number(operands[i]) &&
-            !(Py_IS_TYPE(operands[i], Handle) && host_of(operands[i]) != NULL))
+            !(is_handle(operands[i]) && host_of(operands[i]) != NULL))
             return NULL;
     PyObject *params = names == NULL ? Py_NewRef(no_params) : PyDict_New(), *made = NULL;
     for (Py_ssize_t i = 0; params != NULL && names != NULL && i < PyTuple_GET_SIZE(names); i++)
@@ -313,7 +313,7 @@ static PyObject *row_call(PyObject *row, PyObject *args, PyObject *params) {
     int handles = 0, traced = 0, placed = 0, hosts = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = PyTuple_GET_ITEM(args, i);
-        if (Py_IS_TYPE(x, Handle)) {
+        if (is_handle(x)) {
             handles = 1;
             if ((x = value_in(x)) == NULL && (x = host_of(PyTuple_GET_ITEM(args, i))) == NULL)
                 goto python;

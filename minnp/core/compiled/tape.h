@@ -12,7 +12,7 @@ static inline char kind_of(PyObject *a) { return ((Dtype *)((Array *)a)->descr)-
 static inline PyObject *raw_of(PyObject *x, PyObject *tracer) {
     if (tracer != NULL)
         x = SLOT(tracer, traced_at);
-    else if (Py_IS_TYPE(x, Handle))
+    else if (is_handle(x))
         x = host_of(x);
     if (x == NULL || !Py_IS_TYPE(x, Host))
         return x != NULL && is_number(x) ? x : NULL;
@@ -154,10 +154,10 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
     Py_INCREF(tape), Py_INCREF(z), Py_INCREF(Py_None);
     SLOT(tracer, trace_at) = tape, SLOT(tracer, traced_at) = z, SLOT(tracer, view_at) = Py_None;
     SLOT(tracer, node_at) = PyLong_FromSsize_t(PyList_GET_SIZE(nodes));
-    if (SLOT(tracer, node_at) == NULL || (h = Handle->tp_alloc(Handle, 0)) == NULL)
+    if (SLOT(tracer, node_at) == NULL || (h = new_virtual()) == NULL)
         goto done;
     Py_INCREF(Py_None), Py_INCREF(Py_None), Py_INCREF(tracer);
-    SLOT(h, host_at) = SLOT(h, root_at) = Py_None, SLOT(h, value_at) = tracer;
+    FIELD(h, host_at) = FIELD(h, root_at) = Py_None, FIELD(h, value_at) = tracer;
     if (PyList_Append(nodes, node) < 0)
         Py_CLEAR(h);
 done:

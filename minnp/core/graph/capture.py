@@ -15,7 +15,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import handle, ndarray, read
+from ..arrays.array import HANDLES, handle, landed, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
@@ -331,6 +331,7 @@ class Captured:
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
+        parts = landed(parts)
         for i, what in self.shown.items():
             if type(what) is Own:
                 parts[i] = what.of(arguments)
@@ -392,7 +393,7 @@ def capture_call(
         changed, values = changes(before)
         out = with_own(out, before)
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
-        values = [read(p) if type(p) is ndarray else p for p in parts]
+        values = [read(p) if type(p) in HANDLES else p for p in parts]
         written = moved()
         finals = [read(roots[i][0]) for i in written]
         nodes = [
@@ -412,7 +413,7 @@ def capture_call(
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
     for h in (*parts, *(h for h, _ in roots)):
-        if type(h) is ndarray:
+        if type(h) in HANDLES:
             read(h)
     trace.were.clear()
     seal(trace.graph, trace.constants)
@@ -429,7 +430,7 @@ def copied(x: Any) -> Any:
     """An argument's value that may be written while it is captured: arrays copied, those of a device where they are."""
     if not isinstance(x, (ndarray, Host)):
         return x
-    value = concrete(read(x)) if type(x) is ndarray else x
+    value = concrete(read(x)) if type(x) in HANDLES else x
     return value if type(value) is Buffer else onp.array(value)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ndarray, read
+from ..arrays.array import HANDLES, ndarray, read
 from ..arrays.saved import same_bytes
 from ..rows import state
 from ..rows.references import references
@@ -384,7 +384,7 @@ def hold(names: dict[str, Any], name: str, value: Any) -> str:
 
 def held(x: Any) -> Any:
     """What an array of ours holds; anything else itself."""
-    return read(x) if type(x) is ndarray else x
+    return read(x) if type(x) in HANDLES else x
 
 
 def _lie_alike(a: Any, b: Any) -> bool:

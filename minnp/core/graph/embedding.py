@@ -9,9 +9,9 @@ from typing import Any
 import numpy as onp
 
 from ... import backends, errors
-from ..arrays.array import handle, ndarray, numpys_own, read
+from ..arrays.array import HANDLES, handle, ndarray, numpys_own, read
 from ..rows.primitive import Joint, Meta, Primitive
-from ..rows.value import Buffer, Tracer, concrete
+from ..rows.value import Buffer, Host, Tracer, concrete
 from ..transforms.jvp import JvpTrace
 
 Shape = tuple[int, ...]
@@ -109,7 +109,7 @@ class Function:
             inputs = self._by_name(args, inputs)
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
-        known = {n: read(x) if type(x) is ndarray else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
+        known = {n: read(x) if type(x) in HANDLES else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
         place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
         known = {**self._defaults(place), **known}
         values = [known[n] for n in self._program.arguments]
@@ -281,12 +281,12 @@ class Function:
         that a training loop copies none."""
         states = self._states_of(shapes)
         here = None if backend.shares_host or not hasattr(self._program_on(backend), "initial") else backend
-        for h in states:
-            value = read(h)
+        for i, value in enumerate(map(read, states)):
             if type(value) is Buffer and value.backend is not here:
-                h._host, h._value = value.host().copy(), None
-            if h._host is not None and here is not None:
-                h._host, h._value = None, Buffer(here.from_host(h._host), here)
+                value = states[i] = handle(value.host().copy())
+                value = read(value)
+            if type(value) is Host and here is not None:
+                states[i] = handle(Buffer(here.from_host(value), here))
         return [h._host if h._host is not None else h._value.data for h in states]
 
     def _states_of(self, shapes: Shapes) -> list[ndarray]:

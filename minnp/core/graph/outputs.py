@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..arrays.array import handle, ndarray
+from ..arrays.array import HANDLES, handle
 from ..rows.pytree import children, rebuilt
 from ..rows.value import Host
 from .graph import Graph, Node
@@ -76,7 +76,7 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
     for k, part in enumerate(parts):
         if type(part) is Own:
             found[k] = part
-        if type(part) is not ndarray:
+        if type(part) not in HANDLES:
             continue
         if id(part) in number:
             found[k] = Shown(number[id(part)], ())

@@ -17,7 +17,7 @@ import numpy as onp
 
 from ... import backends, errors
 from ..arrays import devices
-from ..arrays.array import handle, ndarray, numpys_own, read
+from ..arrays.array import HANDLES, handle, numpys_own, read
 from ..arrays.hooks import unread
 from ..arrays.writing import write
 from ..cpu.products import single_thread
@@ -86,7 +86,7 @@ class Jitted:
         if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
             arrays, kinds = [], []
             for a in args:
-                if type(a) is ndarray:
+                if type(a) in HANDLES:
                     a = a._host
                 if type(a) is Host:
                     kinds.append((a.shape, a.dtype))
@@ -105,7 +105,7 @@ class Jitted:
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
         shape = open_tree(marked, leaves)
-        values = [read(x) if type(x) is ndarray else numpys_own(x) for x in leaves]
+        values = [read(x) if type(x) in HANDLES else numpys_own(x) for x in leaves]
         backend = None
         for x, v in zip(leaves, values):
             if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
@@ -195,7 +195,7 @@ class Jitted:
         if unread(type(target)):
             target[:] = final.asnumpy()
         else:
-            write(target if type(target) is ndarray else handle(target), ..., final)
+            write(target if type(target) in HANDLES else handle(target), ..., final)
 
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import handle, ndarray, new, read
+from ..arrays.array import HANDLES, handle, on_host, read
 from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
@@ -169,7 +169,7 @@ def overlap(a: Any, b: Any) -> bool:
 
 def steps_back(x: Any, v: Buffer) -> bool:
     """Whether an argument is a view that steps back through the memory of its root: its buffer v is a copy."""
-    return type(x) is ndarray and x._root is not None and not overlap(v, read(x._root))
+    return type(x) in HANDLES and x._root is not None and not overlap(v, read(x._root))
 
 
 def lowered(graph: Graph, compiler: str) -> Graph:
@@ -198,9 +198,7 @@ def alone(graph: Graph) -> Any:
 def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
     (v,) = out
     if type(v) is Host:
-        h = new(ndarray)
-        h._host, h._root = v, None
-        return h
+        return on_host(v)
     return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
 
 

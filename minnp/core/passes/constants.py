@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import handle, ndarray, read, unwrap
+from ..arrays.array import HANDLES, handle, read, unwrap
 from ..graph.effects import guard
 from ..graph.graph import Graph
 from ..graph.interpreter import Interpreter
@@ -55,7 +55,7 @@ def held(node: Node) -> Any:
     value = node.meta.get("constant")
     if value is None and node.graph.owning_module is not None:
         value = attribute(node.graph.owning_module, node.target)
-    if type(value) is ndarray:
+    if type(value) in HANDLES:
         value = read(value)
     value = value.host() if type(value) is Buffer else value
     return value if isinstance(value, (Host, onp.generic)) else None
@@ -67,7 +67,7 @@ def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
     frozen = onp.array(value, order="C")
     frozen.setflags(write=False)
     homes = (n.meta["constant"] for n in graph.find_nodes(op="get_attr") if "constant" in n.meta)
-    values = (read(c) if type(c) is ndarray else c for c in homes)
+    values = (read(c) if type(c) in HANDLES else c for c in homes)
     place = next((v.backend for v in values if type(v) is Buffer), None)
     node = graph.get_attr(unused(graph, name))
     constant = frozen if place is None else handle(Buffer(place.from_host(frozen), place))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import handle, ndarray, read, wrap
+from ..arrays.array import HANDLES, handle, ndarray, read, wrap
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Joint, Primitive
 from ..rows.pytree import tree_flatten, tree_leaves
@@ -54,7 +54,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
-        x = x if isinstance(x, ndarray) and type(x) is ndarray else handle(argument_value(x))
+        x = x if isinstance(x, ndarray) and type(x) in HANDLES else handle(argument_value(x))
 
         def of_x(x: Any) -> Any:
             if isinstance(argnum, str):
@@ -72,7 +72,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
             return rebuild([reshape(stack(*p, axis=-1), shape=(*p[0].shape, *x.shape)) for p in parts])
         out, pullback = vjp(of_x, x)
         leaves, rebuild = tree_flatten(out)
-        leaves = [o if type(o) is ndarray else handle(onp.asarray(o)) for o in leaves]
+        leaves = [o if type(o) in HANDLES else handle(onp.asarray(o)) for o in leaves]
         jacobians = []
         for k, leaf in enumerate(leaves):
             rows = []
@@ -166,12 +166,12 @@ def _split(args: tuple, kwargs: dict) -> tuple[list, Callable]:
         return rebuild(new)
 
     values = [leaves[i] for i in where]
-    return [read(v) if type(v) is ndarray else onp.asarray(v) for v in values], again
+    return [read(v) if type(v) in HANDLES else onp.asarray(v) for v in values], again
 
 
 def _outputs(out: Any) -> tuple[tuple, Callable]:
     leaves, rebuild = tree_flatten(out)
-    return tuple(read(o) if type(o) is ndarray else onp.asarray(o) for o in leaves), rebuild
+    return tuple(read(o) if type(o) in HANDLES else onp.asarray(o) for o in leaves), rebuild
 
 
 class _Call:
@@ -268,7 +268,7 @@ class custom_vjp:
         for a, c in zip(args, cotangents, strict=True):
             n = len([x for x in tree_leaves(a) if isinstance(x, (ndarray, Host, float, complex, onp.generic))])
             parts = [None] * n if c is None else tree_leaves(c)
-            out += [p if p is None else read(p) if type(p) is ndarray else onp.asarray(p) for p in parts]
+            out += [p if p is None else read(p) if type(p) in HANDLES else onp.asarray(p) for p in parts]
         return out
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import handle, ndarray, new, read
+from ..arrays.array import HANDLES, handle, landed, ndarray, on_host, read, virtual
 from ..arrays.saved import outside
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
-from ..rows.pytree import tree_flatten, tree_leaves, tree_map
+from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
 from .tape import INEXACT, GradTrace
@@ -25,7 +25,7 @@ LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 def argument_value(x: Any, what: str = "argument") -> Any:
     """The value of a differentiable argument; Python and integer scalars become floats. Raises TypeError for others."""
     t = type(x)
-    if t is ndarray:
+    if t in HANDLES:
         return read(x)
     if t is Host:
         outside(x)
@@ -63,7 +63,7 @@ class Pullback:
         if len(gs) != len(self.nodes):
             raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
         seeds = [
-            (n, _seed(read(g) if type(g) is ndarray else onp.asarray(g), meta))
+            (n, _seed(read(g) if type(g) in HANDLES else onp.asarray(g), meta))
             for (n, meta), g in zip(self.nodes, gs, strict=True)
             if n is not None
         ]
@@ -89,8 +89,7 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
             if not g.flags.owndata or id(g) in seen or not g.flags.writeable:
                 g = g.copy()
             seen.add(id(g))
-            h = new(ndarray)
-            h._host, h._root = g, None
+            h = on_host(g)
             out.append(h)
         else:
             out.append(handle(g))
@@ -98,7 +97,7 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
 
 
 def _host_of(x: Any) -> Any:
-    return x if type(x) is Host else x._host if type(x) is ndarray else None
+    return x if type(x) is Host else x._host if type(x) in HANDLES else None
 
 
 class Run:
@@ -119,14 +118,12 @@ class Run:
                     f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
                     f"positional arguments and {sorted(kwargs)}"
                 ) from None
-            if type(x) is ndarray or isinstance(x, LEAVES):
-                value = x._host if type(x) is ndarray else None
+            if type(x) in HANDLES or isinstance(x, LEAVES):
+                value = x._host if type(x) in HANDLES else None
                 if value is None or state.busy:
                     value = argument_value(x)
                 starts.append(value)
-                h = new(ndarray)
-                h._host = h._root = None
-                h._value = trace.start(value)
+                h = virtual(trace.start(value))
                 where[k] = h
                 rebuilds.append(None)
             else:
@@ -138,7 +135,7 @@ class Run:
         state.tapes[id(trace)] = trace
         try:
             self.out = out = f(*boxed, **kwargs)
-            self.values = [read(out)] if type(out) is ndarray else _values(out)
+            self.values = [read(out)] if type(out) in HANDLES else _values(out)
         except BaseException:
             self.forget()
             raise
@@ -170,7 +167,7 @@ class Run:
 
 def _values(out: Any) -> list:
     """The values of a function's results, in tree order."""
-    return [read(o) if type(o) is ndarray else onp.asarray(o) for o in tree_leaves(out)]
+    return [read(o) if type(o) in HANDLES else onp.asarray(o) for o in tree_leaves(out)]
 
 
 def _ones(value: Any) -> Any:
@@ -195,7 +192,7 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
         f, box = _without_aux(f)
     run = Run(f, argnums, args, kwargs)
     if has_aux:
-        aux = tree_map(_decay, box[0])
+        aux = landed(box[0])
     trace, starts, seeds = run.trace, run.starts, []
     try:
         for v in run.values:
@@ -209,9 +206,7 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
     finally:
         run.forget()
     grads = run.rebuild_args(collect(grads, starts))
-    if type(run.out) is not ndarray:
-        tree_map(_decay, run.out)
-    return grads, run.out, aux
+    return grads, landed(run.out), aux
 
 
 def complex_of_real(values: list, starts: list) -> None:
@@ -235,12 +230,6 @@ def _without_aux(f: Callable) -> tuple[Callable, list]:
         return out
 
     return g, box
-
-
-def _decay(x: Any) -> Any:
-    if type(x) is ndarray:
-        read(x)
-    return x
 
 
 def _numbers(argnum: Any) -> tuple[tuple, bool]:
@@ -297,7 +286,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         def lent(*boxed: Any, **named: Any) -> Any:
             pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
-            given = [(a, b._value) for a, b in pairs if type(a) is ndarray]
+            given = [(a, b._value) for a, b in pairs if type(a) in HANDLES]
             before = [(a._host, a._value if a._host is None else None, a._root) for a, _ in given]
             try:
                 for a, tracer in given:
@@ -337,9 +326,8 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument."""
     run = Run(f, range(len(args)), args, {})
     nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
-    tree_map(_decay, run.out)
     pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
-    return run.out, pullback
+    return landed(run.out), pullback
 
 
 def stop_gradient(x: Any) -> Any:

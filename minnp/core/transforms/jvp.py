@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import handle, ndarray, read
+from ..arrays.array import HANDLES, handle, landed, ndarray, read
 from ..arrays.saved import kept_params
 from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
@@ -163,7 +163,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
     def box(x: Any, t: Any) -> ndarray:
         value = argument_value(x)
-        t = read(t) if type(t) is ndarray else onp.asarray(t)
+        t = read(t) if type(t) in HANDLES else onp.asarray(t)
         if t.shape != value.shape:
             raise ValueError(f"tangent of shape {t.shape} for an argument of shape {value.shape}")
         trace.lent.append(value)
@@ -173,9 +173,8 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     try:
         out = f(*boxed)
         leaves, rebuild = tree_flatten(out)
-        values = [read(o) if type(o) is ndarray else onp.asarray(o) for o in leaves]
+        values = [read(o) if type(o) in HANDLES else onp.asarray(o) for o in leaves]
     finally:
         trace.finish()
     slopes = [v.node if type(v) is Tracer and v.trace is trace else zeros(v) for v in values]
-    out = tree_map(lambda o: (read(o), o)[1] if type(o) is ndarray else o, out)
-    return out, rebuild([handle(s) for s in slopes])
+    return landed(out), rebuild([handle(s) for s in slopes])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import errors
-from ..arrays.array import ndarray, read, root_of
+from ..arrays.array import HANDLES, read, root_of
 from ..arrays.saved import kept_params, safe
 from ..arrays.writing import WRITE_VIEW, release
 from ..rows.dispatch import bind
@@ -142,8 +142,11 @@ class Recording(GradTrace):
     # -------------------------------------------------------------- the end
     def close(self) -> None:
         """The function has ended: what lives on of its values gets a node on each tape."""
-        for tape in self.tapes.values() if self.busy else ():
-            tape.keep_busy()  # views of what was written here look at it as long as the tapes run
+        roots = [h for root in self.hidden.values() if (h := root()) is not None]
+        for tape in self.tapes.values() if self.busy else ():  # which watch what was written here, from now on
+            for h in (None, *roots):
+                tape.keep_busy(h)
+        self.hidden.clear()
         self.finish()
         nodes, inputs = self.nodes, [t for _, t in self.entered.values()]
         living, self.tracers, self.entered = self.living(), [], {}
@@ -161,6 +164,8 @@ class Recording(GradTrace):
                 nodes[n] = (None, None, (), None, None, node[5], node[6])
         for t, y in zip(living, attached(self, values, [t.value for t in living], self.tapes), strict=True):
             t.value, t.view = y, None
+        for h in roots:
+            read(h)
         self.lent, self.tapes = [], {}
 
     def replay(self, leaves: Sequence[Any]) -> list:
@@ -263,7 +268,7 @@ CHECKPOINT = Primitive("checkpoint", lambda *leaves, record: tuple(record.replay
 
 def run(f: Callable, args: tuple, kwargs: dict) -> Any:
     """f(*args, **kwargs), recorded for the tapes that watch the arguments."""
-    roots = [root_of(x) for x in tree_leaves((args, kwargs)) if type(x) is ndarray]
+    roots = [root_of(x) for x in tree_leaves((args, kwargs)) if type(x) in HANDLES]
     tapes = tapes_of([read(h) for h in roots])
     if not tapes:
         return f(*args, **kwargs)

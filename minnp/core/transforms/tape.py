@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ndarray, read, wrap
+from ..arrays.array import HANDLES, ndarray, read, virtual, wrap
 from ..arrays.saved import kept_params, outside, safe, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..cpu import LARGE, MEDIUM, combine
@@ -51,6 +51,7 @@ class GradTrace(Trace):
     def __init__(self) -> None:
         self.level, self.alive, self.busy = next(LEVELS), True, False
         self.lent: list = []
+        self.hidden = {}
         self.nodes: list = []
         self.saved: dict[int, list[int]] | None = None
         self.indexed = 0
@@ -147,16 +148,13 @@ class GradTrace(Trace):
             saves = row.saves
             kept = (a,) if saves == "in" or saves == "both" else None
             nodes.append((row, NO_PARAMS, p, kept, y if saves == "out" or saves == "both" else None, y.shape, dtype))
-        h = new(ndarray)
-        h._host = h._root = None
-        h._value = t
-        return h
+        return virtual(t)
 
     def binary(self, row: Primitive, a: Any, b: Any) -> Any:
-        if a is b and type(a) is ndarray and row.name == "multiply" and a.dtype.kind == "f":
+        if a is b and type(a) in HANDLES and row.name == "multiply" and a.dtype.kind == "f":
             return self.unary(TABLE["square"], a)  # its cotangent is one product, not two and a sum
         p = q = -1
-        if type(a) is ndarray:
+        if type(a) in HANDLES:
             x = read(a)
             if type(x) is Tracer and x.trace is self:
                 x, p = x.value, x.node
@@ -164,7 +162,7 @@ class GradTrace(Trace):
             x = a
             if type(a) is Host:
                 outside(a)
-        if type(b) is ndarray:
+        if type(b) in HANDLES:
             y = read(b)
             if type(y) is Tracer and y.trace is self:
                 y, q = y.value, y.node
@@ -206,10 +204,7 @@ class GradTrace(Trace):
             nodes.append(
                 (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
             )
-        h = new(ndarray)
-        h._host = h._root = None
-        h._value = t
-        return h
+        return virtual(t)
 
     def _is_constant(self, dtype: onp.dtype, parents: Any) -> bool:
         """Whether a result of this dtype is locally constant in the inexact ones among its traced arguments."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import Any
 
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import concretize, ndarray, read, wrap
+from ..arrays.array import HANDLES, concretize, ndarray, read, wrap
 from ..rows.dispatch import bind
 from ..rows.primitive import NO_PARAMS, Primitive
 from ..rows.pytree import CONTAINERS, replaced
@@ -28,15 +29,17 @@ class Trace:
     level   later transformations are higher
     alive   False once the transformed function has returned: its tracers then decay to the values they wrap
     lent    the caller's arguments: writes copy their memory first
+    hidden  weak references to the host arrays that were written under it, by id
     """
 
     batched = False  # whether its values have a batch axis, first, that its tracers do not show
     differentiable = True  # whether its tracers carry derivatives, which a plain NumPy array would lose
-    __slots__ = ("__weakref__", "alive", "busy", "lent", "level")
+    __slots__ = ("__weakref__", "alive", "busy", "hidden", "lent", "level")
 
     def __init__(self) -> None:
         self.level, self.alive, self.busy = next(LEVELS), True, False
         self.lent: list = []
+        self.hidden: dict[int, weakref.ref] = {}
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         raise NotImplementedError
@@ -47,7 +50,7 @@ class Trace:
 
     def binary(self, row: Primitive, a: Any, b: Any) -> Any:
         """The handle of row(a, b), handles, arrays or numbers, of which one holds a tracer of this trace."""
-        values = [read(x) if type(x) is ndarray else x for x in (a, b)]
+        values = [read(x) if type(x) in HANDLES else x for x in (a, b)]
         return wrap(bind(row, values, NO_PARAMS))
 
     def looked(self, name: str) -> None:
@@ -64,8 +67,11 @@ class Trace:
             "stop the gradient with np.stop_gradient, or give this step a rule with minnp.custom_vjp"
         )
 
-    def keep_busy(self) -> None:
-        """A host array was written under this trace: until it ends, views must look at their root."""
+    def keep_busy(self, root: ndarray | None = None) -> None:
+        """A host array was written under this trace: until it ends, views must look at their root, and other libraries
+        see none of its memory."""
+        if root is not None and id(root) not in self.hidden:
+            self.hidden[id(root)] = weakref.ref(root)
         if not self.busy and self.alive:
             self.busy = True
             state.busy += 1  # first, and last below: another thread never finds `written` to be all of it too early
@@ -78,6 +84,10 @@ class Trace:
             self.busy = False
             state.written -= 1
             state.busy -= 1
+        for root in self.hidden.values():
+            if (h := root()) is not None:
+                read(h)
+        self.hidden.clear()
 
     def concretize(self, value: Tracer, kind: Any) -> Any:
         """The value below, when Python asks a tracer for a bool, an int, a float (or a list, an array) of numbers.
@@ -109,7 +119,7 @@ def plain(x: Any) -> Any:
         return replaced(x, plain)
     if type(x) in STAND_INS:
         return x.fixed()
-    if type(x) is ndarray:
+    if type(x) in HANDLES:
         x = concretize(read(x), Constant)
     if type(x) is Host and x.size:  # made outside a capture: what becomes of the answer holds for its elements alone
         watching = capture.get() if state.busy else None
