@@ -10,7 +10,6 @@ from numpy import testing as _testing
 from numpy.testing import *  # noqa: F403
 from numpy.testing import __all__ as __all__
 
-from ..core.api import foreign
 from ..core.api.methods import shown
 from ..core.arrays.array import HANDLES
 from ..core.rows.pytree import replaced
@@ -30,12 +29,7 @@ def _looking(compare: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         args, kwargs = tuple(map(_visible, args)), {k: _visible(v) for k, v in kwargs.items()}
-        try:
-            return compare(*args, **kwargs)
-        except ValueError as error:
-            if error.args != foreign.REFUSAL:
-                raise
-        return compare(*foreign.adapted(args), **foreign.adapted(kwargs))
+        return compare(*args, **kwargs)
 
     return call
 

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as onp
 
 from ..arrays.array import ndarray
-from ..rows.pytree import CONTAINERS, inside, replaced
+from ..arrays.hooks import for_us
+from ..rows.pytree import CONTAINERS, inside
 
-# what NumPy says of a class of the user's, whose __array__ gives an array of ours
-REFUSAL = ("object __array__ method not producing an array",)
-
-
-_DECLINED = "no implementation found for"  # how NumPy begins where every class that has a say declined (NEP 18)
-
-
-class _Adapter:
-    """An object whose __array__ gives an array of ours, as NumPy wants it: giving NumPy's."""
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __array__(self, *args: Any, **kwargs: Any) -> onp.ndarray:
-        return onp.asarray(self.x.__array__(*args, **kwargs))
+# How NumPy begins where every class that has a say declined (NEP 18 and NEP 13)
+_DECLINED = ("no implementation found for", "operand type(s) all returned NotImplemented from __array_ufunc__")
 
 
 def overrides(x: Any) -> bool:
@@ -33,17 +22,6 @@ def overrides(x: Any) -> bool:
     return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
 
 
-def adapted(x: Any) -> Any:
-    """An argument of a NumPy function, every such object in it adapted."""
-    if type(x) in CONTAINERS:
-        return replaced(x, adapted)
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(adapted, x))
-    if isinstance(x, (ndarray, onp.generic, type)) or not hasattr(type(x), "__array__"):
-        return x
-    return _Adapter(x)
-
-
 def refused(error: TypeError) -> bool:
     """Whether NumPy's functions found no class among the arguments that knows them."""
     return bool(error.args) and str(error.args[0]).startswith(_DECLINED)
@@ -51,9 +29,15 @@ def refused(error: TypeError) -> bool:
 
 def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
     """What a class among the arguments makes of our function, where it does not know NumPy's: a class of a program
-    written for us has ours in its table. NotImplemented where none does, and for ufuncs: that a class which declines
-    one is asked once is in NumPy's own tests."""
+    written for us has ours in its table. NotImplemented where none does. Of a ufunc only classes whose module imports
+    us are asked twice."""
     if isinstance(host, onp.ufunc):
+        for x in args:
+            hook = getattr(type(x), "__array_ufunc__", None)
+            if isinstance(hook, FunctionType) and for_us(hook):
+                out = hook(x, function, "__call__", *args, **kwargs)
+                if out is not NotImplemented:
+                    return out
         return NotImplemented
     inside = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a]
     asked = [x for x in (*args, *kwargs.values(), *inside) if not isinstance(x, (ndarray, onp.ndarray))]

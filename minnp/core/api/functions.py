@@ -184,12 +184,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
                 special = True
                 break
     if special:
-        try:
-            return _special(e, args, kwargs, values, options)
-        except ValueError as error:
-            if error.args != foreign.REFUSAL:
-                raise
-            return _special(e, *map(foreign.adapted, (args, kwargs, values, options)))
+        return _special(e, args, kwargs, values, options)
     e.calls += 1
     if state.tapes:
         for w in written(e, values, options):
@@ -197,13 +192,13 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
                 release(w)
     try:
         result = run_host(e.host, values, options)
-    except ValueError as error:
-        if error.args != foreign.REFUSAL:
-            raise
-        values, options = foreign.adapted(values), foreign.adapted(options)
-        result = run_host(e.host, values, options)
     except TypeError as error:
-        result = foreign.offered(PUBLIC.get(e.host), e.host, args, kwargs) if foreign.refused(error) else NotImplemented
+        host, given = e.host, args
+        if not isinstance(host, onp.ufunc) and isinstance(
+            named := getattr(onp, e.name, None), onp.ufunc
+        ):  # an operator
+            host, given = named, args[::-1] if hasattr(host, "reflects") else args
+        result = foreign.offered(PUBLIC.get(host), host, given, kwargs) if foreign.refused(error) else NotImplemented
         if result is NotImplemented:
             raise
     if len(sources) < len(values):

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.hooks import viewable
 from . import functions
 from .quick import function
 from .ufuncs import make_ufunc
@@ -56,7 +55,6 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
     if isinstance(inner, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = functions.PUBLIC.get(x)
         return known or function(f"{prefix}.{name}" if prefix else name, x)
-    viewable(x)
     return x
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from ..arrays.hooks import CLASSES, viewable
+from ..arrays.hooks import CLASSES
 from .namespace import lazy
 
 
@@ -52,8 +52,6 @@ class Submodules:
         source = importlib.import_module(_source(name))
         if source.__name__ in self.definitions:
             importlib.import_module(f"{self.package}.{self.definitions[source.__name__]}")
-        for member in vars(source).values():
-            viewable(member)
         found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {})
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 

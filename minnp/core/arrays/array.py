@@ -24,7 +24,7 @@ from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer, lower, owner
 from . import guard
 from .buffer import exporter
-from .hooks import MET, meet, theirs, unread
+from .hooks import theirs, told, unread
 from .saved import outside
 
 new = object.__new__
@@ -76,7 +76,7 @@ class _ArrayType(type):
             return super().__new__(meta, name, bases, namespace, **options)
         bases = tuple(Subclass if base is ndarray else base for base in bases)
         cls = types.new_class(name, bases, options, lambda body: body.update(namespace))
-        meet(cls)
+        told(cls)
         return cls
 
     def __instancecheck__(cls, x: Any) -> bool:
@@ -389,8 +389,6 @@ def unwrap(x: Any, sources: list) -> Any:
         return x
     if t in TAKEN and (array := TAKEN[t](x)) is not x:
         return unwrap(array, sources)
-    if t not in MET:
-        meet(t)
     return Host if x is ndarray else numpys_own(x)
 
 

@@ -1,7 +1,8 @@
-"""The hooks of a program's own classes, `__array_ufunc__` and its kin, are told which function was called: ours.
+"""The hooks of subclasses of our array, `__array_ufunc__` and its kin, are told which function was called: ours.
 
 NumPy calls them with its own functions, so `if ufunc is np.multiply` would never hold in a program written for us, nor
-would a table of functions of ours know them. A hook whose module imports us in the place of NumPy is given ours.
+would a table of functions of ours know them. Where a class derives from one of ours, a hook of it whose module imports
+us in the place of NumPy is given ours. Other classes stay as they are; what they decline is offered again (foreign.py).
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from typing import Any
 import numpy as onp
 
 Host = onp.ndarray
-MET: weakref.WeakSet = weakref.WeakSet()  # classes that were looked at
 KNOWING: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of a class, whether its module imports us
-VIEWABLE: weakref.WeakSet = weakref.WeakSet()  # NumPy's that give views of our class
 
 
 @functools.cache
@@ -59,7 +58,7 @@ HOOKS: dict[str, Callable] = {
 }
 
 
-def _for_us(hook: types.FunctionType) -> bool:
+def for_us(hook: types.FunctionType) -> bool:
     """Whether the hook's module has names of ours; where it has NumPy too, whether the hook does not ask for NumPy's
     functions alone."""
     names = hook.__globals__
@@ -119,54 +118,17 @@ def _told(hook: Callable, translate: Callable) -> Callable:
     return call
 
 
-def _given(hook: Callable) -> Callable:
-    """`__array__`, giving NumPy's array in the place of ours: NumPy's C code takes no other, and some of NumPy's
-    functions (array_equal) take its refusal for an answer."""
-
-    @functools.wraps(hook)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        out = hook(self, *args, **kwargs)
-        host = out._host if type(out) is sys.modules["minnp.numpy"].ndarray else None
-        return out if host is None else host
-
-    return call
-
-
 def unread(cls: type) -> bool:
     """Whether NumPy cannot read a class's arrays, which have asnumpy() and no __array__: MXNet's, mx.nd and mx.np."""
     return hasattr(cls, "asnumpy") and not hasattr(cls, "__array__")
 
 
-def meet(cls: type) -> None:
-    """Have the hooks that a program's class defines told of our functions; each class is looked at once."""
-    for c in cls.__mro__:
-        if c in MET:
-            continue
-        MET.add(c)
-        for name, translate in HOOKS.items():
-            hook = vars(c).get(name)
-            if isinstance(hook, types.FunctionType) and _for_us(hook):
-                setattr(c, name, _told(hook, translate))
-        hook = vars(c).get("__array__")
-        if isinstance(hook, types.FunctionType) and _for_us(hook):
-            c.__array__ = _given(hook)  # type: ignore[attr-defined]
-
-
-def viewable(cls: Any) -> None:
-    """Have `x.view(np.ndarray)` of NumPy's own subclasses (masked arrays, records, ...) give an array of ours. To NumPy
-    our class is no array's; so the method of a class that a program met under our name is told of it, once."""
-    if not isinstance(cls, type) or not issubclass(cls, Host) or cls is Host or cls in VIEWABLE:
-        return
-    VIEWABLE.add(cls)
-    view, array = cls.view, importlib.import_module("minnp.core.arrays.array")  # which imports this module
-
-    @functools.wraps(view)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not any(x is array.ndarray for x in (*args, *kwargs.values())):
-            return view(self, *args, **kwargs)
-        return array.wrap(view(self, *array.unwrap(args, []), **array.unwrap(kwargs, [])))
-
-    cls.view = call  # type: ignore[method-assign]
+def told(cls: type) -> None:
+    """Have the hooks of a class that is being made, a subclass of one of ours, told of our functions."""
+    for name, translate in HOOKS.items():
+        hook = vars(cls).get(name)
+        if isinstance(hook, types.FunctionType) and for_us(hook):
+            setattr(cls, name, _told(hook, translate))
 
 
 class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
@@ -175,7 +137,7 @@ class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        meet(cls)
+        told(cls)
 
 
 CLASSES = {onp.lib.mixins.NDArrayOperatorsMixin: NDArrayOperatorsMixin}  # NumPy's that come here in a form of ours
