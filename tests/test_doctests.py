@@ -20,7 +20,6 @@ MODULES = ("", "linalg", "fft", "random", *POLYNOMIALS, "ma", "lib.stride_tricks
 CLASSES = {"ndarray": onp.ndarray, "Generator": onp.random.Generator, "RandomState": onp.random.RandomState}
 TOUCHES_FILES = {"memmap", "fromfile", "savetxt", "loadtxt", "save", "savez", "load", "DataSource", "test"}
 DIFFERENT = {
-    "who": "lists the variables of the calling frame that are numpy.ndarray",
     "flatiter": "prints the class, which is minnp.numpy's",
     "ndarray.flat": "prints the class, which is minnp.numpy's",
     "ndarray.resize": "refuses by counting references, of which a handle's array has one",

@@ -74,5 +74,5 @@ print(os.environ["OMP_WAIT_POLICY"], os.environ["MXNET_SUBGRAPH_VERBOSE"])
 
 
 def test_nothing_else_is_found_by_our_finder():
-    assert backends._Finder.find_spec("json") is None
-    assert backends._Finder.find_spec("mxnet_something_else") is None
+    assert backends._MXNetFinder.find_spec("json") is None
+    assert backends._MXNetFinder.find_spec("mxnet_something_else") is None
