@@ -210,8 +210,11 @@ static inline void count_row(PyObject *row) {
    their dimensions where there is one. */
 #define KEPT 64
 enum { OWNDATA = 0x4, WRITEBACKIFCOPY = 0x2000 };
-static PyObject *gone[KEPT], *gone_virtual[KEPT];
-static int n_gone, n_gone_virtual;
+typedef struct {
+    PyObject *kept[KEPT];
+    int n;
+} Gone;
+static Gone gone[3], gone_virtual; /* host arrays by their number of axes; with three and more as with none */
 
 /* The views of an array, all that are alive: a list that begins at their root. */
 typedef struct {
@@ -248,12 +251,11 @@ static inline void let_host_go(PyObject *h) {
         base = descr = NULL;
     } else {
         fields->base = fields->descr = NULL;
-        if (fields->nd > 1)
-            PyMem_RawFree(fields->dims);
-        if (fields->nd != 1)
-            fields->dims = NULL;
-        if (n_gone < KEPT) /* with its reference to its type */
-            gone[n_gone++] = h;
+        int axes = fields->nd <= 2 ? fields->nd : 0;
+        if (axes == 0)
+            PyMem_RawFree(fields->dims), fields->dims = NULL;
+        if (gone[axes].n < KEPT) /* with its reference to its type */
+            gone[axes].kept[gone[axes].n++] = h;
         else {
             PyMem_RawFree(fields->dims);
             PyObject_GC_Del(h);
@@ -270,8 +272,8 @@ static inline void let_go(PyObject *h) {
     }
     PyObject *array = FIELD(h, host_at), *root = FIELD(h, root_at);
     FIELD(h, host_at) = FIELD(h, root_at) = NULL;
-    if (n_gone_virtual < KEPT)
-        gone_virtual[n_gone_virtual++] = h;
+    if (gone_virtual.n < KEPT)
+        gone_virtual.kept[gone_virtual.n++] = h;
     else {
         PyObject_GC_Del(h);
         Py_DECREF(Virtual);
@@ -317,51 +319,40 @@ static void handle_dealloc(PyObject *h) {
 }
 
 /* An instance of one of our classes; a host array's fields are still to be set. */
-static PyObject *instance(PyTypeObject *type) {
-    PyObject **kept = type == Handle ? gone : gone_virtual;
-    int *n = type == Handle ? &n_gone : &n_gone_virtual;
-    if (*n == 0)
+static inline PyObject *instance(PyTypeObject *type, Gone *from) {
+    if (from->n == 0)
         return PyType_GenericAlloc(type, 0);
-    PyObject *h = kept[--*n];
+    PyObject *h = from->kept[--from->n];
     Py_SET_REFCNT(h, 1);
     PyObject_GC_Track(h);
     return h;
 }
 
-static PyObject *new_virtual(void) { return instance(Virtual); }
+static PyObject *new_virtual(void) { return instance(Virtual, &gone_virtual); }
 
 /* tp_alloc, which NumPy calls too. */
 static PyObject *handle_alloc(PyTypeObject *type, Py_ssize_t n) {
-    PyObject *h = type == Handle || type == Virtual ? instance(type) : PyType_GenericAlloc(type, n);
-    if (h != NULL && type == Handle) {
-        PyMem_RawFree(((Array *)h)->dims);
+    if (type == Virtual)
+        return new_virtual();
+    PyObject *h = type == Handle ? instance(Handle, &gone[0]) : PyType_GenericAlloc(type, n);
+    if (h != NULL && type == Handle)
         memset((char *)h + sizeof(PyObject), 0, sizeof(Array) - sizeof(PyObject));
-    }
     return h;
 }
 
 /* A new host array of ours on NumPy's (whose reference it takes): a view of `root`'s memory, or a root where that is None. */
 static PyObject *handle_on(PyObject *array, PyObject *root) {
-    PyObject *h = instance(Handle);
-    Array *to = (Array *)h, *from = (Array *)array;
+    Array *from = (Array *)array;
     int nd = from->nd;
-    if (h != NULL && nd > 0) {
-        if (nd != 1 || to->dims == NULL) {
-            PyMem_RawFree(to->dims);
-            to->dims = PyMem_RawMalloc(2 * nd * sizeof(Py_ssize_t));
-        }
-        if (to->dims == NULL) {
-            PyErr_NoMemory();
-            Py_CLEAR(h);
-        }
+    PyObject *h = instance(Handle, &gone[nd <= 2 ? nd : 0]);
+    Array *to = (Array *)h;
+    if (h != NULL && nd > 0 && to->dims == NULL && (to->dims = PyMem_RawMalloc(2 * nd * sizeof(Py_ssize_t))) == NULL) {
+        PyErr_NoMemory();
+        Py_CLEAR(h);
     }
     if (h == NULL) {
         Py_DECREF(array);
         return NULL;
-    }
-    if (nd == 0) {
-        PyMem_RawFree(to->dims);
-        to->dims = NULL;
     }
     to->strides = to->dims + nd;
     for (int i = 0; i < nd; i++)
