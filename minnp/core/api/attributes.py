@@ -12,7 +12,20 @@ import numpy as onp
 
 from ... import errors
 from ..arrays import devices, flags
-from ..arrays.array import HANDLES, OBJECT, TAKEN, Array, concretize, handle, ndarray, read, stack_nested, unwrap, wrap
+from ..arrays.array import (
+    HANDLES,
+    OBJECT,
+    TAKEN,
+    Array,
+    concretize,
+    handle,
+    ndarray,
+    read,
+    show_again,
+    stack_nested,
+    unwrap,
+    wrap,
+)
 from ..arrays.writing import holds_value, write
 from ..cpu import owned
 from ..rows.dispatch import bind
@@ -207,12 +220,14 @@ def _host_fact(name: str) -> property:
                 placed = name == "flags" and below is read(self)
                 return flags.Flags(self, seen) if placed else getattr(laid_out(seen), name)
             return getattr(seen, name)
-        return getattr(shown(self), name)
+        found = getattr(shown(self), name)
+        return flags.HostFlags(self, found) if name == "flags" and type(self) is ndarray else found
 
     def set_(self: ndarray, value: Any) -> None:
         a = read(self)
         if type(a) is Host:
             setattr(a, name, value)
+            show_again(self)
         elif name == "shape":
             _set_shape(self, a, value if type(value) is int else tuple(map(operator.index, value)))
         else:

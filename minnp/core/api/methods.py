@@ -165,7 +165,7 @@ def _conj(a: Any) -> Any:
 
 
 def _bytes_of(name: str) -> Callable:
-    return lambda a, *args, **kwargs: getattr(onp.asarray(a), name)(*args, **kwargs)  # which may refuse to give them
+    return lambda a, *args, **kwargs: getattr(a.__array__(), name)(*args, **kwargs)  # which may refuse to give them
 
 
 for _name in ("tobytes", "tostring", "dumps"):

@@ -13,7 +13,7 @@ import numpy as onp
 
 from ... import errors
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, read
+from ..arrays.array import HANDLES, Array, handle, ndarray, read, show_again
 from ..rows.references import references
 from ..rows.value import Buffer, Host, Tracer, concrete
 from . import functions
@@ -141,4 +141,20 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
 
 
 _resize.__name__, _resize.__qualname__ = "resize", "ndarray.resize"
-Array.resize = _resize
+
+
+def _changing(change: Callable) -> Callable:
+    """A method that changes NumPy's array under a host array in place."""
+
+    @functools.wraps(change)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            change(self, *args, **kwargs)
+        finally:
+            show_again(self)
+
+    return call
+
+
+for _name, _change in {"resize": _resize, "setflags": Array.setflags}.items():
+    setattr(Array, _name, _changing(_change))

@@ -21,7 +21,7 @@ from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Primitive
 from ..rows.pytree import CONTAINERS, LEAVES, named, replaced, tree_flatten
 from ..rows.state import capture, state
-from ..rows.value import Buffer, Host, Tracer, lower, owner
+from ..rows.value import Buffer, Host, Tracer, base_of, lower, owner
 from . import guard
 from .buffer import exporter
 from .hooks import theirs, told, unread
@@ -87,12 +87,15 @@ class _ArrayType(type):
         return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, (Host, VirtualArray)))
 
 
-def _memory(h: VirtualArray, flags: int) -> onp.ndarray:
-    """The NumPy array whose buffer an array exports that is not on the host."""
+def _memory(h: Array, flags: int) -> onp.ndarray:
+    """The NumPy array whose buffer an array exports: one that stays when the array comes to show other memory."""
     value = read(h)
     if type(value) is Tracer:
         raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
     return value.host() if type(value) is Buffer else value
+
+
+_Exporter = exporter(_memory)
 
 
 class Array:
@@ -111,7 +114,7 @@ class Array:
     __array_priority__ = 100.0
 
 
-class ndarray(Array, onp.ndarray, metaclass=_ArrayType):
+class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
 
     It is a numpy.ndarray on the memory of `_host` and, as long as a trace follows it, a guard (guard.py).
@@ -125,9 +128,11 @@ class ndarray(Array, onp.ndarray, metaclass=_ArrayType):
         args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
         return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
 
-    def __array_finalize__(self, obj: Any, /) -> None:
-        if type(self) in HANDLES:  # NumPy's C code made it: a copy, or a view, of one of ours
-            self._array, self._root = guard.taken_over(self), None
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_array", "_root"):
+            take_over(self)
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
     def _host(self) -> onp.ndarray | None:
@@ -147,7 +152,7 @@ class ndarray(Array, onp.ndarray, metaclass=_ArrayType):
                     guard.show(view, view._array)
 
 
-class VirtualArray(Array, exporter(_memory)):
+class VirtualArray(Array, _Exporter):
     """An array without memory of NumPy's: on a device, or a value that a trace follows."""
 
     __slots__ = ("__weakref__", "_host", "_path", "_root", "_seen", "_value")
@@ -158,8 +163,27 @@ HANDLES = frozenset({ndarray, VirtualArray})
 LEAVES.update(HANDLES)
 
 
+def take_over(h: ndarray) -> None:
+    """Give an array of ours that NumPy's C code made, a copy or a view of another one, what the others have. At its
+    first use, for NumPy sets some of its fields after it has made it."""
+    base = base_of(h)
+    a, h._root = guard.taken_over(h), None
+    h._array = a
+    if type(base) is ndarray and not guard.guards(a):  # of a guard it keeps the guard: nobody knows which part it shows
+        root = h._root = root_of(base)
+        link(h, root)
+        if root._host is None:
+            guard.hide(h, a)
+
+
 if _quick is not None:
-    _quick.arrays(ndarray, VirtualArray, onp.ndarray, ndarray._host.fset)
+    _quick.arrays(ndarray, VirtualArray, onp.ndarray, ndarray._host.fset, take_over)
+
+
+def show_again(h: Array) -> None:
+    """After NumPy's array under a host array got another shape, dtype, flags or memory: the host array shows it."""
+    if type(h) is ndarray and h._host is not None:
+        guard.show(h, h._array)
 
 
 # ------------------------------------------------------------------ making
@@ -167,9 +191,15 @@ def _on_host(a: onp.ndarray, root: Any = None) -> ndarray:
     """An array of ours on NumPy's: a view of the array `root`, or one that owns its memory."""
     h = Host.view(a, ndarray)
     h._array, h._root = a, root
-    if root is not None and type(root) in HANDLES:
-        root._views = [v for v in getattr(root, "_views", ()) if v() is not None] + [weakref.ref(h)]
+    if type(root) is ndarray:
+        link(h, root)
     return h
+
+
+def _link(h: ndarray, root: ndarray) -> None:
+    """Note a view among those of its root."""
+    views = [v for v in getattr(root, "_views", ()) if v() is not None]
+    root._views = [*views, weakref.ref(h)]
 
 
 def _views_of(root: ndarray) -> list[ndarray]:
@@ -179,6 +209,7 @@ def _views_of(root: ndarray) -> list[ndarray]:
 
 on_host: Any = _on_host if _quick is None else _quick.on_host
 views_of: Any = _views_of if _quick is None else _quick.views_of
+link: Any = _link if _quick is None else _quick.link
 
 
 def virtual(value: Any) -> VirtualArray:

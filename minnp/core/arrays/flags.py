@@ -12,7 +12,7 @@ from ..rows.dispatch import bind
 from ..rows.on_device import laid_out
 from ..rows.primitive import TABLE
 from ..rows.value import Buffer
-from .array import VirtualArray, ndarray, read, virtual
+from .array import VirtualArray, ndarray, read, show_again, virtual
 
 READ_ONLY = ("broadcast_to", "diagonal")  # views that NumPy writes nothing through
 NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
@@ -56,6 +56,37 @@ def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
     h._value = h._seen = None  # read anew when next asked for
 
 
+class HostFlags:
+    """x.flags of a host array: those of the array whose memory it shows, which it hears of where they are set."""
+
+    __slots__ = ("_array", "_theirs")
+    __hash__ = None
+
+    def __init__(self, array: ndarray, theirs: Any) -> None:
+        object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_theirs", theirs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._theirs, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._theirs, name, value)
+        show_again(self._array)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._theirs[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._theirs[key] = value
+        show_again(self._array)
+
+    def __repr__(self) -> str:
+        return repr(self._theirs)
+
+    def __eq__(self, other: object) -> bool:
+        return self._theirs == (other._theirs if isinstance(other, (HostFlags, Flags)) else other)
+
+
 class Flags:
     """x.flags of an array on a device."""
 
@@ -88,6 +119,6 @@ class Flags:
         return repr(self._theirs)
 
     def __eq__(self, other: object) -> bool:
-        return self._theirs == (other._theirs if type(other) is Flags else other)
+        return self._theirs == (other._theirs if isinstance(other, (HostFlags, Flags)) else other)
 
     __hash__ = None

@@ -50,9 +50,9 @@ for _name in [p + n for n in _ARITHMETIC.split() for p in ("", "r", "i")] + _OTH
 
 # ------------------------------------------------------------------ the fields of numpy.ndarray
 # PyArrayObject_fields of numpy/ndarraytypes.h, after the head of every object: data to flags, the list of weak
-# references, the buffer's description and who allocated. The list stays where it is: it is the object's.
+# references, the description of exported buffers and who allocated. These two lists stay where they are, the object's.
 _HEAD, _WORD = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
-_PARTS = [(_HEAD, ctypes.c_char * (7 * _WORD)), (_HEAD + 8 * _WORD, ctypes.c_char * (2 * _WORD))]
+_PARTS = [(_HEAD, ctypes.c_char * (7 * _WORD)), (_HEAD + 9 * _WORD, ctypes.c_char * _WORD)]
 
 
 def _exchange(a: onp.ndarray, b: onp.ndarray) -> None:
@@ -89,9 +89,15 @@ def show(h: onp.ndarray, a: onp.ndarray) -> None:
 
 def hide(h: onp.ndarray, a: onp.ndarray) -> None:
     """Have an array, which showed `a`, show a guard."""
-    guard = onp.empty((), object)
-    guard[()] = Guard(a.dtype, a.shape)
-    exchange(h, onp.broadcast_to(guard, a.shape))
+    one, around = onp.empty((), object), onp.empty(256, object)
+    one[()] = Guard(a.dtype, a.shape)
+    around[...] = one  # for who reads beside it, as as_strided with the strides of `a` does
+    exchange(h, onp.broadcast_to(around[128:129].reshape(()), a.shape))
+
+
+def guards(a: onp.ndarray) -> bool:
+    """Whether an array shows a guard."""
+    return a.dtype.char == "O" and a.size > 0 and type(a.flat[0]) is Guard
 
 
 def taken_over(h: onp.ndarray) -> onp.ndarray:

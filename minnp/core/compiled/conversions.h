@@ -46,7 +46,8 @@ NUMBER(as_index, PyNumber_Index, python_index, "iu")
 static PyObject *memory_of;
 
 static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
-    PyObject *a = PyObject_CallFunction(memory_of, "Oi", self, flags);
+    PyObject *a = host_of(self);
+    a = a != NULL ? Py_NewRef(a) : PyObject_CallFunction(memory_of, "Oi", self, flags);
     if (a == NULL) {
         view->obj = NULL; /* as the protocol has it: there is nothing to release */
         return -1;
@@ -54,9 +55,4 @@ static int buffer_of(PyObject *self, Py_buffer *view, int flags) {
     int status = PyObject_GetBuffer(a, view, flags);
     Py_DECREF(a);
     return status;
-}
-
-/* The same of a host array: NumPy's, unless a trace follows it. */
-static int memory_of_host(PyObject *self, Py_buffer *view, int flags) {
-    return host_of(self) != NULL ? Host->tp_as_buffer->bf_getbuffer(self, view, flags) : buffer_of(self, view, flags);
 }

@@ -88,9 +88,19 @@ static inline int taped(void) {
     return tapes == NULL || !PyDict_CheckExact(tapes) || PyDict_GET_SIZE(tapes) != 0;
 }
 
+static PyObject *python_take_over; /* of array.py */
+
 /* The NumPy array a handle holds (borrowed), or NULL; also for a view of an array that was written under a trace. */
 static inline PyObject *host_of(PyObject *h) {
-    PyObject *a = FIELD(h, host_at), *root = FIELD(h, root_at);
+    PyObject *a = FIELD(h, host_at);
+    if (a == NULL && Py_IS_TYPE(h, Handle)) { /* NumPy made it */
+        PyObject *none = PyObject_CallOneArg(python_take_over, h);
+        if (none == NULL)
+            PyErr_Clear();
+        Py_XDECREF(none);
+        a = FIELD(h, host_at);
+    }
+    PyObject *root = FIELD(h, root_at);
     if (a == NULL || !Py_IS_TYPE(a, Host))
         return NULL;
     return root == NULL || root == Py_None || FIELD(root, host_at) != Py_None ? a : NULL;

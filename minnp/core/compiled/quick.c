@@ -43,8 +43,7 @@ static PyObject *exchange(PyObject *Py_UNUSED(module), PyObject *args) {
     const size_t from = offsetof(Array, data), to = offsetof(Array, weakreflist);
     memcpy((char *)mine + from, (char *)theirs + from, to - from);
     memcpy((char *)theirs + from, (char *)&were + from, to - from);
-    mine->buffer_info = theirs->buffer_info, mine->mem_handler = theirs->mem_handler;
-    theirs->buffer_info = were.buffer_info, theirs->mem_handler = were.mem_handler;
+    mine->mem_handler = theirs->mem_handler, theirs->mem_handler = were.mem_handler;
     Py_RETURN_NONE;
 }
 
@@ -66,9 +65,35 @@ static PyObject *views_of(PyObject *Py_UNUSED(module), PyObject *root) {
 
 static PyObject *python_set_host;
 
+/* link(h, root): array.link. */
+static PyObject *link_to(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *h, *root;
+    if (!PyArg_ParseTuple(args, "O!O!", Handle, &h, Handle, &root))
+        return NULL;
+    if (links_of(h)->last == NULL && h != root)
+        chain_view(h, root);
+    Py_RETURN_NONE;
+}
+
+static int taken(PyObject *h) {
+    PyObject *none = SLOT(h, host_at) == NULL ? PyObject_CallOneArg(python_take_over, h) : Py_NewRef(Py_None);
+    Py_XDECREF(none);
+    return none != NULL;
+}
+
 static PyObject *get_host(PyObject *h, void *Py_UNUSED(closure)) {
-    PyObject *a = SLOT(h, host_at);
-    return Py_XNewRef(a != NULL ? a : Py_None);
+    return taken(h) ? Py_NewRef(SLOT(h, host_at)) : NULL;
+}
+
+/* tp_getattro: of an array that NumPy made, once more with what take_over gives it. */
+static PyObject *attribute_of(PyObject *h, PyObject *name) {
+    PyObject *found = PyObject_GenericGetAttr(h, name);
+    if (found == NULL && SLOT(h, host_at) == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        if (taken(h))
+            found = PyObject_GenericGetAttr(h, name);
+    }
+    return found;
 }
 
 static int set_host(PyObject *h, PyObject *a, void *Py_UNUSED(closure)) {
@@ -81,10 +106,10 @@ static int set_host(PyObject *h, PyObject *a, void *Py_UNUSED(closure)) {
 
 static PyGetSetDef of_host = {"_host", get_host, set_host, NULL, NULL};
 
-/* arrays(ndarray, VirtualArray, numpy.ndarray, set_host): before an instance of either is made. */
+/* arrays(ndarray, VirtualArray, numpy.ndarray, set_host, take_over): before an instance of either is made. */
 static PyObject *arrays(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *handle, *virtual_, *host;
-    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyType_Type, &handle, &PyType_Type, &virtual_, &PyType_Type, &host, &python_set_host))
+    if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyType_Type, &handle, &PyType_Type, &virtual_, &PyType_Type, &host, &python_set_host, &python_take_over))
         return NULL;
     host_at = slot_of(handle, "_array"), root_at = slot_of(handle, "_root"), path_at = slot_of(handle, "_path");
     seen_at = slot_of(handle, "_seen"), value_at = slot_of(handle, "_value"), before = host_at - slot_of(virtual_, "_host");
@@ -100,6 +125,7 @@ static PyObject *arrays(PyObject *Py_UNUSED(module), PyObject *args) {
     links_at = Handle->tp_basicsize, Handle->tp_basicsize += sizeof(Links);
     Handle->tp_dealloc = Virtual->tp_dealloc = handle_dealloc;
     Handle->tp_alloc = Virtual->tp_alloc = handle_alloc;
+    Handle->tp_getattro = attribute_of;
     PyObject *descriptor = PyDescr_NewGetSet(Handle, &of_host);
     int failed = descriptor == NULL || PyObject_SetAttrString(handle, "_host", descriptor) < 0;
     Py_XDECREF(descriptor);
@@ -257,7 +283,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
     python_bool = number->nb_bool, python_int = number->nb_int, python_float = number->nb_float, python_index = number->nb_index;
     give_slots(Handle), give_slots(Virtual);
     if (Handle->tp_as_buffer != NULL)
-        Handle->tp_as_buffer->bf_getbuffer = memory_of_host;
+        Handle->tp_as_buffer->bf_getbuffer = buffer_of;
     if (Virtual->tp_as_buffer != NULL)
         Virtual->tp_as_buffer->bf_getbuffer = buffer_of;
     TracerType = (PyTypeObject *)tracer, TapeType = (PyTypeObject *)tape, BufferType = (PyTypeObject *)buffer_type;
@@ -269,6 +295,7 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *args) {
 static PyMethodDef functions[] = {
     {"arrays", arrays, METH_VARARGS, NULL},
     {"exchange", exchange, METH_VARARGS, NULL},
+    {"link", link_to, METH_VARARGS, NULL},
     {"on_host", (PyCFunction)(void (*)(void))on_host, METH_FASTCALL, NULL},
     {"views_of", views_of, METH_O, NULL},
     {"little", little_setup, METH_VARARGS, NULL},

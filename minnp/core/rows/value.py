@@ -200,16 +200,19 @@ def example(value: Any) -> Any:
     return value
 
 
+base_of = onp.ndarray.base.__get__  # also of an array of ours, which has one of its own
+
+
 def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
-    base = array.base
+    base = base_of(array)
     while base is not None:
         if not isinstance(base, Host):  # memory exporters in between: handles, as_strided's, memoryviews
             inner = getattr(base, "_host", None) if hasattr(base, "_host") else getattr(base, "base", None)
             base = inner if isinstance(inner, Host) else getattr(base, "obj", None)
             if not isinstance(base, Host):
-                return array.base
-        array, base = base, base.base
+                return base_of(array)
+        array, base = base, base_of(base)
     return array
 
 
