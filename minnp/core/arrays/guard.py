@@ -22,15 +22,12 @@ _plain, _BYTE = onp.ndarray.view, onp.dtype("u1")
 class Guard:
     """The element of an array that a trace follows: asked for anything, it raises TracedValueError."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, dtype: onp.dtype, shape: tuple[int, ...]) -> None:
-        self._text = f"{dtype}{list(shape)}"
+    __slots__ = ()
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise errors.TracedValueError(
-            f"an array that was written with traced values ({self._text}) was about to leave minnp, where the gradient "
-            "would be lost. Use minnp.numpy functions on it, or np.stop_gradient(x) to cut the gradient on purpose"
+            "an array that was written with traced values was about to leave minnp, where the gradient would be lost. "
+            "Use minnp.numpy functions on it, or np.stop_gradient(x) to cut the gradient on purpose"
         )
 
     __hash__ = _refuse
@@ -87,12 +84,21 @@ def show(h: onp.ndarray, a: onp.ndarray) -> None:
     exchange(h, _plain(a, onp.ndarray))
 
 
+def _guarded() -> onp.ndarray:
+    """The element that all guards show: in the middle of others, for who reads beside it, as as_strided does. It stays,
+    for NumPy may have views of it."""
+    one, around = onp.empty((), object), onp.empty(256, object)
+    one[()] = Guard()
+    around[...] = one
+    return around[128:129].reshape(())
+
+
+_GUARDED = _guarded()
+
+
 def hide(h: onp.ndarray, a: onp.ndarray) -> None:
     """Have an array, which showed `a`, show a guard."""
-    one, around = onp.empty((), object), onp.empty(256, object)
-    one[()] = Guard(a.dtype, a.shape)
-    around[...] = one  # for who reads beside it, as as_strided with the strides of `a` does
-    exchange(h, onp.broadcast_to(around[128:129].reshape(()), a.shape))
+    exchange(h, onp.broadcast_to(_GUARDED, a.shape))
 
 
 def guards(a: onp.ndarray) -> bool:
