@@ -87,6 +87,9 @@ class HostFlags:
         return self._theirs == (other._theirs if isinstance(other, (HostFlags, Flags)) else other)
 
 
+HostFlags.__name__ = HostFlags.__qualname__ = "flagsobj"
+
+
 class Flags:
     """x.flags of an array on a device."""
 

@@ -205,14 +205,15 @@ base_of = onp.ndarray.base.__get__  # also of an array of ours, which has one of
 
 def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
-    base = base_of(array)
+    base = own = base_of(array) if isinstance(array, Host) else array.base  # a record's
     while base is not None:
         if not isinstance(base, Host):  # memory exporters in between: handles, as_strided's, memoryviews
             inner = getattr(base, "_host", None) if hasattr(base, "_host") else getattr(base, "base", None)
             base = inner if isinstance(inner, Host) else getattr(base, "obj", None)
             if not isinstance(base, Host):
-                return base_of(array)
-        array, base = base, base_of(base)
+                return own
+        array, own = base, base_of(base)
+        base = own
     return array
 
 
