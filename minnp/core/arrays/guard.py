@@ -9,6 +9,7 @@ gradient. Fields are exchanged whole, so NumPy frees each with the array that ha
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as onp
@@ -84,21 +85,19 @@ def show(h: onp.ndarray, a: onp.ndarray) -> None:
     exchange(h, _plain(a, onp.ndarray))
 
 
+@functools.cache
 def _guarded() -> onp.ndarray:
-    """The element that all guards show: in the middle of others, for who reads beside it, as as_strided does. It stays,
-    for NumPy may have views of it."""
-    one, around = onp.empty((), object), onp.empty(256, object)
+    """The element that all guards show. Others follow it, for who reads beside it: as_strided, and C code that believes
+    x.dtype and x.flags. It stays, for NumPy may have views of it."""
+    one, around = onp.empty((), object), onp.empty(1 << 16, object)
     one[()] = Guard()
     around[...] = one
     return around[128:129].reshape(())
 
 
-_GUARDED = _guarded()
-
-
 def hide(h: onp.ndarray, a: onp.ndarray) -> None:
     """Have an array, which showed `a`, show a guard."""
-    exchange(h, onp.broadcast_to(_GUARDED, a.shape))
+    exchange(h, onp.broadcast_to(_guarded(), a.shape))
 
 
 def guards(a: onp.ndarray) -> bool:
