@@ -4,6 +4,7 @@ import copy
 import inspect
 import operator
 import pickle
+import sys
 
 import numpy
 import pytest
