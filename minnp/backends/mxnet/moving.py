@@ -10,6 +10,7 @@ from minnp import npx
 
 from ...core.graph.effects import pick
 from ...core.graph.graph import Node
+from ...symbol.operators.shaping import reshaped
 from .translations import OPERATORS, Attributes, Reader, operator, refuse
 
 
@@ -17,31 +18,7 @@ from .translations import OPERATORS, Attributes, Reader, operator, refuse
 def legacy_reshape(x: Any, shape: Sequence[int], reverse: bool = False) -> Any:
     """x in a shape said with the codes of MXNet's Reshape: 0 keep this axis, -1 what remains, -2 all axes that remain,
     -3 this axis times the next, -4 split this axis into the next two numbers; reverse: counted from the right."""
-    sizes, codes = list(x.shape), list(shape)
-    if reverse:
-        sizes, codes = sizes[::-1], codes[::-1]
-    out: list[int] = []
-    at = i = 0
-    while i < len(codes):
-        code = codes[i]
-        if code > 0 or code == -1:
-            out.append(code)
-            at += 1
-        elif code == 0:
-            out.append(sizes[at])
-            at += 1
-        elif code == -2:
-            out += sizes[at:]
-            at = len(sizes)
-        elif code == -3:
-            out.append(sizes[at] * sizes[at + 1])
-            at += 2
-        else:
-            first, second = codes[i + 1 : i + 3]
-            out += [sizes[at] // second if first == -1 else first, sizes[at] // first if second == -1 else second]
-            at, i = at + 1, i + 2
-        i += 1
-    return np.reshape(x, tuple(out[::-1] if reverse else out))
+    return np.reshape(x, reshaped(x.shape, shape, reverse))
 
 
 @operator("Reshape", "reshape")

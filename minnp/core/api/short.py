@@ -68,8 +68,7 @@ def _on_buffers(row: Primitive, x: Any, y: Any = None) -> Any:
     slot[1] += 1
     if type(out) is tuple:
         return tuple([wrap(Buffer(o, device, computed=True)) for o in out])
-    buffer = Buffer(out, device, computed=True)
-    return virtual(buffer)
+    return virtual(Buffer(out, device, computed=True))
 
 
 def row_on_device(name: str, args: Any, params: dict) -> ndarray | None:

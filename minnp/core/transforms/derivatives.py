@@ -54,7 +54,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
-        x = x if isinstance(x, ndarray) and type(x) in HANDLES else handle(argument_value(x))
+        x = x if type(x) in HANDLES else handle(argument_value(x))
 
         def of_x(x: Any) -> Any:
             if isinstance(argnum, str):
