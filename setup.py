@@ -3,8 +3,10 @@ minnp is installed without them, and its Python code does the same work."""
 
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy
 from setuptools import Extension, setup
 
 C = Path("minnp/core/compiled")
@@ -13,17 +15,18 @@ HEADERS = [str(path) for path in sorted(C.glob("*.h"))]
 CHECKSUM = zlib.crc32(b"".join(path.read_bytes() for path in sorted(C.glob("*.[ch]"))))
 
 
-def extension(name: str, *flags: str) -> Extension:
+def extension(name: str, *flags: str, include: Sequence[str] = ()) -> Extension:
     """minnp.core.compiled._NAME"""
     return Extension(
         f"minnp.core.compiled._{name}",
         [str(C / f"{name}.c")],
         depends=HEADERS,
         define_macros=[("SOURCE", str(CHECKSUM))],
+        include_dirs=list(include),
         extra_compile_args=list(flags),
         optional=True,
     )
 
 
 VECTORS = () if sys.platform == "win32" else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
-setup(ext_modules=[extension("quick"), extension("team", *VECTORS)])
+setup(ext_modules=[extension("quick", include=[numpy.get_include()]), extension("team", *VECTORS)])

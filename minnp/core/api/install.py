@@ -163,7 +163,6 @@ def install() -> None:
     for op in BINARY:
         limits[f"__i{op}__"] = LEAST.get(IN_PLACE.get(getattr(operator, f"i{op}", None)), sys.maxsize)
     tape.sweep, tape.index_kept = _quick.sweep, _quick.index_kept
-    _quick.little(_CORE._multiarray_umath._ARRAY_API, tuple(map(onp.dtype, ("f8", "f4", "i8", "?"))))
     _quick.install(
         *(functions.report.HOST_CALLS, rows, limits, Tracer, tape.GradTrace, Primitive, NO_PARAMS, tape.SMALL, Buffer),
         *(on_device.free, capture, policy.chosen, Meta, cotangents.unbroadcast, cotangents.restore, onp.add.reduce),

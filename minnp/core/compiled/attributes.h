@@ -22,7 +22,7 @@ static PyObject *flat_on(PyObject *h, PyObject *flat) {
 static PyObject *calm_flat(PyObject *self) {
     PyObject *flat = Py_IS_TYPE(self, Flat) ? SLOT(self, flat_at) : NULL, *h = flat != NULL ? SLOT(self, flat_base_at) : NULL;
     PyObject *a = h != NULL && is_handle(h) && !busy() ? host_of(h) : NULL;
-    if (a == NULL || ((Array *)a)->descr == object_dtype)
+    if (a == NULL || DESCR(a) == object_dtype)
         return NULL;
     PyObject *base = PyObject_GetAttr(flat, word_base);
     Py_XDECREF(base); /* which the iterator keeps */

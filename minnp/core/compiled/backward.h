@@ -40,14 +40,14 @@ static PyObject *summed(PyObject *g, PyObject *shape) {
         return NULL;
     for (Py_ssize_t i = 0; i < a->nd; i++) {
         Py_ssize_t d = i < extra ? 1 : PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i - extra));
-        if (d != 1 && a->dims[i] != d)
+        if (d != 1 && a->dimensions[i] != d)
             break; /* the rule gave a smaller one, or a wrong one */
-        if (i < extra || (d == 1 && a->dims[i] != 1))
+        if (i < extra || (d == 1 && a->dimensions[i] != 1))
             axes[n++] = PyLong_FromSsize_t(i);
         if (i == a->nd - 1 && (which = PyTuple_New(n)) != NULL) {
             for (; n > 0; n--)
                 PyTuple_SET_ITEM(which, n - 1, Py_NewRef(axes[n - 1])), Py_DECREF(axes[n - 1]);
-            PyObject *given[] = {g, which, a->descr};
+            PyObject *given[] = {g, which, DESCR(a)};
             out = PyObject_Vectorcall(sum_axes, given, 3, NULL);
             Py_DECREF(which);
             if (out != NULL)
@@ -66,9 +66,9 @@ static PyObject *fitted(PyObject *g, PyObject *node, PyObject *row, Py_ssize_t i
         PyObject *want = step ? dtype : shape, *has, *args = NULL;
         if (Py_IS_TYPE(g, Host)) {
             Array *a = (Array *)g;
-            int same = step ? a->descr == dtype : a->nd == PyTuple_GET_SIZE(shape);
+            int same = step ? DESCR(a) == dtype : a->nd == PyTuple_GET_SIZE(shape);
             for (int k = 0; same && !step && k < a->nd; k++)
-                same = a->dims[k] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k));
+                same = a->dimensions[k] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k));
             if (same)
                 continue;
         }
@@ -124,7 +124,7 @@ static int watched(void) {
 static int added_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObject *p, PyObject *source, PyObject *const *given, Py_ssize_t k, PyObject *params) {
     PyObject *in_place = SLOT(row, row_accumulate_at), *g = given[0], *index = PyDict_GetItem(params, PyTuple_GET_ITEM(index_name, 0));
     Py_ssize_t at = PyLong_AsSsize_t(p);
-    if (in_place == Py_None || !Py_IS_TYPE(g, Host) || watched() || ((Array *)g)->descr != PyTuple_GET_ITEM(source, 6) || (index != NULL && beyond_host(index)))
+    if (in_place == Py_None || !Py_IS_TYPE(g, Host) || watched() || DESCR(g) != PyTuple_GET_ITEM(source, 6) || (index != NULL && beyond_host(index)))
         return 0;
     for (Py_ssize_t i = 2; i < k; i++)
         if (beyond_host(given[i]))

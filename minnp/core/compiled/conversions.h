@@ -6,7 +6,7 @@ static unaryfunc python_int, python_float, python_index;
 
 static Py_ssize_t length(PyObject *self) {
     PyObject *a = host_of(self);
-    return a != NULL && ((Array *)a)->nd > 0 ? ((Array *)a)->dims[0] : python_len(self);
+    return a != NULL && ((Array *)a)->nd > 0 ? ((Array *)a)->dimensions[0] : python_len(self);
 }
 
 /* The number that the array of a handle at a place holds, of these kinds of dtype, with the copy counted: placed.number.

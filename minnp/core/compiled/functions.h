@@ -453,7 +453,7 @@ static PyObject *finished(PyObject *out, PyObject *const *args, Py_ssize_t n) {
             return h;
         if (!fresh && note_outside(args, n, out) < 0)
             return Py_DECREF(out), NULL;
-        if (fresh && ((Array *)out)->descr == object_dtype && holds_lists(args, n)) /* of which arrays may be elements */
+        if (fresh && DESCR(out) == object_dtype && holds_lists(args, n)) /* of which arrays may be elements */
             ;
         else if (fresh || (Py_REFCNT(out) == 1 && (base == NULL || Py_IS_TYPE(base, Host) || PyCapsule_CheckExact(base))))
             return handle_on(out, Py_None);
@@ -515,7 +515,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         return given[0];
     }
     if (n > 1 && s->kind == 0 && is_handle(given[0]) && is_handle(given[1]) && host_of(given[0]) != NULL &&
-        ((Array *)host_of(given[0]))->descr == object_dtype) /* x.fill(y): the handle becomes the element */
+        DESCR(host_of(given[0])) == object_dtype) /* x.fill(y): the handle becomes the element */
         return PyObject_Vectorcall(s->python, args, (size_t)n, kwnames);
     if (n >= s->least && n + k <= MOST && !busy() && (s->nin >= 0 ? n == s->nin : !taped()) &&
         (k == 0 || (s->least == 0 && keywords_allowed(given + n, kwnames)))) {
@@ -538,7 +538,7 @@ static PyObject *short_call(PyObject *self, PyObject *const *args, size_t nargsf
         while (i-- > 0)
             Py_DECREF(values[i]);
         if (done)
-            return out == NULL || (PyList_CheckExact(out) && s->kind == 0 && ((Array *)host_of(given[0]))->descr != object_dtype) ? out : finished(out, given, n + k); /* tolist */
+            return out == NULL || (PyList_CheckExact(out) && s->kind == 0 && DESCR(host_of(given[0])) != object_dtype) ? out : finished(out, given, n + k); /* tolist */
     }
     if (s->row != Py_None && k == 0 && (s->nin == 2 ? n == 2 : n == 1)) {
         PyObject *h = on_tape(s->row, given[0], n == 2 ? given[1] : NULL);

@@ -4,29 +4,21 @@
 #include <Python.h>
 #include <structmember.h>
 #include <math.h>
+#define NPY_NO_DEPRECATED_API NPY_1_25_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_25_API_VERSION /* NumPy 1.26's: built with NumPy 2's headers it serves both */
+#include <numpy/arrayobject.h>
+#if NPY_ABI_VERSION < 0x02000000
+#error "build minnp with the headers of NumPy 2, which serve NumPy 1.26 as well"
+#endif
 #ifdef __GNUC__
 #define OWN_FRAME __attribute__((noinline))
 #else
 #define OWN_FRAME
 #endif
 
-typedef struct { /* the first fields of PyArray_Descr in numpy/ndarraytypes.h, the same in NumPy 1 and 2 */
-    PyObject_HEAD
-    PyTypeObject *scalar;
-    char kind, type, order;
-} Dtype;
-
-typedef struct { /* PyArrayObject_fields */
-    PyObject_HEAD
-    char *data;
-    int nd;
-    Py_ssize_t *dims, *strides;
-    PyObject *base, *descr;
-    int flags;
-    PyObject *weakreflist;
-    void *buffer_info;
-    PyObject *mem_handler;
-} Array;
+typedef PyArray_Descr Dtype;
+typedef PyArrayObject_fields Array; /* the public struct: its fields are set here, in arrays that are views of others */
+#define DESCR(a) ((PyObject *)PyArray_DESCR((PyArrayObject *)(a)))
 
 #ifdef _MSC_VER
 #define PER_THREAD __declspec(thread)
@@ -119,17 +111,24 @@ static inline PyObject *value_in(PyObject *h) {
 static inline Py_ssize_t elements(PyObject *a) {
     Py_ssize_t n = 1;
     for (int i = 0; i < ((Array *)a)->nd; i++)
-        n *= ((Array *)a)->dims[i];
+        n *= ((Array *)a)->dimensions[i];
     return n;
 }
 
 /* Whether two arrays have one shape. An array without axes may have no list of them, which memcmp does not take. */
 static inline int same_shape(Array *a, Array *b) {
-    return a->nd == b->nd && (a->nd == 0 || memcmp(a->dims, b->dims, a->nd * sizeof(Py_ssize_t)) == 0);
+    return a->nd == b->nd && (a->nd == 0 || memcmp(a->dimensions, b->dimensions, a->nd * sizeof(Py_ssize_t)) == 0);
 }
 
-/* Whether an array is writeable, and NumPy does not warn of that. */
-static inline int may_write(Array *a) { return (a->flags & 0x80000400) == 0x400; }
+/* Whether an array is writeable; NumPy warns where it wants to, and where that raises, again when it is asked to write. */
+static inline int may_write(Array *a) {
+    if (!(a->flags & NPY_ARRAY_WRITEABLE))
+        return 0;
+    int writeable = PyArray_FailUnlessWriteable((PyArrayObject *)a, "assignment destination") == 0;
+    if (!writeable)
+        PyErr_Clear();
+    return writeable;
+}
 
 /* Bytes of an array of numbers (of others, for none of which it matters, a guess). */
 static inline Py_ssize_t bytes(PyObject *a) {
@@ -146,7 +145,7 @@ static inline Py_ssize_t bytes(PyObject *a) {
 static inline int in_runs(PyObject *a) {
     Array *m = (Array *)a;
     Py_ssize_t n = elements(a), changes = 0;
-    if (((Dtype *)m->descr)->type != '?' || !(m->flags & 1 /* NPY_ARRAY_C_CONTIGUOUS */) || n < 2048 || n >= RUNS)
+    if (((Dtype *)m->descr)->type != '?' || !(m->flags & NPY_ARRAY_C_CONTIGUOUS) || n < 2048 || n >= RUNS)
         return 0;
     const char *p = m->data + n / 2 - 1024;
     for (int i = 1; i < 2048; i++)
@@ -219,7 +218,6 @@ static inline void count_row(PyObject *row) {
    They come and go with every operation, so some of those that went are kept for those that come, with the list of
    their dimensions where there is one. */
 #define KEPT 64
-enum { OWNDATA = 0x4, WRITEBACKIFCOPY = 0x2000 };
 typedef struct {
     PyObject *kept[KEPT];
     int n;
@@ -253,21 +251,21 @@ static inline void unchain_view(PyObject *h) {
 static inline void let_host_go(PyObject *h) {
     Array *fields = (Array *)h;
     unchain_view(h);
-    PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at), *base = fields->base, *descr = fields->descr;
+    PyObject *array = SLOT(h, host_at), *root = SLOT(h, root_at), *base = fields->base, *descr = (PyObject *)fields->descr;
     SLOT(h, host_at) = SLOT(h, root_at) = NULL;
-    if (fields->buffer_info != NULL || (fields->flags & (OWNDATA | WRITEBACKIFCOPY)) != 0) {
+    if (fields->_buffer_info != NULL || (fields->flags & (NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY)) != 0) {
         Host->tp_dealloc(h);
         Py_DECREF(Handle);
         base = descr = NULL;
     } else {
-        fields->base = fields->descr = NULL;
+        fields->base = NULL, fields->descr = NULL;
         int axes = fields->nd <= 2 ? fields->nd : 0;
         if (axes == 0)
-            PyMem_RawFree(fields->dims), fields->dims = NULL;
+            PyMem_RawFree(fields->dimensions), fields->dimensions = NULL;
         if (gone[axes].n < KEPT) /* with its reference to its type */
             gone[axes].kept[gone[axes].n++] = h;
         else {
-            PyMem_RawFree(fields->dims);
+            PyMem_RawFree(fields->dimensions);
             PyObject_GC_Del(h);
             Py_DECREF(Handle);
         }
@@ -356,7 +354,7 @@ static PyObject *handle_on(PyObject *array, PyObject *root) {
     int nd = from->nd;
     PyObject *h = instance(Handle, &gone[nd <= 2 ? nd : 0]);
     Array *to = (Array *)h;
-    if (h != NULL && nd > 0 && to->dims == NULL && (to->dims = PyMem_RawMalloc(2 * nd * sizeof(Py_ssize_t))) == NULL) {
+    if (h != NULL && nd > 0 && to->dimensions == NULL && (to->dimensions = PyMem_RawMalloc(2 * nd * sizeof(Py_ssize_t))) == NULL) {
         PyErr_NoMemory();
         Py_CLEAR(h);
     }
@@ -364,11 +362,11 @@ static PyObject *handle_on(PyObject *array, PyObject *root) {
         Py_DECREF(array);
         return NULL;
     }
-    to->strides = to->dims + nd;
+    to->strides = to->dimensions + nd;
     for (int i = 0; i < nd; i++)
-        to->dims[i] = from->dims[i], to->strides[i] = from->strides[i];
-    to->nd = nd, to->data = from->data, to->flags = from->flags & ~(OWNDATA | WRITEBACKIFCOPY);
-    to->base = Py_NewRef(array), to->descr = Py_NewRef(from->descr);
+        to->dimensions[i] = from->dimensions[i], to->strides[i] = from->strides[i];
+    to->nd = nd, to->data = from->data, to->flags = from->flags & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
+    to->base = Py_NewRef(array), to->descr = (PyArray_Descr *)Py_NewRef(from->descr);
     SLOT(h, host_at) = array, SLOT(h, root_at) = Py_NewRef(root);
     if (Py_IS_TYPE(root, Handle))
         chain_view(h, root);

@@ -80,7 +80,7 @@ static inline char *number_at(Array *a, PyObject *index) {
     if (n != a->nd || n == 0)
         return NULL;
     for (Py_ssize_t k = 0; k < n; k++, p += i * a->strides[k - 1])
-        if ((i = position(tuple ? PyTuple_GET_ITEM(index, k) : index, a->dims[k])) < 0)
+        if ((i = position(tuple ? PyTuple_GET_ITEM(index, k) : index, a->dimensions[k])) < 0)
             return NULL;
     return p;
 }
@@ -88,7 +88,7 @@ static inline char *number_at(Array *a, PyObject *index) {
 /* The bytes of a number of array a where it lies as in an instance of NumPy's class; 0 where it does not, or is rare. */
 static inline int number_size(Array *a) {
     Dtype *dtype = (Dtype *)a->descr;
-    if (!(a->flags & 0x100 /* NPY_ARRAY_ALIGNED */) || !(dtype->order == '=' || dtype->order == '|') ||
+    if (!(a->flags & NPY_ARRAY_ALIGNED) || !(dtype->byteorder == '=' || dtype->byteorder == '|') ||
         !(dtype->kind == 'f' || dtype->kind == 'i' || dtype->kind == 'u')) /* other libraries' dtypes are of kind V */
         return 0;
     switch (dtype->type) {
@@ -117,7 +117,7 @@ static inline PyObject *number_read(Array *a, const char *p) {
         char type = ((Dtype *)a->descr)->type;
         return type == '?' ? Py_NewRef(truths[*p != 0]) : NULL;
     }
-    PyTypeObject *scalar = ((Dtype *)a->descr)->scalar;
+    PyTypeObject *scalar = ((Dtype *)a->descr)->typeobj;
     PyObject *x = scalar->tp_alloc(scalar, 0);
     if (x != NULL)
         copy_number(IN_SCALAR(x), p, size);
@@ -130,9 +130,9 @@ static inline int number_write(Array *a, char *p, PyObject *v) {
     if (size == 0 || !may_write(a))
         return 0;
     Dtype *dtype = (Dtype *)a->descr;
-    if (Py_IS_TYPE(v, dtype->scalar) || (dtype->type == 'd' && PyFloat_CheckExact(v)))
+    if (Py_IS_TYPE(v, dtype->typeobj) || (dtype->type == 'd' && PyFloat_CheckExact(v)))
         copy_number(p, IN_SCALAR(v), size);
-    else if (dtype->scalar == Int64 && PyLong_CheckExact(v)) {
+    else if (dtype->typeobj == Int64 && PyLong_CheckExact(v)) {
         int64_t x = PyLong_AsLongLongAndOverflow(v, &overflow);
         if (overflow)
             return 0;
@@ -181,7 +181,7 @@ static PyObject *item(PyObject *self, Py_ssize_t i) {
     PyObject *a = busy() ? NULL : host_of(self), *x;
     if (a == NULL && ((x = item_on_place(self, i)) != NULL || PyErr_Occurred()))
         return x;
-    if (a != NULL && ((Array *)a)->nd == 1 && 0 <= i && i < ((Array *)a)->dims[0] &&
+    if (a != NULL && ((Array *)a)->nd == 1 && 0 <= i && i < ((Array *)a)->dimensions[0] &&
         ((x = number_read((Array *)a, ((Array *)a)->data + i * ((Array *)a)->strides[0])) != NULL || PyErr_Occurred()))
         return x;
     return a != NULL ? found_in(self, Py_NewRef(a), Host->tp_as_sequence->sq_item(a, i)) : python_item(self, i);
@@ -392,7 +392,7 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
         if (p != NULL && number_write((Array *)a, p, value))
             return 0;
         if (is_handle(value)) /* an element of an array of objects is the handle it is given */
-            v = ((Array *)a)->descr != object_dtype || is_several(a, index) ? host_of(value) : NULL;
+            v = DESCR(a) != object_dtype || is_several(a, index) ? host_of(value) : NULL;
         else if (is_plain(value) || of_numbers(value, 0))
             v = value;
         if (v != NULL && (i = index_on_host(index)) != NULL) {

@@ -29,14 +29,13 @@ typedef struct { /* an operand: its elements lie `step` bytes apart, those of a 
     Number number;
 } Side;
 
-static PyObject *(*array_from)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
 static PyObject *little_dtypes[4]; /* NumPy's float64, float32, int64 and bool */
 static PyTypeObject *little_scalars[3];
 
 /* Whether the elements of an array lie in one line. */
 static inline int lined(Array *a, Py_ssize_t size, Py_ssize_t *step) {
     *step = a->nd == 1 ? a->strides[0] : size;
-    return (a->flags & 0x100 /* NPY_ARRAY_ALIGNED */) && (a->nd == 1 || (a->flags & 1 /* NPY_ARRAY_C_CONTIGUOUS */));
+    return (a->flags & NPY_ARRAY_ALIGNED) && (a->nd == 1 || (a->flags & NPY_ARRAY_C_CONTIGUOUS));
 }
 
 /* Whether x is an operand beside array a of dtype number `t`; a truth value is left to NumPy. */
@@ -156,7 +155,7 @@ static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, P
     Array *of = (Array *)(Py_IS_TYPE(a, Host) ? a : b);
     Side x, y;
     int t = 0, compares = run == little_comparison;
-    while (t < 4 && of->descr != little_dtypes[t])
+    while (t < 4 && DESCR(of) != little_dtypes[t])
         t++;
     if (t == 4 || of->nd == 0 || (!compares && !(known[t] >> op & 1)))
         return NULL;
@@ -169,7 +168,7 @@ static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, P
     double out[WRITTEN];
     PyObject *made = into;
     if (into != NULL ? n * size > (Py_ssize_t)sizeof out :
-        (made = array_from(Host, Py_NewRef(little_dtypes[compares ? 3 : t]), of->nd, of->dims, NULL, NULL, 0, NULL)) == NULL)
+        (made = PyArray_NewFromDescr(Host, (PyArray_Descr *)Py_NewRef(little_dtypes[compares ? 3 : t]), of->nd, of->dimensions, NULL, NULL, 0, NULL)) == NULL)
         return PyErr_Clear(), NULL;
     if (!run(op, t, n, &x, &y, into != NULL ? (char *)out : ((Array *)made)->data)) {
         if (wary != NULL)
@@ -186,19 +185,14 @@ static PyObject *little(PyObject *a, PyObject *b, int op, int (*run)(int, int, P
     return made;
 }
 
-/* little(NumPy's table of functions, (float64, float32, int64, bool)) */
-static PyObject *little_setup(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *table, *d[4];
-    if (!PyArg_ParseTuple(args, "O(OOOO)", &table, &d[0], &d[1], &d[2], &d[3]))
-        return NULL;
-    void **functions = PyCapsule_GetPointer(table, NULL);
-    if (functions == NULL)
-        return NULL;
+/* NumPy's dtypes; -1 with an exception. */
+static int little_setup(void) {
+    const int types[] = {NPY_DOUBLE, NPY_FLOAT, NPY_INT64, NPY_BOOL};
     for (int i = 0; i < 4; i++) {
-        little_dtypes[i] = Py_NewRef(d[i]);
+        if ((little_dtypes[i] = (PyObject *)PyArray_DescrFromType(types[i])) == NULL)
+            return -1;
         if (i < 3)
-            little_scalars[i] = ((Dtype *)d[i])->scalar;
+            little_scalars[i] = ((Dtype *)little_dtypes[i])->typeobj;
     }
-    array_from = functions[94]; /* PyArray_NewFromDescr, in every NumPy */
-    Py_RETURN_NONE;
+    return 0;
 }

@@ -5,8 +5,7 @@
    NumPy, and the result is wrapped; on a handle that a gradient's tape watches, simple rows write their node there; on
    handles at a place, rows go to its kernels. Everything else (another tracer, an array so large that core/cpu does
    better, a trace or a policy that watches, a foreign class) is left to the Python function or slot that was there
-   before; so nothing here decides what a call means. Installed by install.py. Needs no NumPy headers: of an array it
-   reads the fields that every NumPy has.
+   before; so nothing here decides what a call means. Installed by install.py.
 
    One unit of compilation, a header for each part: the short functions of one are inlined in another. */
 
@@ -116,7 +115,7 @@ static PyObject *arrays(PyObject *Py_UNUSED(module), PyObject *args) {
     int alike = root_at - before == slot_of(virtual_, "_root") && path_at - before == slot_of(virtual_, "_path") &&
                 seen_at - before == slot_of(virtual_, "_seen") && value_at - before == slot_of(virtual_, "_value");
     Handle = (PyTypeObject *)handle, Virtual = (PyTypeObject *)virtual_, Host = (PyTypeObject *)host;
-    if (!PyErr_Occurred() && (!alike || Host->tp_basicsize != sizeof(Array)))
+    if (!PyErr_Occurred() && (!alike || Host->tp_basicsize != (Py_ssize_t)sizeof(Array)))
         PyErr_SetString(PyExc_ImportError, "the fields of arrays do not lie where minnp's C part expects them");
     if (PyErr_Occurred())
         return NULL;
@@ -298,7 +297,6 @@ static PyMethodDef functions[] = {
     {"link", link_to, METH_VARARGS, NULL},
     {"on_host", (PyCFunction)(void (*)(void))on_host, METH_FASTCALL, NULL},
     {"views_of", views_of, METH_O, NULL},
-    {"little", little_setup, METH_VARARGS, NULL},
     {"setup", setup, METH_VARARGS, NULL},
     {"short", make_short, METH_VARARGS, NULL},
     {"at_places", at_places, METH_VARARGS, NULL},
@@ -318,7 +316,8 @@ PyMODINIT_FUNC PyInit__quick(void) {
     PyErr_SetString(PyExc_ImportError, "minnp.core.compiled._quick relies on the interpreter lock");
     return NULL;
 #else
-    if (PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0 ||
+    import_array();
+    if (little_setup() < 0 || PyType_Ready(&Counter_Type) < 0 || PyType_Ready(&Short_Type) < 0 || PyType_Ready(&Fact_Type) < 0 ||
         PyType_Ready(&Function_Type) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);

@@ -100,7 +100,7 @@ static int described(PyObject *x, PyObject **shape, PyObject **dtype) {
         if (know(x) == 0)
             *shape = Py_NewRef(SLOT(x, shape_at)), *dtype = Py_NewRef(SLOT(x, dtype_at));
     } else if ((*shape = shape_of(x)) != NULL) {
-        *dtype = Py_IS_TYPE(x, Host) ? Py_NewRef(((Array *)x)->descr) : PyObject_GetAttr(x, word_dtype);
+        *dtype = Py_IS_TYPE(x, Host) ? Py_NewRef(DESCR(x)) : PyObject_GetAttr(x, word_dtype);
         if (*dtype == NULL)
             Py_CLEAR(*shape);
     }

@@ -33,7 +33,7 @@ static PyObject *shape_of(PyObject *z) {
     int nd = Py_IS_TYPE(z, Host) ? ((Array *)z)->nd : 0;
     PyObject *shape = PyTuple_New(nd);
     for (int i = 0; shape != NULL && i < nd; i++) {
-        PyObject *d = PyLong_FromSsize_t(((Array *)z)->dims[i]);
+        PyObject *d = PyLong_FromSsize_t(((Array *)z)->dimensions[i]);
         if (d == NULL)
             Py_CLEAR(shape);
         else
@@ -143,7 +143,7 @@ static PyObject *on_tape(PyObject *row, PyObject *v, PyObject *w) {
         goto done;
     count_row(row);
     if (Py_IS_TYPE(z, Host)) {
-        dtype = ((Array *)z)->descr;
+        dtype = DESCR(z);
         Py_INCREF(dtype);
     } else
         dtype = PyObject_GetAttrString(z, "dtype");
