@@ -65,3 +65,12 @@ class DrawingError(MinnpError, ImportError):
 
     minnp.fx.draw(graph, "step.svg")                       # pip install graphviz; apt-get install graphviz
     """
+
+
+class MeshError(MinnpError, RuntimeError):
+    """The processes of a mesh could not do a step together: they disagree, or one of them is gone.
+
+        mesh.all_reduce(np.ones(3 + mesh.rank))                # rank 0 float64[3], rank 1 float64[4]
+
+    Every rank must make the same calls in the same order, with arrays that fit; the message says who did what, where.
+    """

@@ -1,0 +1,336 @@
+"""What carries arrays between processes: torch.distributed's process groups (gloo; NCCL for arrays on CUDA devices).
+
+Two things are ours. *Agreement*: before a collective moves anything, the ranks exchange a small record of what each is
+about to do (operation, dtype, shape, the user's line), and every rank raises where they differ. *Signs of life*: each
+process writes a line to the store twice a second, saying what it does. A process that waits reads the others' lines, so
+that a rank that died, was stopped or went another way is named within a stated time; nothing waits for ever.
+
+No object is pickled: what travels are the bytes of numbers, and records in JSON.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as onp
+
+from ..core.rows.report import user_line
+from ..errors import MeshError
+
+RECORD = 1024  # bytes of a record; what of it the description does not need carries small arrays
+BEAT = 0.5  # seconds between two signs of life
+SLICE = timedelta(seconds=1)  # how long a wait goes on before it looks at the others
+EARLY = 5.0  # seconds after a broken connection within which the rank that broke it is found out
+
+
+class Transport:
+    """The processes of one job.
+
+    timeout    seconds a collective may wait for a rank that is alive
+    patience   seconds without a sign of life after which a rank counts as dead
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: float, patience: float, interface: str | None):
+        import torch.distributed
+
+        self.torch, self.dist = torch, torch.distributed
+        self.rank, self.size, self.timeout, self.patience = rank, size, timeout, patience
+        self.interface, self.broken = interface, ""
+        self.base = self.dist.PrefixStore("minnp", store)
+        self.doing, self.left = "starts", False
+        self.groups: dict[Any, Group] = {}
+        self.seen: dict[int, tuple[bytes, float]] = {}
+        self._beat()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beats, name="minnp-mesh", daemon=True)
+        self._thread.start()
+        atexit.register(self.leave)
+
+    # -------------------------------------------------------------- signs of life
+    def _beats(self) -> None:
+        while not self._stop.wait(BEAT):
+            try:
+                self._beat()
+            except RuntimeError:  # the store has gone: whoever waits finds out by itself
+                return
+
+    def _beat(self) -> None:
+        text = json.dumps({"doing": self.doing, "left": self.left, "at": time.time()})
+        self.base.set(f"beat/{self.rank}", text)
+
+    def leave(self) -> None:
+        """Say that this process ends, so that nobody waits for it; called when it does."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        self._thread.join(2 * BEAT)
+        error = getattr(sys, "last_value", None)
+        self.left, self.doing = True, "ended" if error is None else f"ended with {type(error).__name__}: {error}"[:400]
+        with contextlib.suppress(RuntimeError):
+            self._beat()
+        if not self.broken:  # gloo's threads give back what they hold of NumPy's memory while there is an interpreter
+            for group in self.groups.values():
+                group.pg = None
+
+    def _others(self) -> dict[int, dict]:
+        """What each other rank says of itself, and for how long it has said nothing new, as `silent`."""
+        said = {}
+        for r in range(self.size):
+            if r == self.rank:
+                continue
+            key = f"beat/{r}"
+            text = self.base.get(key) if self.base.check([key]) else b'{"doing": "has not come", "left": false}'
+            if r not in self.seen or self.seen[r][0] != text:
+                self.seen[r] = (text, time.monotonic())
+            said[r] = json.loads(text) | {"silent": time.monotonic() - self.seen[r][1]}
+        return said
+
+    def wait(self, work: Any, what: str) -> None:
+        """Wait for a collective; MeshError, naming the rank, where it cannot end."""
+        start, looked = time.monotonic(), 0.0
+        while True:
+            try:
+                work.wait(SLICE)
+                return
+            except RuntimeError as error:
+                if work.is_completed():
+                    raise self.failure(what, f"the connection broke ({str(error).splitlines()[0][:200]})") from error
+            waited = time.monotonic() - start
+            if waited - looked >= self.size / 64:
+                looked = waited
+                if found := self._blame(self.patience):
+                    raise self.failure(what, found, known=True)
+            if waited > self.timeout:
+                raise self.failure(what, f"it has waited {waited:.0f} s, which is the timeout")
+
+    def _blame(self, patience: float) -> str:
+        """Who is the reason that this process waits in vain; empty where nobody is, yet."""
+        try:
+            if self.base.check(["failed"]):
+                return self.base.get("failed").decode()
+            others = self._others()
+        except RuntimeError:
+            return "the store of the job cannot be reached: the process that holds it has died"
+        for r, said in others.items():
+            if said["left"]:
+                return f"rank {r} has {said['doing']}"
+            if said["silent"] > patience:
+                return f"rank {r} has given no sign of life for {said['silent']:.0f} s; its last: {said['doing']}"
+        return ""
+
+    def failure(self, what: str, why: str, known: bool = False) -> MeshError:
+        """The error of this rank's collective `what`, and who is to blame, which the other ranks are told too."""
+        found = why if known else ""
+        deadline = time.monotonic() + min(EARLY, self.patience)
+        while not found and time.monotonic() < deadline and "timeout" not in why:
+            found = self._blame(4 * BEAT)
+            time.sleep(BEAT / 2)
+        said = ""
+        with contextlib.suppress(RuntimeError):
+            said = "; ".join(f"rank {r}: {s['doing']}" for r, s in self._others().items())
+            if found and not self.base.check(["failed"]):
+                self.base.set("failed", found)
+        self.broken = found or why
+        self._keep_alive()
+        return MeshError(
+            f"rank {self.rank} of {self.size}, in {what}: {found or why}"
+            + ("" if known or not found else f"; {why}")
+            + (f". The others said last: {said}" if said else "")
+        )
+
+    def _keep_alive(self) -> None:
+        """What is left of a broken group would wait for its threads, which wait for the rank that is gone."""
+        import ctypes
+
+        for group in self.groups.values():
+            for pg in (group.pg, group.nccl):
+                if pg is not None:
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pg))
+
+    # -------------------------------------------------------------- groups
+    def group(self, ranks: Sequence[int], purpose: str = "") -> Group:
+        """The group of these ranks, made on first use: all of them ask at the same point of the program."""
+        key = (tuple(ranks), purpose)
+        if key not in self.groups:
+            self.groups[key] = Group(self, tuple(ranks), purpose)
+        return self.groups[key]
+
+
+class Group:
+    """Some of the job's ranks, as one process group of c10d.
+
+    ranks   their numbers in the job, in order; `rank` is this process's place among them
+    """
+
+    def __init__(self, transport: Transport, ranks: tuple[int, ...], purpose: str) -> None:
+        self.transport, self.ranks, self.size = transport, ranks, len(ranks)
+        self.rank = ranks.index(transport.rank)
+        self.name = f"{purpose}/{'-'.join(map(str, ranks))}" if self.size < 65 else f"{purpose}/{hash(ranks)}"
+        self.torch = transport.torch
+        self.nccl: Any = None
+        dist = transport.dist
+        store = dist.PrefixStore(f"gloo/{self.name}", transport.base)
+        seconds = timedelta(seconds=transport.timeout)
+        named = transport.interface and "GLOO_SOCKET_IFNAME" not in os.environ
+        if named:
+            os.environ["GLOO_SOCKET_IFNAME"] = transport.interface
+        try:
+            self.pg = dist.ProcessGroupGloo(store, self.rank, self.size, seconds)
+        except RuntimeError as error:
+            self.pg = None
+            raise transport.failure("connecting the ranks", f"gloo: {str(error).splitlines()[0][:300]}") from error
+        finally:
+            if named:
+                del os.environ["GLOO_SOCKET_IFNAME"]
+
+    def run(self, start: Any, what: str) -> None:
+        """Start a collective and wait for it."""
+        self.transport.wait(self.start(start, what), what)
+
+    def start(self, start: Any, what: str) -> Any:
+        """The work of a collective that was started: `transport.wait` waits for it."""
+        if self.transport.broken:
+            raise MeshError(f"rank {self.transport.rank}, in {what}: the mesh broke before: {self.transport.broken}")
+        try:
+            return start()
+        except RuntimeError as error:
+            raise self.transport.failure(what, f"the connection broke ({str(error).splitlines()[0][:200]})") from error
+
+    # -------------------------------------------------------------- agreement
+    def agree(self, facts: dict, payload: bytes = b"", alike: Sequence[str] = ()) -> list[tuple[dict, bytes]]:
+        """Each rank's facts and payload; MeshError on every rank where the facts named in `alike` differ.
+
+        facts     of this rank's call, in JSON: "op", "dtype", "shape", ...; "at" is added, the user's line
+        payload   as many bytes as `room` says
+        One all-gather of 1 KB per rank.
+        """
+        facts = facts | {"at": user_line()[-200:]}
+        head = json.dumps(facts, separators=(",", ":")).encode()
+        what = described(facts)
+        if len(head) + len(payload) + 8 > RECORD:
+            raise MeshError(f"{what}: more than {RECORD} bytes say what it does")
+        mine = onp.zeros(RECORD, "u1")
+        mine[:8] = onp.frombuffer(len(head).to_bytes(4, "little") + len(payload).to_bytes(4, "little"), "u1")
+        mine[8 : 8 + len(head) + len(payload)] = onp.frombuffer(head + payload, "u1")
+        out = self.gather(mine, what)
+        found = []
+        for record in out:
+            n, m = (int.from_bytes(record[at : at + 4].tobytes(), "little") for at in (0, 4))
+            text = record[8 : 8 + n].tobytes()
+            said = facts if text == head else json.loads(text)
+            found.append((said, record[8 + n : 8 + n + m].tobytes()))
+        for r, (said, _) in enumerate(found):
+            first = found[0][0]
+            for fact in ("op", *alike):
+                if said.get(fact) != first.get(fact):
+                    raise MeshError(
+                        f"the ranks disagree on {fact}: rank {self.ranks[0]} calls {described(first)}, and rank "
+                        f"{self.ranks[r]} calls {described(said)}. Every rank must make the same calls, in the same "
+                        "order, with arrays that fit"
+                    )
+        return found
+
+    # -------------------------------------------------------------- bytes and numbers
+    def gather(self, mine: onp.ndarray, what: str) -> onp.ndarray:
+        """[ranks, n] bytes: those of each rank, of which all give n."""
+        self.transport.doing = what
+        out = onp.empty((self.size, mine.size), "u1")
+        t = self.torch.from_numpy
+        self.run(lambda: self.pg._allgather_base(t(out).view(-1), t(mine)), what)
+        self.transport.doing = f"computes, after {what}"
+        return out
+
+    def exchange(self, mine: onp.ndarray, counts: Sequence[int], coming: Sequence[int], what: str) -> onp.ndarray:
+        """Bytes from each rank, `coming` many, for `counts` many sent to each."""
+        self.transport.doing = what
+        out = onp.empty(sum(coming), "u1")
+        t = self.torch.from_numpy
+        self.run(lambda: self.pg.alltoall_base(t(out), t(mine), list(coming), list(counts)), what)
+        self.transport.doing = f"computes, after {what}"
+        return out
+
+    def broadcast(self, data: onp.ndarray, root: int, what: str) -> None:
+        """The root's bytes into `data`, on every rank."""
+        self.transport.doing = what
+        self.run(lambda: self.pg.broadcast(self.torch.from_numpy(data), root), what)
+        self.transport.doing = f"computes, after {what}"
+
+    def sum_into(self, tensor: Any, what: str, op: str = "sum") -> None:
+        """tensor = the sum (or max, min, product) of all ranks' tensors, in place."""
+        self.transport.doing = what
+        self.run(lambda: self.all_reduce(tensor, op), what)
+        self.transport.doing = f"computes, after {what}"
+
+    def all_reduce(self, tensor: Any, op: str = "sum") -> Any:
+        """The work of an all-reduce in place."""
+        kind = self.transport.dist.ReduceOp
+        kinds = {"sum": kind.SUM, "max": kind.MAX, "min": kind.MIN, "prod": kind.PRODUCT}
+        return self.pg.allreduce([tensor], kinds[op])
+
+
+def described(facts: dict) -> str:
+    """all_reduce(float32[3, 4], sum) at program.py:12"""
+    shape = ", ".join(map(str, facts["shape"])) if "shape" in facts else ""
+    array = f"{facts['dtype']}[{shape}]" if "dtype" in facts else ""
+    rest = [f"{k} {v}" for k, v in facts.items() if k not in ("op", "dtype", "shape", "at")]
+    return f"{facts['op']}({', '.join([array, *rest] if array else rest)})" + (
+        f" at {facts['at']}" if facts.get("at") else ""
+    )
+
+
+# ------------------------------------------------------------------ how the processes of a job find each other
+def connected(timeout: float, patience: float, interface: str | None) -> Transport | None:
+    """The transport of the job that torchrun's variables describe; None where there is one process."""
+    size = int(os.environ.get("WORLD_SIZE", 1))
+    if size == 1:
+        return None
+    rank = _number("RANK", size)
+    try:
+        import torch.distributed as dist
+    except ImportError as error:
+        raise MeshError(f"a mesh of {size} processes needs torch.distributed: pip install torch") from error
+    if interface is None and "GLOO_SOCKET_IFNAME" not in os.environ and os.environ.get("LOCAL_WORLD_SIZE") == str(size):
+        interface = "lo" if sys.platform == "linux" else None  # one machine: nothing listens outside it
+    try:
+        store = _store(dist, rank, size, timedelta(seconds=timeout))
+        return Transport(store, rank, size, timeout, patience, interface)
+    except (RuntimeError, OSError, ValueError) as error:
+        where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+        raise MeshError(f"rank {rank} of {size} did not reach the store at {where}: {error}") from error
+
+
+def _number(name: str, size: int) -> int:
+    if name not in os.environ:
+        raise MeshError(f"WORLD_SIZE is {size}, but {name} is not set: start the program with torchrun")
+    number = int(os.environ[name])
+    if not 0 <= number < size:
+        raise MeshError(f"{name} is {number} in a job of WORLD_SIZE {size}: the ranks are 0 to {size - 1}")
+    return number
+
+
+def _store(dist: Any, rank: int, size: int, timeout: timedelta) -> Any:
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        store, _, _ = next(dist.rendezvous("env://", timeout=timeout))
+        return store
+    if "MINNP_MESH_FILE" in os.environ:  # processes of one machine, which meet in a file instead of at a port
+        return dist.FileStore(os.environ["MINNP_MESH_FILE"], size)
+    host, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), int(os.environ.get("MASTER_PORT", 29500))
+    options: dict[str, Any] = {}
+    if rank == 0:  # torch's own would listen on every interface
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(size)
+        options["master_listen_fd"] = listening.detach()
+    return dist.TCPStore(host, port, size, rank == 0, timeout, wait_for_workers=False, **options)

@@ -1,0 +1,31 @@
+"""The programs of docs/guide/distributed.md under torchrun: each prints what the page shows."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.either("programs of processes"), pytest.mark.host("the page shows the default policy")]
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "guide" / "distributed.md").read_text()
+PROGRAMS = re.findall(r"^```py (\w+\.py)\n(.*?)^```\n+```text\n\$ torchrun (.*?)\n(.*?)^```$", PAGE, re.S | re.M)
+QUICK = ("total.py",)  # a few seconds each: torch is imported three times
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "command", "shown"),
+    [pytest.param(*p, marks=() if p[0] in QUICK else pytest.mark.slow, id=p[0]) for p in PROGRAMS],
+)
+def test_a_program_prints_what_the_page_shows(tmp_path, name, program, command, shown):
+    pytest.importorskip("torch", reason="torchrun comes with torch")
+    (tmp_path / name).write_text(program)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", *command.split()]
+    done = subprocess.run(torchrun, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown
+
+
+def test_the_page_has_programs():
+    assert len(PROGRAMS) == PAGE.count("\n```py ")
