@@ -2,7 +2,8 @@
 
 linear.py, stencils.py, discrete.py and numeric.py hold them as NumPy users write them: functions of arrays and numbers
 that return what they compute, and may write to their arguments. cases.py has the inputs of each, and its results got
-another way. `functions(np)` gives them with another module as `np`: the same text runs with NumPy, minnp and Numba.
+another way; in_jax.py has them in JAX's words. `functions(np)` gives them with another module as `np`: one text for
+NumPy, minnp and Numba.
 """
 
 from __future__ import annotations
