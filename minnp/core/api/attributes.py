@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
@@ -208,12 +209,28 @@ def _fact(name: str) -> property:
 
 
 LAYOUT = {"strides", "flags", "nbytes", "itemsize"}
+OF_MEMORY = {"strides", "flags"}  # what nobody asks for who does not read memory, or has it read
+_OWN = ("minnp", "numpy")  # NumPy's Python code, which is also ours with other globals, hands memory to nobody
+
+
+def _keep(self: ndarray, name: str) -> None:
+    """Raise where a library asks how the memory lies of a host array that a trace follows: x.dtype says numbers, and
+    the fields beside it are a guard's (guard.py)."""
+    asks = sys._getframe(2).f_globals.get("__name__") or ""
+    if type(self) is ndarray and asks.partition(".")[0] not in _OWN and type(read(self)) is Tracer:
+        raise errors.TracedValueError(
+            f"x.{name} was asked of a {self.dtype}{list(self.shape)} array that was written with traced values: as long "
+            "as a trace follows it, its memory is nobody else's. Use minnp.numpy functions on it, or "
+            f"np.stop_gradient(x), whose {name} are the same"
+        )
 
 
 def _host_fact(name: str) -> property:
     """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
 
     def get(self: ndarray) -> Any:
+        if name in OF_MEMORY and (self._host is None or state.busy):
+            _keep(self, name)
         if name in LAYOUT and self._host is None:
             below, seen = _looked(self, name), example(read(self))
             if type(seen) is Buffer:  # nothing is copied to tell

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as onp
 
 from ... import errors
+from ..arrays.saved import FIXED
 from ..arrays.writing import WRITE_VIEW, copy_in_layout, layout_of
 from ..cpu import kernels
 from ..cpu.memory import empty
@@ -134,17 +136,25 @@ def followed(row: Primitive, y: Any) -> Any:
 
 
 def carries(y: Any, depth: int = 3) -> bool:
-    """Whether there are float or complex numbers in a result."""
+    """Whether there are float or complex numbers in a result, or may be: in an object that does not show what it
+    holds."""
     if isinstance(y, (float, complex)):
         return True
     if hasattr(y, "dtype"):
         return getattr(y.dtype, "kind", "O") in INEXACT
-    if depth == 0:
+    if depth == 0 or type(y) in FIXED:
         return False
     if isinstance(y, (tuple, list)):
         return any(carries(v, depth - 1) for v in y)
     held = y if isinstance(y, dict) else getattr(y, "__dict__", None)
-    return isinstance(held, dict) and any(carries(v, depth - 1) for v in held.values())
+    return any(carries(v, depth - 1) for v in held.values()) if isinstance(held, dict) else _opaque(y)
+
+
+def _opaque(y: Any) -> bool:
+    """Whether an object of another library's C code (a geometry) may hold numbers: one of NumPy's, or of Python's own
+    classes but for its numbers, does not."""
+    home = type(y).__module__.partition(".")[0]
+    return isinstance(y, numbers.Number) or home not in ("numpy", "builtins", "datetime")
 
 
 def private(value: Any, memory: Any, copies: dict) -> Any:

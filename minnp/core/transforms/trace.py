@@ -14,7 +14,8 @@ from ..rows.dispatch import bind
 from ..rows.primitive import NO_PARAMS, Primitive
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
-from ..rows.value import STAND_INS, Host, Tracer
+from ..rows.value import STAND_INS, Host, Tracer, concrete
+from .cotangents import carries
 
 LEVELS = itertools.count(1)
 
@@ -95,7 +96,7 @@ class Trace:
         A bool and an int are locally constant: branches, and range(int(n)). A float that carries a derivative would
         lose it without a word, so that raises. Who asks for a Constant knows that no gradient flows.
         """
-        if self.differentiable and kind in LEAVING and value.dtype.kind in "fc":
+        if self.differentiable and kind in LEAVING and (value.dtype.kind in "fc" or _objects_with_numbers(value)):
             inner = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
             raise errors.TracedValueError(
                 f"a traced array ({inner}) was about to leave minnp: {LEAVING[kind]}, where the gradient would be "
@@ -103,6 +104,11 @@ class Trace:
                 "np.stop_gradient(x) to cut the gradient on purpose, or minnp.custom_vjp to give this step a rule"
             )
         return value.value
+
+
+def _objects_with_numbers(value: Tracer) -> bool:
+    base = concrete(value) if value.dtype.kind == "O" else None
+    return type(base) is Host and any(map(carries, base.ravel().tolist()))
 
 
 LEAVING = {
