@@ -499,7 +499,7 @@ def imported(case: Case) -> Any:
 
 # Code that asks for NumPy's very class: numpy.asarray(x) is what it takes.
 _EXACT = "asks for numpy.ndarray itself, no subclass"
-NOT_YET = {name: (_EXACT, "same _given _written _viewed") for name in ("orjson", "pycocotools")}
+NOT_YET = dict.fromkeys(("orjson", "pycocotools"), (_EXACT, "same _given _written _viewed"))
 # Frees its result twice where NumPy refuses it the array, as one of objects: the process may die of its next error.
 ALONE = ("fast_histogram",)
 

@@ -219,8 +219,8 @@ def _keep(self: ndarray, name: str) -> None:
     asks = sys._getframe(2).f_globals.get("__name__") or ""
     if type(self) is ndarray and asks.partition(".")[0] not in _OWN and type(read(self)) is Tracer:
         raise errors.TracedValueError(
-            f"x.{name} was asked of a {self.dtype}{list(self.shape)} array that was written with traced values: as long "
-            "as a trace follows it, its memory is nobody else's. Use minnp.numpy functions on it, or "
+            f"x.{name} was asked of a {self.dtype}{list(self.shape)} array that was written with traced values: as "
+            "long as a trace follows it, its memory is nobody else's. Use minnp.numpy functions on it, or "
             f"np.stop_gradient(x), whose {name} are the same"
         )
 
