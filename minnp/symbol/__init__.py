@@ -45,11 +45,16 @@ class Operators:
 
 
 linalg = Operators("_linalg_")
-op = _internal = Operators("")
+op = _internal = sparse = Operators("")
+image = Operators("_image_")
 
 
 class Random(Operators):
     """Random numbers: random.uniform(0, 1, shape=(2,)); with symbols as parameters, some for each element."""
+
+    def randn(self, *shape: int, loc: Any = 0.0, scale: Any = 1.0, **kwargs: Any) -> Symbol:
+        """Normal ones of a shape: randn(2, 3)."""
+        return self.normal(loc, scale, shape=shape or (1,), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         numbers = super().__getattr__(name)
@@ -140,7 +145,8 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 
 OWN = (
     "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "OPERATORS", "Prefix",
-    "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "hypot", "linalg", "linspace",
-    "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "ones", "pow", "power",
-    "random", "register", "save_checkpoint", "save_params", "split_v2", "to_mxnet", "var", "zeros",
+    "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "hypot", "image", "linalg",
+    "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "ones",
+    "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2", "to_mxnet", "var",
+    "zeros",
 )  # fmt: skip

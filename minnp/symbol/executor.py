@@ -82,9 +82,10 @@ class Program:
         return [values[id(n)][i] for n, i in self.heads], after
 
     def shapes(self, given: dict[str, Any], partial: bool = False) -> tuple[dict, dict, dict]:
-        """Shapes of (arguments, results, states) that follow from those given; partial: () for what does not follow."""
+        """Shapes of (arguments, results, states) that follow from those given; () for results whose shapes depend on
+        data, and, if partial, for what does not follow."""
         found = self.symbol._all_shapes({n: tuple(s) for n, s in given.items()})
-        if not partial and any(s is None or 0 in s for shapes in found for s in shapes):
+        if not partial and any(s is None or 0 in s for s in (*found[0], *found[2])):
             raise SymbolError("the shapes given do not determine the others")
         names = (self.arguments, self.outputs, self.auxiliary)
         return tuple({n: s or () for n, s in zip(keys, shapes)} for keys, shapes in zip(names, found, strict=True))
@@ -212,6 +213,14 @@ class Executor:
                     own[name][...] = np.asarray(array).astype(own[name].dtype)
                 elif not allow_extra_params:
                     raise ValueError(f"no {what} is named {name!r}; there are {', '.join(own)}")
+
+    def debug_str(self) -> str:
+        """The symbol, a line for each node."""
+        return self._symbol.debug_str()
+
+    def get_optimized_symbol(self) -> Symbol:
+        """The symbol that it runs."""
+        return self._symbol
 
     def set_monitor_callback(self, callback: Callable | None, monitor_all: bool = False) -> None:
         """callback(name, array) for every result inside, while forward runs."""

@@ -35,6 +35,11 @@ def _tuple(text: str) -> tuple:
     return tuple(None if n is None else int(n) for n in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
+def _numbers(text: str) -> tuple[float, ...]:
+    value = ast.literal_eval(text.replace("L", ""))
+    return tuple(float(x) for x in (value if isinstance(value, (tuple, list)) else (value,)))
+
+
 def _dtype(text: str) -> onp.dtype:
     try:
         return onp.dtype(text)
@@ -43,7 +48,7 @@ def _dtype(text: str) -> onp.dtype:
 
 
 TYPES: dict[str, Callable[[str], Any]] = {
-    "int": _integer, "float": float, "bool": _truth, "shape": _tuple, "dtype": _dtype, "str": str,
+    "int": _integer, "float": float, "bool": _truth, "shape": _tuple, "floats": _numbers, "dtype": _dtype, "str": str,
 }  # fmt: skip
 
 

@@ -368,6 +368,12 @@ class Symbol:
         """The results, a list of arrays, of given arrays by name."""
         return self.bind(ctx, kwargs, grad_req="null").forward()
 
+    def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
+        """This symbol: MXNet's backends are no matter here, passes of minnp.fx do what theirs did."""
+        return self
+
+    get_backend_symbol = optimize_for
+
     def __minnp_program__(self) -> Any:
         """What minnp.Function runs."""
         from .executor import Program
@@ -755,4 +761,11 @@ def _astype(self: Symbol, dtype: Any, **kwargs: Any) -> Symbol:
     return create(lookup("cast"), "cast", (self,), {"dtype": dtype}, kwargs.get("name"), None)
 
 
-Symbol.reshape, Symbol.transpose, Symbol.astype = _reshape, _transpose, _astype
+def _split(self: Symbol, *args: Any, **kwargs: Any) -> Symbol:
+    """minnp.symbol.split_v2 of this symbol."""
+    from . import split_v2
+
+    return split_v2(self, *args, **kwargs)
+
+
+Symbol.reshape, Symbol.transpose, Symbol.astype, Symbol.split_v2 = _reshape, _transpose, _astype, _split

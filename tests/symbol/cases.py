@@ -306,6 +306,127 @@ add("_linalg_makediag", case((3,)), case((2, 3), offset=-1))
 add("_linalg_extracttrian", case((3, 3)), case((2, 4, 4), offset=1), case((3, 3), lower=False), case((4, 4), offset=-1))
 add("_linalg_maketrian", case((6,)), case((2, 6), offset=1), case((6,), lower=False), case((6,), offset=-1))
 
+
+# ------------------------------------------------------------------ boxes
+def boxes(*shape: int, seed: int = 0) -> np.ndarray:
+    """Boxes [*shape, 4] in the unit square: left, top, right, bottom."""
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(0, 0.6, (*shape, 2))
+    return np.concatenate([low, low + rng.uniform(0.1, 0.4, (*shape, 2))], -1).astype(np.float32)
+
+
+def scored(*shape: int, seed: int = 0) -> np.ndarray:
+    """Rows [*shape, 6]: one of three classes, a score, a box."""
+    rng = np.random.default_rng(seed + 9)
+    rows = np.concatenate([rng.integers(0, 3, (*shape, 1)), rng.uniform(-0.1, 1, (*shape, 1))], -1)
+    return np.concatenate([rows, boxes(*shape, seed=seed)], -1).astype(np.float32)
+
+
+THINGS = np.concatenate([whole(0, 3, 2, 4, 1, seed=5), boxes(2, 4, seed=3)], -1)
+THINGS[0, 2:], THINGS[1, 3:] = -1, -1
+NOTHING = np.full_like(THINGS, -1)
+PROBABLE = within(0, 1, 2, 4, 30, seed=2)
+PROBABLE /= PROBABLE.sum(1, keepdims=True)
+add("_contrib_MultiBoxPrior", case((2, 3, 4, 5)), case((1, 1, 3, 2), sizes=(0.3, 0.6), ratios=(2, 1, 0.5)),
+    case((1, 1, 3, 2), sizes=(0.7, 0.9), clip=True, steps=(0.3, 0.4), offsets=(0.2, 0.6)))  # fmt: skip
+add("_contrib_MultiBoxTarget", case(boxes(1, 30), THINGS, (2, 4, 30)), case(boxes(1, 30), NOTHING, (2, 4, 30)),
+    case(boxes(1, 30), THINGS, (2, 4, 30), overlap_threshold=0.2, variances=(1, 1, 0.5, 0.5), ignore_label=-7),
+    case(boxes(1, 30), THINGS, (2, 4, 30), negative_mining_ratio=3),
+    case(boxes(1, 30), THINGS, (2, 4, 30), negative_mining_ratio=1, negative_mining_thresh=0.3))  # fmt: skip
+add("_contrib_MultiBoxDetection", case(PROBABLE, (2, 120), boxes(1, 30)),
+    case(PROBABLE, (2, 120), boxes(1, 30), threshold=0.4, clip=False, nms_threshold=0.3),
+    case(PROBABLE, (2, 120), boxes(1, 30), force_suppress=True, variances=(1, 1, 0.1, 0.1)),
+    case(PROBABLE, (2, 120), boxes(1, 30), nms_threshold=-1))  # fmt: skip
+for options in ({}, {"overlap_thresh": 0.2, "valid_thresh": 0.3}, {"id_index": 0}, {"id_index": 0, "topk": 6},
+                {"id_index": 0, "force_suppress": True}, {"out_format": "center"}, {"topk": 0},
+                {"id_index": 0, "background_id": 1}):  # fmt: skip
+    add("_contrib_box_nms", case(scored(2, 20), **options), case(scored(12), **options))
+add("_contrib_box_nms", case(np.abs(scored(2, 3, 9)), in_format="center"))
+add("_contrib_box_iou", case(boxes(5), boxes(7, seed=1)), case(boxes(2, 3), boxes(4, seed=1), format="center"))
+add("_contrib_bipartite_matching", case(distinct(2, 4, 5), threshold=0.1), case(distinct(4, 3), threshold=1e-6),
+    case(distinct(4, 3), threshold=0.8, is_ascend=True))  # fmt: skip
+add("_contrib_box_encode", case(whole(0, 2, 2, 6), whole(0, 3, 2, 6, seed=1), boxes(2, 6), boxes(2, 3, seed=1),
+    np.array([0, 0.1, 0, -0.1], np.float32), np.array([0.1, 0.1, 0.2, 0.2], np.float32)))  # fmt: skip
+add("_contrib_box_decode", case((2, 6, 4), boxes(1, 6)), case((2, 6, 4), boxes(1, 6), std0=0.1, std3=0.2, clip=0.5),
+    case((2, 6, 4), boxes(1, 6), format="corner"))  # fmt: skip
+SMALL = {"feature_stride": 8, "scales": (1, 2), "ratios": (0.5, 1, 2), "rpn_min_size": 4}
+IMAGE = np.array([[40, 44, 1.5]], np.float32)
+SAID = distinct(1, 12, 6, 6), within(-0.3, 0.3, 1, 24, 6, 6)
+add("_contrib_Proposal", case(*SAID, IMAGE, rpn_post_nms_top_n=9, **SMALL),
+    case(*SAID, IMAGE, rpn_pre_nms_top_n=12, rpn_post_nms_top_n=12,
+         threshold=0.3, output_score=True, **SMALL),
+    case(SAID[0], 9 * SAID[1], IMAGE, rpn_post_nms_top_n=9, iou_loss=True, **SMALL))  # fmt: skip
+add("_contrib_MultiProposal", case(distinct(2, 12, 6, 6), within(-0.3, 0.3, 2, 24, 6, 6), IMAGE.repeat(2, 0),
+                                   rpn_post_nms_top_n=9, output_score=True, **SMALL))  # fmt: skip
+
+# ------------------------------------------------------------------ regions and windows
+ROIS = np.array([[0, 0, 0, 9, 9], [1, 3, 2, 12, 15], [0, 5.5, 4, 6, 11], [1, -3, 1, 20, 30]], np.float32)
+add("ROIPooling", case(distinct(2, 3, 9, 8), ROIS, pooled_size=(2, 3), spatial_scale=0.6),
+    case(distinct(2, 3, 9, 8), ROIS, pooled_size=(1, 1), spatial_scale=0.25))  # fmt: skip
+for options in ({}, {"sample_ratio": 2}, {"sample_ratio": 3, "aligned": True}, {"aligned": True}):
+    add("_contrib_ROIAlign", case((2, 3, 9, 8), ROIS, pooled_size=(2, 3), spatial_scale=0.6, **options))
+add("_contrib_ROIAlign", case((2, 12, 9, 8), ROIS, pooled_size=(2, 3), spatial_scale=0.6, position_sensitive=True))
+add("_contrib_AdaptiveAvgPooling2D", case((2, 3, 7, 5)), case((2, 3, 7, 5), output_size=(3, 2)),
+    case((2, 3, 7, 5), output_size=3), case((2, 3, 4, 4), output_size=(6, 5)))  # fmt: skip
+add("_contrib_BilinearResize2D", case((2, 3, 4, 5), height=7, width=3), case((2, 3, 4, 5), height=1, width=1),
+    case((2, 3, 4, 5), height=7, width=3, align_corners=False), case((2, 3, 4, 5), (1, 1, 6, 7), mode="like"),
+    case((2, 3, 4, 5), scale_height=2, scale_width=1.5),
+    case((2, 3, 5, 4), scale_height=2, scale_width=3, mode="odd_scale"),
+    *[case((2, 3, 4, 5), mode=m) for m in ("to_even_down", "to_even_up", "to_odd_down", "to_odd_up")])  # fmt: skip
+add("im2col", case((2, 3, 5, 6), kernel=(3, 2)),
+    case((1, 2, 7, 7), kernel=(3, 3), stride=(2, 1), pad=(1, 2), dilate=(2, 1)))  # fmt: skip
+add("col2im", case((2, 18, 15), output_size=(5, 6), kernel=(3, 2), pad=(0, 0)),
+    case((1, 18, 25), output_size=(9, 9), kernel=(3, 3), stride=(2, 2), pad=(1, 1)))  # fmt: skip
+add("Correlation", case((2, 3, 6, 7), (2, 3, 6, 7), max_displacement=1),
+    case((2, 3, 8, 8), (2, 3, 8, 8), kernel_size=3, max_displacement=2, stride1=2, stride2=2, pad_size=3),
+    case((1, 3, 8, 8), (1, 3, 8, 8), max_displacement=2, pad_size=2, is_multiply=False))  # fmt: skip
+for data, out, some in (
+    ((2, 4, 6, 7), (18, 4, 5), {"kernel": (3, 3), "num_filter": 4}),
+    ((2, 4, 6, 7), (12, 3, 10), {"kernel": (3, 2), "num_filter": 6, "stride": (2, 1), "pad": (1, 2), "num_group": 2,
+                                 "no_bias": True}),
+    ((1, 4, 7, 7), (36, 7, 7), {"kernel": (3, 3), "num_filter": 2, "dilate": (2, 2), "pad": (2, 2),
+                                "num_deformable_group": 2}),
+):  # fmt: skip
+    shifts = normal(data[0], *out)
+    add("_contrib_DeformableConvolution", case(data, shifts, **some))
+    add("_contrib_ModulatedDeformableConvolution", case(data, shifts, (data[0], out[0] // 2, *out[1:]), **some))
+
+# ------------------------------------------------------------------ _contrib_
+add("_contrib_interleaved_matmul_selfatt_qk", case((5, 2, 24), heads=2))
+add("_contrib_interleaved_matmul_selfatt_valatt", case((5, 2, 24), (4, 5, 5), heads=2))
+add("_contrib_interleaved_matmul_encdec_qk", case((4, 2, 8), (5, 2, 16), heads=2))
+add("_contrib_interleaved_matmul_encdec_valatt", case((5, 2, 16), (4, 3, 5), heads=2))
+add("_contrib_div_sqrt_dim", case((2, 3, 5)))
+add("_contrib_arange_like", case((2, 3)), case((2, 3), start=1, step=0.5, axis=1), case((2, 4), repeat=2))
+add("_contrib_index_array", case((2, 3)), case((2, 3, 2), axes=(2, 0)))
+add("_contrib_index_copy", case((5, 3), np.array([3, 0], np.int32), (2, 3)))
+add("_contrib_quadratic", case((2, 3), a=1, b=2, c=3))
+add("_contrib_gradientmultiplier", case((2, 3), scalar=-0.5))
+add("_contrib_round_ste _contrib_sign_ste", case((2, 3)))
+add("_contrib_BatchNormWithReLU", case((4, 3, 2, 5)), case((4, 3, 2, 5), fix_gamma=False, eps=0.1))
+add("_contrib_SyncBatchNorm", case((4, 3, 2, 5), key="bn", fix_gamma=False))
+add("_contrib_SparseEmbedding", case(whole(0, 5, 4), input_dim=5, output_dim=3))
+
+# ------------------------------------------------------------------ images before a network, and the rest
+PIXELS = whole(0, 256, 5, 6, 3)
+add("_image_to_tensor", case(PIXELS), case(whole(0, 256, 2, 4, 3, 3)))
+add("_image_normalize", case((3, 4, 5), mean=(0.1, 0.2, 0.3), std=(0.5, 1, 2)), case((2, 1, 4, 5), mean=0.5, std=2))
+add("_image_flip_left_right _image_flip_top_bottom", case(whole(0, 256, 4, 6, 3)))
+add(
+    "_image_crop", case(PIXELS, x=1, y=2, width=3, height=2), case(whole(0, 9, 2, 5, 6, 3), x=1, y=2, width=3, height=2)
+)
+add("_image_resize", case(PIXELS, size=(4, 7)), case(PIXELS, size=3), case(PIXELS, size=3, keep_ratio=True),
+    case(PIXELS, size=(4, 7), interp=0))  # fmt: skip
+add("_image_adjust_lighting", case(PIXELS, alpha=(0.1, -0.2, 0.3)))
+add("cast_storage", case((2, 3), stype="default"))
+add("amp_multicast", case((2, 3), (2, 3), num_outputs=2))
+add("all_finite", case((2, 3)), case(np.array([1, np.inf], np.float32)))
+add("multi_all_finite", case((2, 3), (4,), num_arrays=2))
+add("multi_sum_sq", case((2, 3), (4,), num_arrays=2))
+add("_histogram", case((20,), np.array([-1, 0, 0.5, 2], np.float32)), case((20,), bin_cnt=5, range=(-2, 2)))
+add("_identity_with_attr_like_rhs", case((2, 3), (2, 3)))
+add("IdentityAttachKLSparseReg", case(within(0.1, 0.9, 4, 3)), case(within(0.1, 0.9, 4, 3), penalty=0.5, momentum=0.5))
+
 # ------------------------------------------------------------------ gradients that are not compared
 # Operators without a gradient in MXNet, by the names of the inputs, or for all of them.
 WITHOUT: dict[str, set[str]] = {
@@ -314,7 +435,7 @@ WITHOUT: dict[str, set[str]] = {
     "softmax": {"x1"},
     **{n: {"x1"} for n in ("take", "pick", "gather_nd", "scatter_nd", "CTCLoss")},
     **{n: {"x0", "x1"} for n in ("_grad_add", "_slice_assign", "_slice_assign_scalar", "argmax_channel", "batch_take")},
-    **{n: {"x0", "x1", "x2"} for n in ("khatri_rao",)},
+    **{n: {"x0", "x1", "x2"} for n in ("khatri_rao", "all_finite", "multi_all_finite", "multi_sum_sq", "_histogram")},
 }
 # Where MXNet is wrong, by the operator and a part of the parameters, and how.
 WRONG = [
@@ -328,19 +449,27 @@ WRONG = [
     ),
     ("SoftmaxOutput", {"out_grad": True}, "it does not multiply its gradient, as it says it does"),
     ("sort", {}, "its gradient raises"),
+    ("_contrib_box_nms", {"out_format": "center"}, "its gradient forgets that boxes were turned into others"),
+    ("_contrib_box_nms", {"in_format": "center"}, "the same"),
+    ("_contrib_BilinearResize2D", {"mode": "like"}, "its gradient crashes"),
+    ("_contrib_ModulatedDeformableConvolution", {}, "it has no gradient on CPUs"),
+    *((f"_image_{n}", {}, "it has no gradient") for n in ("flip_left_right", "flip_top_bottom", "to_tensor", "resize")),
+    ("_contrib_SparseEmbedding", {}, "it has no gradient for weights that are dense"),
 ]
 
 
 # ------------------------------------------------------------------ what is done with them
-# Those whose results are always random, control flow and Custom have tests of their own.
-NAMES = sorted({r.name for r in OPERATORS.values() if r.drawn is not True and r.bodies is None} - {"Custom"})
+# Those whose results are always random, control flow, and these have tests of their own.
+OTHERS = {"Custom", "_contrib_allclose", "_contrib_boolean_mask"}
+NAMES = sorted({r.name for r in OPERATORS.values() if r.drawn is not True and r.bodies is None} - OTHERS)
 
 
 def make(library: Any, name: str, parameters: dict, count: int) -> Any:
     """The symbol x = name(x0, x1, ...) of minnp.symbol or mx.sym."""
-    names = (name, *OPERATORS[name].aliases, name.removeprefix("_linalg_"))
-    places = (library, library._internal, library.linalg)
-    function = next(getattr(place, n) for n in names for place in places if hasattr(place, n))
+    spaces = {"_linalg_": library.linalg, "_contrib_": library.contrib, "_image_": library.image}
+    found = [(library, n) for n in (name, *OPERATORS[name].aliases)] + [(library._internal, name)]
+    found += [(space, name.removeprefix(prefix)) for prefix, space in spaces.items() if name.startswith(prefix)]
+    function = next(getattr(place, n) for place, n in found if hasattr(place, n))
     variables = [library.Variable(f"x{i}") for i in range(count)]
     return function(*variables, name="x", **parameters)
 

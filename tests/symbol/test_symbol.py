@@ -232,6 +232,10 @@ DRAWN = {
     "_random_randint": ([], {"low": 0, "high": 5, "shape": (400, 50)}, 2, 2),
     "_sample_multinomial": ([onp.array([[0, 1.0], [0.5, 0.5]])], {"shape": 10000}, 0.75, 0.1875),
     "_shuffle": ([onp.arange(1000.0)], {}, 499.5, 83333.25),
+    **{
+        f"_image_random_flip_{n}": ([onp.arange(300.0).reshape(10, 10, 3)], {}, 149.5, 7499.9)
+        for n in ("left_right", "top_bottom")
+    },
 }
 FLAT = (20, 1000)
 for _name, _parameters in {"uniform": {"low": 1.0, "high": 3.0}, "normal": {"mu": 1.0, "sigma": 2.0},

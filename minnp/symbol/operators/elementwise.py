@@ -135,7 +135,7 @@ UNARY: dict[str, Callable] = {
     "_copy": copy,
     "BlockGrad": stop_gradient,
 }
-ALIASES = {"_copy": ("identity",), "BlockGrad": ("stop_gradient",)}
+ALIASES = {"_copy": ("identity", "_copyto", "_CrossDeviceCopy"), "BlockGrad": ("stop_gradient",)}
 for _name, _function in UNARY.items():
     operator(_name, _function, aliases=ALIASES.get(_name, ()), same=True)
 operator("hard_sigmoid", hard_sigmoid, ("data",), "alpha:float=0.2 beta:float=0.5", same=True)
@@ -215,12 +215,12 @@ def minimum(x: Any, y: Any) -> Any:
 # name -> (function, the pair's name and aliases, the names that broadcasting has, scalar's name, reversed scalar's)
 PAIRS: dict[Callable, tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]] = {
     np.add: (("elemwise_add", "_add", "_plus", "_Plus"), ("broadcast_add", "broadcast_plus"),
-             ("_plus_scalar", "_PlusScalar"), ()),
+             ("_plus_scalar", "_PlusScalar", "_scatter_plus_scalar"), ()),
     np.subtract: (("elemwise_sub", "_sub", "_minus", "_Minus"), ("broadcast_sub", "broadcast_minus"),
-                  ("_minus_scalar", "_MinusScalar"), ("_rminus_scalar", "_RMinusScalar")),
+                  ("_minus_scalar", "_MinusScalar", "_scatter_minus_scalar"), ("_rminus_scalar", "_RMinusScalar")),
     np.multiply: (("elemwise_mul", "_mul", "_Mul"), ("broadcast_mul",), ("_mul_scalar", "_MulScalar"), ()),
-    np.divide: (("elemwise_div", "_div", "_Div"), ("broadcast_div",), ("_div_scalar", "_DivScalar"),
-                ("_rdiv_scalar", "_RDivScalar")),
+    np.divide: (("elemwise_div", "_div", "_Div", "_scatter_elemwise_div"), ("broadcast_div",),
+                ("_div_scalar", "_DivScalar"), ("_rdiv_scalar", "_RDivScalar")),
     np.mod: (("_mod", "_Mod"), ("broadcast_mod",), ("_mod_scalar", "_ModScalar"), ("_rmod_scalar", "_RModScalar")),
     np.power: (("_power", "_Power"), ("broadcast_power",), ("_power_scalar", "_PowerScalar"),
                ("_rpower_scalar", "_RPowerScalar")),
@@ -278,3 +278,43 @@ def _where_fill(p: dict, shapes: list) -> list:
 
 
 operator("where", where, ("condition", "x", "y"), fill=_where_fill, result=lambda p, c, x, y: [x])
+
+
+# ------------------------------------------------------------------ what mixed precision and sparse arrays need
+def amp_multicast(*data: Any, num_outputs: int, cast_narrow: bool = False) -> tuple:
+    """Arrays in the widest of their dtypes, or the narrowest."""
+    types = sorted({x.dtype for x in data}, key=lambda t: t.itemsize)
+    return tuple(x.astype(types[0 if cast_narrow else -1]) for x in data)
+
+
+def _one_type(p: dict, ins: list) -> tuple[list, list]:
+    known = sorted({t for t in ins if t is not None}, key=lambda t: t.itemsize)
+    wanted = known[0 if p["cast_narrow"] else -1] if known else None
+    return ins, [wanted] * p["num_outputs"]
+
+
+def all_finite(*data: Any, **hints: Any) -> Any:
+    """1 where all numbers of all arrays are finite, else 0: [1]."""
+    found = [np.all(np.isfinite(stop_gradient(x))) for x in data]
+    return np.reshape(np.all(np.stack(found)), (1,)).astype(onp.float32)
+
+
+def sums_of_squares(*data: Any) -> Any:
+    """Of each array the sum of its squares: [number of arrays]."""
+    return np.stack([np.sum(np.square(stop_gradient(x))) for x in data])
+
+
+def _flag(p: dict, ins: list) -> tuple[list, list]:
+    return ins, [onp.dtype("float32")]
+
+
+operator("cast_storage", copy, ("data",), "stype:~default|row_sparse|csr", same=True)
+operator("_identity_with_attr_like_rhs", lambda lhs, rhs: lhs, ("lhs", "rhs"), same=True)
+operator("amp_multicast", amp_multicast, None, "num_outputs:int cast_narrow:bool=0", count="num_outputs",
+         outputs=lambda p: [f"output{i}" for i in range(p["num_outputs"])], dtypes=_one_type,
+         result=lambda p, *shapes: list(shapes))  # fmt: skip
+operator("all_finite", all_finite, ("data",), "init_output:~bool=1", result=lambda p, *s: [(1,)], dtypes=_flag)
+operator("multi_all_finite", all_finite, None, "num_arrays:~int=1 init_output:~bool=1", count="num_arrays",
+         result=lambda p, *s: [(1,)], dtypes=_flag)  # fmt: skip
+operator("multi_sum_sq", sums_of_squares, None, "num_arrays:~int", count="num_arrays",
+         result=lambda p, *s: [(len(s),)])  # fmt: skip

@@ -336,9 +336,10 @@ def embedding(data: Any, weight: Any) -> Any:
     return npx.embedding(data, weight)
 
 
-operator("Embedding", embedding, ("data", "weight"),
-         "input_dim:~int output_dim:~int dtype:~dtype=float32 sparse_grad:~bool=0", fill=_embedding_fill,
-         result=lambda p, data, weight: [(*data, p["output_dim"])], dtypes=_embedding_types)  # fmt: skip
+for _name in ("Embedding", "_contrib_SparseEmbedding"):
+    operator(_name, embedding, ("data", "weight"),
+             "input_dim:~int output_dim:~int dtype:~dtype=float32 sparse_grad:~bool=0", fill=_embedding_fill,
+             result=lambda p, data, weight: [(*data, p["output_dim"])], dtypes=_embedding_types)  # fmt: skip
 
 
 # ------------------------------------------------------------------ images

@@ -186,3 +186,30 @@ def softmax_cross_entropy(data: Any, label: Any) -> Any:
 operator("softmax_cross_entropy", softmax_cross_entropy, ("data", "label"),
          fill=lambda p, shapes: [shapes[0], shapes[1] or (shapes[0] and shapes[0][:1])],
          result=lambda p, data, label: [(1,)])  # fmt: skip
+
+
+# ------------------------------------------------------------------ a penalty
+@custom_vjp
+def _penalised(data: Any, slope: Any) -> Any:
+    """data, whose gradient has `slope` added."""
+    return data
+
+
+_penalised.defvjp(forward=lambda data, slope: (data, slope), backward=lambda slope, g: (g + slope, None))
+
+
+def sparse_identity(data: Any, moving_avg: Any, sparseness_target: float = 0.1, penalty: float = 0.001,
+                    momentum: float = 0.9, training: bool = False) -> Any:  # fmt: skip
+    """data; in training its gradient has that of a penalty: how far the mean activation of each of data's columns is
+    from the target (Kullback-Leibler, penalty times), with the moving mean in the place of the batch's."""
+    if not training:
+        return data
+    flat = np.reshape(stop_gradient(data), (data.shape[0], -1))
+    moved = momentum * moving_avg + (1 - momentum) * np.mean(flat, axis=0)
+    slope = penalty * (-sparseness_target / moved + (1 - sparseness_target) / (1 - moved))
+    return _penalised(data, np.reshape(np.broadcast_to(slope, flat.shape), data.shape).astype(data.dtype)), moved
+
+
+operator("IdentityAttachKLSparseReg", sparse_identity, ("data", "moving_avg"),
+         "sparseness_target:float=0.1 penalty:float=0.001 momentum:float=0.9", states=("moving_avg",), training=True,
+         fill=lambda p, s: [s[0], s[1] or (s[0] and s[0][1:2])], result=lambda p, data, avg: [data])  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
-from minnp import npx
+from minnp import npx, stop_gradient
 
 from ..operator import Shape, operator
 
@@ -202,3 +202,22 @@ def khatri_rao(*args: Any) -> Any:
 
 
 operator("khatri_rao", khatri_rao, None, "num_args:~int", count="num_args")
+
+
+def histogram(data: Any, bins: Any = None, bin_cnt: int | None = None, range: tuple | None = None) -> tuple:
+    """(counts, edges): how many numbers lie between edges, those given or bin_cnt + 1 of equal distance in a range."""
+    if bin_cnt is None:
+        counts, edges = np.histogram(stop_gradient(data), stop_gradient(bins))
+    else:
+        counts, edges = np.histogram(stop_gradient(data), bin_cnt, range)
+    return counts.astype(onp.int64), edges.astype(data.dtype)
+
+
+def _bins(p: dict, data: Shape, *edges: Shape) -> list[Shape]:
+    count = edges[0][0] - 1 if p["bin_cnt"] is None else p["bin_cnt"]
+    return [(count,), (count + 1,)]
+
+
+operator("_histogram", histogram, lambda p: ["data", *(["bins"] if p["bin_cnt"] in (None,) else [])],
+         "bin_cnt:int=None range:floats=None", outputs=("output0", "output1"), result=_bins,
+         dtypes=lambda p, ins: (ins, [onp.dtype("int64"), ins[0]]))  # fmt: skip

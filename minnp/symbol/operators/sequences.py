@@ -156,7 +156,8 @@ def _ctc_arguments(p: dict) -> list[str]:
 
 
 operator("CTCLoss", ctc_loss, _ctc_arguments,
-         "use_data_lengths:bool=0 use_label_lengths:bool=0 blank_label:first|last=first", aliases=("ctc_loss",),
+         "use_data_lengths:bool=0 use_label_lengths:bool=0 blank_label:first|last=first",
+         aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
          outputs=("output0",),
          fill=lambda p, s: s if s[0] is None else [*s[:2], *[(s[0][1],)] * (len(s) - 2)],
          result=lambda p, data, *rest: [(data[1],)], dtypes=_first_type)  # fmt: skip

@@ -1,0 +1,162 @@
+"""A ResNet-50 as a symbol: inference and a training step, under MXNet and under minnp.symbol.
+
+    python benchmarks/symbols.py [--size 224] [--batch 1] [--training-batch 4] [--rounds 10] [--threads 2]
+
+Random weights (He et al. 2016, table 1), the same in both; needs mxnet 1.9.1. In turns, in one process:
+
+mxnet     mx.sym, bound with simple_bind: forward, or forward(is_train=True) and backward, waited for
+torch     minnp.symbol with the same calls, under the policy prefer_torch, where torch is installed
+default   the same under minnp's default policy
+
+Results and gradients are compared first. Printed are medians in milliseconds, their quartiles, and how fast the others
+are beside mxnet: the median of the ratios of the rounds, and its quartiles. More than 1 is faster than MXNet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as onp
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import minnp
+import minnp.symbol as sym
+from benchmarks.turns import take_turns
+
+if "mxnet" not in minnp.backends.installed():
+    sys.exit("benchmarks/symbols.py compares with MXNet, which is not installed")
+
+import mxnet as mx
+
+STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
+
+
+def resnet50(library: Any) -> Any:
+    """The network in minnp.symbol or mx.sym, with a SoftmaxOutput."""
+
+    def convolution(x: Any, name: str, filters: int, size: int, stride: int = 1, relu: bool = True) -> Any:
+        x = library.Convolution(x, name=name, num_filter=filters, kernel=(size, size), stride=(stride, stride),
+                                pad=(size // 2, size // 2), no_bias=True)  # fmt: skip
+        x = library.BatchNorm(x, name=f"{name}_bn", fix_gamma=False, eps=1e-5)
+        return library.Activation(x, act_type="relu", name=f"{name}_relu") if relu else x
+
+    x = convolution(library.Variable("data"), "conv0", 64, 7, 2)
+    x = library.Pooling(x, kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max", name="pool0")
+    for stage, (units, width) in enumerate(STAGES):
+        for unit in range(units):
+            name, stride = f"stage{stage}_unit{unit}", 2 if stage and not unit else 1
+            y = convolution(x, f"{name}_conv1", width, 1)
+            y = convolution(y, f"{name}_conv2", width, 3, stride)
+            y = convolution(y, f"{name}_conv3", 4 * width, 1, relu=False)
+            if unit == 0:
+                x = convolution(x, f"{name}_shortcut", 4 * width, 1, stride, relu=False)
+            x = library.Activation(y + x, act_type="relu", name=f"{name}_relu")
+    x = library.Pooling(x, kernel=(7, 7), global_pool=True, pool_type="avg", name="pool1")
+    x = library.FullyConnected(library.Flatten(x, name="flat"), num_hidden=1000, name="fc")
+    return library.SoftmaxOutput(x, name="softmax")
+
+
+def weights(shapes: dict[str, tuple[int, ...]]) -> dict[str, onp.ndarray]:
+    """Random ones, as if the network had been trained."""
+    draw, out = onp.random.default_rng(0), {}
+    for name, shape in shapes.items():
+        if name.endswith("weight"):
+            out[name] = draw.normal(0, (2 / onp.prod(shape[1:])) ** 0.5, shape)
+        elif name.endswith(("gamma", "var")):
+            out[name] = draw.uniform(0.5, 1.0, shape)
+        elif name == "softmax_label":
+            out[name] = draw.integers(0, 1000, shape)
+        else:
+            out[name] = draw.normal(0, 1.0 if name == "data" else 0.1, shape)
+    return {n: a.astype(onp.float32) for n, a in out.items()}
+
+
+def bound(library: Any, batch: int, size: int, training: bool) -> Any:
+    """An executor with the weights in it."""
+    context = mx.cpu() if library is mx.sym else None
+    requests = "write" if training else "null"
+    executor = resnet50(library).simple_bind(context, grad_req=requests, data=(batch, 3, size, size))
+    for arrays in (executor.arg_dict, executor.aux_dict):
+        for name, values in weights({n: a.shape for n, a in arrays.items()}).items():
+            arrays[name][:] = values
+    return executor
+
+
+def contestants(batch: int, size: int, training: bool) -> dict[str, Callable[[], Any]]:
+    ours, theirs = (bound(library, batch, size, training) for library in (sym, mx.sym))
+
+    def mxnet() -> Any:
+        results = theirs.forward(is_train=training)
+        if training:
+            theirs.backward()
+        mx.nd.waitall()
+        return results[0].asnumpy(), {n: g.asnumpy() for n, g in theirs.grad_dict.items() if g is not None}
+
+    def minnps(policy: str) -> Callable[[], Any]:
+        def run() -> Any:
+            with minnp.policy(policy):
+                results = ours.forward(is_train=training)
+                if training:
+                    ours.backward()
+            return onp.asarray(results[0]), ours.grad_dict
+
+        return run
+
+    runs = {"mxnet": mxnet}
+    if "torch" in minnp.backends.installed():
+        runs["torch"] = minnps("prefer_torch")
+    return runs | {"default": minnps("auto")}
+
+
+def check(runs: dict[str, Callable[[], Any]]) -> None:
+    """Raise AssertionError where results or gradients are not the same."""
+    result, gradients = runs["mxnet"]()
+    for name, run in runs.items():
+        other, others = run()
+        off = abs(other - result).max() / abs(result).max()
+        assert off < 1e-2, f"{name}: the results are off by {off:.1e}"
+        for n, g in gradients.items():
+            off = onp.linalg.norm(onp.asarray(others[n]) - g) / (onp.linalg.norm(g) + 1e-6)
+            assert off < 5e-2, f"{name}: the gradient of {n} is off by {off:.1e}"
+
+
+def report(what: str, taken: dict[str, list[float]]) -> None:
+    for name, seconds in taken.items():
+        low, middle, high = (1e3 * q for q in statistics.quantiles(seconds, n=4))
+        slow, ratio, fast = statistics.quantiles([a / b for a, b in zip(taken["mxnet"], seconds)], n=4)
+        print(f"{what:22}{name:10}{middle:9.1f} ms ({low:.1f}-{high:.1f}){ratio:8.2f} ({slow:.2f}-{fast:.2f})",
+              flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--training-batch", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    given = parser.parse_args()
+    minnp.set_num_threads(given.threads)
+    if "torch" in minnp.backends.installed():
+        import torch
+
+        torch.set_num_threads(given.threads)
+    print(f"minnp {minnp.__version__}, mxnet {mx.__version__}, {given.threads} threads, load {os.getloadavg()[0]:.1f}")
+    for what, batch, training in (
+        (f"inference, batch {given.batch}", given.batch, False),
+        (f"training, batch {given.training_batch}", given.training_batch, True),
+    ):
+        runs = contestants(batch, given.size, training)
+        check(runs)
+        report(what, take_turns(runs, given.rounds))
+
+
+if __name__ == "__main__":
+    main()
