@@ -21,9 +21,8 @@ MAY_IMPORT = {
     "minnp.numpy": {"minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.npx": {"minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},  # its rules are written in NumPy's rows
     "minnp.scipy": {"minnp.scipy", "minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},
-    "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx"},
-    # above the public package: what it trains is called, not imported
-    "minnp.distributed": {"minnp.distributed", "minnp", "minnp.core", "minnp.errors", "minnp.backends"},
+    "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx", "minnp.distributed"},
+    "minnp.distributed": {"minnp.distributed", "minnp", "minnp.core", "minnp.errors", "minnp.backends", "minnp.numpy"},
     "minnp.symbol": {"minnp.symbol", "minnp", "minnp.errors", "minnp.core", "minnp.numpy", "minnp.npx", "minnp.scipy"},
     # graphs of models: above both
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},

@@ -8,19 +8,27 @@
 Everything travels by torch.distributed, which is imported where there is more than one process.
 """
 
+from .batches import Share, share, sharing
 from .collectives import all_gather, all_reduce, all_to_all, barrier, broadcast, reduce, reduce_scatter
 from .mesh import Mesh, MeshError, init, leave
+from .training import Step, average, value_and_grad
 
 __all__ = [
     "Mesh",
     "MeshError",
+    "Share",
+    "Step",
     "all_gather",
     "all_reduce",
     "all_to_all",
+    "average",
     "barrier",
     "broadcast",
     "init",
     "leave",
     "reduce",
     "reduce_scatter",
+    "share",
+    "sharing",
+    "value_and_grad",
 ]

@@ -46,7 +46,8 @@ class Transport:
         self.torch, self.dist = torch, torch.distributed
         self.rank, self.size, self.timeout, self.patience = rank, size, timeout, patience
         self.interface, self.broken = interface, ""
-        self.base = self.dist.PrefixStore("minnp", store)
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # torchrun keeps one store for all of them
+        self.base = self.dist.PrefixStore(f"minnp/{attempt}", store)
         self.doing, self.left = "starts", False
         self.groups: dict[Any, Group] = {}
         self.seen: dict[int, tuple[bytes, float]] = {}
@@ -216,6 +217,7 @@ class Group:
         """
         facts = facts | {"at": user_line()[-200:]}
         head = json.dumps(facts, separators=(",", ":")).encode()
+        facts = json.loads(head)  # as the others' will be
         what = described(facts)
         if len(head) + len(payload) + 8 > RECORD:
             raise MeshError(f"{what}: more than {RECORD} bytes say what it does")

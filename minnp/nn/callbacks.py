@@ -24,7 +24,12 @@ __all__ = ["Callback", "Curves", "EarlyStopping", "TensorBoard", "curves"]
 
 
 class Callback:
-    """Every method does nothing. Set `solver.stopped = True` to end the training after this epoch."""
+    """Every method does nothing. Set `solver.stopped = True` to end the training after this epoch.
+
+    On a mesh every rank calls its callbacks, but those that write files (`writes`) are rank 0's alone.
+    """
+
+    writes = False
 
     def on_train_begin(self, solver: Any) -> None: ...
 
@@ -80,6 +85,8 @@ class TensorBoard(Callback):
     Written by tensorboard's own writer (pip install tensorboard, or minnp[tensorboard]); view with
     `tensorboard --logdir folder`.
     """
+
+    writes = True
 
     @named()
     def __init__(self, folder: str | os.PathLike, histograms: int = 0, graph: bool = False) -> None:
@@ -170,6 +177,8 @@ def traced_model(model: Any, batch: Any) -> Any:
 
 class Curves(Callback):
     """A picture of the history in `path` (.png, .svg, .pdf), drawn anew after every epoch. Needs matplotlib."""
+
+    writes = True
 
     @named()
     def __init__(self, path: str | os.PathLike) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import minnp.numpy as np
 from minnp import npx
+from minnp.distributed import share
 
 from .checks import explained
 
@@ -76,7 +77,14 @@ def averaged(each: Any, x: Any, labels: Any, weight: Any) -> Any:
     if weight is None:
         return np.mean(each)
     by_class = weights(weight, x.shape[1], x.dtype)[classes_of(x, labels)]
-    return np.sum(by_class * each) / np.sum(by_class)
+    return np.sum(by_class * each) / divisor(np.sum(by_class))
+
+
+def divisor(total: Any) -> Any:
+    """What a loss is divided by where that is not its number of examples: of a share of a batch, its weight in it."""
+    if (part := share()) is not None:
+        part.weight = np.stop_gradient(total)
+    return total
 
 
 def of_rows(logp: Any, y: Any, weight: Any) -> Any:
@@ -160,7 +168,7 @@ def binary_cross_entropy(x: Any, y: Any, weight: Any = None) -> Any:
     no, yes = weights(weight, 2, x.dtype)
     # of -log (1 - p) and -log p, p = sigmoid(x), each with the weight of its class
     each = no * (1 - y) * np.logaddexp(0.0, x) + yes * y * np.logaddexp(0.0, -x)
-    return np.sum(each) / np.sum(no * (1 - y) + yes * y)
+    return np.sum(each) / divisor(np.sum(no * (1 - y) + yes * y))
 
 
 @explained()

@@ -30,13 +30,16 @@ def snapshot(solver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         numbers[name] = {key: value for key, value in config.items() if not hasattr(value, "shape")}
         arrays |= {f"optim:{name}:{key}": value for key, value in config.items() if hasattr(value, "shape")}
     kind, keys, *rest = np.random.get_state()
-    arrays |= {"random": keys, "losses": np.asarray(solver.loss_history, np.float64)}
+    position, streams = [str(kind), *map(float, rest)], {"random": keys}
+    if solver.ranks is not None:
+        position, streams["random"] = solver.ranks.streams(position, keys)
+    arrays |= streams | {"losses": np.asarray(solver.loss_history, np.float64)}
     facts = {fact: getattr(solver, fact) for fact in FACTS} | {
         "update_rule": name_of(solver.update_rule),
         "monitor": solver.monitor,
         "data": of_data(solver.train_dataiter),
         "optim": numbers,
-        "random": [str(kind), *map(float, rest)],
+        "random": position,
         "iterator": solver.train_dataiter.state(),
         "loss_scale": solver.loss_scale and [solver.loss_scale.value, solver.loss_scale.good],
         "callbacks": [callback.state() for callback in solver.callbacks],
@@ -82,11 +85,22 @@ def restore(solver: Any, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
         # the best by another measure: the best from now on
         solver.best_value, solver.best_params, solver.best_aux = -math.inf, {}, {}
     solver.loss_history = arrays["losses"].tolist()
-    kind, position, has_gauss, gauss = facts["random"]
-    np.random.set_state((kind, arrays["random"], int(position), int(has_gauss), gauss))
+    restore_stream(solver, facts["random"], arrays["random"])
     solver.train_dataiter.restore(facts["iterator"])
     for callback, state in zip(solver.callbacks, facts["callbacks"]):
         callback.restore(state)
+
+
+def restore_stream(solver: Any, positions: list, keys: Any) -> None:
+    """np.random as it was when the checkpoint was written, on this rank; a rank that there was not begins one."""
+    if keys.ndim == 1:
+        positions, keys = [positions], keys[None]
+    rank = 0 if solver.ranks is None else solver.ranks.mesh.rank
+    if rank >= len(keys):
+        solver.ranks.own_stream(solver.seed, solver.step)
+        return
+    kind, position, has_gauss, gauss = positions[rank]
+    np.random.set_state((kind, keys[rank], int(position), int(has_gauss), gauss))
 
 
 def of_data(iterator: Any) -> dict[str, Any]:

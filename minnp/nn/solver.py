@@ -26,6 +26,7 @@ from . import metrics as measures
 from .callbacks import Callback, Curves, EarlyStopping, TensorBoard, higher_is_better, latest
 from .io import DataBatch, each_batch
 from .model import ModelBase
+from .parallel import Ranks
 from .precision import LossScale, cast, divided, half, overflowing
 from .training import measure
 
@@ -57,6 +58,8 @@ class Solver:
         precision                   "float16": forward and backward in float16, weights and loss in float32, with a loss
                                     scale that is halved, and the step left out, where gradients overflow
         loss_scale                  that scale: an nn.LossScale, or what it is at first
+        mesh                        of processes (minnp.distributed.init()): each computes on its share of every batch,
+                                    and takes the step of one process with the whole batch; rank 0 prints and writes
         progress                    a tqdm bar; by default where tqdm is installed, in a terminal or a notebook
     """
 
@@ -95,7 +98,10 @@ class Solver:
         precision: str = "float32",
         loss_scale: float | LossScale | None = None,
         progress: bool | None = None,
+        mesh: Any = None,
     ) -> None:
+        self.ranks = None if mesh is None else Ranks(mesh)
+        shown = self.ranks is None or self.ranks.first
         self.model, self.train_dataiter, self.test_dataiter = model, train_dataiter, test_dataiter
         for name, iterator in (("train_dataiter", train_dataiter), ("test_dataiter", test_dataiter)):
             if iterator is not None and not hasattr(iterator, "reset"):
@@ -118,7 +124,7 @@ class Solver:
         if class_weight is not None:
             weighs_classes(model)
         self.num_epochs, self.train_acc_num_samples = checks.count("num_epochs", num_epochs), train_acc_num_samples
-        self.print_every, self.verbose = print_every, verbose
+        self.print_every, self.verbose = print_every, verbose and shown
         self.metrics = measures.named(getattr(model, "metrics", ()) if metrics is None else metrics)
         of_training = self.metrics if train_acc_num_samples else ()
         of_test = () if test_dataiter is None else ("loss", *self.metrics)
@@ -147,18 +153,22 @@ class Solver:
             raise ValueError("resume and checkpoint_every need a checkpoint: the path of its file")
         if checkpoint is not None and not os.path.isdir(os.path.dirname(checkpoint) or "."):
             raise FileNotFoundError(f"there is no folder {os.path.dirname(checkpoint)!r} for the checkpoint")
+        self.acting = [c for c in self.callbacks if shown or not c.writes]
         self.checkpoint, self.checkpoint_every, self.resume = checkpoint, checkpoint_every, resume
         self.progress = can_show_bar() if progress is None else progress
         if seed is not None:
             np.random.seed(seed)
         self.seed, self.seed_given = int(np.random.randint(2**31)) if seed is None else seed, seed is not None
+        if self.ranks is not None:
+            self.seed = self.ranks.agreed(self.seed)
         self.narrow, self.loss_scale = None, None
         if precision != "float32":
             self.narrow = half(precision)
             self.loss_scale = loss_scale if isinstance(loss_scale, LossScale) else LossScale(loss_scale or 2.0**15)
         elif loss_scale is not None:
             raise ValueError(f"loss_scale={loss_scale!r} is for precision='float16'; this training is in float32")
-        compute = minnp.value_and_grad(self._loss, has_aux=True)
+        whole = minnp.value_and_grad(self._loss, has_aux=True)
+        compute = whole if self.ranks is None else self.ranks.value_and_grad(self._loss)
         self._compute = minnp.jit(compute) if jit else compute
         self._reset()
 
@@ -208,10 +218,13 @@ class Solver:
         self.model.init(self.seed, self.init_rule, self.init_config)
 
     # -------------------------------------------------------------- one step
-    def _loss(self, tree: dict, aux: dict, data: list, label: list, scale: Any = None) -> tuple[Any, Any]:
+    def _loss(
+        self, tree: dict, aux: dict, data: list, label: list, scale: Any = None, count: int = 0
+    ) -> tuple[Any, Any]:
         """(loss, auxiliary values after it) as a function of the tree: what is differentiated and compiled.
 
-        With a scale for mixed precision, (scale * loss, (loss, auxiliary values)).
+        With a scale for mixed precision, (scale * loss, (loss, auxiliary values)). On a mesh data and label are this
+        rank's, `count` examples of the batch.
         """
         if scale is not None:
             tree, data = cast(tree, self.narrow), cast(data, self.narrow)
@@ -250,10 +263,17 @@ class Solver:
     def _gradients(self, tree: dict, batch: DataBatch) -> tuple[tuple, dict, bool]:
         """((loss, auxiliary values), gradients, whether to take the step: not if they overflow in float16)."""
         aux = self.model.aux_tree()
+        scale = None if self.loss_scale is None else np.float32(self.loss_scale.value)
+        arguments = [tree, aux, batch.data, batch.label, scale]
+        if self.ranks is not None:
+            part, count = self.ranks.share(batch)
+            arguments = [tree, aux, part.data, part.label, scale, count]
         if self.loss_scale is None:
-            return *self._compute(tree, aux, batch.data, batch.label), True
+            return *self._compute(*arguments), True
         with overflowing():
-            (_, out), grads = self._compute(tree, aux, batch.data, batch.label, np.float32(self.loss_scale.value))
+            (scaled, out), grads = self._compute(*arguments)
+            if self.ranks is not None:  # the loss beside it is of this rank's share
+                out = (scaled / scale, *out[1:])
             grads = divided(grads, self.loss_scale)
         return out, grads, not math.isfinite(float(out[0])) or self.loss_scale.update(grads)
 
@@ -290,13 +310,15 @@ class Solver:
         """Train until num_epochs epochs are done (or a callback stops it); returns the history."""
         if not self.model.initialised:
             self.init()
+        if self.ranks is not None:
+            self.ranks.begin(self)
         if self.resume and self.checkpoint is not None and files.exists(self.checkpoint):
             self.restore_checkpoint()
-        for callback in self.callbacks:
+        for callback in self.acting:
             callback.on_train_begin(self)
         while self.epoch < self.num_epochs and not self.stopped:
             self._epoch()
-        for callback in self.callbacks:
+        for callback in self.acting:
             callback.on_train_end(self)
         if self.restore_best and self.best_params:
             self.model.set_tree(copied(self.best_params))
@@ -318,7 +340,7 @@ class Solver:
             elif self.verbose and self.print_every and (self.step - 1) % self.print_every == 0:
                 print(f"(Iteration {self.step}{self._of_total()}) loss: {self.loss_history[-1]:f}")
             with span("callbacks"):
-                for callback in self.callbacks:
+                for callback in self.acting:
                     callback.on_batch_end(self)
             if self.checkpoint is not None and self.checkpoint_every and self.step % self.checkpoint_every == 0:
                 self.save_checkpoint()
@@ -328,8 +350,10 @@ class Solver:
             self._measure()
         self.epoch += 1
         with span("callbacks"):
-            for callback in self.callbacks:
+            for callback in self.acting:
                 callback.on_epoch_end(self)
+        if self.ranks is not None:
+            self.stopped = self.ranks.any(self.stopped)
         self._report(bar, time.perf_counter() - start)
         self.epoch_start = len(self.loss_history)
         self.train_dataiter.reset()
@@ -341,10 +365,10 @@ class Solver:
         losses = self.loss_history[self.epoch_start :]
         measured = {"loss": math.fsum(losses) / len(losses)}
         if self.train_acc_num_samples and self.metrics:
-            of_training = measure(self.model, self.train_dataiter, self.metrics, self.train_acc_num_samples)
+            of_training = measure(self.model, self.train_dataiter, self.metrics, self.train_acc_num_samples, self.ranks)
             measured |= {name: value for name, value in of_training.items() if name != "loss"}
         if self.test_dataiter is not None:
-            of_test = measure(self.model, self.test_dataiter, self.metrics)
+            of_test = measure(self.model, self.test_dataiter, self.metrics, ranks=self.ranks)
             measured |= {f"val_{name}": value for name, value in of_test.items()}
         # A number for every epoch: what a training resumed with other measures did not measure is none.
         for name in {**self.history, **measured}:
@@ -385,7 +409,8 @@ class Solver:
     def save_checkpoint(self) -> None:
         """Write everything the next step depends on to `self.checkpoint`."""
         with span("checkpoint"):
-            files.save(self.checkpoint, *resuming.snapshot(self))
+            save = files.save if self.ranks is None else self.ranks.save
+            save(self.checkpoint, *resuming.snapshot(self))
 
     def restore_checkpoint(self) -> None:
         """Go to where the newest whole checkpoint was written."""

@@ -109,25 +109,41 @@ def unpacked(data: Any) -> tuple[Any, Any]:
     return tuple(data) if isinstance(data, list | tuple) and len(data) == 2 else (data, None)
 
 
-def measure(model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples: int | None = None) -> dict[str, float]:
-    """{"loss": ..., name: ...}: means over the iterator's examples (num_samples of them at most) in "test" mode."""
+def measure(
+    model: Any, dataiter: Any, chosen: dict[str, Callable], num_samples: int | None = None, ranks: Any = None
+) -> dict[str, float]:
+    """{"loss": ..., name: ...}: means over the iterator's examples (num_samples of them at most) in "test" mode.
+
+    Of ranks, each measures on its share of every batch.
+    """
     if num_samples is not None and hasattr(dataiter, "getsubiter"):
         dataiter = dataiter.getsubiter(min(num_samples, dataiter.num_data))
     elif hasattr(dataiter, "reset"):
         dataiter.reset()
     totals, seen = dict.fromkeys(("loss", *chosen), 0.0), 0
     for batch in examples(dataiter):
-        predict = model.forward_batch(batch, "test")
-        count = batch.data[0].shape[0] - batch.pad
-        if batch.pad:
-            predict, batch = trimmed(predict, count), DataBatch(trimmed(batch.data, count), trimmed(batch.label, count))
-        totals["loss"] += count * float(model.loss_batch(batch, predict))
-        for name, metric in chosen.items():
-            totals[name] += count * float(metric(predict, batch.label[0]))
-        seen += count
+        whole = batch.data[0].shape[0] - batch.pad
+        if ranks is not None and batch.pad:
+            batch = DataBatch(trimmed(batch.data, whole), trimmed(batch.label, whole))
+        part, count = (batch, whole) if ranks is None else ranks.share(batch)
+        seen += whole
+        if count:
+            add(totals, model, part, count, chosen)
         if num_samples is not None and seen >= num_samples:
             break
+    if ranks is not None:
+        totals = ranks.total(totals)
     return {name: total / seen for name, total in totals.items()}
+
+
+def add(totals: dict[str, float], model: Any, batch: DataBatch, count: int, chosen: dict[str, Callable]) -> None:
+    """Add what is measured on the first `count` examples of a batch to the totals."""
+    predict = model.forward_batch(batch, "test")
+    if batch.pad:
+        predict, batch = trimmed(predict, count), DataBatch(trimmed(batch.data, count), trimmed(batch.label, count))
+    totals["loss"] += count * float(model.loss_batch(batch, predict))
+    for name, metric in chosen.items():
+        totals[name] += count * float(metric(predict, batch.label[0]))
 
 
 def examples(dataiter: Any) -> Iterator[DataBatch]:

@@ -10,13 +10,18 @@ import pytest
 pytestmark = [pytest.mark.either("programs of processes"), pytest.mark.host("the page shows the default policy")]
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guide" / "distributed.md").read_text()
-PROGRAMS = re.findall(r"^```py (\w+\.py)\n(.*?)^```\n+```text\n\$ torchrun (.*?)\n(.*?)^```$", PAGE, re.S | re.M)
+BLOCKS = re.findall(r"^```py (\w+\.py)\n(.*?)^```\n+```text\n(.*?)^```$", PAGE, re.S | re.M)
+PROGRAMS = [
+    (name, program, *shown.partition("\n")[::2])
+    for name, program, sessions in BLOCKS
+    for shown in sessions.split("$ torchrun ")[1:]
+]
 QUICK = ("total.py",)  # a few seconds each: torch is imported three times
 
 
 @pytest.mark.parametrize(
     ("name", "program", "command", "shown"),
-    [pytest.param(*p, marks=() if p[0] in QUICK else pytest.mark.slow, id=p[0]) for p in PROGRAMS],
+    [pytest.param(*p, marks=() if p[0] in QUICK else pytest.mark.slow, id=p[2]) for p in PROGRAMS],
 )
 def test_a_program_prints_what_the_page_shows(tmp_path, name, program, command, shown):
     pytest.importorskip("torch", reason="torchrun comes with torch")
@@ -28,4 +33,4 @@ def test_a_program_prints_what_the_page_shows(tmp_path, name, program, command, 
 
 
 def test_the_page_has_programs():
-    assert len(PROGRAMS) == PAGE.count("\n```py ")
+    assert len(BLOCKS) == PAGE.count("\n```py ")

@@ -376,7 +376,7 @@ def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
         "early_stopping": (1, {"optim_config": {"learning_rate": 0.9}, "num_epochs": 8}), "curves": tmp_path / "a.png",
         "checkpoint": tmp_path / "a", "progress": True, "test_dataiter": None,
     }  # fmt: skip
-    with_others = {"callbacks", "tensorboard", "checkpoint_every", "resume", "jit"}  # looked at below
+    with_others = {"callbacks", "tensorboard", "checkpoint_every", "resume", "jit", "mesh"}  # looked at below
     assert set(inspect.signature(nn.Solver).parameters) == {*changes, *with_others, "model", "train_dataiter"}
     for argument, change in changes.items():
         value, given = change if isinstance(change, tuple) else (change, {})

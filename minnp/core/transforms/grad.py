@@ -185,8 +185,13 @@ def _ones(value: Any) -> Any:
 ONE = {t: t(1) for t in (onp.float32, onp.float64)}
 
 
-def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool) -> tuple:
-    """(gradients per argnum, result): the gradient of the sum of the result's elements."""
+def differentiate(
+    f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool, walk: Callable | None = None
+) -> tuple:
+    """(gradients per argnum, result, aux): the gradient of the sum of the result's elements.
+
+    walk   (run, seeds) -> gradients of run.starts, instead of the walk over the tape alone
+    """
     aux = None
     if has_aux:
         f, box = _without_aux(f)
@@ -202,11 +207,10 @@ def _differentiate(f: Callable, argnums: Sequence[int | str], args: tuple, kwarg
             returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
             raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
         complex_of_real(run.values, starts)
-        grads = trace.backward(seeds, len(starts))
+        grads = collect(trace.backward(seeds, len(starts)), starts) if walk is None else walk(run, seeds)
     finally:
         run.forget()
-    grads = run.rebuild_args(collect(grads, starts))
-    return grads, landed(run.out), aux
+    return run.rebuild_args(grads), landed(run.out), aux
 
 
 def complex_of_real(values: list, starts: list) -> None:
@@ -232,7 +236,7 @@ def _without_aux(f: Callable) -> tuple[Callable, list]:
     return g, box
 
 
-def _numbers(argnum: Any) -> tuple[tuple, bool]:
+def argument_numbers(argnum: Any) -> tuple[tuple, bool]:
     """(argument numbers or names, whether one bare gradient is wanted)."""
     if isinstance(argnum, (int, str)):
         return (argnum,), True
@@ -257,7 +261,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
     >>> grad(lambda x: x**2)(3.0)
     array(6.)
     """
-    numbers, bare = _numbers(argnum if argnums is None else argnums)
+    numbers, bare = argument_numbers(argnum if argnums is None else argnums)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -265,7 +269,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
             return tracer.transformed(
                 "grad", f, {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}, args, kwargs
             )
-        grads, _, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        grads, _, aux = differentiate(f, numbers, args, kwargs, has_aux)
         grads = grads[0] if bare else grads
         return (grads, aux) if has_aux else grads
 
@@ -277,7 +281,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
     As in MinPy, f may read the arrays it is given from elsewhere, `self.params["w"]`: they are the same arrays.
     """
-    numbers, bare = _numbers(argnum)
+    numbers, bare = argument_numbers(argnum)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -297,7 +301,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
                     a._host, a._value, a._root = held
 
         with _LENDING:
-            grads, out, _ = _differentiate(lent, numbers, args, kwargs, False)
+            grads, out, _ = differentiate(lent, numbers, args, kwargs, False)
         return grads[0] if bare else grads, out
 
     return gradient
@@ -309,14 +313,14 @@ _LENDING = threading.RLock()
 
 def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad."""
-    numbers, bare = _numbers(argnum if argnums is None else argnums)
+    numbers, bare = argument_numbers(argnum if argnums is None else argnums)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             options = {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}
             return tracer.transformed("value_and_grad", f, options, args, kwargs)
-        grads, out, aux = _differentiate(f, numbers, args, kwargs, has_aux)
+        grads, out, aux = differentiate(f, numbers, args, kwargs, has_aux)
         return (out, aux) if has_aux else out, grads[0] if bare else grads
 
     return gradient

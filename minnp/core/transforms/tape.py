@@ -258,9 +258,11 @@ class GradTrace(Trace):
             nodes[n] = (row, params, parents, arrays, y, shape, dtype)
 
     # -------------------------------------------------------------- backward
-    def backward(self, seeds: list[tuple[int, Any]], inputs: int) -> list:
+    def backward(self, seeds: list[tuple[int, Any]], inputs: int, stops: Any = ()) -> list:
         """Cotangents of the first `inputs` nodes (None where nothing flowed), given (node, cotangent) seeds.
 
+        stops   (node, function) from the last node down: the function is called with all cotangents once the walk has
+                passed that node
         A cotangent in `owned` is a buffer made here that nothing else holds: it is added to in place.
         """
         nodes = self.nodes
@@ -271,7 +273,7 @@ class GradTrace(Trace):
             grads[n] = g if grads[n] is None else grads[n] + g
             if n > last:
                 last = n
-        for n in range(last, inputs - 1, -1) if sweep is None else _not_simple(nodes, grads, owned, last, inputs):
+        for n in _downwards(nodes, grads, owned, last, inputs, stops):
             g = grads[n]
             if g is None:
                 continue
@@ -373,6 +375,15 @@ def _index(x: Any, n: int, by_owner: dict[int, list[int]]) -> None:
 
 # (nodes, grads, owned, n, least) -> n, in C: does the nodes from n down that have one result; see install.py
 sweep: Any = None
+
+
+def _downwards(nodes: list, grads: list, owned: set, last: int, least: int, stops: Any) -> Any:
+    """The numbers of the nodes that `backward` does, from `last` down to `least`, with its stops in between."""
+    for stop, passed in (*stops, (least, None)):
+        yield from range(last, stop - 1, -1) if sweep is None else _not_simple(nodes, grads, owned, last, stop)
+        last = min(last, stop - 1)
+        if passed is not None:
+            passed(grads)
 
 
 def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any:

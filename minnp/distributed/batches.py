@@ -1,0 +1,44 @@
+"""A batch that several ranks hold in shares: what a layer or a loss asks when it needs the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import minnp.numpy as np
+
+
+class Share:
+    """This rank's share of a batch, while a function of it is differentiated.
+
+    weight   how much this rank's result counts in the whole batch's: its number of examples, unless the loss divides
+             by something else and says so
+    counts   False where the share is empty, and the rank computes on an example that does not count
+    """
+
+    def __init__(self, mesh: Any, weight: Any, counts: bool = True) -> None:
+        self.mesh, self.weight, self.counts = mesh, weight, counts
+
+    def sum(self, x: Any) -> Any:
+        """The sum of x over all ranks whose shares count; with its gradient."""
+        return self.mesh.all_reduce(x if self.counts else np.where(False, x, 0 * np.ones_like(x)))
+
+
+_SHARE: ContextVar[Share | None] = ContextVar("minnp.distributed.share", default=None)
+
+
+def share() -> Share | None:
+    """The share that is being computed on; None where a batch is all there is."""
+    return _SHARE.get()
+
+
+@contextmanager
+def sharing(of: Share | None) -> Iterator[Share | None]:
+    """Within it, `share()` is that one."""
+    token = _SHARE.set(of)
+    try:
+        yield of
+    finally:
+        _SHARE.reset(token)
