@@ -460,7 +460,7 @@ def test_an_element_of_objects_is_the_array_and_a_part_takes_its_elements(compil
 
     def written(np):
         one, two, h = np.empty(3, dtype=object), np.empty((2, 3), dtype=object), np.arange(3)
-        write = operator.setitem if np is onp or install else in_python._setitem
+        write = operator.setitem if np is onp or compiled else in_python._setitem
         for x, index, value in [
             *((one, 0, h), (one, slice(1, None), h[1:]), (two, 0, h), (two, 1, np.array([1.5, 2, 3]))),
             *((two, (slice(None), 1), np.array([7, 8])), (two, (1, 2), h), (two, (..., 0), np.array(4))),
@@ -472,8 +472,9 @@ def test_an_element_of_objects_is_the_array_and_a_part_takes_its_elements(compil
 
 
 STARVED = """
-import operator, _testcapi
+import operator, os, _testcapi
 import minnp.numpy as np
+compiled = os.environ["MINNP_COMPILED"] == "1"
 x, y = np.arange(6.0), np.ones((2, 3))  # of what NumPy itself raises MemoryError for: not reductions, nor masks
 forms = (
     lambda: operator.getitem(x, 1), lambda: operator.getitem(y, (0, 1)), lambda: operator.add(x, 1),
@@ -501,6 +502,8 @@ for i, f in enumerate(forms):
             starved += 1
             continue
         except SystemError as error:
+            if not compiled and "<ufunc 'matmul'>" in str(error):  # NumPy's own fault: operator.matmul(*[a, a]) has it
+                continue
             failure = error
         finally:
             _testcapi.remove_mem_hooks()

@@ -12,8 +12,8 @@ import numpy as _onp
 from ..core.api import attributes, install, methods, operators, protocols
 from ..core.api.namespace import Late as _Late
 from ..core.api.namespace import lazy as _lazy
+from ..core.api.public import ufunc
 from ..core.api.submodules import Submodules as _Submodules
-from ..core.api.ufuncs import ufunc
 from ..core.arrays.array import ndarray
 from ..core.rows.error_state import errstate as _errstate
 from ..core.rows.error_state import seterr as _seterr

@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import check_call, entry
-from ..core.api.ufuncs import UFUNC_DEFINITIONS
+from ..core.api.public import UFUNC_DEFINITIONS
 from ..core.arrays.array import HANDLES, ndarray, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write

@@ -14,15 +14,14 @@ import numpy as _onp
 
 from ..core.api import install
 from ..core.api.fallback import fallback
-from ..core.api.functions import PLAIN, WRITERS, entry, invoke
+from ..core.api.functions import WRITERS, entry, invoke
 from ..core.api.namespace import lazy as _lazy
-from ..core.api.quick import function as _function
-from ..core.api.quick import plain as all_plain
+from ..core.api.public import function as _function
 from ..core.arrays import devices
 from ..core.arrays.array import HANDLES, ndarray, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS
-from ..core.rows.state import capture, state, watched
+from ..core.rows.state import capture, watched
 from .arguments import plain
 
 _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
@@ -147,15 +146,8 @@ def _method(base: type, name: str) -> Callable:
         made.definition = definition
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (state.busy or made.writes) and PLAIN.issuperset(map(type, args)) and (not kwargs or all_plain(kwargs)):
-            made.calls += 1
-            return wrap(host(self, *args, **kwargs))
-        if name == "shuffle" and args:
-            x = args[0]
-            if isinstance(x, list):
-                return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
-            if type(x) in HANDLES and x._host is not None and not (state.busy or state.tapes):
-                return host(self, x._host, *args[1:], **kwargs)
+        if name == "shuffle" and args and isinstance(args[0], list):
+            return host(self, *args, **kwargs)  # the caller's own list, whose elements change places
         return invoke(made, (self, *args), kwargs)
 
     method.__name__, method.__doc__ = name, host.__doc__

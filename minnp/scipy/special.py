@@ -6,7 +6,7 @@ Those of SciPy's own functions that are ufuncs find these rows too: scipy.specia
 from scipy import special as _scipy
 
 from ..core.api.namespace import lazy as _lazy
-from ..core.api.quick import function as _function
+from ..core.api.public import function as _function
 from . import bessel as _bessel  # noqa: F401  (definitions)
 from . import functions as _functions  # noqa: F401
 from . import incomplete as _incomplete  # noqa: F401

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import stats as _scipy
 
 from ..core.api.namespace import lazy as _lazy
-from ..core.api.quick import function as _function
+from ..core.api.public import function as _function
 from . import counts as _counts  # noqa: F401  (definitions)
 from . import multivariate as _multivariate  # noqa: F401
 from . import summaries as _summaries  # noqa: F401

@@ -37,7 +37,6 @@ from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, ove
 from ..transforms.trace import Constant
 from . import functions
 from .numpy_protocols import array_function, array_ufunc
-from .quick import seen
 
 
 # ------------------------------------------------------------------ Python's own conversions
@@ -428,7 +427,7 @@ for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
 
 def _transposed(self: ndarray) -> ndarray:
     a = self._host
-    return seen(a.T, (self,)) if a is not None and not state.busy else self.transpose()
+    return wrap(a.T, (self,)) if a is not None and not state.busy else self.transpose()
 
 
 Array.base = property(_base)

@@ -28,12 +28,12 @@ from ..arrays.saved import note, outside
 from ..arrays.writing import release, write
 from ..compiled import Counter
 from ..cpu import run as run_host
-from ..rows import on_device, policy, report
+from ..rows import policy, report
 from ..rows.dispatch import DEFINITIONS
 from ..rows.primitive import TABLE
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
-from ..rows.value import STAND_INS, Buffer, Host, Value, owner
+from ..rows.value import STAND_INS, Host, Value, owner
 from . import foreign
 from .fallback import fallback
 
@@ -41,6 +41,7 @@ from .fallback import fallback
 PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
 PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
+KNOWN = {*HANDLES, *PLAIN} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
 MISSING = object()
 
 
@@ -102,20 +103,9 @@ def foreign_entry(name: str, host: Callable) -> Entry:
     return found
 
 
-# ------------------------------------------------------------------ the general path
-def _is_on_device(a: Any) -> bool:
-    """Whether an argument is known to live on a device, and nothing watches."""
-    return (
-        type(a) in HANDLES
-        and a._host is None
-        and type(a._value) is Buffer
-        and (not state.busy or on_device.free(a._value.backend))
-    )
-
-
+# ------------------------------------------------------------------ what a call means
 OF_ARRAYS = {onp.asarray, onp.asanyarray}
-OF_SHAPES = {onp.zeros, onp.ones, onp.empty, onp.arange}
-OF_NUMBERS = {*OF_SHAPES, onp.full, onp.eye, onp.identity, onp.linspace}
+OF_NUMBERS = {onp.zeros, onp.ones, onp.empty, onp.arange, onp.full, onp.eye, onp.identity, onp.linspace}
 OF_OBJECTS = {onp.array, *OF_ARRAYS}
 
 
@@ -131,27 +121,39 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return devices.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if (
-        e.definition is not None
-        and args
-        and _is_on_device(args[0])
-        and "out" not in kwargs
-        and before_out(e, len(args))
-    ):
+    if any(map(_is_virtual, args)) and "out" not in kwargs and before_out(e, len(args)):
         if kwargs:
             check_keywords(e, [read(a) if type(a) in HANDLES else a for a in args], None, kwargs)
-        try:
-            result = e.definition(*args, **kwargs)
-        except REFUSALS as error:
-            raise numpys(e, args, kwargs, error) from None
+        result = _defined(e, args, kwargs)
         if result is not NotImplemented:
             return as_handles(result)
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
-    if state.busy and not sources and (place := devices.default_device()) is not None:
-        return devices.made(place, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
+    if state.busy and not sources and (device := devices.default_device()) is not None:
+        return devices.made(device, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
+
+
+def _is_virtual(a: Any) -> bool:
+    """Whether an argument is an array that is traced or lives on a device."""
+    return type(a) in HANDLES and a._host is None and type(read(a)) is not Host
+
+
+def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
+    """What a call's definition returns, with NumPy's exceptions; NotImplemented where there is none."""
+    if e.definition is None:
+        e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
+    if e.definition is None:
+        return NotImplemented
+    if not KNOWN.issuperset(map(type, args)):
+        note(args := taken(args))
+    if not KNOWN.issuperset(map(type, kwargs.values())):
+        note(kwargs := taken(kwargs))
+    try:
+        return e.definition(*args, **kwargs)
+    except REFUSALS as error:
+        raise numpys(e, args, kwargs, error) from None
 
 
 def readable(e: Entry, args: tuple, kwargs: dict) -> tuple:
@@ -229,10 +231,7 @@ def written(e: Entry, values: Any, options: dict) -> list:
 
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
-    out, args, kwargs = None, taken(args), taken(kwargs)
-    note(args)
-    for v in kwargs.values():
-        note(v)
+    out = None
     if "out" in kwargs:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
@@ -252,13 +251,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if len(args) <= at or args[at] is None:
             dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
             args, kwargs = args[:at], {**kwargs, "dtype": dtype}
-    definition = e.definition
-    if definition is None:
-        definition = e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
-    try:
-        result = NotImplemented if definition is None else definition(*args, **kwargs)
-    except REFUSALS as error:
-        raise numpys(e, args, kwargs, error) from None
+    result = _defined(e, args, kwargs)
     if result is NotImplemented:
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy

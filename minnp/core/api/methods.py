@@ -9,21 +9,16 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ATOMS, HANDLES, OBJECT, Array, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import HANDLES, Array, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
-from ..cpu import LARGE
-from ..rows import on_device
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
-from ..rows.state import state
-from ..rows.value import Buffer, Host, concrete, is_scalar
+from ..rows.value import Buffer, concrete, is_scalar
 from ..transforms import trace
 from . import install
 from .attributes import FlatIterator, shown
 from .fallback import fallback
-from .functions import PLAIN, entry, invoke, operand
-from .quick import plain, seen
-from .short import on_view, row_on_device
+from .functions import entry, invoke, operand
 
 
 # ------------------------------------------------------------------ memory orders
@@ -61,24 +56,8 @@ def _method(name: str, writes: tuple = ()) -> Callable:
         return e.definition(*args, **kwargs)
 
     e.definition = first
-    fast, moves = not writes, name in ("reshape", "transpose")
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
-        a = self._host
-        if a is not None and fast and not state.busy and a.size < LARGE and (not kwargs or plain(kwargs)):
-            for x in args:
-                if type(x) not in PLAIN and not (type(x) is tuple and ATOMS.issuperset(map(type, x))):
-                    break
-            else:
-                e.calls += 1
-                out = host(a, *args, **kwargs)
-                if type(out) is tuple or (type(out) is list and a.dtype is OBJECT):
-                    return wrap(out, (self,))
-                return seen(out, (self,)) if type(out) is Host else out
-        if a is None and type(self._value) is Buffer and (out := _row_on_device(name, self, args, kwargs)) is not None:
-            return out
-        if a is None and moves and not kwargs and (out := _moved(name, self, args)) is not None:
-            return out
         return invoke(e, (self, *args), kwargs)
 
     call.__name__ = name
@@ -86,24 +65,6 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     call.__doc__ = host.__doc__
     call.__wrapped__ = host  # whose signature is shown
     return install.method(call, e)
-
-
-def _moved(name: str, self: ndarray, args: tuple) -> ndarray | None:
-    """The short way of reshape(2, 3) and transpose() on a traced array."""
-    if name == "transpose":
-        return None if args else on_view(name, self, {})
-    shape = args[0] if len(args) == 1 and type(args[0]) is tuple else args
-    return on_view(name, self, {"shape": shape}) if shape and all(type(n) is int for n in shape) else None
-
-
-def _row_on_device(name: str, self: ndarray, args: tuple, kwargs: dict) -> ndarray | None:
-    """The short way for the methods whose rows take NumPy's own arguments."""
-    if name in on_device.REDUCTIONS:
-        params = on_device.params_of(name, args, kwargs)
-        return None if params is None else row_on_device(name, (self,), params)
-    if name == "reshape" and args and not kwargs and type(args[0]) not in HANDLES:
-        return on_view(name, self, {"shape": args[0] if len(args) == 1 else args})
-    return on_view(name, self, {}) if name == "transpose" and not args and not kwargs else None
 
 
 def _method_definition(name: str, host: Any) -> Callable:

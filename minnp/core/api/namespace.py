@@ -15,8 +15,7 @@ from typing import Any
 import numpy as onp
 
 from . import functions
-from .quick import function
-from .ufuncs import make_ufunc
+from .public import function, make_ufunc
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(onp.concatenate), type(onp.sum))
 # Not array functions: they take no array, or they look at their caller.

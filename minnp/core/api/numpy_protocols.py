@@ -10,7 +10,7 @@ import numpy as onp
 from ..arrays.array import HANDLES
 from ..rows.pytree import inside
 from .functions import PUBLIC, foreign_entry, invoke
-from .ufuncs import make_ufunc
+from .public import make_ufunc
 
 
 def array_function(func: Callable, args: tuple, kwargs: dict) -> Any:

@@ -2,8 +2,7 @@
 
 Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for whatever is not done better here;
 the caller then calls NumPy. `function` is NumPy's own callable or one of Python's operators (`operator.add`,
-`operator.getitem`, ...). Below LARGE elements nothing here helps: a caller tests the size first. Operators and ufuncs
-with one or two operands have `unary` and `binary`, which may pay from MEDIUM elements on.
+`operator.getitem`, ...). Below LARGE elements nothing here helps: `run` tests the size first.
 May import: compiled.
 """
 
@@ -16,13 +15,12 @@ from typing import Any
 import numpy as onp
 
 from minnp.core.cpu import elementwise, kernels, memory, products, reductions, selection, threads
-from minnp.core.cpu.elementwise import binary, operation, ufunc, unary
+from minnp.core.cpu.elementwise import ufunc
 from minnp.core.cpu.memory import empty, memory_reuse, owned, release
 from minnp.core.cpu.selection import getitem, setitem
 from minnp.core.cpu.threads import num_threads, set_num_threads
 
-LARGE = 1 << 17
-MEDIUM = 1 << 15
+LARGE = 1 << 15
 
 INDEX = selection.LEAST
 
@@ -51,7 +49,7 @@ BOUNDS = (
     ({onp.sort, onp.ndarray.sort}, -selection.SORT),
     (selection.FUNCTIONS, -selection.LEAST),
     (elementwise.FUNCTIONS, elementwise.PLAIN),
-    (products.FUNCTIONS, 4 * LARGE),
+    (products.FUNCTIONS, 1 << 19),
 )
 
 

@@ -72,7 +72,7 @@ def ufunc(uf: onp.ufunc, args: Sequence, kwargs: dict[str, Any]) -> Any:
         if len(args) != uf.nin + 1 or out is not None:
             return NotImplemented
         *args, out = args
-    return elementwise(uf, args, out, least, uf.__name__)
+    return elementwise(beside_rows(uf) if uf in EXTREMA else uf, args, out, least, uf.__name__)
 
 
 def elementwise(function: Callable, args: Sequence, out: onp.ndarray | None, least: int, name: str) -> Any:

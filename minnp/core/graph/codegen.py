@@ -16,7 +16,6 @@ import numpy as onp
 from ..api.functions import ENTRIES
 from ..arrays.array import ndarray
 from ..arrays.devices import Context
-from ..cpu import LARGE
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
 from .effects import IN_PLACE, assign, guard, in_place, into, pick
@@ -347,7 +346,7 @@ def _inline(constant: Any) -> bool:
 def _product(code: Code, args: tuple, kwargs: dict) -> str | None:
     """np.dot for a large matrix: `@` looks at what stands on its left alone to find a better kernel than NumPy's."""
     metas = [a.meta.get("value") if isinstance(a, Node) else None for a in args]
-    large = not kwargs and all(type(m) is Meta and m.ndim == 2 for m in metas) and metas[1].size >= LARGE
+    large = not kwargs and all(type(m) is Meta and m.ndim == 2 for m in metas) and metas[1].size >= 1 << 17
     return code.call("np.dot", args, {}) if large else None
 
 

@@ -1,4 +1,4 @@
-"""Rows on buffers: they run where their arguments live, and results go there; short.py has the short ways."""
+"""Rows on buffers: they run where their arguments live, and results go there."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def settled(out: Any, device: Any) -> Any:
         return out
 
 
-# ------------------------------------------------------------------ the short ways: see short.py
+# ------------------------------------------------------------------ what the fast path in C knows of functions on devices
 # functions whose row takes NumPy's own arguments: (array, axis) and these keywords
 REDUCTIONS = {
     name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
@@ -173,10 +173,3 @@ WHOLE = set(
 # and views: those that take numbers or a tuple of them, and those that take a number for each parameter
 SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}
 VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "flip": ("axis",), "swapaxes": ("axis1", "axis2")}
-
-
-def params_of(name: str, args: tuple, kwargs: dict) -> dict | None:
-    """The params of a reduction's row for NumPy's arguments after the array; None: not this simply."""
-    if kwargs and not kwargs.keys() <= REDUCTIONS[name]:
-        return None
-    return kwargs if not args else {"axis": args[0], **kwargs} if len(args) == 1 else None

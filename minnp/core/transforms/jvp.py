@@ -27,13 +27,16 @@ class JvpTrace(Trace):
     __slots__ = ()
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        mine = [type(v) is Tracer and v.trace is self for v in values]
-        primals = [v.value if m else v for v, m in zip(values, mine, strict=True)]
-        tangents = [v.node if m else None for v, m in zip(values, mine, strict=True)]
+        primals, tangents = [], []
+        for v in values:
+            mine = type(v) is Tracer and v.trace is self
+            primals.append(v.value if mine else v)
+            tangents.append(v.node if mine else None)
         y = bind(row, primals, params)
         if row.vjp is CONSTANT:
             return y
-        params = {k: v for k, v in params.items() if k != "donate"}
+        if "donate" in params:
+            params = {k: v for k, v in params.items() if k != "donate"}
         several = type(y) in (tuple, list)
         if several:
             y = type(y)([o if hasattr(o, "dtype") else followed(row, o) for o in y])

@@ -24,7 +24,6 @@ from ..rows.state import state
 from ..rows.value import Host, Tracer, concrete, overlapping
 from .cotangents import followed
 from .tape import INEXACT, OUTPUT, GradTrace
-from .trace import Trace
 
 
 class Recording(GradTrace):
@@ -48,8 +47,6 @@ class Recording(GradTrace):
         self.results: list[int] = []
         self.leaves: list[int] = []
         self.needed: set[int] = set()
-
-    unary, binary = Trace.unary, Trace.binary
 
     def enter(self, value: Any) -> Tracer:
         """The tracer here of a value that comes with tapes."""

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, ndarray, read, virtual, wrap
-from ..arrays.saved import kept_params, outside, safe, unseen
+from ..arrays.saved import kept_params, safe, unseen
 from ..arrays.writing import WRITE_VIEW
-from ..cpu import LARGE, MEDIUM, combine
+from ..cpu import combine
 from ..rows.dispatch import bind
-from ..rows.primitive import CONSTANT, NO_PARAMS, TABLE, Joint, Meta, Primitive, primitive
+from ..rows.primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from ..rows.state import state
-from ..rows.value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, owner
+from ..rows.value import Buffer, Host, Tracer, concrete, overlapping, owner
 from .cotangents import (
     INEXACT,
     accumulate,
@@ -127,84 +126,6 @@ class GradTrace(Trace):
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, y, len(nodes) - 1, view
         return t
-
-    def unary(self, row: Primitive, h: ndarray) -> Any:
-        t = h._value if h._root is None else read(h)
-        if type(t) is not Tracer or t.trace is not self or not self.alive:
-            return super().unary(row, h)
-        a = t.value
-        if type(a) is Tracer or type(a) is Buffer or state.busy != state.written or not row.direct:
-            return wrap(bind(row, (t,), NO_PARAMS))
-        y = row.numpy(a) if a.size < LARGE else combine(row.numpy, a)
-        row.calls += 1
-        nodes, dtype, p = self.nodes, y.dtype, (t.node,)
-        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, p):
-            return wrap(y)
-        t = new(Tracer)
-        t.trace, t.value, t.node, t.view = self, y, len(nodes), None
-        if a.size <= SMALL:
-            nodes.append((row, NO_PARAMS, p, (a,), y, y.shape, dtype))
-        else:
-            saves = row.saves
-            kept = (a,) if saves == "in" or saves == "both" else None
-            nodes.append((row, NO_PARAMS, p, kept, y if saves == "out" or saves == "both" else None, y.shape, dtype))
-        return virtual(t)
-
-    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
-        if a is b and type(a) in HANDLES and row.name == "multiply" and a.dtype.kind == "f":
-            return self.unary(TABLE["square"], a)  # its cotangent is one product, not two and a sum
-        p = q = -1
-        if type(a) in HANDLES:
-            x = read(a)
-            if type(x) is Tracer and x.trace is self:
-                x, p = x.value, x.node
-        else:
-            x = a
-            if type(a) is Host:
-                outside(a)
-        if type(b) in HANDLES:
-            y = read(b)
-            if type(y) is Tracer and y.trace is self:
-                y, q = y.value, y.node
-        else:
-            y = b
-            if type(b) is Host:
-                outside(b)
-        # Values of another trace or on a device, a capture, rows that are not this simple:
-        if (
-            state.busy != state.written
-            or not (row.elementwise or row.name == "matmul")
-            or not self.alive
-            or (type(x) is not Host and type(x) not in NUMBERS)
-            or (type(y) is not Host and type(y) not in NUMBERS)
-        ):
-            return super().binary(row, a, b)
-        if not row.elementwise:  # a matrix product
-            z = row.fast(x, y)
-        elif (type(x) is Host and x.size >= MEDIUM) or (type(y) is Host and y.size >= MEDIUM):
-            z = combine(row.fast, x, y)
-        else:
-            z = row.numpy(x, y)
-        row.calls += 1
-        nodes, dtype = self.nodes, z.dtype
-        if dtype is not F64 and dtype is not F32 and self._is_constant(dtype, (p, q)):
-            return wrap(z)
-        t = new(Tracer)
-        t.trace, t.value, t.node, t.view = self, z, len(nodes), None
-        saves = row.saves
-        if saves == "in" or saves == "both":
-            if p < 0 and type(x) is Host:
-                x = safe(x)
-            elif q < 0 and type(y) is Host:
-                y = safe(y)
-        if z.size <= SMALL:
-            nodes.append((row, NO_PARAMS, (p, q), (x, y), z, z.shape, dtype))
-        else:
-            kept = (x, y) if saves == "in" or saves == "both" else self._metas((x, y), (p, q))
-            nodes.append(
-                (row, NO_PARAMS, (p, q), kept, z if saves == "out" or saves == "both" else None, z.shape, dtype)
-            )
-        return virtual(t)
 
     def _is_constant(self, dtype: onp.dtype, parents: Any) -> bool:
         """Whether a result of this dtype is locally constant in the inexact ones among its traced arguments."""

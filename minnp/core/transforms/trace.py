@@ -9,9 +9,8 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import HANDLES, concretize, ndarray, read, wrap
-from ..rows.dispatch import bind
-from ..rows.primitive import NO_PARAMS, Primitive
+from ..arrays.array import HANDLES, concretize, ndarray, read
+from ..rows.primitive import Primitive
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
 from ..rows.value import STAND_INS, Host, Tracer, concrete
@@ -44,15 +43,6 @@ class Trace:
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         raise NotImplementedError
-
-    def unary(self, row: Primitive, h: ndarray) -> Any:
-        """The handle of row(h): what operators and ufuncs call, so that a trace may have a short path for it."""
-        return wrap(bind(row, (read(h),), NO_PARAMS))
-
-    def binary(self, row: Primitive, a: Any, b: Any) -> Any:
-        """The handle of row(a, b), handles, arrays or numbers, of which one holds a tracer of this trace."""
-        values = [read(x) if type(x) in HANDLES else x for x in (a, b)]
-        return wrap(bind(row, values, NO_PARAMS))
 
     def looked(self, name: str) -> None:
         """The function asked for an attribute that says how an array lies in memory, or for its text."""
