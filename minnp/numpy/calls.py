@@ -295,7 +295,7 @@ defines(onp.real)(lambda val: as_array(val).real)
 defines(onp.imag)(lambda val: as_array(val).imag)
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
 defines(onp.fix)(spelled(ufuncs.fix, "x |"))
-defines(onp.round, onp.around)(spelled(ufuncs.round_, "a | decimals"))
+defines(onp.round, onp.around, takes=("one", "round"))(spelled(ufuncs.round_, "a | decimals"))
 
 
 @defines(onp.where)

@@ -117,6 +117,7 @@ eig = primitive(
     numpy=lambda x: tuple(la.eig(x)),
     vjp=[_eig_back],
     flops=lambda metas, params, out: 25 * metas[0].size * metas[0].shape[-1],
+    dynamic="dtype",
     samples=lambda: [
         ((square(),), {}),
         ((square(2, seed=3, dtype=complex),), {}),
@@ -129,6 +130,7 @@ eigvals = primitive(
     vjp=[_eigvals_back],
     saves="in",
     flops=lambda metas, params, out: 10 * metas[0].size * metas[0].shape[-1],
+    dynamic="dtype",
     samples=lambda: eig.samples(),
 )
 
@@ -223,6 +225,7 @@ cholesky = primitive(
     saves="out",
     shape=lambda metas, params: Meta(metas[0].shape, inexact(metas[0].dtype)),
     flops=lambda metas, params, out: out.size * out.shape[-1] // 3,
+    takes=("arrays", 1),
     samples=lambda: [
         ((definite(),), {}),
         ((definite(2, dtype=complex),), {}),
@@ -333,6 +336,7 @@ lstsq = primitive(
     numpy=lambda a, b, **cutoff: tuple(la.lstsq(a, b, **cutoff)),
     vjp=[_lstsq_left, _lstsq_right],
     flops=lambda metas, params, out: 2 * metas[0].size * min(metas[0].shape),
+    dynamic="shape",
     samples=lambda: [
         ((spread(4, 3), spread(4)), {"rcond": None}),
         ((spread(4, 3, dtype=complex), spread(4, 2, dtype=complex)), {"rcond": None}),

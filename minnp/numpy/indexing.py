@@ -57,6 +57,8 @@ getitem = primitive(
     accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",
     view=True,
+    dynamic="shape",
+    batch="getitem",
     samples=sampled(
         ((spread(4, 3),), {"index": 1}),
         ((spread(4, 3),), {"index": (slice(None, None, -2), None, ..., 0)}),
@@ -130,6 +132,7 @@ take = primitive(
     accumulate=_take_accumulate,
     saves="in",
     shape=_taken,
+    takes=("arrays", 2),
     samples=sampled(
         ((spread(4, 3), onp.array([0, 5, 5, -1])), {}),
         ((spread(4, 3), onp.array([[0, 2], [2, 2]])), {"axis": 1}),
@@ -201,6 +204,7 @@ diagonal = primitive(
     jvp="linear",
     saves="",
     view=True,
+    writes=False,
     samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 4),), {"offset": -1, "axis1": 2, "axis2": 0})),
 )
 diagonal_set = primitive(
@@ -220,6 +224,7 @@ tril = primitive(
     vjp=[lambda g, y, x, k=0: tril(g, k=k)],
     jvp="linear",
     saves="",
+    takes=("one", "k"),
     samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 3),), {"k": -1})),
 )
 triu = primitive(
@@ -228,6 +233,7 @@ triu = primitive(
     vjp=[lambda g, y, x, k=0: triu(g, k=k)],
     jvp="linear",
     saves="",
+    takes=("one", "k"),
     samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 3),), {"k": 1})),
 )
 
@@ -249,6 +255,8 @@ repeat = primitive(
     vjp=[_repeat],
     jvp="linear",
     saves="",
+    dynamic="shape",
+    takes=("one", "repeats"),
     samples=sampled(
         ((spread(2, 3),), {"repeats": 2}),
         ((spread(2, 3),), {"repeats": 3, "axis": 1}),

@@ -95,6 +95,7 @@ bincount = primitive(
     vjp=[CONSTANT, lambda g, y, x, weights, minlength=0: take(g, x)],
     jvp=[CONSTANT, lambda t, y, x, weights, minlength=0: bincount(x, t, minlength=minlength)],
     saves="in",
+    dynamic="shape",
     samples=sampled(((onp.array([0, 2, 2, 1]), spread(4)), {"minlength": 5})),
 )
 

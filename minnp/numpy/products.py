@@ -71,6 +71,7 @@ matmul = primitive(
     saves="in",
     shape=_matmul_meta,
     flops=lambda metas, params, out: 2 * out.size * metas[0].shape[-1],
+    batch="matmul",
     samples=sampled(
         *(
             ((spread(*a), spread(*b, seed=1)), {})
@@ -180,6 +181,7 @@ convolve = primitive(
     jvp="multilinear",
     saves="in",
     flops=lambda metas, params, out: 2 * out.size * min(metas[0].size, metas[1].size),
+    takes=("arrays", 2),
     samples=sampled(
         *(
             ((spread(n), spread(m, seed=1)), {"mode": mode})
@@ -194,7 +196,7 @@ convolve = primitive(
 defines(onp.matmul)(along(onp.matmul, matmul))
 
 
-@defines(onp.dot)
+@defines(onp.dot, takes=("matrices", "matmul"))
 def _dot(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
     if not a.ndim or not b.ndim:

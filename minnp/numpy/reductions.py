@@ -100,7 +100,8 @@ def reduction(name: str, rule: Callable | str, kernel: Callable | None = None, *
     """A row of a reduction over `axis` (None, one or several) with `keepdims`."""
     kernel = kernel or getattr(onp, name)
     cases = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
-    facts = {"samples": sampled(*(((spread(2, 3, 4),), case) for case in cases)), **facts}
+    facts = {"samples": sampled(*(((spread(2, 3, 4),), case) for case in cases)), "batch": "reduction", **facts}
+    facts["takes"] = "reduction", "axis", "keepdims"
     vjp = CONSTANT if rule is CONSTANT else [rule]
     return primitive(name, numpy=kernel, vjp=vjp, shape=reduced(kernel), flops=per_input(1), **facts)
 
@@ -199,6 +200,8 @@ argmax, argmin = (
         numpy=getattr(onp, name),
         vjp=CONSTANT,
         saves="",
+        batch="reduction",
+        takes=("reduction", "axis", "keepdims"),
         samples=sampled(
             ((spread(2, 3),), {}), ((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": 0, "keepdims": True})
         ),
@@ -217,6 +220,7 @@ logsumexp = primitive(
         reduced_shape(metas[0].shape, params.get("axis"), params.get("keepdims", False)), metas[0].dtype
     ),
     flops=per_input(3),
+    batch="reduction",
     samples=sampled(
         ((spread(2, 3),), {}),
         ((spread(2, 3, 4),), {"axis": (0, 2), "keepdims": True}),

@@ -91,6 +91,8 @@ cumsum = primitive(
     saves="",
     shape=_scanned,
     flops=per_input(1),
+    batch="reduction",
+    takes=("reduction", "axis"),
     samples=sampled(*(((spread(3, 4),), case) for case in SCANS)),
 )
 cumprod = primitive(
@@ -99,6 +101,8 @@ cumprod = primitive(
     vjp=[_cumprod],
     shape=_scanned,
     flops=per_input(1),
+    batch="reduction",
+    takes=("reduction", "axis"),
     samples=sampled(
         *(((spread(3, 4),), case) for case in SCANS),
         ((onp.array([2.0, 0.0, -1.0, 0.0, 3.0, 0.5, 1.5]),), {}),
@@ -134,6 +138,7 @@ diff = primitive(
     jvp="linear",
     saves="",
     flops=per_input(1),
+    takes=("one", "n"),
     samples=sampled(((spread(3, 4),), {}), ((spread(5, 2),), {"n": 2, "axis": 0})),
 )
 
@@ -160,6 +165,7 @@ ufunc_accumulate = primitive(
     vjp=[_ufunc_accumulate],
     shape=same,
     flops=per_input(1),
+    batch="reduction",
     samples=sampled(*(((spread(3, 4),), {"ufunc": name, "axis": k % 2}) for k, name in enumerate(SCANNED))),
 )
 
@@ -175,6 +181,7 @@ ufunc_reduce = primitive(
     numpy=lambda x, ufunc, axis: getattr(onp, ufunc).reduce(x, axis),
     vjp=[_shares],
     flops=per_input(1),
+    batch="reduction",
     samples=sampled(*(((spread(3, 4),), {"ufunc": name, "axis": k}) for k, name in enumerate(SCANNED[-2:]))),
 )
 

@@ -34,6 +34,7 @@ argsort = primitive(
     numpy=onp.argsort,
     vjp=CONSTANT,
     saves="",
+    takes=("one", "axis"),
     samples=sampled(
         ((spread(3, 4),), {}), ((spread(3, 4),), {"axis": 0, "kind": "stable"}), ((spread(3, 4),), {"axis": None})
     ),
@@ -50,6 +51,7 @@ sort = primitive(
     shape=lambda metas, params: (
         same(metas, params) if params.get("axis", -1) is not None else Meta((metas[0].size,), metas[0].dtype)
     ),
+    takes=("one", "axis"),
     samples=sampled(((spread(3, 4),), {}), ((spread(3, 4),), {"axis": 0}), ((spread(3, 4),), {"axis": None})),
 )
 partition = primitive(
@@ -70,9 +72,9 @@ partition = primitive(
 )
 
 
-def constants(names: str, *arrays: Any) -> tuple[Primitive, ...]:
+def constants(names: str, *arrays: Any, **facts: Any) -> tuple[Primitive, ...]:
     return tuple(
-        primitive(name, numpy=getattr(onp, name), vjp=CONSTANT, saves="", samples=sampled((arrays, {})))
+        primitive(name, numpy=getattr(onp, name), vjp=CONSTANT, saves="", samples=sampled((arrays, {})), **facts)
         for name in names.split()
     )
 
@@ -84,8 +86,12 @@ searchsorted, digitize = (
         ("digitize", (spread(3, low=0, high=4), onp.arange(4.0))),
     ]
 )
-nonzero, flatnonzero, argwhere = constants("nonzero flatnonzero argwhere", spread(2, 3) > 0)
-isclose, allclose, array_equal = constants("isclose allclose array_equal", spread(2, 3), spread(2, 3))
+nonzero, flatnonzero, argwhere = constants(
+    "nonzero flatnonzero argwhere", spread(2, 3) > 0, dynamic="shape", takes=("arrays", 1)
+)
+isclose, allclose, array_equal = constants(
+    "isclose allclose array_equal", spread(2, 3), spread(2, 3), takes=("arrays", 2)
+)
 (isin,) = constants("isin", onp.arange(4), onp.array([1, 2]))
 # `==` and `!=` of what no ufunc compares: records, an array and a text.
 RECORDS = onp.array([(1, 2.0), (3, 4.0)], "i4,f8"), onp.array([(1, 2.0), (3, 5.0)], "i4,f8")

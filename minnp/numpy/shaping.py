@@ -43,6 +43,9 @@ broadcast_to = primitive(
     saves="",
     view=True,
     shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
+    writes=False,
+    batch="shaped",
+    takes=("spread", "shape"),
     samples=sampled(((spread(3),), {"shape": (2, 3)}), ((spread(2, 1),), {"shape": (4, 2, 3)})),
 )
 
@@ -90,6 +93,7 @@ sum_to = primitive(
     view=True,
     shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),
     flops=per_input(1),
+    batch="shaped",
     samples=sampled(((spread(2, 3),), {"shape": (3,)}), ((spread(4, 2, 3),), {"shape": (2, 1)})),
 )
 
@@ -114,6 +118,8 @@ reshape = primitive(
     saves="",
     view=True,
     shape=lambda metas, params: Meta(full_shape(params["shape"], metas[0].size), metas[0].dtype),
+    batch="reshape",
+    takes=("spread", "shape"),
     samples=sampled(((spread(2, 3),), {"shape": (3, -1)}), ((spread(2, 6),), {"shape": (3, 4), "order": "F"})),
 )
 
@@ -139,6 +145,8 @@ transpose = primitive(
     shape=lambda metas, params: Meta(
         [metas[0].shape[a] for a in axes_order(params.get("axes"), metas[0].ndim)], metas[0].dtype
     ),
+    batch="transpose",
+    takes=("spread", "axes"),
     samples=sampled(((spread(2, 3),), {}), ((spread(2, 3, 4),), {"axes": (1, -1, 0)})),
 )
 swapaxes = primitive(
@@ -148,6 +156,7 @@ swapaxes = primitive(
     jvp="linear",
     saves="",
     view=True,
+    takes=("view", "axis1", "axis2"),
     samples=sampled(((spread(2, 3, 4),), {"axis1": 0, "axis2": -1})),
 )
 
@@ -167,6 +176,7 @@ expand_dims = primitive(
     saves="",
     view=True,
     shape=_expanded,
+    takes=("view", "axis"),
     samples=sampled(((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),
 )
 squeeze = primitive(
@@ -176,6 +186,7 @@ squeeze = primitive(
     jvp="linear",
     saves="",
     view=True,
+    takes=("view", "axis"),
     samples=sampled(((spread(1, 3, 1),), {}), ((spread(1, 3, 1),), {"axis": -1})),
 )
 flip = primitive(
@@ -186,6 +197,7 @@ flip = primitive(
     saves="",
     view=True,
     shape=same,
+    takes=("view", "axis"),
     samples=sampled(((spread(2, 3),), {}), ((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),
 )
 
@@ -201,6 +213,7 @@ roll = primitive(
     jvp="linear",
     saves="",
     shape=same,
+    takes=("one", "shift"),
     samples=sampled(
         ((spread(2, 3),), {"shift": 2}),
         ((spread(2, 3),), {"shift": (1, -1), "axis": (0, 1)}),
@@ -216,6 +229,10 @@ astype = primitive(
     jvp="linear",
     saves="",
     shape=lambda metas, params: Meta(metas[0].shape, onp.dtype(params["dtype"])),
+    scalar=False,
+    layout="like",
+    batch="alike",
+    takes=("cast", "dtype"),
     samples=sampled(((spread(2, 3),), {"dtype": onp.dtype("c16")}), ((onp.arange(3),), {"dtype": onp.dtype("f4")})),
 )
 copy_ = primitive(
@@ -225,6 +242,9 @@ copy_ = primitive(
     jvp="linear",
     saves="",
     shape=same,
+    scalar=False,
+    layout="like",
+    batch="alike",
     samples=sampled(((spread(2, 3),), {})),
 )
 
@@ -254,6 +274,7 @@ concatenate = primitive(
     jvp="linear",
     saves="",
     shape=_concatenated,
+    takes=("list", "axis"),
     samples=sampled(
         ((spread(2, 3), spread(2, 1, seed=1), spread(2, 2, seed=2)), {"axis": -1}), ((spread(2), spread(3, seed=1)), {})
     ),
@@ -273,6 +294,7 @@ stack = primitive(
     jvp="linear",
     saves="",
     shape=_stacked,
+    takes=("list", "axis"),
     samples=sampled(
         ((spread(2, 3), spread(2, 3, seed=1)), {"axis": -1}),
         ((1.5, spread(seed=1)), {}),
@@ -324,7 +346,7 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
     return copy_(out) if copy else out
 
 
-@defines(onp.ravel)
+@defines(onp.ravel, takes=("ravel", "reshape"))
 def _ravel(a: Any, order: str = "C") -> Any:
     a = as_array(a)
     if order == "K":

@@ -85,6 +85,7 @@ inv = primitive(
     saves="out",
     shape=lambda metas, params: Meta(metas[0].shape, inexact(metas[0].dtype)),
     flops=lambda metas, params, out: 2 * out.size * out.shape[-1],
+    takes=("arrays", 1),
     samples=lambda: [((square(),), {}), ((square(2, dtype=complex),), {})],
 )
 
@@ -156,6 +157,7 @@ det = primitive(
     saves="in",
     shape=lambda metas, params: Meta(metas[0].shape[:-2], inexact(metas[0].dtype)),
     flops=lambda metas, params, out: out.size * metas[0].shape[-1] ** 3 * 2 // 3,
+    takes=("arrays", 1),
     samples=lambda: [((square(),), {}), ((square(2, dtype=complex),), {})],
 )
 
@@ -214,6 +216,7 @@ solve = primitive(
     numpy=la.solve,
     vjp=[_solve_left, _solve_right],
     jvp=[_solve_tangent, lambda t, y, a, b: solve(a, t)],
+    takes=("arrays", 2),
     samples=lambda: [
         ((square(), spread(3)), {}),
         ((square(2), spread(2, 3, 2)), {}),
@@ -240,6 +243,7 @@ norm = primitive(
         real_dtype(inexact(metas[0].dtype)),
     ),
     flops=lambda metas, params, out: 2 * metas[0].size,
+    takes=("arrays", 1),
     samples=lambda: [
         ((spread(3, 4),), {}),
         ((spread(2, 3, 4, dtype=complex),), {"axis": 1}),

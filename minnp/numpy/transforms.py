@@ -140,6 +140,7 @@ def _row(name: str, rule: Callable, signature: str, cases: Sequence[tuple]) -> P
         saves="",
         shape=_shape(name),
         flops=_flops,
+        takes=("arrays", 1) if signature == "one" else (),
         samples=lambda: list(cases),
     )
 

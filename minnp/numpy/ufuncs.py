@@ -117,6 +117,10 @@ where = primitive(
         onp.broadcast_shapes(*(m.shape for m in metas)),
         onp.add.resolve_dtypes((metas[1].dtype, metas[2].dtype, None))[2],
     ),
+    scalar=False,
+    layout="elementwise",
+    batch="elementwise",
+    takes=("traced", 3),
     samples=sampled(
         ((spread(2, 3) > 0, spread(2, 3, seed=1), spread(2, 3, seed=2)), {}),
         ((spread(3) > 0, spread(2, 3, seed=1), 1.5), {}),
@@ -322,6 +326,9 @@ clip = primitive(
     jvp="elementwise",
     saves="in",
     flops=per_element(2),
+    layout="elementwise",
+    batch="elementwise",
+    takes=("traced", 3),
     samples=sampled(
         ((spread(2, 3), -0.5, 0.5), {}), ((spread(2, 3), spread(3, low=-1, high=0), spread(3, low=0, high=1)), {})
     ),
@@ -334,6 +341,7 @@ nan_to_num = primitive(
     saves="in",
     shape=same,
     flops=per_element(1),
+    takes=("arrays", 1),
     samples=sampled(((onp.array([0.5, onp.nan, -onp.inf, 2.0]),), {"nan": 3.0}), ((onp.array([0.5, onp.nan]),), {})),
 )
 
@@ -346,6 +354,7 @@ real = primitive(
     saves="",
     view=True,
     shape=lambda metas, params: Meta(metas[0].shape, _part(metas[0].dtype)),
+    batch="alike",
     samples=sampled(((spread(2, 3, dtype=complex),), {}), ((spread(2, 3),), {})),
 )
 imag = primitive(
@@ -356,6 +365,7 @@ imag = primitive(
     saves="",
     view=True,
     shape=lambda metas, params: Meta(metas[0].shape, _part(metas[0].dtype)),
+    batch="alike",
     samples=sampled(((spread(2, 3, dtype=complex),), {})),
 )
 round_ = primitive(
@@ -365,6 +375,7 @@ round_ = primitive(
     saves="",
     shape=same,
     flops=per_element(1),
+    takes=("one", "decimals"),
     samples=sampled(((spread(2, 3),), {"decimals": 1})),
 )
 fix = primitive("fix", onp.fix, vjp=CONSTANT, saves="", shape=same, samples=sampled(((spread(2, 3),), {})))

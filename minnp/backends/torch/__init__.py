@@ -97,7 +97,8 @@ class TorchBackend(Backend):
     def whole(self, name: str) -> Callable | None:
         from .statistics import WHOLE
 
-        return self._waiting(WHOLE[name]) if SYNCHRONOUS in os.environ else WHOLE.get(name)
+        found = WHOLE.get(name)
+        return self._waiting(found) if found is not None and SYNCHRONOUS in os.environ else found
 
     def on_tensors(self, row: Any) -> Callable | None:
         """The verified kernel for a row as a function of tensors, also where `kernel` has one of NumPy's arrays."""

@@ -73,6 +73,9 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
     return torch.tensordot(a, b, pair) if len(pair) == 2 and pair[0] else refuse("these axes")
 
 
+tensordot.scalar = False  # NumPy's result is an array, also without axes
+
+
 @whole("einsum")
 def einsum(subscripts: str, *operands: Tensor) -> Tensor:
     alike(*operands)

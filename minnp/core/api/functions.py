@@ -29,7 +29,7 @@ from ..arrays.writing import release, write
 from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
-from ..rows.dispatch import DEFINITIONS
+from ..rows.dispatch import DEFINITIONS, WRITES
 from ..rows.primitive import TABLE
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
@@ -72,14 +72,6 @@ def kernel(host: Callable) -> Callable:
 LATE: dict[str, str] = {}  # a library that may not be there: our module that defines its functions in rows
 ENTRIES: dict[Any, Entry] = {}  # by NumPy's callable: what NEP 13 and NEP 18 look up
 PUBLIC: dict[Any, Callable] = {}  # by NumPy's callable: our public function
-WRITERS: dict[Any, tuple] = {
-    onp.copyto: (0,),
-    onp.put: (0,),
-    onp.place: (0,),
-    onp.putmask: (0,),
-    onp.fill_diagonal: (0,),
-    onp.put_along_axis: (0,),
-}
 
 
 def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
@@ -87,7 +79,7 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
     found = ENTRIES.get(host)
     if found is None:
         found = ENTRIES[host] = Entry(
-            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITERS.get(host, ())
+            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITES.get(host, ())
         )
         report.HOST_CALLS[name] = found
     return found
@@ -104,9 +96,7 @@ def foreign_entry(name: str, host: Callable) -> Entry:
 
 
 # ------------------------------------------------------------------ what a call means
-OF_ARRAYS = {onp.asarray, onp.asanyarray}
-OF_NUMBERS = {onp.zeros, onp.ones, onp.empty, onp.arange, onp.full, onp.eye, onp.identity, onp.linspace}
-OF_OBJECTS = {onp.array, *OF_ARRAYS}
+OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
 
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:

@@ -18,6 +18,7 @@ from ..compiled import quick as _quick
 from ..cpu import INDEX, bound, memory
 from ..cpu.elementwise import IN_PLACE, KERNELS, LEAST
 from ..rows import on_device, policy
+from ..rows.dispatch import TAKES
 from ..rows.primitive import NO_PARAMS, TABLE, Meta, Primitive
 from ..rows.state import capture, state
 from ..rows.value import BINARY, COMPARISON, NUMBERS, UNARY, Buffer, Tracer, owner
@@ -31,10 +32,15 @@ def _wrapped(out: Any, args: tuple) -> Any:
     return array.wrap(out, sources)
 
 
-FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see c/functions.h
-# how a row on a device takes NumPy's arguments
-REDUCES, LISTS, SPREADS, VIEWS, RAVELS, FLATTENS, MATRICES, ONES, CASTS, HSTACKS, VSTACKS, MAKES = range(100, 112)
-WHOLE, WRITES, SPLITS, UNTRACED = 112, 113, 114, 200  # and the number of arrays
+FOREIGN, HOME, RETURNED, MASKED = 1, 2, 4, 8  # what the first argument is, and what is returned: see functions.h
+# How a row on a device takes NumPy's arguments: `takes` of a row (primitive.py) and of a function (dispatch.TAKES) as
+# numbers of functions.h, where the number of arrays stands for ("traced", n).
+FORMS = {
+    "reduction": 100, "list": 101, "spread": 102, "view": 103, "ravel": 104, "flatten": 105, "matrices": 106,
+    "one": 107, "cast": 108, "hstack": 109, "vstack": 110, "make": 111, "whole": 112, "write": 113, "split": 114,
+    "arrays": 200,
+}  # fmt: skip
+OF_METHODS = ("reduction", "spread", "view", "traced", "ravel", "flatten", "matrices", "cast")
 _early: list | None = []  # short ways made before there were rows
 
 
@@ -46,7 +52,7 @@ def _short(call: Callable, host: Callable, e: functions.Entry, kind: int, nin: i
 
 
 def _returned(e: functions.Entry) -> int:
-    return RETURNED if e.host in functions.OF_ARRAYS else 0
+    return RETURNED if e.host in (onp.asarray, onp.asanyarray) else 0
 
 
 def function(call: Callable, e: functions.Entry | None) -> Callable:
@@ -84,56 +90,42 @@ def _row(e: functions.Entry) -> Primitive | None:
     """What a call of a ufunc on its operands, or of a reduction on an array alone, is on a tape."""
     if isinstance(e.host, onp.ufunc):
         return TABLE.get(e.host.__name__) if e.host.nout == 1 else None
-    name = e.name.removeprefix("ndarray.")
-    return TABLE.get(name) if name in on_device.REDUCTIONS else None
+    row = TABLE.get(e.name.removeprefix("ndarray."))
+    return row if row is not None and row.takes[:1] == ("reduction",) else None
 
 
 def _placed(short: Callable, e: functions.Entry) -> Callable:
     """A short way that knows what a call is on a device."""
     if _early is not None:
         _early.append((short, e))
-    elif (there := _there(e)) is not None:
-        _quick.at_places(short, *there)
+    else:
+        _quick.at_places(short, *_there(e))
     return short
 
 
-def _there(e: functions.Entry) -> tuple | None:
-    """(the row that a call is on a device, or the name of what makes it there; the keywords of that row; how it takes
-    NumPy's arguments), or None."""
+def _there(e: functions.Entry) -> tuple:
+    """(the row that a call is on a device, or the entry, or the name of what makes it there; the keywords of that row;
+    how it takes NumPy's arguments)."""
     name = e.name.removeprefix("ndarray.")
-    if name == "dot":
-        return TABLE["matmul"], (), MATRICES
-    if name in ("ravel", "flatten"):
-        return TABLE["reshape"], (), RAVELS if name == "ravel" else FLATTENS
-    if e.host in (onp.hstack, onp.vstack):
-        stacks = (TABLE["concatenate"], TABLE["stack"])
-        return stacks[0], stacks, HSTACKS if e.host is onp.hstack else VSTACKS
-    if e.host is onp.split:
-        return TABLE["getitem"], (), SPLITS
-    if e.host in functions.OF_NUMBERS or e.host in (onp.array, onp.asarray) or e.name.startswith("random."):
-        return e.name, (), MAKES
-    if e.name in on_device.WHOLE:
-        return e, (), WRITES if e.writes else WHOLE
-    row = TABLE.get("round" if name == "around" else name)
-    if row is None:
-        return None
-    if e.name == "ndarray.astype":
-        return row, ("dtype",), CASTS
-    if e.name in on_device.ONES and not row.view:
-        return row, (on_device.ONES[e.name],), ONES
-    if e.name in on_device.PLAIN:
-        return row, (), UNTRACED + on_device.PLAIN[e.name]
-    if isinstance(e.host, onp.ufunc):
-        return (row, frozenset(), e.nin) if not row.view else None
-    if name in on_device.REDUCTIONS:
-        return row, frozenset(on_device.REDUCTIONS[name]), REDUCES
-    if name in on_device.DIRECT:
-        return row, frozenset(), on_device.DIRECT[name]
-    if e.name in on_device.LISTS:
-        return row, frozenset({"axis"}), LISTS
-    if name in on_device.SPREAD:
-        return row, on_device.SPREAD[name], SPREADS
-    return (row, on_device.VIEWS[name], VIEWS) if name in on_device.VIEWS else None
+    of_function, row, words = TAKES.get(e.host) or TAKES.get(getattr(onp, name, None)), TABLE.get(name), ()
+    if e.name.startswith("random."):
+        of_function = ("make",)
+    if of_function is not None:
+        form, *rows = of_function
+        rows = tuple([TABLE[word] for word in rows])
+        row = rows[0] if rows else None
+        words = rows if len(rows) > 1 else row.takes[1:] if form == "one" else ()
+    elif row is not None and isinstance(e.host, onp.ufunc) and not row.view:
+        form, words = "traced", (e.nin,)
+    else:
+        form, *words = (row and row.takes) or ("whole",)
+    if form == "whole" or (e.name != name and form not in OF_METHODS):
+        return e, (), FORMS["write" if e.writes else "whole"]
+    if form == "make":
+        return e.name, (), FORMS[form]
+    if form in ("traced", "arrays"):
+        return row, (), FORMS.get(form, 0) + words[0]
+    return row, frozenset(words) if form in ("reduction", "list") else tuple(words), FORMS[form]
 
 
 FACTS = ("shape", "dtype", "size", "ndim", "T", "nbytes", "itemsize", "strides", "real", "imag", "flat")

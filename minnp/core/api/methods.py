@@ -115,7 +115,7 @@ def _copy(a: Any, order: str = "C") -> Any:
     return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
 
 
-@defines(onp.ndarray.flatten)
+@defines(onp.ndarray.flatten, takes=("flatten", "reshape"))
 def _flatten(a: Any, order: str = "C") -> Any:
     return TABLE["copy"](DEFINITIONS[onp.ravel](a, order))
 
@@ -168,7 +168,7 @@ def _partition(a: Any, kth: Any, axis: int = -1, kind: str = "introselect", orde
     write(a, ..., DEFINITIONS[onp.partition](a, kth, operator.index(axis), kind, order))
 
 
-@defines(onp.ndarray.put, onp.put)
+@defines(onp.ndarray.put, onp.put, writes=(0,))
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     v = stacked(v)
     if not a.size:
@@ -206,7 +206,7 @@ def _tolist(a: Any) -> Any:
     return onp.asarray(concretize(read(a), list)).tolist()
 
 
-@defines(onp.copyto)
+@defines(onp.copyto, writes=(0,))
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if type(dst) not in HANDLES:  # NumPy's own
         values = [unwrap(x, []) for x in (dst, src, casting, where)]
@@ -217,7 +217,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
 
 
-@defines(onp.place)
+@defines(onp.place, writes=(0,))
 def _place(arr: Any, mask: Any, vals: Any) -> None:
     vals = stacked(vals)
     onp.place(onp.zeros(1, arr.dtype), onp.zeros(1, bool), plain_like(vals))  # or NumPy's exception
@@ -243,7 +243,7 @@ def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
     return True
 
 
-@defines(onp.putmask)
+@defines(onp.putmask, writes=(0,))
 def _putmask(a: Any, mask: Any, values: Any) -> None:
     values = stacked(values)
     onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
@@ -259,7 +259,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
         write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
 
 
-@defines(onp.fill_diagonal)
+@defines(onp.fill_diagonal, writes=(0,))
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     val = stacked(val)
     where = onp.zeros(a.shape, bool)
@@ -270,7 +270,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     write(a, where, val[onp.arange(n) % len(val)])
 
 
-@defines(onp.put_along_axis)
+@defines(onp.put_along_axis, writes=(0,))
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     indices = onp.asarray(trace.plain(indices))
     if axis is None:

@@ -14,7 +14,6 @@ from ..rows.primitive import TABLE
 from ..rows.value import Buffer
 from .array import VirtualArray, ndarray, read, show_again, virtual
 
-READ_ONLY = ("broadcast_to", "diagonal")  # views that NumPy writes nothing through
 NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
 
 
@@ -39,7 +38,7 @@ def set_shape(h: ndarray, value: Buffer, shape: Any) -> None:
 
 
 def is_writeable(h: ndarray) -> bool:
-    return h._root is None or not any(row.name in READ_ONLY for row, _ in h._path)
+    return h._root is None or all(row.writes for row, _ in h._path)
 
 
 def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
@@ -50,7 +49,7 @@ def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
             lower(h, alone)
         h._path = (*h._path, step)
     elif writeable and not is_writeable(h):
-        if h._path[-1] != step or any(row.name in READ_ONLY for row, _ in h._path[:-1]):
+        if h._path[-1] != step or not all(row.writes for row, _ in h._path[:-1]):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
         h._path = h._path[:-1]
     h._value = h._seen = None  # read anew when next asked for

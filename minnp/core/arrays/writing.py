@@ -24,7 +24,6 @@ from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, concrete, example, owner
 from .array import Array, ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap
 from .devices import at_index, index_on_host
-from .flags import READ_ONLY
 from .saved import note
 
 
@@ -147,6 +146,8 @@ WRITE_VIEW = primitive(
     jvp="linear",
     saves="",
     shape=lambda metas, params: metas[0],
+    scalar=False,
+    batch="write",
     samples=lambda: [
         ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0, 9.0])), {"index": 1}),
         ((onp.arange(6.0).reshape(2, 3), onp.array([7.0, 8.0])), {"index": (slice(None), 0)}),
@@ -160,6 +161,7 @@ primitive(
     vjp=[lambda g, y, x, index: WRITE_VIEW(onp.zeros(x.shape, x.dtype), g, index=index)],
     jvp="linear",
     saves="",
+    dynamic="shape",
     samples=lambda: [((onp.arange(4.0),), {"index": ([0, 2, 0],)})],
 )
 
@@ -276,7 +278,7 @@ def write_on_device(h: ndarray, index: Any, value: Any) -> None:
     root = root_of(h)
     params = {"path": path_of(h), "index": index, "layout": None}
     read(root)
-    if any(row.name in READ_ONLY for row, _ in params["path"]):
+    if not all(row.writes for row, _ in params["path"]):
         raise ValueError("assignment destination is read-only")
     if h is not root:
         h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory

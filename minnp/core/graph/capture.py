@@ -17,6 +17,7 @@ from ..api.functions import PUBLIC
 from ..arrays import devices
 from ..arrays.array import HANDLES, handle, landed, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
+from ..arrays.writing import WRITE_VIEW
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
 from ..rows.report import user_line
@@ -31,22 +32,6 @@ from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
-
-# Rows whose result's shape depends on data; so does that of every call without a row.
-OF_ELEMENTS = {"where", "clip", "write_view"}  # besides the elementwise rows
-INDEXED = {"getitem", "last_write"}  # where a mask is the index
-DATA_SHAPED = INDEXED | {
-    "nonzero",
-    "flatnonzero",
-    "argwhere",
-    "unique",
-    "repeat",
-    "compress",
-    "extract",
-    "bincount",
-    "linalg.lstsq",
-}
-DATA_TYPED = {"linalg.eig", "linalg.eigvals"}  # real, or complex
 
 
 class CaptureTrace(Trace):
@@ -111,8 +96,7 @@ class CaptureTrace(Trace):
 
     def _numbers(self, row: Primitive, values: Any) -> list:
         """The arguments of a row, in which a Live number stays where elements alone depend on it."""
-        loops = isinstance(row.numpy, onp.ufunc) and row.numpy.signature is None
-        stays = loops or row.jvp == "elementwise" or row.name in OF_ELEMENTS
+        stays = row.loops or row.jvp == "elementwise" or row.batch == "elementwise" or row is WRITE_VIEW
         if stays and VALUES_DECIDE:
             for v in values:
                 if type(v) is Live and not v.node.meta.get("sized"):
@@ -159,9 +143,7 @@ class CaptureTrace(Trace):
         if TABLE.get(row.name) is not row:
             node.meta.update(effect=row.name.startswith("random."), function=row.name)
         free = TABLE.get(row.name) is not row and bool(values)  # of a function that no row tells anything of
-        dynamic = ("shape" if free or row.name in DATA_SHAPED else "") + (
-            "dtype" if free or row.name in DATA_TYPED else ""
-        )
+        dynamic = "shape dtype" if free else row.dynamic
         if type(y) in (tuple, list):
             node.meta["value"] = tuple(_meta(o) for o in y)
             outs = []
@@ -185,7 +167,7 @@ class CaptureTrace(Trace):
         node.meta["value"] = _meta(y)
         if type(y) is Buffer:
             node.meta["device"] = y.backend
-        if "shape" in dynamic and (getattr(node.target, "name", "") not in INDEXED or _by_mask(node)):
+        if "shape" in dynamic and (getattr(node.target, "name", None) not in TABLE or _by_mask(node)):
             self._guard(node, "shape", tuple(y.shape))
         if "dtype" in dynamic and y.dtype.kind in "fc":
             self._guard(node, "dtype", y.dtype)
@@ -274,6 +256,9 @@ class CaptureTrace(Trace):
 
 
 def _by_mask(node: Node) -> bool:
+    """Whether the shape of a row's result depends on the elements: where it has an index, on those of a mask."""
+    if "index" not in node.kwargs:
+        return True
     found: list = []
     _lift(node.kwargs.get("index"), lambda n: found.append(n) or n, leaf=Node)
     return any(n.meta["value"].dtype == bool for n in found)

@@ -10,16 +10,16 @@ import numpy as onp
 
 from ... import errors
 from ..arrays.array import handle, ndarray, read
-from ..graph.capture import DATA_SHAPED
 from ..graph.effects import assign, guard
 from ..graph.graph import Graph, Node
 from ..graph.interpreter import Interpreter
 from ..graph.node import target_name
-from ..rows.primitive import Meta
+from ..rows.primitive import TABLE, Meta
 from ..rows.value import Host
 from .modules import on_modules
 
-WHERE = DATA_SHAPED - {"getitem"} | {"where", "extract", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}
+# functions whose result has a shape that depends on data, besides those of rows, and methods
+WHERE = {"where", "extract", "unique", "compress", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}
 
 
 @on_modules
@@ -75,7 +75,9 @@ class _Shapes(Interpreter):
             return any(isinstance(p, Node) and _is_mask(p.meta.get("value")) for p in parts)
         if name == "where" and len(node.args) > 1:
             return False
-        return node.op in ("call_function", "call_method") and name in WHERE
+        row = TABLE.get(name)
+        known = name in WHERE or (row is not None and row.dynamic == "shape")
+        return known and node.op in ("call_function", "call_method")
 
 
 def _is_mask(value: Any) -> bool:

@@ -18,13 +18,22 @@ from .value import STAND_INS, Buffer, Host, Tracer, lower
 # How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
 # a backend. A definition works on handles and has NumPy's signature, less `out`.
 DEFINITIONS: dict[Any, Callable] = {}
+# What else is known of a NumPy function: the positions of the arguments it writes to; how the fast path on devices does
+# one that is no row, (form, names of rows), see install.py.
+WRITES: dict[Any, tuple[int, ...]] = {}
+TAKES: dict[Any, tuple[str, ...]] = {}
 
 
-def defines(*functions: Any) -> Callable:
+def defines(*functions: Any, writes: tuple[int, ...] = (), takes: tuple[str, ...] = ()) -> Callable:
     """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too).
 
     A definition that returns NotImplemented leaves the call to the function itself: values, and no gradient.
+    `writes`, `takes`: see WRITES and TAKES.
     """
+    if writes:
+        WRITES.update(dict.fromkeys(functions, writes))
+    if takes:
+        TAKES.update(dict.fromkeys(functions, takes))
 
     def register(definition: Callable) -> Callable:
         for function in functions:

@@ -44,11 +44,7 @@ def run_on_device(device: Any, row: Primitive, values: Any, params: dict) -> Any
         return tuple([None if o is None else Buffer(o, device, computed=True) for o in out])
     if row.view and len(values) == 1 and type(values[0]) is Buffer and shows(row, values[0], out, params):
         return Buffer(out, device, (values[0], row, params))
-    return Buffer(out, device, computed=row.name not in ARRAYS)
-
-
-# whose results are never numbers
-ARRAYS = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "tensordot", "where", "write_view"}
+    return Buffer(out, device, computed=row.scalar)
 
 
 def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
@@ -89,7 +85,8 @@ def slot_of(device: Any, row: Primitive) -> list:
     if device not in report.DEVICES:
         report.DEVICES.append(device)
     kernel = device.kernel(row) if isinstance(row, Primitive) else device.whole(row.name)
-    slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], row.name not in ARRAYS]
+    scalar = getattr(kernel, "scalar", getattr(row, "scalar", True))
+    slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], scalar]
     if hasattr(getattr(row, "numpy", None), "host"):  # of a call that falls back, which may be for a function made anew
         return slot
     return device.slots.setdefault(row, slot)
@@ -139,37 +136,3 @@ def settled(out: Any, device: Any) -> Any:
         return Buffer(device.from_host(onp.asarray(out)), device, computed=isinstance(out, onp.generic))
     except errors.BackendUnsupportedError:
         return out
-
-
-# ------------------------------------------------------------------ what the fast path in C knows of functions on devices
-# functions whose row takes NumPy's own arguments: (array, axis) and these keywords
-REDUCTIONS = {
-    name: {"axis", "keepdims"} for name in ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
-} | {"std": {"axis", "keepdims"}, "var": {"axis", "keepdims"}, "cumsum": {"axis"}, "cumprod": {"axis"}}
-
-# and functions of these many arrays, or of a list of them, whose row takes just those
-DIRECT = {"where": 3, "clip": 3}
-LISTS = {"concatenate", "stack"}
-
-# in C alone, untraced: functions of an array and perhaps a number or a tuple of some, and of just so many arrays
-ONES = {"sort": "axis", "argsort": "axis", "roll": "shift", "triu": "k", "tril": "k", "round": "decimals"}
-ONES |= {"around": "decimals", "diff": "n", "repeat": "repeats"}
-PLAIN = dict.fromkeys(("take", "linalg.solve", "isclose", "allclose", "array_equal", "convolve"), 2)
-PLAIN |= dict.fromkeys(
-    ("zeros_like", "ones_like", "empty_like", "nan_to_num", "ptp", "linalg.norm", "linalg.inv", "nonzero"), 1
-)
-PLAIN |= dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "linalg.det", "linalg.cholesky"), 1)
-
-# functions that a place may do in one call, whatever they are given, and those that write to their first argument
-WHOLE = set(
-    str.split("""
-    outer inner tensordot einsum kron cross vander diag tile full_like meshgrid pad median quantile percentile
-    unique histogram nansum nanmean nanmax nanmin nanvar nanstd cov corrcoef gradient searchsorted
-    ndarray.searchsorted digitize interp take_along_axis linalg.lstsq linalg.outer linalg.tensordot linalg.cross
-    add.at subtract.at put ndarray.put putmask place put_along_axis fill_diagonal
-    """)
-)
-
-# and views: those that take numbers or a tuple of them, and those that take a number for each parameter
-SPREAD = {"reshape": ("shape",), "transpose": ("axes",), "broadcast_to": ("shape",)}
-VIEWS = {"expand_dims": ("axis",), "squeeze": ("axis",), "flip": ("axis",), "swapaxes": ("axis1", "axis2")}

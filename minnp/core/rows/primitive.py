@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as onp
+
 
 class Table(dict):
     """Rows by name. Printed graphs find those of npx too, which are not loaded with NumPy's names."""
@@ -54,6 +56,18 @@ class Primitive:
     fast      the kernel of traced and compiled code, where it differs from NumPy's: it may round differently
     anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
+    writes    whether what is written to that view is written to the argument: NumPy's broadcasts refuse it
+    scalar    a result without axes is a number, as of NumPy's ufuncs; else an array, which can be written to
+    layout    "like": the result lies in memory as the first argument does; "elementwise": as that of a ufunc; None: in
+              C order, or as NumPy finds out
+    dynamic   what of the result depends on the elements of the arguments: "shape", "dtype" or nothing
+    batch     the rule of vmap by its name in vmap.RULES, or a function as those; None: elementwise, else the row runs
+              example by example
+    takes     how NumPy's function of this name hands its arguments to the row, for the fast path on devices:
+              ("reduction", *keywords) an array, perhaps an axis; ("list", "axis") a list of arrays, perhaps an axis;
+              ("view", *params) the array and all params; ("spread", param) the array and numbers, or a tuple of them;
+              ("traced", n) n arrays; and, without a tracer, ("arrays", n), ("one", param) an array and perhaps a number
+              or a tuple of some, ("cast", "dtype")
     shape     (metas, params) -> Meta of the result, or None: found by running the kernel on dummies
     flops     (metas, params, result meta) -> int floating point operations, or None: not counted
     kernels   exceptions to "same name in the backend's namespace": {"mxnet": "npx.batch_norm", "torch": None}
@@ -64,25 +78,33 @@ class Primitive:
     __slots__ = (
         "accumulate",
         "anywhere",
+        "batch",
         "calls",
         "direct",
+        "dynamic",
         "elementwise",
         "fast",
         "flops",
         "jvp",
         "kernels",
+        "layout",
+        "loops",
         "name",
         "numpy",
         "samples",
         "saves",
+        "scalar",
         "shape",
+        "takes",
         "view",
         "vjp",
         "worth",
+        "writes",
     )
 
     def __init__(self, name: str, numpy: Callable, **facts: Any) -> None:
         self.name, self.numpy, self.calls = name, numpy, 0
+        self.loops = isinstance(numpy, onp.ufunc) and numpy.signature is None  # over elements, whatever its rules
         for fact, default in DEFAULTS.items():
             setattr(self, fact, facts.pop(fact, default))
         self.fast = self.fast or numpy
@@ -139,6 +161,12 @@ DEFAULTS: dict[str, Any] = {
     "anywhere": False,
     "saves": "both",
     "view": False,
+    "writes": True,
+    "scalar": True,
+    "layout": None,
+    "dynamic": "",
+    "batch": None,
+    "takes": (),
     "shape": None,
     "flops": None,
     "kernels": {},

@@ -321,5 +321,6 @@ STOP_GRADIENT = primitive(
     vjp=CONSTANT,
     saves="",
     shape=lambda metas, params: metas[0],
+    batch="alike",
     samples=lambda: [((onp.arange(3.0),), {})],
 )

@@ -29,7 +29,7 @@ from ..arrays.writing import copy_alike, layout_of, traced
 from ..cpu import owned
 from ..rows.dispatch import bind
 from ..rows.on_device import hosted, laid_out, numpy_views
-from ..rows.primitive import CONSTANT, NO_PARAMS, TABLE, Primitive
+from ..rows.primitive import NO_PARAMS, TABLE, Primitive
 from ..rows.pytree import children, tree_flatten, tree_leaves, tree_map
 from ..rows.state import recording, state
 from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping, owner
@@ -107,12 +107,12 @@ class BatchTrace(Trace):
         if first is None:
             ndim = len(y.shape) - 1
             if ndim == 0:
-                return onp.empty((), y.dtype) if row.name in MAKE_ARRAYS else number(y.dtype)
+                return number(y.dtype) if row.scalar else onp.empty((), y.dtype)
             if all(map(_in_c_order, values)) and params.get("order") != "F":
                 return None
-            if row.elementwise or row.name in ("where", "clip"):
+            if row.elementwise or row.layout == "elementwise":
                 return allocated(values)
-            if row.name in LIKE and params.get("shape") is None:
+            if row.layout == "like" and params.get("shape") is None:
                 return onp.empty_like(lying(values[0]), y.dtype, params.get("order", "K"))
             first = bind(row, examples(raw, mine, values, 0), params)
         made = lying(first)
@@ -141,10 +141,9 @@ class BatchTrace(Trace):
         raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
         first, y = None, NotImplemented
         if not self.indexed or not self.indexes(params):
-            rule = BATCH.get(row.name)
-            if rule is None and (row.elementwise or (row.vjp is CONSTANT and row.name in ELEMENTWISE)):
-                rule = elementwise
+            rule = row.batch or ("elementwise" if row.elementwise or row.loops else None)
             if rule is not None:
+                rule = RULES.get(rule, rule)
                 y = rule(row, raw, mine, params)
         if y is NotImplemented:
             y, first = self._loop(row, raw, mine, values, params)
@@ -288,11 +287,6 @@ def part(batch: Any, i: int, like: Any) -> Any:
     return x
 
 
-# Rows that give an array, which can be written to, also where it has no axes; the others give numbers.
-MAKE_ARRAYS = {"copy", "zeros_like", "ones_like", "empty_like", "where", "write_view"}
-LIKE = {"copy", "zeros_like", "ones_like", "empty_like", "astype"}  # which lie as their argument does
-
-
 # ------------------------------------------------------------------ rules: (row, raw, mine, params) -> batched result
 def elementwise(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     """The examples' axes lined up from the right, the batch axis leftmost."""
@@ -431,25 +425,16 @@ def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     return bind(row, raw, params)
 
 
-ELEMENTWISE = {
-    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "signbit"),
-    *("logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"),
-    *("floor", "ceil", "trunc", "rint", "floor_divide", "sign"),
-}
-BATCH: dict[str, Callable] = {
-    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"), _reduction),
-    **dict.fromkeys(("cumsum", "cumprod", "ufunc_accumulate", "ufunc_reduce"), _reduction),
-    **dict.fromkeys(("broadcast_to", "sum_to"), _shaped),
-    **dict.fromkeys(
-        ("copy", "astype", "zeros_like", "ones_like", "empty_like", "stop_gradient", "real", "imag"), _alike
-    ),
-    "where": elementwise,
-    "clip": elementwise,
+RULES: dict[Any, Callable] = {
+    "elementwise": elementwise,
+    "reduction": _reduction,
+    "shaped": _shaped,
+    "alike": _alike,
     "matmul": _matmul,
     "reshape": _reshape,
     "transpose": _transpose,
     "getitem": _getitem,
-    "write_view": _write,
+    "write": _write,
 }
 
 
