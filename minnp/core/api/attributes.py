@@ -36,7 +36,6 @@ from ..rows.state import state, watched
 from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping
 from ..transforms.trace import Constant
 from . import functions
-from .numpy_protocols import array_function, array_ufunc
 
 
 # ------------------------------------------------------------------ Python's own conversions
@@ -190,8 +189,6 @@ for _name, _special in {
     "copy": lambda self: self.copy(order="K"),
     "dlpack": _dlpack,
     "dlpack_device": _dlpack_device,
-    "array_function": lambda self, func, types, args, kwargs: array_function(func, args, kwargs),
-    "array_ufunc": lambda self, ufunc, method, *inputs, **kwargs: array_ufunc(ufunc, method, inputs, kwargs),
 }.items():
     if callable(_special) and hasattr(onp.ndarray, f"__{_name}__"):
         _special.__wrapped__ = getattr(onp.ndarray, f"__{_name}__")  # whose signature is shown
@@ -215,7 +212,10 @@ _OWN = ("minnp", "numpy")  # NumPy's Python code, which is also ours with other 
 def _keep(self: ndarray, name: str) -> None:
     """Raise where a library asks how the memory lies of a host array that a trace follows: x.dtype says numbers, and
     the fields beside it are a guard's (guard.py)."""
-    asks = sys._getframe(2).f_globals.get("__name__") or ""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") == f"{__package__}.protocols":  # asks for subclasses
+        frame = frame.f_back
+    asks = ("" if frame is None else frame.f_globals.get("__name__")) or ""
     if type(self) is ndarray and asks.partition(".")[0] not in _OWN and type(read(self)) is Tracer:
         raise errors.TracedValueError(
             f"x.{name} was asked of a {self.dtype}{list(self.shape)} array that was written with traced values: as "

@@ -6,18 +6,23 @@ import functools
 import importlib
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, ValuesView
+from types import FunctionType
 from typing import Any
 
 import numpy as onp
 
 from ... import errors
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, read, show_again
+from ..arrays.array import HANDLES, Array, handle, ndarray, read, show_again, unwrap, wrap
+from ..arrays.hooks import theirs
+from ..rows.pytree import inside
 from ..rows.references import references
 from ..rows.value import Buffer, Host, Tracer, concrete
-from . import functions
+from . import functions, methods
 from .attributes import shown
+from .functions import PUBLIC, foreign_entry, invoke
+from .public import make_ufunc
 
 
 # ------------------------------------------------------------------ memory of ours, asked for by others
@@ -77,21 +82,6 @@ def _setstate(self: ndarray, state: tuple) -> None:
 
 
 Array.__setstate__ = _setstate
-
-
-def _of_subclasses(name: str) -> Callable:
-    """The method, as a user's subclass calls it by the class's name: np.ndarray.__reduce__(self)."""
-    ours, numpys = getattr(ndarray, name), getattr(Host, name)
-
-    @functools.wraps(ours)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return (ours if type(self) in HANDLES else numpys)(self, *args, **kwargs)
-
-    return call
-
-
-for _name in ("__array_wrap__", "__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__setstate__"):
-    setattr(Array, _name, _of_subclasses(_name))
 
 
 def _delitem(self: ndarray, index: Any) -> None:
@@ -158,3 +148,101 @@ def _changing(change: Callable) -> Callable:
 
 for _name, _change in {"resize": _resize, "setflags": Array.setflags}.items():
     setattr(Array, _name, _changing(_change))
+
+
+# ------------------------------------------------------------------ NEP 13 and NEP 18: our public functions, looked up
+def _array_function(self: ndarray, func: Callable, types: tuple, args: tuple, kwargs: dict) -> Any:
+    """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
+    if not any(type(a) in HANDLES for a in args):  # NumPy looked into a sequence
+        args, kwargs = tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()}
+        if any(isinstance(a, ValuesView) for a in args):  # NumPy's answer: that this is no sequence
+            return func._implementation(*args, **kwargs)
+    known = PUBLIC.get(func)
+    if known is not None:
+        return known(*args, **kwargs)
+    return invoke(foreign_entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
+
+
+def opened(x: Any) -> Any:
+    """A sequence of another class with arrays of ours (a deque, a list's subclass) as a list, or a tuple: there we
+    look for them."""
+    t = type(x)
+    if t in (list, tuple, dict, str, bytes) or not (hasattr(t, "__len__") and hasattr(t, "__getitem__")):
+        return x
+    if hasattr(t, "__array__") or hasattr(t, "__array_function__") or not any(map(holds, x)):
+        return x
+    return tuple(x) if isinstance(x, tuple) else list(x)
+
+
+def holds(x: Any) -> bool:
+    """Whether x is an array of ours, or a list or tuple with one."""
+    return type(x) in HANDLES or any(type(e) in HANDLES for e in inside(x))
+
+
+def _array_ufunc(self: ndarray, host: onp.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """numpy.f(minnp array), f a ufunc or one of its methods."""
+    out = kwargs.get("out")
+    if type(out) is tuple and len(out) == 1:
+        kwargs = {**kwargs, "out": out[0]}
+    known = PUBLIC.get(host)
+    if known is None and getattr(onp, host.__name__, None) is host:  # nobody has asked for its name yet
+        known = make_ufunc(host.__name__, host)
+    if method == "__call__":
+        return (
+            known(*inputs, **kwargs)
+            if known is not None
+            else invoke(foreign_entry(host.__name__, host), inputs, kwargs)
+        )
+    if known is not None:
+        return getattr(known, method)(*inputs, **kwargs)
+    return invoke(foreign_entry(f"{host.__name__}.{method}", getattr(host, method)), inputs, kwargs)
+
+
+for _name, _hook in {"__array_function__": _array_function, "__array_ufunc__": _array_ufunc}.items():
+    _hook.__wrapped__ = getattr(onp.ndarray, _name)  # whose signature is shown
+    setattr(Array, _name, _hook)
+
+
+# ------------------------------------------------------------------ instances of users' subclasses
+def _shared(name: str, member: Any) -> Any:
+    """A function or property of our arrays, which is NumPy's for an instance of a user's subclass."""
+    numpys = getattr(onp.ndarray, name)
+    if isinstance(member, property):
+        get = lambda x: member.fget(x) if type(x) in HANDLES else numpys.__get__(x)
+
+        def set_(x: Any, value: Any) -> None:
+            if type(x) in HANDLES and member.fset is None:
+                raise AttributeError(f"attribute {name!r} of 'numpy.ndarray' objects is not writable")
+            member.fset(x, value) if type(x) in HANDLES else numpys.__set__(x, value)
+
+        return property(get, set_, doc=member.__doc__)
+
+    @functools.wraps(member)
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return (member if type(x) in HANDLES else numpys)(x, *args, **kwargs)
+
+    return call
+
+
+def _shared_hook(name: str, member: Callable) -> Callable:
+    """The same of __array_ufunc__ and __array_function__, for `super()` in a subclass that has one: NumPy's knows its
+    own functions and arrays alone."""
+    numpys = getattr(onp.ndarray, name)
+
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(x) in HANDLES:
+            return member(x, *args, **kwargs)
+        sources: list = []
+        function, *rest = unwrap(args, sources)
+        return wrap(numpys(x, theirs(function), *rest, **unwrap(kwargs, sources)), sources)
+
+    return functools.update_wrapper(call, member)
+
+
+for _name, _member in list(vars(Array).items()):
+    if _name in ("__array_ufunc__", "__array_function__"):
+        setattr(Array, _name, _shared_hook(_name, _member))
+    elif isinstance(_member, (property, FunctionType)) and hasattr(onp.ndarray, _name):
+        if getattr(_member, "__module__", "") == methods.__name__:
+            continue  # functions.invoke calls NumPy's own
+        setattr(Array, _name, _shared(_name, _member))

@@ -8,7 +8,6 @@ A handle holds an immutable value. `_host is not None` is the whole test of the 
 from __future__ import annotations
 
 import operator
-import types
 import weakref
 from typing import Any
 
@@ -24,61 +23,13 @@ from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer, base_of, lower, owner
 from . import guard
 from .buffer import exporter
-from .hooks import theirs, told, unread
+from .hooks import told, unread
 from .saved import outside
 
 new = object.__new__
 
 
-class _Hook:
-    """NumPy's own __array_ufunc__ or __array_function__, for `super()` in a subclass that has one: it takes our arrays.
-
-    Asked of the class it is NumPy's, by which NumPy knows a class that leaves the protocol alone.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.theirs = getattr(onp.ndarray, name)
-
-    def __get__(self, x: Any, owner: Any = None) -> Any:
-        if x is None:
-            return self.theirs
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            sources: list = []
-            function, *rest = unwrap(args, sources)
-            return wrap(self.theirs(x, theirs(function), *rest, **unwrap(kwargs, sources)), sources)
-
-        return call
-
-
-class Subclass(onp.ndarray):
-    """What a user's subclass of our ndarray derives from: NumPy's array, whose hooks (__array_finalize__, ...) it uses.
-
-    `_host` and `_root` are a handle's: they send it to the general path, which leaves it to NumPy.
-    """
-
-    _host = _root = None
-    _value = property(lambda self: self)
-    __array_ufunc__ = _Hook("__array_ufunc__")
-    __array_function__ = _Hook("__array_function__")
-
-    def view(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs:
-            out = Host.view(self, Host if args[0] is ndarray else args[0])
-        else:
-            out = Host.view(self, *unwrap(args, []), **unwrap(kwargs, []))
-        return out if isinstance(out, Subclass) else wrap(out)
-
-
 class _ArrayType(type):
-    def __new__(meta, name: str, bases: tuple, namespace: dict, **options: Any) -> type:
-        if not any(type(base) is meta for base in bases):
-            return super().__new__(meta, name, bases, namespace, **options)
-        bases = tuple(Subclass if base is ndarray else base for base in bases)
-        cls = types.new_class(name, bases, options, lambda body: body.update(namespace))
-        told(cls)
-        return cls
-
     def __instancecheck__(cls, x: Any) -> bool:
         # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
         return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, (Host, VirtualArray)))
@@ -118,20 +69,31 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
 
     It is a numpy.ndarray on the memory of `_host` and, as long as a trace follows it, a guard (guard.py).
+    An instance of a user's subclass has no `_host`: NumPy does with it what it does with subclasses of its own.
     """
 
     __slots__ = ("_array", "_path", "_root", "_seen", "_value", "_views")
-    _baseclass = onp.ndarray  # what a masked array of ours is one of
+    _baseclass = property(lambda self: onp.ndarray if type(self) is ndarray else type(self))  # of which a masked one is
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         sources: list = []
         args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
         return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # by its own NumPy knows a class that has none
+        for name in ("__array_ufunc__", "__array_function__", "__array_priority__"):
+            if getattr(cls, name) is getattr(ndarray, name):
+                setattr(cls, name, getattr(onp.ndarray, name))
+        told(cls)
+
     def __getattr__(self, name: str) -> Any:
         if name in ("_array", "_root"):
             take_over(self)
             return getattr(self, name)
+        if name == "_value" and type(self) is not ndarray:
+            return self
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
@@ -166,6 +128,9 @@ LEAVES.update(HANDLES)
 def take_over(h: ndarray) -> None:
     """Give an array of ours that NumPy's C code made, a copy or a view of another one, what the others have. At its
     first use, for NumPy sets some of its fields after it has made it."""
+    if type(h) is not ndarray:
+        h._array = h._root = None
+        return
     base = base_of(h)
     a, h._root = guard.taken_over(h), None
     h._array = a

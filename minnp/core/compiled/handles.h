@@ -307,6 +307,15 @@ static void handle_dealloc(PyObject *h) {
     PyObject_GC_UnTrack(h);
     if (*PyObject_GET_WEAKREFS_LISTPTR(h) != NULL)
         PyObject_ClearWeakRefs(h);
+    PyTypeObject *type = Py_TYPE(h);
+    if (type != Handle && type != Virtual) { /* a user's subclass: NumPy's array with our fields, which are not used */
+        const Py_ssize_t ours[] = {host_at, root_at, value_at, path_at, seen_at};
+        for (int i = 0; i < 5; i++)
+            Py_CLEAR(SLOT(h, ours[i]));
+        Host->tp_dealloc(h);
+        Py_DECREF(type); /* the interpreter leaves that to the first class that is not its own */
+        return;
+    }
     PyObject *array = FIELD(h, host_at);
     char kind = array != NULL && Py_IS_TYPE(array, Host) ? ((Dtype *)((Array *)array)->descr)->kind : 'O';
     if (FIELD(h, value_at) == NULL && FIELD(h, path_at) == NULL && FIELD(h, seen_at) == NULL && kind != 'O' && kind != 'V') {

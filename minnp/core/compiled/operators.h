@@ -30,7 +30,7 @@ static PyObject *otherwise(PyObject *v, PyObject *w, Operator *o) {
     Py_XDECREF(row);
     if (h != NULL || PyErr_Occurred())
         return h;
-    if (is_handle(v))
+    if (is_handle(v) || PyObject_TypeCheck(v, Handle)) /* or of a user's subclass */
         return PyObject_Vectorcall(o->forward, there, 2, NULL);
     return PyObject_Vectorcall(o->reflected, back, 2, NULL);
 }
