@@ -1,6 +1,7 @@
 """The pytest plugin: `numpy` in NumPy's test files means another namespace, and every outcome is written as it happens.
 
-MINNP_SUITE_PLAN names a JSON file: the namespace, the log of outcomes, and the tests already done by a run that died.
+MINNP_SUITE_PLAN names a JSON file: the namespace, the log of outcomes, the tests already done by a run that died, and
+those that are asked for (null: all).
 Imports are rewritten in the syntax tree, so only the test files see the other namespace; NumPy's internals keep the
 real one.
 """
@@ -168,9 +169,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # ------------------------------------------------------------------ outcomes
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what an earlier run of this file (one that died) has already done."""
-    done = set(PLAN["done"])
-    items[:] = [item for item in items if test_id(item.nodeid) not in done]
+    """Leave out what an earlier run of this file (one that died) has already done, and what is not asked for."""
+    done, only = set(PLAN["done"]), PLAN["only"]
+    wanted = None if only is None else set(only)
+    items[:] = [
+        item
+        for item in items
+        if (test := test_id(item.nodeid)) not in done and (wanted is None or test in wanted)
+    ]
 
 
 def test_id(nodeid: str) -> str:

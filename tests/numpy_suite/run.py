@@ -68,13 +68,14 @@ def files() -> dict[str, Path]:
     return found
 
 
-def outcomes(path: Path, namespace: str) -> dict[str, tuple[str, str]]:
-    """test id -> (outcome, why) of one file under one namespace; goes on after a test that kills the process."""
+def outcomes(path: Path, namespace: str, only: list[str] | None = None) -> dict[str, tuple[str, str]]:
+    """test id -> (outcome, why) of one file, or `only` some of its tests, under one namespace; goes on after a test that
+    kills the process."""
     done: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         plan, log = Path(scratch, "plan.json"), Path(scratch, "log")
         for _ in range(20):
-            plan.write_text(json.dumps({"namespace": namespace, "log": str(log), "done": list(done)}))
+            plan.write_text(json.dumps({"namespace": namespace, "log": str(log), "done": list(done), "only": only}))
             before = len(done)
             died = run_file(path, plan, scratch)
             if log.exists():
@@ -135,14 +136,15 @@ def judge(name: str) -> dict[str, tuple[str, str]]:
 def compare(name: str, namespace: str = "minnp.numpy") -> Result:
     """The tests of one file that NumPy passes and `namespace` does not."""
     theirs, own = judge(name), outcomes(files()[name], namespace)
-    crash = own.get("collection", ("", "the test was not collected"))[1]
     passed = [test for test, (outcome, _) in theirs.items() if outcome == "passed"]
-    failures = {}
-    for test in passed:
-        outcome, why = own.get(test, ("missing", crash))
-        if outcome != "passed":
-            failures[test] = f"{outcome}: {why}"
-    return Result(name, len(passed), len(theirs), failures)
+    return Result(name, len(passed), len(theirs), failures(passed, own))
+
+
+def failures(passed: list[str], own: dict[str, tuple[str, str]]) -> dict[str, str]:
+    """Those of the tests that NumPy passes which are not passed in `own` -> what happened."""
+    crash = own.get("collection", ("", "the test was not collected"))[1]
+    found = {test: own.get(test, ("missing", crash)) for test in passed}
+    return {test: f"{outcome}: {why}" for test, (outcome, why) in found.items() if outcome != "passed"}
 
 
 # ------------------------------------------------------------------ known failures
@@ -191,10 +193,12 @@ def known() -> dict[str, Known]:
 
 
 def unexpected(name: str) -> dict[str, str]:
-    """Failures of one file that are not on the list. NumPy itself is asked only if something looks wrong."""
+    """Failures of one file that are not on the list. NumPy itself is asked only about tests that look wrong."""
     listed = known().get(name, Known(0, 0))
     own = outcomes(files()[name], "minnp.numpy")
     suspects = [test for test, (outcome, _) in own.items() if outcome != "passed" and listed.reason(test) is None]
     if not suspects and len(own) >= listed.collected:
         return {}
-    return {test: why for test, why in compare(name).failures.items() if listed.reason(test) is None}
+    theirs = outcomes(files()[name], "numpy", suspects) if len(own) >= listed.collected else judge(name)
+    passed = [test for test, (outcome, _) in theirs.items() if outcome == "passed" and listed.reason(test) is None]
+    return failures(passed, own)
