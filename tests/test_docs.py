@@ -12,6 +12,7 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.host("the pages print what the default policy gives")
+@pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.parametrize("block", [block for page in PAGES for block in blocks(page)], ids=str)
 def test_a_block_runs_alone_in_a_new_process(block):
     run_block(block)

@@ -148,6 +148,14 @@ def test_no_module_of_ours_hides_a_function_of_numpys():
     assert hidden == []
 
 
+def test_what_needs_mxnet_is_not_slow():
+    """Slow tests run on the newest NumPy alone, where mxnet cannot be installed: nothing would run them."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text()
+        if path != Path(__file__) and "mark.slow" in text:
+            assert "importorskip(\"mxnet" not in text and "needs_mxnet" not in text, path
+
+
 def test_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
 

@@ -116,16 +116,19 @@ MODULES = {
 }
 
 
+@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(minnp.__all__))
 def test_a_name_of_minnp_works_after_importing_it_alone(name):
     run_alone(f"from minnp import {name}\n{USES[name]}")
 
 
+@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(minnp.core.__all__))
 def test_a_name_of_minnp_core_works_after_importing_it_alone(name):
     run_alone(f"from minnp.core import {name}\n{CORE[name]}")
 
 
+@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_a_module_works_after_importing_it_alone(name):
     if "scipy" in name:

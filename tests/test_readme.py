@@ -12,6 +12,7 @@ BLOCKS = blocks(ROOT / "README.md")
 
 
 @pytest.mark.host("the page prints what the default policy gives")
+@pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_block_runs_alone_in_a_new_process(block):
     run_block(block)

@@ -49,18 +49,24 @@ def test_the_previous_one_is_kept(tmp_path):
     assert checkpoint.load(checkpoint.previous(path))[1] == 1
 
 
+def put(path, content):
+    """Write a file anew: one that is cut short and written again waits for the disk."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+
+
 def test_every_changed_byte_and_every_length_is_noticed(tmp_path):
     path = tmp_path / "a"
     checkpoint.save(path, {"w": onp.arange(3.0)}, "facts")
     content = path.read_bytes()
     for i in range(len(content)):
-        path.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
+        put(path, content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
         with pytest.raises(checkpoint.CheckpointError, match=r"is damaged|is not a checkpoint"):
             checkpoint.load(path)
-        path.write_bytes(content[:i])
+        put(path, content[:i])
         with pytest.raises(checkpoint.CheckpointError, match=r"is damaged|is not a checkpoint"):
             checkpoint.load(path)
-    path.write_bytes(content + b"\0")
+    put(path, content + b"\0")
     with pytest.raises(checkpoint.CheckpointError, match="is damaged"):
         checkpoint.load(path)
 
@@ -125,7 +131,7 @@ def with_header(path, header):
     """A checkpoint with this header, and a checksum that is right."""
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
     content = checkpoint.MAGIC + len(header).to_bytes(8, "little") + header + bytes(64)
-    path.write_bytes(content + hashlib.sha256(content).digest())
+    put(path, content + hashlib.sha256(content).digest())
     return path
 
 

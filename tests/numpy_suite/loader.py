@@ -210,6 +210,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     gc.disable()
     try:
         return (yield)
+    except Exception as failure:
+        failure.__cause__ = failure.__context__ = None  # pytest would print all of a recursion, each with all below it
+        raise
     finally:
         gc.enable()
 
