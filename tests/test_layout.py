@@ -153,7 +153,7 @@ def test_what_needs_mxnet_is_not_slow():
     for path in (ROOT / "tests").rglob("test_*.py"):
         text = path.read_text()
         if path != Path(__file__) and "mark.slow" in text:
-            assert "importorskip(\"mxnet" not in text and "needs_mxnet" not in text, path
+            assert 'importorskip("mxnet' not in text and "needs_mxnet" not in text, path
 
 
 def test_package_is_typed():

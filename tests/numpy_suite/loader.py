@@ -173,9 +173,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     done, only = set(PLAN["done"]), PLAN["only"]
     wanted = None if only is None else set(only)
     items[:] = [
-        item
-        for item in items
-        if (test := test_id(item.nodeid)) not in done and (wanted is None or test in wanted)
+        item for item in items if (test := test_id(item.nodeid)) not in done and (wanted is None or test in wanted)
     ]
 
 

@@ -69,8 +69,8 @@ def files() -> dict[str, Path]:
 
 
 def outcomes(path: Path, namespace: str, only: list[str] | None = None) -> dict[str, tuple[str, str]]:
-    """test id -> (outcome, why) of one file, or `only` some of its tests, under one namespace; goes on after a test that
-    kills the process."""
+    """test id -> (outcome, why) of one file, or of `only` some of its tests, under one namespace; goes on after a test
+    that kills the process."""
     done: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         plan, log = Path(scratch, "plan.json"), Path(scratch, "log")
