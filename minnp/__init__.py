@@ -38,7 +38,7 @@ _LATE = {
     "make_ggnvp": ".core.transforms.derivatives",
     "vmap": ".core.transforms.vmap",
 }
-_MODULES = ("distributed", "fx", "nn", "npx", "symbol", "testing")
+_MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "symbol", "testing")
 
 
 def __getattr__(name: str) -> Any:
