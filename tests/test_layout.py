@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
 }
 # minnp/core's packages from the lowest up: each imports those before it, inside functions too.
-ROOMS = ["compiled", "cpu", "rows", "arrays", "transforms", "api", "graph", "llvm", "passes", "jit"]
+ROOMS = ["compiled", "cpu", "rows", "arrays", "transforms", "api", "graph", "llvm", "loops", "passes", "jit"]
 # Never imported at `import minnp`: each takes longer to import than minnp itself, or may not be installed.
 HEAVY = ["mxnet", "torch", "llvmlite", "jax", "autograd", "scipy", "matplotlib", "sklearn", "pandas", "tqdm", "IPython"]
 

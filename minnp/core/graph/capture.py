@@ -18,6 +18,7 @@ from ..arrays import devices
 from ..arrays.array import HANDLES, handle, landed, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
+from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
 from ..rows.report import user_line
@@ -32,6 +33,8 @@ from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
+
+MOST = 10_000  # nodes of a graph, after which the rest of the program runs as it is
 
 
 class CaptureTrace(Trace):
@@ -96,6 +99,8 @@ class CaptureTrace(Trace):
 
     def _numbers(self, row: Primitive, values: Any) -> list:
         """The arguments of a row, in which a Live number stays where elements alone depend on it."""
+        if row.name == "loop":
+            return list(values)
         stays = row.loops or row.jvp == "elementwise" or row.batch == "elementwise" or row is WRITE_VIEW
         if stays and VALUES_DECIDE:
             for v in values:
@@ -109,6 +114,11 @@ class CaptureTrace(Trace):
         return [v.fixed() if type(v) is Live and not stays else v for v in values]
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
+        if len(self.graph) > MOST:
+            self.left = f"the function's Python, loops that stay Python unrolled, does more than {MOST} things"
+            self.finish()
+            capture.set(None)
+            return bind(row, values, params)
         if any(type(v) is Live for v in values):
             values = self._numbers(row, values)
         if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
@@ -140,15 +150,19 @@ class CaptureTrace(Trace):
         node.meta["where"] = user_line()
         if target is row and (now := onp.geterr()) != self.handling:
             node.meta["handling"] = now
-        if TABLE.get(row.name) is not row:
+        if row.name == "loop":
+            node.meta["effect"] = True  # it may raise
+        elif TABLE.get(row.name) is not row:
             node.meta.update(effect=row.name.startswith("random."), function=row.name)
-        free = TABLE.get(row.name) is not row and bool(values)  # of a function that no row tells anything of
+        # of a function that no row tells anything of
+        free = TABLE.get(row.name) is not row and bool(values) and row.name != "loop"
         dynamic = "shape dtype" if free else row.dynamic
         if type(y) in (tuple, list):
             node.meta["value"] = tuple(_meta(o) for o in y)
             outs = []
             for i, o in enumerate(y):
                 item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
+                item.meta["number"] = row.name == "loop"  # one of Python's is none that is known when it is compiled
                 outs.append(self._result(o, item, dynamic))
             return type(y)(outs)
         self.moved |= row.name == "reshape"
@@ -159,7 +173,7 @@ class CaptureTrace(Trace):
 
     def _result(self, y: Any, node: Node, dynamic: str, view: Any = None) -> Any:
         if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
-            if type(y) in NUMBERS and node.meta.get("effect"):
+            if type(y) in NUMBERS and (node.meta.get("effect") or node.meta.get("number")):
                 return Live(self, y, node, frozenset((DRAWN,)))
             if y is not None:
                 self._guard(node, "value", y)

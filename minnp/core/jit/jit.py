@@ -30,6 +30,7 @@ from ..graph.outputs import as_returned
 from ..graph.scalars import NUMBERS, refused, types_asked
 from ..graph.signature import Static, changes, exactly, kind
 from ..llvm import engine as native
+from ..loops import staged
 from ..passes import optimize
 from ..rows import policy
 from ..rows.on_device import free
@@ -228,7 +229,14 @@ class Jitted:
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
                 captured, parts, written = capture_call(
-                    self.function, values, rebuild, names, live, unfinished, fast, may_leave=True
+                    staged(self.function) if fast and backend is None else self.function,
+                    values,
+                    rebuild,
+                    names,
+                    live,
+                    unfinished,
+                    fast,
+                    may_leave=True,
                 )
         except Exception as error:
             if refused(error) and any(type(values[i]) in NUMBERS for i in live):

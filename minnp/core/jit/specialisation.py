@@ -28,6 +28,7 @@ from .executor import compile_host
 from .overwriting import write_arguments
 from .unrolled import gather_parts
 
+UNROLLED = 2_500  # nodes of a graph that is still made machine code
 LARGE = 1 << 14  # elements of an array that threads may share
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
 
@@ -174,6 +175,8 @@ def steps_back(x: Any, v: Buffer) -> bool:
 
 def lowered(graph: Graph, compiler: str) -> Graph:
     """The graph as core's executor runs it best: groups of nodes compiled, or fused."""
+    if len(graph) > UNROLLED:  # of an unrolled loop: machine code would take longer to make than it ever saves
+        return fuse_elementwise(graph)
     if compiler == "llvm" or (compiler != "numpy" and native.available()):
         try:
             return fuse_elementwise(compile_native(graph.copy()))

@@ -1,0 +1,437 @@
+"""Arrays in loops: elements and views of them, and expressions of whole arrays, which become inner loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from .ir import BOOL, INT, Alloc, Array, Assign, E, For, If, Kind, Permute, Store, View, const
+from .numbers import Builder
+from .operations import result_kind
+
+LONGEST = 2**40
+
+
+class Lazy:
+    """An array expression [dims]: `at(index)` is an element, and emits what computes it. `reads`: the arrays in it."""
+
+    def __init__(self, dims: Sequence[E], kind: Kind, at: Callable[[list[E]], E], reads: list[Array]) -> None:
+        self.dims, self.kind, self.at, self.reads = list(dims), kind, at, reads
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+
+def whole(e: E) -> bool:
+    """Whether a number is an integer, whichever way the program took."""
+    return e.kind.letter in "iu" and e.kind.code != "u8" and all(k.letter in "iu" for k in e.kinds)
+
+
+class Arrays(Builder):
+    """Emits what is done with arrays."""
+
+    def array(self, kind: Kind, ndim: int, root: str, what: str = "v", where: Any = None) -> Array:
+        found = Array(self.fresh(what), kind, ndim, root, where)
+        self.program.arrays[found.name] = found
+        return found
+
+    # -------------------------------------------------------------- indices
+    def place(self, i: E, array: Array, axis: int) -> E:
+        """An index as the place that it means; checked."""
+        if not whole(i):
+            raise self.fail(f"an index that is a {i.kind}")
+        i, dim = self.temporary(self.cast(i, INT)), array.dims[axis]
+        if dim.op == "const" and i.low >= 0 and i.high < dim.low:
+            return i
+        self.check(E("inside", (i, dim), BOOL), "index", (i, const(axis), dim), (i, dim))
+        return i if i.low >= 0 else E("wrap", (i, dim), INT, 0, LONGEST)
+
+    def section(self, s: tuple, array: Array, axis: int) -> tuple[E, E, E]:
+        """(start, length, step) of start:stop:step, as Python clips them."""
+        start, stop, step = s
+        step = const(1) if step is None else step
+        if step.op != "const" or step.args[0] == 0:
+            raise self.fail("a slice whose step is no number in the source")
+        dim = array.dims[axis]
+        by = step.args[0]
+        least, most = (const(0), dim) if by > 0 else (const(-1), self.binary("sub", dim, const(1)))
+        ends = []
+        for end, default in ((start, least if by > 0 else most), (stop, most if by > 0 else least)):
+            if end is None:
+                ends.append(default)
+                continue
+            if not whole(end):
+                raise self.fail(f"a slice up to a {end.kind}")
+            end = self.temporary(self.cast(end, INT))
+            if end.low < 0:
+                behind = self.binary("add", self.clip(end, const(-LONGEST), const(LONGEST)), dim)
+                end = self.temporary(
+                    E(
+                        "select",
+                        (E("lt", (end, const(0)), BOOL, 0, 1), behind, end),
+                        INT,
+                        min(behind.low, 0),
+                        max(behind.high, end.high),
+                    )
+                )
+            ends.append(self.clip(end, least, most))
+        a, b = ends
+        span = self.binary("sub", b, a) if by > 0 else self.binary("sub", a, b)
+        size = abs(by)
+        if size != 1:
+            span = self.binary("floordiv", self.binary("add", span, const(size - 1)), const(size))
+        return a, self.greatest(self.temporary(span), const(0)), step
+
+    def index(self, array: Array, parts: list) -> E | Array | Lazy:
+        """array[parts]: each an integer, a (start, stop, step) tuple, None, or Ellipsis."""
+        spec, dims = self.spec(array, parts)
+        if not dims and all(p[0] == "index" for p in spec):
+            self.program.elements = True
+            return self.load(array, [p[1] for p in spec])
+        where = (array.name, tuple(map(repr, spec)))
+        view = self.array(array.kind, len(dims), array.root, where=where)
+        for axis, d in enumerate(dims):
+            if d is not None and d.op == "const":
+                view.dims[axis] = d
+        self.emit(View(view.name, array.name, spec))
+        return view
+
+    def spec(self, array: Array, parts: list) -> tuple[tuple, list]:
+        """(what a View of the array has for an index, the lengths of its axes where they are known)."""
+        given = sum(p is not None and p is not Ellipsis for p in parts)
+        if given > array.ndim:
+            raise self.fail("too many indices")
+        if Ellipsis not in parts:
+            parts = [*parts, Ellipsis]
+        k = parts.index(Ellipsis)
+        parts = [*parts[:k], *[(None, None, None)] * (array.ndim - given), *parts[k + 1 :]]
+        spec, dims, axis = [], [], 0
+        for p in parts:
+            if p is None:
+                spec.append(("new",))
+                dims.append(const(1))
+                continue
+            if isinstance(p, E):
+                spec.append(("index", self.place(p, array, axis)))
+            else:
+                whole = p == (None, None, None)
+                start, length, step = (const(0), array.dims[axis], const(1)) if whole else self.section(p, array, axis)
+                spec.append(("slice", start, length, step))
+                dims.append(length)
+            axis += 1
+        return tuple(spec), dims
+
+    def load(self, array: Array, index: list[E]) -> E:
+        kind = array.kind
+        return self.temporary(E("load", (array.name, *index), kind))
+
+    def element(self, array: Array, index: list[E]) -> E:
+        """An element at places that lie inside."""
+        return self.load(array, index)
+
+    def store(self, array: Array, index: list[E], value: E) -> None:
+        self.program.elements = True
+        self.emit(Store(array.name, tuple(index), self.stored(value, array.kind)))
+        self.written(array)
+
+    def stored(self, value: E, kind: Kind) -> E:
+        """A number as an element of an array: NumPy's cast, and what it refuses."""
+        if len(value.kinds) > 1 and kind.letter not in "fc":
+            raise self.fail(f"a number of several types stored in an array of {kind}")
+        if value.kind.letter == "c" and kind.letter != "c":
+            raise self.fail("a complex number stored in an array of real ones")
+        if value.kind.letter == "f" and kind.letter in "iu":
+            value = self.temporary(value)
+            bound = 2.0 ** (min(kind.dtype.itemsize * 8, 64) - 2)
+            self.check(
+                E(
+                    "within",
+                    (value, const(-bound if kind.letter == "i" else 0.0, value.kind), const(bound, value.kind)),
+                    BOOL,
+                )
+            )
+        if value.kind.python and value.kind.letter in "iu" and kind.letter in "iu":
+            found = onp.iinfo(kind.dtype)
+            if value.low < found.min or value.high > found.max:
+                value = self.temporary(value)
+                self.check(E("within", (value, const(int(found.min)), const(min(int(found.max), 2**63 - 1))), BOOL))
+        if kind.letter == "b":
+            return self.truth(value)
+        return self.cast(value, kind)
+
+    def written(self, array: Array) -> None:
+        for i, given in enumerate(self.program.inputs):
+            if given.name == array.root:
+                self.program.inputs[i] = given._replace(written=True)
+
+    # -------------------------------------------------------------- array expressions
+    def lazy(self, x: Any) -> Lazy:
+        if isinstance(x, Lazy):
+            return x
+        if isinstance(x, Array):
+            return Lazy(x.dims, x.kind, lambda index, x=x: self.element(x, index), [x])
+        assert isinstance(x, E)
+        return Lazy([], x.kind, lambda index: x, [])
+
+    def broadcast(self, given: list[Lazy]) -> list[E]:
+        """The lengths that arrays have together. What is not seen to be 1 is taken to be alike, and checked."""
+        ndim = max(g.ndim for g in given)
+        dims: list[E] = []
+        for axis in range(-ndim, 0):
+            here = [g.dims[axis] for g in given if g.ndim >= -axis]
+            long = [d for d in here if not (d.op == "const" and d.args[0] == 1)]
+            dims.append(long[0] if long else const(1))
+            for d in long[1:]:
+                self.alike(long[0], d)
+        return dims
+
+    def alike(self, a: E, b: E) -> None:
+        if repr(a) != repr(b):
+            self.check(E("eq", (a, b), BOOL, 0, 1))
+
+    def within(self, g: Lazy, index: list[E]) -> list[E]:
+        """The index of an operand, for one of the whole."""
+        index = index[len(index) - g.ndim :] if g.ndim else []
+        return [const(0) if d.op == "const" and d.args[0] == 1 else i for d, i in zip(g.dims, index)]
+
+    def elementwise(self, function: Any, compute: Callable[[list[E]], E], given: list) -> E | Lazy:
+        """A function of numbers, of arrays element by element. `function`: NumPy's, by which the dtype is told."""
+        if all(isinstance(g, E) for g in given):
+            return compute(given)
+        given = [g if not isinstance(g, E) else self.frozen(g) for g in given]
+        lazies = [self.lazy(g) for g in given]
+        if any(len(g.kinds) > 1 for g in given if isinstance(g, E)):
+            raise self.fail("an array and a number that is of several types")
+        kind = result_kind(function, tuple(g.kind for g in lazies), tuple(not isinstance(g, E) for g in given))
+        if any(isinstance(g, E) and g.kind.python and g.kind.letter in "iu" for g in given) and kind.letter in "iu":
+            for g in given:
+                if isinstance(g, E) and g.kind.python:
+                    found = onp.iinfo(kind.dtype)
+                    if g.low < found.min or g.high > found.max:
+                        self.check(E("within", (self.temporary(g), const(int(found.min)), const(int(found.max))), BOOL))
+        dims = self.broadcast(lazies)
+        # numbers take part as NumPy's: no check of Python's is theirs
+        operand = [
+            self.cast(g, Kind(kind.code if kind.letter != "b" else g.kind.code)) if isinstance(g, E) else None
+            for g in given
+        ]
+
+        def at(index: list[E]) -> E:
+            values = []
+            for lazy, fixed in zip(lazies, operand):
+                values.append(lazy.at(self.within(lazy, index)) if fixed is None else fixed)
+            out = compute(values)
+            if out.kind.code != kind.code:
+                out = self.cast(out, kind)
+            return self.temporary(out if out.kind == kind else E("copy", (out,), kind, out.low, out.high))
+
+        return Lazy(dims, kind, at, [r for g in lazies for r in g.reads])
+
+    def over(self, dims: list[E], body: Callable[[list[E]], None], exact: bool = True) -> None:
+        """Loops over all indices, the last axis innermost."""
+        if not dims:
+            return body([])
+
+        def nest(rest: list[E], index: list[E]) -> None:
+            if not rest:
+                body(index)
+                return
+            name = self.fresh("k")
+            self.program.kinds[name] = INT
+            inner: list = []
+            at = E("var", (name,), INT, 0, LONGEST)
+            with self.into(inner):
+                nest(rest[1:], [*index, at])
+            self.emit(For(name, const(0), rest[0], 1, inner, exact))
+
+        nest([self.temporary(d) for d in dims], [])
+
+    def fill(self, target: Array, value: Any, combine: Callable[[E, E], E] | None = None) -> None:
+        """target[...] = value, or what combine(old element, new one) gives."""
+        if isinstance(value, E):
+            value = self.frozen(value)
+            if combine is None:
+                value = self.frozen(self.stored(value, target.kind))
+        lazy = self.lazy(value)
+        if lazy.ndim > target.ndim:
+            raise self.fail("more axes than where they are written")
+        for d, t in zip(reversed(lazy.dims), reversed(target.dims)):
+            if not (d.op == "const" and d.args[0] == 1):
+                self.alike(d, t)
+        if lazy.kind.letter == "c" and target.kind.letter != "c":
+            raise self.fail("complex numbers written to real ones")
+        same = (target.root, target.where, target.name)
+        overlaps = lambda r: (
+            r.root == target.root
+            and not (
+                r.name == target.name
+                or (r.where is not None and (r.root, r.where) == same[:2] and r.ndim == target.ndim)
+            )
+        )
+        if any(map(overlaps, lazy.reads)):
+            lazy = self.lazy(self.materialised(lazy))
+
+        def body(index: list[E]) -> None:
+            e = lazy.at(self.within(lazy, index))
+            if combine is not None:
+                e = combine(self.element(target, index), e)
+            self.emit(Store(target.name, tuple(index), self.unsafe(e, target.kind)))
+
+        self.over(target.dims, body)
+        self.written(target)
+
+    def unsafe(self, e: E, kind: Kind) -> E:
+        """The cast of array elements, which refuses nothing."""
+        if kind.letter == "b":
+            return self.truth(e)
+        if e.kind.letter == "f" and kind.letter in "iu":
+            raise self.fail("floats written to integers")
+        return self.cast(e, kind)
+
+    def materialised(self, x: Lazy, zero: bool = False) -> Array:
+        """New memory that holds an array expression."""
+        made = self.new(x.dims, x.kind, zero)
+
+        def body(index: list[E]) -> None:
+            self.emit(Store(made.name, tuple(index), x.at(index)))
+
+        self.over(made.dims, body)
+        return made
+
+    def new(self, dims: Sequence[E], kind: Kind, zero: bool) -> Array:
+        made = self.array(kind, len(dims), "", "new")
+        made.root = made.name
+        dims = tuple(self.temporary(d) for d in dims)
+        for axis, d in enumerate(dims):
+            if d.low < 0:
+                self.check(E("ge", (d, const(0)), BOOL, 0, 1))
+            if d.op == "const":
+                made.dims[axis] = d
+        self.emit(Alloc(made.name, dims, zero))
+        return made
+
+    def transposed(self, x: Array, axes: tuple | None = None) -> Array:
+        axes = tuple(reversed(range(x.ndim))) if axes is None else axes
+        out = self.array(x.kind, x.ndim, x.root, where=(x.name, axes))
+        for k, axis in enumerate(axes):
+            if x.dims[axis].op == "const":
+                out.dims[k] = x.dims[axis]
+        self.emit(Permute(out.name, x.name, axes))
+        return out
+
+    # -------------------------------------------------------------- sums and products
+    def reduce(self, name: str, x: Any, axis: int | None = None) -> E | Lazy:
+        """np.sum and its like, over all axes or one."""
+        x = self.lazy(x)
+        if x.ndim == 0:
+            raise self.fail(f"np.{name} of a number")
+        if axis is not None and x.ndim > 1:
+            axis %= x.ndim
+            dims = [d for k, d in enumerate(x.dims) if k != axis]
+            source = (
+                x
+                if all(isinstance(r, Array) for r in x.reads) and len(x.reads) <= 1
+                else self.lazy(self.materialised(x))
+            )
+
+            def at(index: list[E]) -> E:
+                line = Lazy(
+                    [source.dims[axis]], source.kind, lambda k: source.at([*index[:axis], *k, *index[axis:]]), []
+                )
+                return self.reduce(name, line)
+
+            return Lazy(dims, result_kind(getattr(onp, name), (x.kind,), (True,)), at, x.reads)
+        kind = result_kind(getattr(onp, name), (x.kind,), (True,))
+        out = self.fresh("acc")
+        count: Any = None
+        if name == "mean":
+            if x.kind.letter not in "f":
+                raise self.fail("a mean of integers")
+            count = x.dims[0]
+            for d in x.dims[1:]:
+                count = self.binary("mul", count, d)
+            count = self.temporary(count)
+            self.check(E("gt", (count, const(0)), BOOL, 0, 1))
+        if name in ("min", "max", "argmin", "argmax"):
+            if x.kind.letter not in "iuf" or (name.startswith("arg") and x.ndim > 1):
+                raise self.fail(f"np.{name} of {x.kind}")
+            return self.extreme(name, x, kind)
+        if name in ("any", "all"):
+            start = const(name == "all")
+            op = "and" if name == "all" else "or"
+            kind = Kind("b1")
+            start = E("const", (name == "all",), kind, int(name == "all"), int(name == "all"))
+        else:
+            start = const(kind.dtype.type(name == "prod").item(), kind)
+            op = "mul" if name == "prod" else "add"
+        self.program.kinds[out] = kind
+        self.emit(Assign(out, start))
+        acc = E("var", (out,), kind)
+
+        def body(index: list[E]) -> None:
+            e = x.at(index)
+            e = E("copy", (self.truth(e),), kind) if kind.letter == "b" else self.cast(e, kind)
+            self.emit(Assign(out, E(op, (acc, e), kind)))
+
+        self.over(x.dims, body, exact=False)
+        if count is not None:
+            return self.temporary(E("div", (acc, self.cast(count, kind)), kind))
+        return acc
+
+    def extreme(self, name: str, x: Lazy, kind: Kind) -> E:
+        out, at = self.fresh("best"), self.fresh("at")
+        self.program.kinds[out], self.program.kinds[at] = x.kind, INT
+        for d in x.dims:
+            self.check(E("gt", (self.temporary(d), const(0)), BOOL, 0, 1))
+        best, where = E("var", (out,), x.kind), E("var", (at,), I := Kind("i8"), 0, LONGEST)
+        self.program.kinds[at] = I
+        self.emit(Assign(out, x.at([const(0)] * x.ndim)))
+        self.emit(Assign(at, E("const", (0,), I, 0, 0)))
+
+        def body(index: list[E]) -> None:
+            e = self.temporary(x.at(index))
+            better = E("lt" if name.endswith("min") else "gt", (e, best), BOOL, 0, 1)
+            if x.kind.letter == "f":  # a nan is the least and the most, and the first of them is found
+                nan = E("and", (E("ne", (e, e), BOOL, 0, 1), E("eq", (best, best), BOOL, 0, 1)), BOOL, 0, 1)
+                better = E("or", (better, nan), BOOL, 0, 1)
+            then: list = [Assign(out, e)]
+            if name.startswith("arg"):
+                then.append(Assign(at, E("copy", (index[0],), I, 0, LONGEST)))
+            self.emit(If(better, then, []))
+
+        self.over(x.dims, body)
+        return where if name.startswith("arg") else best
+
+    def dot(self, a: Any, b: Any) -> E | Lazy:
+        """a @ b of vectors, or of a matrix and a vector."""
+        a, b = self.lazy(a), self.lazy(b)
+        if (a.ndim, b.ndim) not in ((1, 1), (2, 1), (1, 2)):
+            raise self.fail(f"a product of arrays of {a.ndim} and {b.ndim} axes")
+        kind = result_kind(onp.matmul, (a.kind, b.kind), (True, True))
+        if kind.letter not in "fc":
+            raise self.fail("a product of integers")
+        if a.ndim + b.ndim > 2:
+            line = lambda k, x, before, after: Lazy(
+                [x.dims[1 if before else 0]], x.kind, lambda at: x.at([*before, *at, *after]), x.reads
+            )
+            # a vector that is an expression is computed once, not for every row
+            a, b = (self.lazy(self.materialised(x)) if x.ndim == 1 and len(x.reads) != 1 else x for x in (a, b))
+            self.alike(a.dims[-1], b.dims[0])
+            if a.ndim == 2:
+                return Lazy([a.dims[0]], kind, lambda i: self.dot(line(0, a, i, []), b), [*a.reads, *b.reads])
+            return Lazy([b.dims[1]], kind, lambda j: self.dot(a, line(0, b, [], j)), [*a.reads, *b.reads])
+        self.alike(a.dims[0], b.dims[0])
+        out = self.fresh("acc")
+        self.program.kinds[out] = kind
+        self.emit(Assign(out, const(kind.dtype.type(0).item(), kind)))
+        acc = E("var", (out,), kind)
+
+        def body(index: list[E]) -> None:
+            x, y = self.cast(a.at(index), kind), self.cast(b.at(index), kind)
+            self.emit(Assign(out, E("add", (acc, E("mul", (x, y), kind)), kind)))
+
+        self.over([a.dims[0]], body, exact=False)
+        return acc

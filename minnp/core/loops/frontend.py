@@ -1,0 +1,1422 @@
+"""From the syntax tree of a loop, and the types of what it reads, to a typed program."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+import operator
+import sys
+from collections.abc import Callable
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as onp
+
+from .arrays import Arrays, Lazy
+from .arrays import whole as is_whole
+from .ir import BOOL, FLOAT, INT, Array, Block, E, For, If, Input, Kind, Leave, Program, While, const, kind_of
+from .numbers import Known, number
+from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, place, result_kind
+
+AST_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.USub: "neg",
+    ast.UAdd: "pos",
+    ast.Invert: "invert",
+}
+PASSES = 20
+DEPTH = 8  # of calls of Python functions in one another
+UNROLLED = 32  # items of a tuple that a loop goes over
+
+
+class Tup:
+    """A tuple, or a list that nobody changes."""
+
+    def __init__(self, items: list) -> None:
+        self.items = items
+
+
+class Static:
+    """An object outside, known now: a module, a function, None, a string."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Range:
+    def __init__(self, start: E, stop: E, step: E) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+
+class Zip:
+    """zip(items...), enumerate(items[0], start)."""
+
+    def __init__(self, items: list, count: E | None = None) -> None:
+        self.items, self.count = items, count
+
+
+class Scalar(str):
+    """A name of Python's that stands for the variable of this name in the program."""
+
+
+class Lost:
+    """What a name stands for depends on the way, which nothing here can hold."""
+
+
+class Scope:
+    """The names of one function."""
+
+    def __init__(self, names: dict, function: Any, prefix: str, ends: str) -> None:
+        self.names, self.function, self.prefix, self.ends = names, function, prefix, ends
+        self.local: set[str] = set(names)
+        self.breaks: list[str] = []
+        self.continues: list[str] = []
+        self.result: Any = None
+
+
+class Translator(Arrays):
+    """One pass over a loop."""
+
+    def __init__(self, program: Program, known: dict[str, Known], rounds: int, resolve: Callable) -> None:
+        super().__init__(program, known, rounds)
+        self.resolve = resolve  # name -> object outside; raises NameError
+        self.scopes: list[Scope] = []
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[-1]
+
+    # -------------------------------------------------------------- statements
+    def body(self, statements: list[ast.stmt]) -> None:
+        for s in statements:
+            self.line = s.lineno
+            getattr(self, f"do_{type(s).__name__}", self.refuse)(s)
+            if type(s) in (ast.Break, ast.Continue, ast.Return):
+                break
+
+    def refuse(self, node: ast.AST) -> Any:
+        raise self.fail(f"a {type(node).__name__} in a loop")
+
+    def do_Pass(self, s: ast.Pass) -> None: ...
+
+    def do_Expr(self, s: ast.Expr) -> None:
+        if isinstance(s.value, ast.Constant):
+            return
+        if not isinstance(s.value, ast.Call):
+            raise self.fail("an expression whose value is not used")
+        self.value(s.value)
+
+    def do_Assert(self, s: ast.Assert) -> None:
+        self.check(self.condition(s.test))
+
+    def do_Raise(self, s: ast.Raise) -> None:
+        self.check(const(False), "raise")
+
+    def do_Assign(self, s: ast.Assign) -> None:
+        value = self.value(s.value)
+        if len(s.targets) > 1:
+            if not isinstance(value, E):
+                raise self.fail("an array bound to several names at once")
+            value = self.frozen(value)
+        for target in s.targets:
+            self.bind(target, value, s.value)
+
+    def do_AnnAssign(self, s: ast.AnnAssign) -> None:
+        if s.value is not None:
+            self.bind(s.target, self.value(s.value), s.value)
+
+    def bind(self, target: ast.expr, value: Any, source: ast.expr | None = None) -> None:
+        if isinstance(target, ast.Name):
+            self.name(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            items = self.items(value, len(target.elts))
+            if any(isinstance(t, ast.Starred) for t in target.elts):
+                raise self.fail("a starred target")
+            items = [self.frozen(x) if isinstance(x, E) else x for x in items]
+            if isinstance(source, ast.Tuple):
+                self.apart(items, target.elts)
+            for t, x in zip(target.elts, items):
+                self.bind(t, x)
+        elif isinstance(target, ast.Subscript):
+            self.put(self.value(target.value), self.parts(target.slice), value)
+        else:
+            self.refuse(target)
+
+    def apart(self, items: list, targets: list[ast.expr]) -> None:
+        """a[i], a[j] = a[j], a[i] reads both before it writes: views would show what is written."""
+        if any(isinstance(x, (Array, Lazy)) for x in items) and any(isinstance(t, ast.Subscript) for t in targets):
+            raise self.fail("views exchanged in place")
+
+    def name(self, name: str, value: Any) -> None:
+        """name = value"""
+        if isinstance(value, Lazy):
+            value = self.materialised(value)
+        if isinstance(value, E):
+            variable = self.scope.prefix + name
+            self.assign(variable, value)
+            self.scope.names[name] = Scalar(variable)
+        else:
+            self.scope.names[name] = value
+        self.scope.local.add(name)
+
+    def items(self, value: Any, count: int) -> list:
+        if isinstance(value, Tup):
+            if len(value.items) != count:
+                raise self.fail("a tuple of another length")
+            return value.items
+        if isinstance(value, Array):
+            self.check(E("eq", (value.dims[0], const(count)), BOOL, 0, 1))
+            return [self.index(value, [const(k)]) for k in range(count)]
+        raise self.fail("something unpacked that is no tuple")
+
+    def put(self, base: Any, parts: list, value: Any) -> None:
+        """base[parts] = value"""
+        if not isinstance(base, Array):
+            raise self.fail("an item assigned to what is no array")
+        if any(isinstance(p, (Array, Lazy)) for p in parts):
+            return self.scatter(base, parts, value, None)
+        whole = sum(isinstance(p, E) for p in parts)
+        if whole == base.ndim and all(isinstance(p, E) for p in parts):
+            if not isinstance(value, E):
+                raise self.fail("an array stored in an element")
+            value = self.frozen(value)
+            index = [self.place(p, base, axis) for axis, p in enumerate(parts)]
+            self.store(base, index, value)
+            return
+        if isinstance(value, Tup):
+            raise self.fail("a tuple written to an array")
+        target = self.index(base, parts)
+        assert isinstance(target, Array)
+        self.fill(target, value)
+
+    def scatter(self, base: Array, parts: list, value: Any, op: Any) -> None:
+        """base[mask] = number."""
+        mask = self.lazy(parts[0])
+        if len(parts) != 1 or mask.kind.letter != "b" or mask.ndim != base.ndim or not isinstance(value, E):
+            raise self.fail("an assignment to chosen elements")
+        for a, b in zip(mask.dims, base.dims):
+            self.alike(a, b)
+        value = self.frozen(self.stored(value, base.kind)) if op is None else self.frozen(value)
+
+        def element(index: list[E]) -> None:
+            chosen: list = []
+            test = self.truth(mask.at(index))
+            with self.into(chosen):
+                new = value if op is None else self.unsafe(op(self.element(base, index), value), base.kind)
+                self.emit_store(base, index, new)
+            self.emit(If(test, chosen, []))
+
+        if any(r.root == base.root and r.name != base.name for r in mask.reads):
+            mask = self.lazy(self.materialised(mask))
+        self.over(base.dims, element)
+        self.written(base)
+
+    def emit_store(self, base: Array, index: list[E], value: E) -> None:
+        from .ir import Store
+
+        self.emit(Store(base.name, tuple(index), value))
+
+    def do_AugAssign(self, s: ast.AugAssign) -> None:
+        op = AST_OPERATORS.get(type(s.op))
+        if op is None:
+            raise self.fail("@=")
+        if isinstance(s.target, ast.Name):
+            old = self.load_name(s.target.id)
+            if isinstance(old, E):
+                # the variable as it is when the operator runs, after the other side
+                new = self.value(s.value)
+                if isinstance(new, E):
+                    self.name(s.target.id, self.binary(op, old, new))
+                    return
+                raise self.fail("a number that becomes an array")
+            if not isinstance(old, Array):
+                raise self.fail("an operator in place of what is no array")
+            self.update(old, op, self.value(s.value))
+            return
+        if not isinstance(s.target, ast.Subscript):
+            self.refuse(s.target)
+        base, parts = self.value(s.target.value), self.parts(s.target.slice)
+        if not isinstance(base, Array):
+            raise self.fail("an item assigned to what is no array")
+        if any(isinstance(p, (Array, Lazy)) for p in parts):
+            return self.scatter(base, parts, self.value(s.value), lambda a, b: self.binary(op, a, b))
+        if all(isinstance(p, E) for p in parts) and len(parts) == base.ndim:
+            index = [self.frozen(self.place(p, base, axis)) for axis, p in enumerate(parts)]
+            old = self.load(base, index)
+            value = self.value(s.value)
+            if not isinstance(value, E):
+                raise self.fail("an array added to an element")
+            self.store(base, index, self.binary(op, old, value))
+            return
+        target = self.index(base, parts)
+        assert isinstance(target, Array)
+        self.update(target, op, self.value(s.value))
+
+    def update(self, target: Array, op: str, value: Any) -> None:
+        """target op= value, element by element."""
+        value = self.lazy(value) if not isinstance(value, E) else value
+        kind = result_kind(OPERATORS[op], (target.kind, value.kind), (True, not isinstance(value, E)))
+        if not onp.can_cast(kind.dtype, target.kind.dtype, "same_kind"):
+            raise self.fail(f"{kind} added in place to {target.kind}")
+        if isinstance(value, E):
+            value = self.cast(value, kind if kind.letter != "b" else value.kind)
+            value = self.frozen(E("copy", (value,), Kind(value.kind.code), value.low, value.high))
+
+        def combine(old: E, new: E) -> E:
+            out = self.binary(op, old, new)
+            return self.cast(out, target.kind)
+
+        self.fill(target, value, combine)
+
+    def do_If(self, s: ast.If) -> None:
+        test = self.condition(s.test)
+        if test.op == "const":
+            self.body(s.body if test.args[0] else s.orelse)
+            return
+        bound, names = set(self.bound), dict(self.scope.names)
+        with self.into([]) as then:
+            self.body(s.body)
+        after_then, names_then = self.bound, self.scope.names
+        self.bound, self.scope.names = set(bound), dict(names)
+        with self.into([]) as orelse:
+            self.body(s.orelse)
+        ends = [leaves(then), leaves(orelse)]
+        if ends[0] != ends[1]:  # only one way goes on
+            self.bound, self.scope.names = (self.bound, self.scope.names) if ends[0] else (after_then, names_then)
+        else:
+            self.bound &= after_then
+            self.scope.names = self.merged(names_then, self.scope.names)
+        self.emit(If(test, then, orelse))
+
+    def merged(self, a: dict, b: dict) -> dict:
+        out = dict(a)
+        for name, x in b.items():
+            y = a.get(name)
+            if name not in a or (y is not x and not (isinstance(x, Scalar) and x == y)):
+                one = x if name not in a else y
+                out[name] = one if name not in a and isinstance(x, Scalar) else Lost
+        for name, y in a.items():
+            if name not in b:
+                out[name] = y if isinstance(y, Scalar) else Lost
+        return out
+
+    def do_Break(self, s: ast.Break) -> None:
+        self.leave(self.scope.breaks)
+
+    def do_Continue(self, s: ast.Continue) -> None:
+        self.leave(self.scope.continues)
+
+    def leave(self, ends: list[str]) -> None:
+        if not ends:
+            raise self.fail("a break or continue of the loop around it")
+        self.emit(Leave(ends[-1]))
+
+    def do_Return(self, s: ast.Return) -> None:
+        value = Static(None) if s.value is None else self.value(s.value)
+        scope = self.scope
+        if len(self.scopes) == 1:
+            if not isinstance(value, E):
+                raise self.fail("an array returned from within a loop")
+            self.assign("<return>", value)
+            self.assign("<returned>", const(True))
+            self.bound -= {"<return>"}
+        elif isinstance(value, E):
+            if scope.result not in (None, "scalar"):
+                raise self.fail("a function that returns an array or a number")
+            scope.result = "scalar"
+            self.assign(scope.prefix + "<return>", value)
+        elif scope.result is None and not self.scope.breaks and not self.nested:
+            scope.result = (self.materialised(value) if isinstance(value, Lazy) else value,)
+        elif isinstance(value, Tup) and all(isinstance(x, E) for x in value.items):
+            if scope.result not in (None, len(value.items)):
+                raise self.fail("a function that returns tuples of several lengths")
+            scope.result = len(value.items)
+            for k, x in enumerate([self.frozen(x) for x in value.items]):
+                self.assign(f"{scope.prefix}<return>{k}", x)
+        elif isinstance(value, Static) and value.value is None and scope.result is None:
+            scope.result = (value,)
+        else:
+            raise self.fail("a return of arrays from within a branch")
+        self.emit(Leave(scope.ends))
+
+    nested = 0
+
+    # -------------------------------------------------------------- loops
+    def do_While(self, s: ast.While) -> None:
+        self.program.elements = True
+
+        def run(body: list, test: list) -> None:
+            with self.into(test):
+                condition = self.condition(s.test)
+            with self.into(body):
+                self.turn(s.body)
+            self.emit(While(test, condition, body))
+
+        self.loop(s, lambda: run([], []))
+
+    def do_For(self, s: ast.For) -> None:
+        over = self.value(s.iter)
+        if isinstance(over, Tup):
+            self.unrolled(s, over)
+            return
+        over = self.counted(over)
+
+        def run() -> None:
+            start, stop, step, items = over
+            var = self.fresh("turn")
+            self.program.kinds[var] = INT
+            down = step.high < 0
+            low, high = (start.low, stop.high - 1) if not down else (stop.low + 1, start.high)
+            turn = E("var", (var,), INT, low, max(low, high))
+            body: list = []
+            with self.into(body):
+                self.bind(s.target, items(turn))
+                self.turn(s.body)
+            self.emit(For(var, start, stop, step.args[0] if step.op == "const" else step, body))
+
+        self.loop(s, run)
+
+    def loop(self, s: ast.For | ast.While, run: Callable) -> None:
+        """Emits a loop with its else, and says which names it leaves behind."""
+        number = next(self.counts)
+        end = f"break.{number}"
+        self.scope.breaks.append(end)
+        bound, names = set(self.bound), dict(self.scope.names)
+        assigned = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for name in assigned:
+            if name in names and not isinstance(names[name], Scalar):
+                self.scope.names[name] = Lost  # as the turn before left it
+        outer: list = []
+        self.program.nested |= self.nested > 0
+        self.nested += 1
+        with self.into(outer):
+            run()
+        self.nested -= 1
+        self.scope.breaks.pop()
+        inner = self.scope.names
+        self.bound = bound
+        self.scope.names = {**names}
+        for name in assigned:
+            if name in inner:
+                new = inner[name]
+                old = names.get(name)
+                if isinstance(new, Scalar):
+                    self.scope.names[name] = new if old is None or isinstance(old, Scalar) else Lost
+                else:
+                    self.scope.names[name] = Lost
+        with self.into(outer):
+            self.body(s.orelse)
+        self.emit(Block(end, outer))
+
+    def turn(self, statements: list[ast.stmt]) -> None:
+        """The body of a loop, once."""
+        end = f"continue.{next(self.counts)}"
+        self.scope.continues.append(end)
+        with self.into([]) as body:
+            self.body(statements)
+        self.scope.continues.pop()
+        self.emit(Block(end, body))
+
+    def unrolled(self, s: ast.For, over: Tup) -> None:
+        """A loop over a few things that are known: one after the other."""
+        if len(over.items) > UNROLLED:
+            raise self.fail("a loop over a long tuple")
+        end = f"break.{next(self.counts)}"
+        self.scope.breaks.append(end)
+        outer: list = []
+        with self.into(outer):
+            for item in over.items:
+                self.bind(s.target, item)
+                self.turn(s.body)
+            self.scope.breaks.pop()
+            self.body(s.orelse)
+        self.emit(Block(end, outer))
+
+    def counted(self, over: Any) -> tuple[E, E, E, Callable]:
+        """(start, stop, step, what the turn's number stands for) of a loop."""
+        if isinstance(over, Range):
+            return over.start, over.stop, over.step, lambda i: i
+        if isinstance(over, Lazy):
+            over = self.materialised(over)
+        if isinstance(over, Array):
+            if not over.ndim:
+                raise self.fail("a loop over an array without axes")
+            length = self.temporary(over.dims[0])
+            # what is read lies inside
+            return const(0), length, const(1), lambda i: self.part(over, i)
+        if isinstance(over, Zip):
+            counts = [self.turns(x) for x in over.items]
+            length = counts[0]
+            for c in counts[1:]:
+                length = self.least(length, c)
+            return const(0), length, const(1), lambda i: self.together(over, i)
+        raise self.fail("a loop over what is no range and no array")
+
+    def turns(self, x: Any) -> E:
+        if isinstance(x, Array):
+            return self.temporary(x.dims[0])
+        if isinstance(x, Range):
+            span = self.binary("sub", x.stop, x.start)
+            if x.step.op != "const":
+                raise self.fail("a range whose step is not in the source")
+            by = x.step.args[0]
+            if by != 1:
+                span = self.binary("sub", const(0), span) if by < 0 else span
+                span = self.binary("floordiv", self.binary("add", span, const(abs(by) - 1)), const(abs(by)))
+            return self.greatest(self.temporary(span), const(0))
+        if isinstance(x, Zip):
+            counts = [self.turns(y) for y in x.items]
+            length = counts[0]
+            for c in counts[1:]:
+                length = self.least(length, c)
+            return length
+        raise self.fail("a zip of what is no range and no array")
+
+    def part(self, x: Any, i: E) -> Any:
+        """Item i of something that a loop goes over."""
+        if isinstance(x, Array):
+            if x.ndim == 1:
+                return self.element(x, [i])
+            from .ir import View
+
+            spec = (("index", i), *[("slice", const(0), x.dims[k], const(1)) for k in range(1, x.ndim)])
+            view = self.array(x.kind, x.ndim - 1, x.root, where=(x.name, repr(i)))
+            self.emit(View(view.name, x.name, spec))
+            return view
+        if isinstance(x, Range):
+            return self.temporary(self.binary("add", x.start, self.binary("mul", i, x.step)))
+        return self.together(x, i)
+
+    def together(self, x: Zip, i: E) -> Tup:
+        items = [self.part(y, i) for y in x.items]
+        if x.count is not None:
+            items = [self.binary("add", i, x.count), *items]
+        return Tup(items)
+
+    # -------------------------------------------------------------- expressions
+    def condition(self, node: ast.expr) -> E:
+        if isinstance(node, ast.BoolOp):
+            op = "and" if isinstance(node.op, ast.And) else "or"
+            found = self.condition(node.values[0])
+            for more in node.values[1:]:
+                found = self.both(op, found, lambda more=more: self.condition(more))
+            return found
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            found = self.condition(node.operand)
+            return const(not found.args[0]) if found.op == "const" else E("not", (found,), BOOL, 0, 1)
+        value = self.value(node)
+        if isinstance(value, Static):
+            return const(bool(value.value))
+        if isinstance(value, Tup):
+            return const(bool(value.items))
+        return self.truth(self.number(value))
+
+    def number(self, value: Any) -> E:
+        if isinstance(value, Array) and value.ndim == 0:
+            return self.element(value, [])
+        if not isinstance(value, E):
+            raise self.fail("an array, or an object, where a number was expected")
+        return value
+
+    def value(self, node: ast.expr) -> Any:
+        line = getattr(node, "lineno", self.line)
+        found = getattr(self, f"of_{type(node).__name__}", self.refuse)(node)
+        self.line = line
+        return found
+
+    def of_Constant(self, node: ast.Constant) -> Any:
+        found = number(node.value)
+        return Static(node.value) if found is None else found
+
+    def of_Name(self, node: ast.Name) -> Any:
+        return self.load_name(node.id)
+
+    def load_name(self, name: str) -> Any:
+        scope = self.scope
+        if name in scope.names:
+            found = scope.names[name]
+            if found is Lost:
+                raise self.fail(f"{name}, which stands for another array from turn to turn")
+            if not isinstance(found, Scalar):
+                return found
+            variable = str(found)
+            if variable not in self.bound:
+                if variable not in self.known or not self.known[variable].kinds:
+                    if self.rounds > 2:
+                        raise self.fail(f"{name} is read before it is bound")
+                    return const(0)  # the next pass knows
+                self.check(self.flag(variable))
+            return self.variable(variable)
+        variable = scope.prefix + name
+        if name in scope.local or name in self.assigned_in_scope():
+            if variable not in self.known or not self.known[variable].kinds:
+                if self.rounds > 2:
+                    raise self.fail(f"{name} is read before it is bound")
+                return const(0)
+            self.check(self.flag(variable))
+            return self.variable(variable)
+        return self.outside(self.resolve_name(name))
+
+    def assigned_in_scope(self) -> set[str]:
+        return self.scope.assigned  # type: ignore[attr-defined]
+
+    def flag(self, variable: str) -> E:
+        """Whether a variable is bound, as it says when it is assigned."""
+        self.flags.add(variable)
+        self.program.kinds[f"{variable}?"] = BOOL
+        return E("var", (f"{variable}?",), BOOL, 0, 1)
+
+    flags: set[str]
+
+    def assign(self, name: str, e: E) -> None:
+        super().assign(name, e)
+        if name in self.flags:
+            from .ir import Assign
+
+            self.program.kinds[f"{name}?"] = BOOL
+            self.emit(Assign(f"{name}?", const(True)))
+
+    def resolve_name(self, name: str) -> Any:
+        if len(self.scopes) == 1:
+            try:
+                return self.resolve(name)
+            except NameError:
+                raise self.fail(f"{name} is not bound") from None
+        function = self.scope.function
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        if name in cells:
+            try:
+                return cells[name].cell_contents
+            except ValueError:
+                raise self.fail(f"{name} is not bound") from None
+        if name in function.__globals__:
+            return function.__globals__[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise self.fail(f"{name} is not bound")
+
+    def outside(self, x: Any) -> Any:
+        """An object outside: a number, a tuple of them, or something to call."""
+        found = number(x)
+        if found is not None:
+            return found
+        if type(x) is tuple:
+            return Tup([self.outside(y) for y in x])
+        array = isinstance(x, onp.ndarray) or hasattr(x, "__array_ufunc__")
+        if array and not isinstance(x, type) and not callable(x):
+            raise self.fail("an array from outside the function, which is no argument")
+        return Static(x)
+
+    def of_Tuple(self, node: ast.Tuple) -> Tup:
+        items = [self.value(e) for e in node.elts]
+        return Tup([self.frozen(x) if isinstance(x, E) else x for x in items])
+
+    of_List = of_Tuple
+
+    def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            return self.condition(node)
+        return self.apply(AST_OPERATORS[type(node.op)], [self.value(node.operand)])
+
+    def of_BinOp(self, node: ast.BinOp) -> Any:
+        left = self.value(node.left)
+        right = self.value(node.right)
+        if isinstance(node.op, ast.MatMult):
+            return self.dot(left, right)
+        if isinstance(left, Tup) or isinstance(right, Tup):
+            raise self.fail("an operator on tuples")
+        return self.apply(AST_OPERATORS[type(node.op)], [left, right])
+
+    def apply(self, op: str, given: list) -> Any:
+        if any(not isinstance(g, (E, Array, Lazy)) for g in given):
+            raise self.fail(f"{op} of an object")
+        given = [self.number(g) if isinstance(g, Array) and not g.ndim else g for g in given]
+        one = len(given) == 1
+        compute = (lambda v: self.unary(op, v[0])) if one else (lambda v: self.binary(op, v[0], v[1]))
+        return self.elementwise(OPERATORS[op], compute, given)
+
+    def of_BoolOp(self, node: ast.BoolOp) -> Any:
+        op = isinstance(node.op, ast.And)
+
+        def rest(values: list) -> E:
+            first = self.number(self.value(values[0]))
+            if len(values) == 1:
+                return first
+            first = self.frozen(first)
+            return self.choose(self.truth(first), *((lambda: rest(values[1:]), lambda: first)[:: 1 if op else -1]))
+
+        return rest(node.values)
+
+    def of_Compare(self, node: ast.Compare) -> Any:
+        left = self.value(node.left)
+        out: Any = None
+        for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
+
+            def link(left: Any = left, op: ast.cmpop = op, right: ast.expr = right) -> tuple[Any, Any]:
+                second = self.value(right)
+                if isinstance(op, (ast.Is, ast.IsNot)):
+                    one = [x.value if isinstance(x, Static) else x for x in (left, second)]
+                    if not any(x is None for x in one):
+                        raise self.fail("is")
+                    return const((one[0] is one[1]) == isinstance(op, ast.Is)), second
+                if isinstance(op, (ast.In, ast.NotIn)):
+                    if not isinstance(second, Tup):
+                        raise self.fail("in")
+                    found: E = const(False)
+                    for item in second.items:
+                        same = self.truth(self.binary("eq", self.number(left), self.number(item)))
+                        found = (
+                            same if found.op == "const" and not found.args[0] else E("or", (found, same), BOOL, 0, 1)
+                        )
+                    return (found if isinstance(op, ast.In) else E("not", (found,), BOOL, 0, 1)), second
+                if isinstance(left, Static) and isinstance(second, Static):
+                    return const(bool(OPERATORS[AST_OPERATORS[type(op)]](left.value, second.value))), second
+                return self.apply(AST_OPERATORS[type(op)], [left, second]), second
+
+            if k == 0:
+                out, left = link()
+                if len(node.ops) > 1 and isinstance(left, E):
+                    left = self.frozen(left)
+            else:
+                if not isinstance(out, E):
+                    raise self.fail("a chain of comparisons of arrays")
+                kind = out.kind
+                out = self.both("and", self.truth(out), lambda: self.truth(self.number(link()[0])))
+                out = out if kind == BOOL else E("copy", (out,), kind, 0, 1)
+                left = self.value(right) if k < len(node.ops) - 1 else None
+        return out
+
+    def of_IfExp(self, node: ast.IfExp) -> Any:
+        test = self.condition(node.test)
+        if test.op == "const":
+            return self.value(node.body if test.args[0] else node.orelse)
+        return self.choose(
+            test, lambda: self.number(self.value(node.body)), lambda: self.number(self.value(node.orelse))
+        )
+
+    def of_Subscript(self, node: ast.Subscript) -> Any:
+        base = self.value(node.value)
+        if isinstance(base, Tup):
+            i = self.value(node.slice)
+            if not isinstance(i, E) or i.op != "const" or type(i.args[0]) is not int:
+                raise self.fail("an item of a tuple whose place is not in the source")
+            try:
+                return base.items[i.args[0]]
+            except IndexError:
+                raise self.fail("an item that a tuple does not have") from None
+        if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            raise self.fail("a shape")
+        if isinstance(base, Lazy):
+            base = self.materialised(base)
+        if not isinstance(base, Array):
+            raise self.fail("an item of what is no array")
+        parts = self.parts(node.slice)
+        if any(isinstance(p, (Array, Lazy)) for p in parts):
+            return self.gathered(base, parts)
+        return self.index(base, parts)
+
+    def gathered(self, base: Array, parts: list) -> Lazy:
+        """base[indices] along one axis."""
+        at = [k for k, p in enumerate(parts) if isinstance(p, (Array, Lazy))]
+        which = self.lazy(parts[at[0]])
+        plain = all(isinstance(p, E) or p == (None, None, None) for k, p in enumerate(parts) if k not in at)
+        if (
+            len(at) > 1
+            or which.kind.letter not in "iu"
+            or which.ndim != 1
+            or not plain
+            or any(isinstance(p, E) for p in parts)
+        ):
+            raise self.fail("an index of arrays")
+        if base.ndim != 1:
+            raise self.fail("an index of arrays")
+        taken = self.materialised(which)
+        inside: list = []
+
+        def look(index: list[E]) -> None:
+            self.place(self.element(taken, index), base, 0)
+
+        self.over(taken.dims, look)
+        del inside
+
+        def element(index: list[E]) -> E:
+            i = self.cast(self.element(taken, index), INT)
+            return self.element(base, [E("wrap", (i, base.dims[0]), INT, 0, 2**40)])
+
+        return Lazy(taken.dims, base.kind, element, [base, taken])
+
+    def parts(self, node: ast.expr) -> list:
+        """An index as a list of its parts."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        out: list = []
+        for n in nodes:
+            if isinstance(n, ast.Slice):
+                ends = [None if e is None else self.value(e) for e in (n.lower, n.upper, n.step)]
+                ends = [None if isinstance(e, Static) and e.value is None else e for e in ends]
+                if any(e is not None and not isinstance(e, E) for e in ends):
+                    raise self.fail("a slice")
+                out.append(tuple(self.frozen(e) if isinstance(e, E) else e for e in ends))
+                continue
+            x = self.value(n)
+            if isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
+                out.append(x.value)
+            elif isinstance(x, Tup):
+                out += [self.frozen(y) if isinstance(y, E) else y for y in x.items]
+            elif isinstance(x, Array) and not x.ndim:
+                out.append(self.number(x))
+            elif isinstance(x, (Array, Lazy)):
+                out.append(x)
+            elif isinstance(x, E):
+                if x.kind.letter == "b":
+                    raise self.fail("an index that is a truth value")
+                out.append(self.frozen(x))
+            else:
+                raise self.fail("an index")
+        return out
+
+    def of_Attribute(self, node: ast.Attribute) -> Any:
+        base = self.value(node.value)
+        if isinstance(base, (Array, Lazy)):
+            if node.attr == "shape":
+                return Tup([self.frozen(d) for d in base.dims])
+            if node.attr == "size":
+                out = const(1)
+                for d in base.dims:
+                    out = self.binary("mul", out, self.temporary(d))
+                return self.temporary(out)
+            if node.attr == "ndim":
+                return const(base.ndim)
+            if node.attr == "dtype":
+                return Static(base.kind.dtype)
+            if node.attr == "T" and isinstance(base, Array):
+                return self.transposed(base)
+            return Static(Method(base, node.attr))
+        if isinstance(base, E):
+            if node.attr in ("real", "imag"):
+                if base.kind.letter != "c":
+                    return base if node.attr == "real" else self.binary("mul", base, const(0))
+                kind = Kind("f8" if base.kind.code == "c16" else "f4", base.kind.python)
+                return E(node.attr, (self.temporary(base),), kind)
+            return Static(Method(base, node.attr))
+        if isinstance(base, Static):
+            x = base.value
+            if isinstance(x, Method):
+                raise self.fail(f".{node.attr}")
+            if isinstance(x, ModuleType):
+                try:
+                    return self.outside(getattr(x, node.attr))
+                except AttributeError:
+                    raise self.fail(f"{x.__name__}.{node.attr}") from None
+            if isinstance(x, (onp.finfo, onp.iinfo)):
+                return self.outside(getattr(x, node.attr))
+        raise self.fail(f"the attribute {node.attr} of an object")
+
+    def of_JoinedStr(self, node: ast.AST) -> Any:
+        raise self.fail("a text")
+
+    # -------------------------------------------------------------- calls
+    def of_Call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        if not isinstance(function, Static):
+            raise self.fail("a call of what is no function")
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            raise self.fail("a call with starred arguments")
+        f = function.value
+        args = [self.value(a) for a in node.args]
+        kwargs = {k.arg: self.value(k.value) for k in node.keywords}
+        args = [self.frozen(a) if isinstance(a, E) else a for a in args]
+        if isinstance(f, Method):
+            return self.method(f, args, kwargs)
+        if isinstance(f, (FunctionType, MethodType)) and not library(f):
+            return self.inlined(f, args, kwargs)
+        found = known_function(f)
+        if found is None:
+            raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
+        where, name = found
+        return getattr(self, f"call_{where}")(name, args, kwargs, f)
+
+    def method(self, m: Any, args: list, kwargs: dict) -> Any:
+        x, name = m.base, m.name
+        if name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax"):
+            return self.call_np(name, [x, *args], kwargs, getattr(onp, name))
+        if isinstance(x, (Array, Lazy)):
+            if name == "dot" and len(args) == 1:
+                return self.dot(x, args[0])
+            if name == "copy" and not args and not kwargs:
+                return self.materialised(self.lazy(x))
+            if name == "item" and not args and x.ndim == 0:
+                return self.as_python(self.number(x))
+            if name == "fill" and len(args) == 1 and isinstance(x, Array):
+                self.fill(x, args[0])
+                return Static(None)
+            if name == "transpose" and not args and isinstance(x, Array):
+                return self.transposed(x)
+        elif name == "item" and not args:
+            return self.as_python(x)
+        elif name in ("conjugate", "conj") and not args:
+            return self.unary_function("conj", x)
+        raise self.fail(f"the method {name}")
+
+    def as_python(self, e: E) -> E:
+        kind = {"f": FLOAT, "i": INT, "u": INT, "b": BOOL, "c": Kind("c16", True)}[e.kind.letter]
+        if e.kind.code == "u8":
+            raise self.fail("uint64 as a number of Python's")
+        return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
+
+    def inlined(self, f: Any, args: list, kwargs: dict) -> Any:
+        from .source import tree_of
+
+        if isinstance(f, MethodType):
+            args, f = [Static(f.__self__), *args], f.__func__
+        if len(self.scopes) > DEPTH or any(s.function is f for s in self.scopes):
+            raise self.fail(f"{f.__name__} calls itself")
+        tree = tree_of(f)
+        if tree is None or not isinstance(tree, (ast.FunctionDef, ast.Lambda)):
+            raise self.fail(f"{f.__name__}, whose source is not to be had")
+        try:
+            given = inspect.signature(f).bind(*args, **kwargs)
+        except TypeError as error:
+            raise self.fail(str(error)) from None
+        given.apply_defaults()
+        number = next(self.counts)
+        names = {}
+        prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
+        scope = Scope({}, f, prefix, end)
+        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
+        for name, x in given.arguments.items():
+            parameter = inspect.signature(f).parameters[name]
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise self.fail(f"{f.__name__} takes any number of arguments")
+            names[name] = x if isinstance(x, (E, Array, Lazy, Tup, Static, Range, Zip)) else self.outside(x)
+        line, nested, self.nested = self.line, self.nested, 0
+        outer: list = []
+        with self.into(outer):
+            self.scopes.append(scope)
+            for name, x in names.items():
+                # a number that is the same in every call stays a constant, by which branches are decided
+                if isinstance(x, E) and x.op == "const" and name not in scope.assigned:
+                    scope.names[name] = x
+                    scope.local.add(name)
+                    continue
+                self.name(name, x)
+            if isinstance(tree, ast.Lambda):
+                result = self.value(tree.body)
+                self.scopes.pop()
+                self.nested = nested
+                self.out_extend(outer)
+                return self.frozen_after(result, outer)
+            self.body(tree.body)
+            self.scopes.pop()
+        self.nested, self.line = nested, line
+        self.emit(Block(end, outer))
+        if scope.result is None:
+            return Static(None)
+        if scope.result == "scalar":
+            if not leaves(outer):
+                raise self.fail(f"{f.__name__} may return None")
+            self.bound.add(prefix + "<return>")
+            return self.variable(prefix + "<return>")
+        if isinstance(scope.result, int):
+            if not leaves(outer):
+                raise self.fail(f"{f.__name__} may return None")
+            return Tup([self.variable(f"{prefix}<return>{k}") for k in range(scope.result)])
+        return scope.result[0]
+
+    def out_extend(self, outer: list) -> None:
+        """Leave what a lambda emitted where it is called."""
+
+    def frozen_after(self, result: Any, outer: list) -> Any:
+        raise self.fail("a lambda")
+
+    def call_math(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
+        if kwargs or not args:
+            raise self.fail(f"math.{name}")
+        x = self.temporary(self.cast(self.number(args[0]), Kind("f8", True)))
+        x = E("copy", (x,), FLOAT) if x.kind != FLOAT else x
+        if name in ("floor", "ceil", "trunc"):
+            out = self.temporary(E(name, (x,), FLOAT))
+            self.check(E("within", (out, const(-(2.0**62)), const(2.0**62)), BOOL))
+            return E("cast", (out,), INT, -(2**62), 2**62)
+        if name in ("isnan", "isinf", "isfinite"):
+            return self.truth(self.call_np(name, args, kwargs, getattr(onp, name)))
+        table = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fabs": "abs", "pow": "pow"}
+        if name in ("atan2", "hypot", "fmod", "copysign") and len(args) == 2:
+            y = self.cast(self.number(args[1]), FLOAT)
+            out = self.temporary(E(name, (x, y), FLOAT))
+        elif name in UNARY or name in table:
+            if len(args) > 1:
+                raise self.fail(f"math.{name} of two numbers")
+            out = self.temporary(E(table.get(name, name), (x,), FLOAT))
+        else:
+            raise self.fail(f"math.{name}")
+        self.check(E("finite", (out,), BOOL))  # else Python raises, or x was none already
+        return out
+
+    def call_builtins(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
+        if kwargs:
+            if name == "enumerate" and set(kwargs) == {"start"}:
+                args = [*args, kwargs["start"]]
+            else:
+                raise self.fail(f"{name} with keywords")
+        if name == "range":
+            whole = [self.number(a) for a in args]
+            if not whole or not all(map(is_whole, whole)):
+                raise self.fail("a range of what are no integers")
+            whole = [self.frozen(self.as_python(a)) for a in whole]
+            start, stop, step = {1: [const(0), *whole, const(1)], 2: [*whole, const(1)], 3: whole}[len(whole)]
+            if step.op != "const":
+                if not (step.low > 0 or step.high < 0):
+                    self.check(E("gt", (step, const(0)), BOOL, 0, 1))
+                    step = E("copy", (step,), INT, 1, step.high)
+                    step = self.temporary(step)
+            elif step.args[0] == 0:
+                raise self.fail("a step of zero")
+            # the number after the last turn has to fit, too
+            for e in (start, stop):
+                if e.low < -(2**62) or e.high > 2**62:
+                    self.check(E("within", (e, const(-(2**62)), const(2**62)), BOOL))
+            start, stop = (
+                E("copy", (e,), INT, max(e.low, -(2**62)), min(e.high, 2**62)) if e.op != "const" else e
+                for e in (start, stop)
+            )
+            return Range(self.temporary(start), self.temporary(stop), step)
+        if name == "len":
+            if isinstance(args[0], Tup):
+                return const(len(args[0].items))
+            if isinstance(args[0], (Array, Lazy)) and args[0].ndim:
+                return self.frozen(args[0].dims[0])
+        if name == "enumerate":
+            return Zip([args[0]], self.number(args[1]) if len(args) > 1 else const(0))
+        if name == "zip":
+            return Zip(args)
+        if name == "reversed" and isinstance(args[0], Range):
+            r = args[0]
+            if r.step.op == "const" and abs(r.step.args[0]) == 1:
+                by = r.step.args[0]
+                one = const(by)
+                # an empty range stays one
+                if by > 0:
+                    stop = self.greatest(r.stop, r.start)
+                    return Range(
+                        self.temporary(self.binary("sub", stop, one)),
+                        self.temporary(self.binary("sub", r.start, one)),
+                        const(-1),
+                    )
+            raise self.fail("reversed")
+        if name == "abs":
+            return self.apply("abs", args)
+        if name in ("min", "max"):
+            items = args[0].items if len(args) == 1 and isinstance(args[0], Tup) else args
+            if len(args) == 1 and isinstance(args[0], (Array, Lazy)):
+                raise self.fail(f"{name} of an array")
+            best = self.number(items[0])
+            for x in items[1:]:
+                x, best = self.frozen(self.number(x)), self.frozen(best)
+                better = self.truth(self.compare("lt" if name == "min" else "gt", x, best))
+                best = self.choose(better, lambda x=x: x, lambda best=best: best)
+            return best
+        if name in ("int", "float", "bool", "complex") and len(args) == 1:
+            return self.converted(name, self.number(args[0]))
+        if name == "complex" and len(args) == 2:
+            a, b = (self.cast(self.number(x), Kind("f8")) for x in args)
+            if any(x.kind.letter == "c" for x in args):
+                raise self.fail("complex of complex numbers")
+            return E("complex", (a, b), Kind("c16", True))
+        if name == "divmod":
+            a, b = map(self.number, args)
+            return Tup([self.frozen(self.binary("floordiv", a, b)), self.frozen(self.binary("mod", a, b))])
+        if name == "pow" and len(args) == 2:
+            return self.apply("pow", args)
+        if name == "sum" and isinstance(args[0], Tup):
+            total: Any = const(0)
+            for x in args[0].items:
+                total = self.binary("add", total, self.number(x))
+            return total
+        raise self.fail(f"a call of {name}")
+
+    def converted(self, name: str, e: E) -> E:
+        if name == "bool":
+            return self.truth(e)
+        if e.kind.letter == "c":
+            if name == "complex":
+                return self.as_python(e)
+            raise self.fail(f"{name} of a complex number")
+        if name == "complex":
+            return E("copy", (self.cast(e, Kind("c16")),), Kind("c16", True))
+        if name == "float":
+            return self.temporary(E("copy", (self.cast(e, Kind("f8", True)),), FLOAT))
+        if e.kind.letter == "f":
+            e = self.temporary(e)
+            bound = 2.0**62
+            self.check(E("within", (e, const(-bound, e.kind), const(bound, e.kind)), BOOL))
+            return self.temporary(E("cast", (e,), INT, -(2**62), 2**62))
+        return self.as_python(e)
+
+    def unary_function(self, name: str, x: Any) -> Any:
+        function = getattr(onp, name)
+
+        def compute(v: list[E]) -> E:
+            kind = result_kind(function, (v[0].kind,))
+            if kind.letter == "c" and name not in ("conj",):
+                raise self.fail(f"np.{name} of a complex number")
+            if len(v[0].kinds) > 1:
+                kinds = {result_kind(function, (k,)) for k in v[0].kinds}
+                if len(kinds) > 1:
+                    raise self.fail(f"np.{name} of a number that is of several types")
+            if kind.letter in "iub":
+                return self.as_numpy(v[0], kind)
+            return self.temporary(E(name, (self.cast(v[0], kind),), kind))
+
+        return self.elementwise(function, compute, [x])
+
+    def as_numpy(self, e: E, kind: Kind) -> E:
+        return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
+
+    def call_np(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
+        if isinstance(f, type) and issubclass(f, onp.generic) and len(args) == 1 and not kwargs:
+            kind = kind_of(f(0))
+            e = self.number(args[0])
+            if kind is None or (e.kind.letter == "c") > (kind.letter == "c") or len(e.kinds) > 1:
+                raise self.fail(f"np.{name}")
+            if (e.kind.letter == "f" and kind.letter in "iu") or (e.kind.python and kind.letter in "iu"):
+                e = self.stored(e, kind)
+            return self.as_numpy(self.truth(e) if kind.letter == "b" else e, kind)
+        if name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "amin", "amax"):
+            name = {"amin": "min", "amax": "max"}.get(name, name)
+            axis = kwargs.pop("axis", args[1] if len(args) > 1 else None)
+            if kwargs or len(args) > 2 or not isinstance(args[0], (Array, Lazy)):
+                raise self.fail(f"np.{name} of these arguments")
+            if axis is not None and not (isinstance(axis, E) and axis.op == "const"):
+                raise self.fail(f"np.{name} along an axis that is not in the source")
+            axis = None if axis is None else axis.args[0]
+            return self.reduce(name, args[0], axis)
+        if name in ("dot", "matmul", "inner", "vdot") and len(args) == 2 and not kwargs:
+            return self.dot(*args)
+        if name in ("zeros", "empty", "ones", "full") or name.endswith("_like"):
+            return self.made(name, args, kwargs)
+        if name in ("array", "copy", "asarray", "ascontiguousarray") and len(args) == 1 and not kwargs:
+            if isinstance(args[0], (Array, Lazy)) and name in ("array", "copy"):
+                return self.materialised(self.lazy(args[0]))
+            raise self.fail(f"np.{name}")
+        if kwargs:
+            raise self.fail(f"np.{name} with keywords")
+        if any(not isinstance(a, (E, Array, Lazy)) for a in args):
+            raise self.fail(f"np.{name} of an object")
+        if name in NUMPYS:
+            op = NUMPYS[name]
+            args = [self.scalar_of_numpy(a) if isinstance(a, E) else a for a in args]
+            return self.elementwise(
+                f, lambda v: self.unary(op, v[0]) if len(v) == 1 else self.binary(op, v[0], v[1]), args
+            )
+        if name in ("minimum", "maximum", "fmin", "fmax"):
+            return self.elementwise(getattr(onp, name), lambda v: self.extremum(name, v[0], v[1]), args)
+        if name in ("isnan", "isinf", "isfinite"):
+
+            def test(v: list[E]) -> E:
+                x = self.cast(v[0], Kind("f8")) if v[0].kind.letter != "f" else v[0]
+                return E(name if name != "isfinite" else "finite", (self.temporary(x),), Kind("b1"), 0, 1)
+
+            return self.elementwise(getattr(onp, name), test, args)
+        if name == "where" and len(args) == 3:
+
+            def pick(v: list[E]) -> E:
+                kind = result_kind(operator.add, (v[1].kind, v[2].kind))
+                a, b = self.cast(v[1], kind), self.cast(v[2], kind)
+                return self.temporary(
+                    E("select", (self.truth(v[0]), a, b), Kind(kind.code), min(a.low, b.low), max(a.high, b.high))
+                )
+
+            if all(isinstance(a, E) for a in args):
+                raise self.fail("np.where of numbers, which is an array")
+            return self.elementwise(onp.where, pick, args)
+        if name == "square":
+            return self.elementwise(
+                onp.square,
+                lambda v: self.binary("mul", self.temporary(v[0]), v[0]),
+                [self.scalar_of_numpy(a) for a in args],
+            )
+        if name in ("logical_and", "logical_or"):
+            op = name[8:]
+            return self.elementwise(
+                getattr(onp, name), lambda v: E(op, (self.truth(v[0]), self.truth(v[1])), Kind("b1"), 0, 1), args
+            )
+        if name == "logical_not":
+            return self.elementwise(onp.logical_not, lambda v: E("not", (self.truth(v[0]),), Kind("b1"), 0, 1), args)
+        if name == "sign":
+
+            def sign(v: list[E]) -> E:
+                x = self.temporary(v[0])
+                zero = const(0 if x.kind.letter in "iu" else 0.0, x.kind)
+                one = const(1 if x.kind.letter in "iu" else 1.0, x.kind)
+                minus = const(-1 if x.kind.letter in "iu" else -1.0, x.kind)
+                if x.kind.letter not in "if":
+                    raise self.fail("np.sign")
+                out = E(
+                    "select",
+                    (
+                        E("lt", (x, zero), BOOL, 0, 1),
+                        minus,
+                        E("select", (E("gt", (x, zero), BOOL, 0, 1), one, x), x.kind),
+                    ),
+                    x.kind,
+                )
+                return self.as_numpy(out, Kind(x.kind.code))
+
+            return self.elementwise(onp.sign, sign, args)
+        if name in ("real", "imag") and len(args) == 1 and isinstance(args[0], E) and args[0].kind.letter == "c":
+            return E(name, (self.temporary(args[0]),), Kind("f8" if args[0].kind.code == "c16" else "f4"))
+        if name in UNARY or name in ("conj", "conjugate"):
+            return self.unary_function("conj" if name.startswith("conj") else name, args[0])
+        if name in BINARY:
+
+            def two(v: list[E]) -> E:
+                kind = result_kind(getattr(onp, name), (v[0].kind, v[1].kind))
+                return self.temporary(E(BINARY[name], (self.cast(v[0], kind), self.cast(v[1], kind)), kind))
+
+            return self.elementwise(getattr(onp, name), two, args)
+        raise self.fail(f"a call of np.{name}")
+
+    def scalar_of_numpy(self, a: Any) -> Any:
+        """A number as NumPy's functions take it: their result is NumPy's."""
+        if isinstance(a, E) and a.kind.python:
+            if len(a.kinds) > 1:
+                raise self.fail("a number that is of several types in a call of NumPy's")
+            return (
+                E("copy", (a,), Kind(a.kind.code), a.low, a.high)
+                if a.op != "const"
+                else E("const", a.args, Kind(a.kind.code), a.low, a.high)
+            )
+        return a
+
+    def extremum(self, name: str, a: E, b: E) -> E:
+        kind = result_kind(getattr(onp, name), (a.kind, b.kind))
+        if kind.letter not in "iufb":
+            raise self.fail(f"np.{name} of {kind}")
+        a, b = self.temporary(self.cast(a, kind)), self.temporary(self.cast(b, kind))
+        first = E("lt" if name.endswith(("min", "imum")) and "min" in name else "gt", (a, b), BOOL, 0, 1)
+        if kind.letter == "f":
+            nan = E("ne", (a, a), BOOL, 0, 1) if name in ("minimum", "maximum") else E("ne", (b, b), BOOL, 0, 1)
+            first = E("or", (first, nan), BOOL, 0, 1)
+        low, high = (min(a.low, b.low), max(a.high, b.high)) if kind.letter in "iu" else (None, None)
+        return self.temporary(E("select", (first, a, b), Kind(kind.code), low, high))
+
+    def made(self, name: str, args: list, kwargs: dict) -> Array:
+        like = name.endswith("_like")
+        base = name.removesuffix("_like")
+        dtype = kwargs.pop("dtype", None)
+        given = list(args)
+        value = given.pop(1) if base == "full" and len(given) > 1 else None
+        if dtype is None and len(given) > 1:
+            dtype = given.pop(1)
+        if kwargs or len(given) != 1:
+            raise self.fail(f"np.{name} with these arguments")
+        kind: Kind | None
+        if dtype is None:
+            kind = given[0].kind if like and isinstance(given[0], (Array, Lazy)) else Kind("f8")
+            if base == "full" and not like:
+                if not isinstance(value, E) or len(value.kinds) > 1:
+                    raise self.fail("np.full")
+                kind = Kind(value.kind.code)
+        else:
+            try:
+                kind = kind_of(onp.empty(0, dtype.value if isinstance(dtype, Static) else object))
+            except TypeError:
+                kind = None
+        if kind is None:
+            raise self.fail(f"np.{name} of this dtype")
+        if like:
+            if not isinstance(given[0], (Array, Lazy)):
+                raise self.fail(f"np.{name}")
+            dims = given[0].dims
+        else:
+            dims = given[0].items if isinstance(given[0], Tup) else [given[0]]
+        if any(not isinstance(d, E) or d.kind.letter not in "iu" for d in dims):
+            raise self.fail(f"np.{name} of this shape")
+        dims = [self.frozen(self.as_python(d)) if not d.kind.python else self.frozen(d) for d in dims]
+        out = self.new(dims, kind, base in ("zeros", "empty"))
+        if base == "ones":
+            self.fill(out, const(1, Kind("i8", True)))
+        elif base == "full":
+            self.fill(out, value)
+        return out
+
+
+class Method:
+    """A method of an array or a number, before it is called."""
+
+    def __init__(self, base: Any, name: str) -> None:
+        self.base, self.name = base, name
+
+
+def leaves(body: list) -> bool:
+    """Whether nothing that is emitted after these statements can run."""
+    if not body:
+        return False
+    last = body[-1]
+    if type(last) is Leave:
+        return True
+    if type(last) is If:
+        return leaves(last.then) and leaves(last.orelse)
+    if type(last) is Block:
+        return leaves(last.body) and not any(type(s) is Leave and s.label == last.label for s in _all(last.body))
+    return False
+
+
+def _all(body: list) -> Any:
+    from .ir import statements
+
+    return statements(body)
+
+
+def stored_names(tree: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))}
+
+
+def library(f: Any) -> bool:
+    module = getattr(f, "__module__", None) or ""
+    return module.split(".")[0] in ("numpy", "minnp", "math", "scipy", "builtins")
+
+
+def known_function(f: Any) -> tuple[str, str] | None:
+    """("np", "math" or "builtins", its name there) of a function that is read here."""
+    name = getattr(f, "__name__", "")
+    if not isinstance(name, str):
+        return None
+    if getattr(math, name, None) is f:
+        return "math", name
+    ours = sys.modules.get("minnp.numpy")
+    name = {"bool_": "bool_"}.get(name, name)
+    if getattr(onp, name, None) is f or (ours is not None and getattr(ours, name, None) is f):
+        return "np", name
+    if getattr(builtins, name, None) is f:
+        return "builtins", name
+    if isinstance(f, type) and issubclass(f, onp.generic):
+        return "np", name
+    return None
+
+
+def translate(
+    tree: ast.stmt,
+    name: str,
+    given: dict[str, Any],
+    resolve: Callable[[str], Any],
+    wanted: set[str],
+    function: Any = None,
+) -> Program:
+    """The program of a loop.
+
+    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim), or an object
+    resolve  a name that is no variable -> the object
+    wanted   variables that are read after it
+    Raises NotUnderstood.
+    """
+    known: dict[str, Known] = {}
+    flags: set[str] = set()
+    assigned = stored_names(tree)
+    for rounds in range(PASSES):
+        program = Program(name)
+        t = Translator(program, known, rounds, resolve)
+        t.flags = flags
+        count = len(flags)
+        t.line = tree.lineno
+        top = Scope({}, function, "", "return")
+        top.assigned = assigned  # type: ignore[attr-defined]
+        t.scopes.append(top)
+        for variable, what in given.items():
+            top.names[variable] = _entry(t, variable, what, assigned)
+        top.local = set(top.names)
+        for flag in sorted(flags):
+            if flag not in given:
+                t.emit_flag(flag)
+        if "<returned>" in known:
+            t.assign("<returned>", const(False))
+        body: list = []
+        with t.into(body):
+            t.body([tree])
+        program.body.append(Block("return", body))
+        if not t.moved and len(flags) == count:
+            _outputs(t, program, given, wanted & assigned)
+            if len(flags) == count:
+                return program
+    raise NotUnderstood("the types of its variables do not settle", tree.lineno)
+
+
+def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
+    """What a variable stands for at the start."""
+    sort = what[0] if isinstance(what, tuple) and what else ""
+    if sort == "number":
+        kind = what[1]
+        source = f"{variable}.in"
+        t.program.inputs.append(Input(source, kind, None, False))
+        t.program.kinds[source] = kind
+        low, high = (-LIMIT, LIMIT) if kind == INT else (None, None)
+        given = E("var", (source,), kind, low, high)
+        if variable not in assigned:
+            return given
+        t.assign(variable, given)
+        return Scalar(variable)
+    if sort == "array":
+        _, kind, ndim = what
+        array = Array(variable, kind, ndim, variable)
+        t.program.arrays[variable] = array
+        t.program.inputs.append(Input(variable, kind, ndim, False))
+        return array
+    if sort == "tuple":
+        return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])])
+    return t.outside(what)
+
+
+LIMIT = 2**40  # of Python's integers that are given
+
+
+def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> None:
+    names = t.scope.names
+    for variable in sorted(wanted):
+        what = names.get(variable)
+        if what is None:
+            continue
+        if not isinstance(what, Scalar):
+            raise NotUnderstood(f"{variable}, an array that the loop makes, is read after it", t.line)
+        _output(t, program, variable, variable not in t.bound)
+    if "<returned>" in t.known and t.known["<returned>"].kinds:
+        _output(t, program, "<returned>", False)
+        if t.known.get("<return>", Known()).kinds:
+            _output(t, program, "<return>", False)
+
+
+def _output(t: Translator, program: Program, variable: str, maybe: bool) -> None:
+    kinds = sorted(t.known[variable].kinds, key=place)
+    flag = ""
+    if maybe:
+        t.flag(variable)
+        flag = f"{variable}?"
+    program.outputs.append((variable, kinds, f"{variable}#" if len(kinds) > 1 else "", flag))
+
+
+def _emit_flag(self: Translator, variable: str) -> None:
+    from .ir import Assign
+
+    self.program.kinds[f"{variable}?"] = BOOL
+    self.emit(Assign(f"{variable}?", const(False)))
+
+
+Translator.emit_flag = _emit_flag  # type: ignore[attr-defined]

@@ -1,0 +1,373 @@
+"""The typed programs that loops become: scalars, elements of arrays, loops. No array expression is left in them.
+
+A value is of a `Kind`: a dtype, and whether it is a number of Python's (whose integers do not wrap, whose division by
+zero raises) or of NumPy's. Integers carry bounds, by which checks of overflow and of indices are left out where they
+cannot fail. Control leaves a `Block` by its label: break, continue and return are all that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as onp
+
+
+class Kind(NamedTuple):
+    """A dtype ("f8") and whether the number is Python's."""
+
+    code: str
+    python: bool = False
+
+    @property
+    def letter(self) -> str:
+        return self.code[0]
+
+    @property
+    def dtype(self) -> onp.dtype:
+        return onp.dtype(self.code)
+
+    def __str__(self) -> str:
+        return {"i": "int", "f": "float", "b": "bool", "c": "complex"}[self.letter] if self.python else self.dtype.name
+
+
+INT, FLOAT, BOOL, COMPLEX = (Kind(code, True) for code in ("i8", "f8", "b1", "c16"))
+F8, I8, B1, C16 = (Kind(code) for code in ("f8", "i8", "b1", "c16"))
+CODES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
+KINDS = [INT, FLOAT, BOOL, COMPLEX, *map(Kind, CODES)]
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+def kind_of(x: Any) -> Kind | None:
+    """The kind of a number, or of an array's elements; None for what is neither."""
+    if type(x) in (int, float, bool, complex):
+        return {int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX}[type(x)]
+    dtype = getattr(x, "dtype", None)
+    if not isinstance(dtype, onp.dtype) or not dtype.isnative:
+        return None
+    code = f"{dtype.kind}{dtype.itemsize}"
+    return Kind(code) if code in CODES else None
+
+
+class E:
+    """An expression: `op` of `args` (expressions, but for "const", "var", "load" and "dim"), of this kind.
+
+    kinds       the kinds that the program would have here, more than one where it depends on the way it took
+    tag         of several kinds: the expression that says which one, a place in KINDS
+    low, high   bounds of an integer
+    """
+
+    __slots__ = ("args", "high", "kind", "kinds", "low", "op", "tag")
+
+    def __init__(
+        self,
+        op: str,
+        args: tuple,
+        kind: Kind,
+        low: int | None = None,
+        high: int | None = None,
+        kinds: frozenset | None = None,
+        tag: E | None = None,
+    ) -> None:
+        self.op, self.args, self.kind, self.tag = op, args, kind, tag
+        least, most = limits(kind)
+        self.low, self.high = least if low is None else low, most if high is None else high
+        self.kinds = kinds or frozenset((kind,))
+
+    def __repr__(self) -> str:
+        return expression(self)
+
+
+def limits(kind: Kind) -> tuple[int, int]:
+    if kind.letter == "b":
+        return 0, 1
+    if kind.letter in "iu":
+        found = onp.iinfo(kind.dtype)
+        return int(found.min), int(found.max)
+    return LEAST, MOST
+
+
+def const(value: Any, kind: Kind | None = None) -> E:
+    kind = kind or kind_of(value)
+    assert kind is not None
+    whole = kind.letter in "iub"
+    return E("const", (value,), kind, int(value) if whole else None, int(value) if whole else None)
+
+
+class Array:
+    """An array in a program: a root, a view, or one made inside.
+
+    root      the name of the root whose memory it shows
+    dims      what is known of its axes' lengths (expressions that do not change while it is bound), or None each
+    where     of a view: (base, spec), by which two views of one root are told to be the same
+    """
+
+    __slots__ = ("dims", "kind", "name", "ndim", "root", "where")
+
+    def __init__(self, name: str, kind: Kind, ndim: int, root: str, where: Any = None) -> None:
+        self.name, self.kind, self.ndim, self.root, self.where = name, kind, ndim, root, where
+        self.dims = [E("dim", (name, axis), INT, 0, 2**40) for axis in range(ndim)]
+
+
+# ------------------------------------------------------------------ statements
+class Assign(NamedTuple):
+    name: str
+    value: E
+
+
+class Store(NamedTuple):
+    array: str
+    index: tuple
+    value: E
+
+
+class View(NamedTuple):
+    """name = base[spec]: each part ("index", i), ("slice", start, length, step) or ("new",); all within bounds."""
+
+    name: str
+    base: str
+    spec: tuple
+
+
+class Permute(NamedTuple):
+    """name = base with its axes in this order."""
+
+    name: str
+    base: str
+    axes: tuple
+
+
+class Alloc(NamedTuple):
+    """name = new memory for an array of these lengths, all zero if `zero`; taken again when it runs again."""
+
+    name: str
+    dims: tuple
+    zero: bool
+
+
+class For(NamedTuple):
+    """for var in range(start, stop, step): body, where `body` leaves by labels; var is not assigned elsewhere."""
+
+    var: str
+    start: E
+    stop: E
+    step: int | E
+    body: list
+    exact: bool = True  # False: the order of additions in it is free (sums and products of NumPy's)
+
+
+class While(NamedTuple):
+    """Runs `test`, then, while `condition`, the body."""
+
+    test: list
+    condition: E
+    body: list
+
+
+class If(NamedTuple):
+    condition: E
+    then: list
+    orelse: list
+
+
+class Block(NamedTuple):
+    label: str
+    body: list
+
+
+class Leave(NamedTuple):
+    label: str
+
+
+class Check(NamedTuple):
+    """Ends the program with this error unless the condition holds.
+
+    error     "again": Python has to run it, else what `errors.py` makes of the operands
+    bounds    of an index: (the index, the length of its axis), by which loops prove it in advance
+    """
+
+    condition: E
+    error: str
+    operands: tuple = ()
+    bounds: Any = None
+
+
+class Input(NamedTuple):
+    """What a program is given: a number (`ndim` None) or an array."""
+
+    name: str
+    kind: Kind
+    ndim: int | None
+    written: bool
+
+
+class Program:
+    """A loop with types.
+
+    inputs    in the order they are given
+    outputs   [(variable, the kinds it may have, the variable that says which one, or "", the one that says whether it
+              is bound, or "")]
+    arrays    name -> Array
+    kinds     variable -> Kind in which it is kept
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs: list[Input] = []
+        self.outputs: list[tuple[str, list, str, str]] = []
+        self.body: list = []
+        self.arrays: dict[str, Array] = {}
+        self.kinds: dict[str, Kind] = {}
+        self.file, self.line = "", 0
+        self.nested = False  # whether it is a loop of loops
+        self.elements = False  # whether it reads or writes single elements, or runs until something holds
+
+    def __repr__(self) -> str:
+        return "\n".join(code(self))
+
+    @property
+    def written(self) -> list[int]:
+        return [i for i, given in enumerate(self.inputs) if given.written]
+
+
+def statements(body: list) -> Iterator[Any]:
+    """Every statement, inner ones after those that hold them."""
+    for s in body:
+        yield s
+        for inner in parts(s):
+            yield from statements(inner)
+
+
+def parts(s: Any) -> tuple:
+    """The lists of statements in one."""
+    if type(s) is If:
+        return s.then, s.orelse
+    if type(s) is While:
+        return s.test, s.body
+    return (s.body,) if type(s) in (For, Block) else ()
+
+
+def expressions(s: Any) -> Iterator[E]:
+    """The expressions that a statement itself holds."""
+    if type(s) is Assign:
+        yield s.value
+    elif type(s) is Store:
+        yield from s.index
+        yield s.value
+    elif type(s) is View:
+        for part in s.spec:
+            yield from (p for p in part[1:] if isinstance(p, E))
+    elif type(s) is Alloc:
+        yield from s.dims
+    elif type(s) is For:
+        yield from (x for x in (s.start, s.stop, s.step) if isinstance(x, E))
+    elif type(s) in (While, If, Check):
+        yield s.condition
+        if type(s) is Check:
+            yield from s.operands
+
+
+def walk(e: E) -> Iterator[E]:
+    yield e
+    for a in e.args:
+        if isinstance(a, E):
+            yield from walk(a)
+
+
+def variables(e: E) -> set[str]:
+    """The variables that an expression reads."""
+    return {x.args[0] for x in walk(e) if x.op == "var"}
+
+
+# ------------------------------------------------------------------ as Python
+SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+}
+
+
+def expression(e: E) -> str:
+    """An expression as Python."""
+    if e.op == "const":
+        return repr(e.args[0]) if type(e.args[0]) in (int, float, bool, complex) else repr(e.args[0].item())
+    if e.op == "var":
+        return plain(e.args[0])
+    if e.op == "load":
+        return f"{plain(e.args[0])}[{', '.join(map(expression, e.args[1:])) or '()'}]"
+    if e.op == "dim":
+        return f"{plain(e.args[0])}.shape[{e.args[1]}]"
+    shown = [expression(a) for a in e.args]
+    if e.op in SIGNS:
+        return f"({shown[0]} {SIGNS[e.op]} {shown[1]})"
+    if e.op == "select":
+        return f"({shown[1]} if {shown[0]} else {shown[2]})"
+    if e.op == "neg":
+        return f"(-{shown[0]})"
+    if e.op == "not":
+        return f"(not {shown[0]})"
+    if e.op == "cast":
+        return f"{e.kind if e.kind.python else f'np.{e.kind.dtype.name}'}({shown[0]})"
+    return f"{e.op}({', '.join(shown)})"
+
+
+def plain(name: str) -> str:
+    return name.replace(".", "_").replace("?", "_bound").replace("#", "_kind")
+
+
+def code(program: Program) -> list[str]:
+    """The program as lines of Python."""
+    given = ", ".join(f"{plain(i.name)}: {i.kind}{'' if i.ndim is None else [i.ndim]}" for i in program.inputs)
+    out = ", ".join(plain(o[0]) for o in program.outputs)
+    return [f"def {program.name}({given}):", *lines(program.body, "    "), f"    return {out}"]
+
+
+def lines(body: list, indent: str) -> list[str]:
+    out: list[str] = []
+    more = indent + "    "
+    for s in body:
+        if type(s) is Assign:
+            out.append(f"{indent}{plain(s.name)} = {s.value}")
+        elif type(s) is Store:
+            out.append(f"{indent}{plain(s.array)}[{', '.join(map(repr, s.index)) or '()'}] = {s.value}")
+        elif type(s) is View:
+            show = {"index": lambda i: repr(i), "slice": lambda a, n, s: f"{a} : {a} + {n} * {s} : {s}"}
+            spec = ", ".join("None" if p[0] == "new" else show[p[0]](*p[1:]) for p in s.spec)
+            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}[{spec}]")
+        elif type(s) is Permute:
+            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.transpose({s.axes})")
+        elif type(s) is Alloc:
+            how = "zeros" if s.zero else "empty"
+            out.append(f"{indent}{plain(s.name)} = np.{how}(({''.join(f'{d}, ' for d in s.dims)}))")
+        elif type(s) is For:
+            step = f", {s.step}" if s.step != 1 else ""
+            out.append(f"{indent}for {plain(s.var)} in range({s.start}, {s.stop}{step}):")
+            out += lines(s.body, more) or [f"{more}pass"]
+        elif type(s) is While:
+            out.append(f"{indent}while True:")
+            out += [*lines(s.test, more), f"{more}if not {s.condition}: break", *lines(s.body, more)]
+        elif type(s) is If:
+            out += [f"{indent}if {s.condition}:", *(lines(s.then, more) or [f"{more}pass"])]
+            out += [f"{indent}else:", *lines(s.orelse, more)] if s.orelse else []
+        elif type(s) is Block:
+            out += [f"{indent}# {s.label}:", *lines(s.body, indent)]
+        elif type(s) is Leave:
+            out.append(f"{indent}leave {s.label}")
+        elif type(s) is Check:
+            out.append(f"{indent}assert {s.condition}  # {s.error}")
+    return out

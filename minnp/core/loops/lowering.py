@@ -1,0 +1,900 @@
+"""From a typed program to LLVM's instructions, as text; LLVM's own passes do the rest (registers, vectors).
+
+A loop without loops in it is written twice: where the indices in it are seen to stay inside before it starts, it runs
+without their checks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from ..llvm.engine import DATA, SHAPE, symbol
+from .ir import (
+    INT,
+    Alloc,
+    Assign,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Kind,
+    Leave,
+    Permute,
+    Program,
+    Store,
+    View,
+    While,
+    statements,
+    variables,
+    walk,
+)
+
+STRIDES = 40  # inside PyArrayObject, behind SHAPE
+STATUS, OPERANDS, FIRST = 0, 1, 4  # slots: how the run ended, three operands of an error, then inputs and outputs
+TYPES = {"f4": "float", "f8": "double", "c8": "{float, float}", "c16": "{double, double}", "b1": "i1"}
+LARGEST = 2.0**42  # bytes of an array made in a loop
+INTRINSICS = {
+    **{
+        n: n
+        for n in (
+            "sqrt",
+            "exp",
+            "log",
+            "sin",
+            "cos",
+            "tan",
+            "tanh",
+            "sinh",
+            "cosh",
+            "log2",
+            "log10",
+            "exp2",
+            "floor",
+            "ceil",
+            "trunc",
+        )
+    },
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "atan2": "atan2",
+    "pow": "pow",
+    "copysign": "copysign",
+}
+LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
+
+
+class NotLowered(Exception):
+    """Something that has no instructions here."""
+
+
+def type_of(kind: Kind) -> str:
+    return TYPES.get(kind.code) or f"i{kind.dtype.itemsize * 8}"
+
+
+def real(value: float, code: str) -> str:
+    if code == "f4":
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"
+
+
+class Layout:
+    """How a program's numbers lie in the slots: 8 bytes each, two for a complex one."""
+
+    def __init__(self, program: Program) -> None:
+        at = FIRST
+        self.given: dict[str, int] = {}
+        self.format = ""
+        for i in program.inputs:
+            if i.ndim is None:
+                self.given[i.name] = at
+                self.format += _format(i.kind)
+                at += 2 if i.kind.letter == "c" else 1
+        self.results: list[tuple[int, int, int]] = []
+        self.back = ""
+        self.first_result = at
+        for name, *_ in program.outputs:
+            kind = program.kinds[name]
+            here = at
+            at += 2 if kind.letter == "c" else 1
+            self.results.append((here, at, at + 1))
+            self.back += _format(kind) + "qq"
+            at += 2
+        self.size = at
+
+
+def _format(kind: Kind) -> str:
+    return {"f": "d", "c": "dd", "u": "Q"}.get(kind.letter, "q")
+
+
+class Lowering:
+    """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order."""
+
+    def __init__(self, program: Program, contiguous: list[bool]) -> None:
+        self.program, self.layout = program, Layout(program)
+        self.lines: list[str] = []
+        self.slots: list[str] = []  # allocas
+        self.declared: dict[str, str] = {}
+        self.counts = itertools.count()
+        self.labels: dict[str, str] = {}
+        self.dims: dict[str, list[Any]] = {}
+        self.strides: dict[str, list[Any]] = {}
+        self.bases: dict[str, str] = {}
+        self.sites: list[str] = []
+        self.proved: set[int] = set()
+        self.free_order = False
+        self.errors: list[tuple[str, tuple]] = [("", ())]
+        self.contiguous = contiguous
+        self.single = definitions(program.body)
+
+    # -------------------------------------------------------------- pieces
+    def fresh(self, what: str = "x") -> str:
+        return f"%{what}{next(self.counts)}"
+
+    def put(self, line: str) -> None:
+        self.lines.append(f"  {line}")
+
+    def do(self, line: str) -> str:
+        name = self.fresh()
+        self.put(f"{name} = {line}")
+        return name
+
+    def label(self, what: str = "b") -> str:
+        return f"{what}{next(self.counts)}"
+
+    def at(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+
+    def alloca(self, name: str, type_: str) -> str:
+        slot = f'%"{name}"'
+        self.slots.append(f"  {slot} = alloca {type_}, align 8")
+        return slot
+
+    # -------------------------------------------------------------- the function
+    def text(self) -> tuple[str, str]:
+        """(the body of the built-in function, what it calls, with declarations)."""
+        program = self.program
+        arrays = [i for i in program.inputs if i.ndim is not None]
+        params = []
+        for i, dense in zip(arrays, self.contiguous):
+            n, assert_ = i.ndim, i.ndim is not None
+            assert assert_ and n is not None
+            params += [f'ptr noalias %"{i.name}.data"', *[f'i64 %"{i.name}.d{k}"' for k in range(n)]]
+            params += [] if dense else [f'i64 %"{i.name}.s{k}"' for k in range(n)]
+            self.bases[i.name] = f'%"{i.name}.data"'
+            self.dims[i.name] = [f'%"{i.name}.d{k}"' for k in range(n)]
+            if not dense:
+                self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
+        params.append("ptr noalias %slots")
+        for name, kind in program.kinds.items():
+            self.alloca(f"v.{name}", type_of(kind))
+            if name.endswith(("?", "#")):
+                self.put(f'store {type_of(kind)} 0, ptr %"v.{name}"')
+        for i, dense in zip(arrays, self.contiguous):
+            if dense:
+                size: Any = i.kind.dtype.itemsize
+                strides = []
+                for k in reversed(range(i.ndim or 0)):
+                    strides.append(size)
+                    if k:
+                        size = self.do(f"mul nuw nsw i64 {size}, {self.dims[i.name][k]}")
+                self.strides[i.name] = strides[::-1]
+        for i in program.inputs:
+            if i.ndim is None:
+                self.put(
+                    f'store {type_of(i.kind)} {self.read_slot(self.layout.given[i.name], i.kind)}, ptr %"v.{i.name}"'
+                )
+        self.block(program.body)
+        for (name, _, tag, flag), (value, tagged, flagged) in zip(program.outputs, self.layout.results):
+            self.write_slot(value, self.read(name), program.kinds[name])
+            if tag:
+                self.write_slot(tagged, self.read(tag), INT)
+            if flag:
+                self.write_slot(flagged, self.read(flag), program.kinds[flag])
+        self.put("br label %finish")
+        self.at("finish")
+        for site in self.sites:
+            self.put(f"call void @free(ptr {self.do(f'load ptr, ptr {site}')})")
+        self.put("ret void")
+        if self.sites:
+            self.declared["free"] = "declare void @free(ptr)"
+        body = "\n".join(["entry:", *self.slots, *self.lines])
+        attributes = "nounwind"
+        function = f"define internal void @body({', '.join(params)}) {attributes} {{\n{body}\n}}\n"
+        return self.entry(arrays), "\n".join([*self.declared.values(), function])
+
+    def entry(self, arrays: list) -> str:
+        out, given = [], []
+        load = lambda name, type_, pointer: out.append(f'  %"{name}" = load {type_}, ptr {pointer}')
+        step = lambda name, base, by: out.append(f'  %"{name}" = getelementptr i8, ptr {base}, i64 {by}')
+        for k, (i, dense) in enumerate(zip(arrays, self.contiguous), 1):
+            step(f"p{k}", "%args", 8 * k)
+            load(f"a{k}", "ptr", f"%p{k}")
+            step(f"pd{k}", f"%a{k}", DATA)
+            load(f"data{k}", "ptr", f"%pd{k}")
+            given.append(f"ptr %data{k}")
+            for what, offset in (("SHAPE", SHAPE), ("STRIDES", STRIDES))[: 1 if dense else 2]:
+                step(f"{what}p{k}", f"%a{k}", offset)
+                load(f"{what}{k}", "ptr", f"%{what}p{k}")
+                for axis in range(i.ndim):
+                    step(f"{what}p{k}.{axis}", f"%{what}{k}", 8 * axis)
+                    load(f"{what}{k}.{axis}", "i64", f'%"{what}p{k}.{axis}"')
+                    given.append(f'i64 %"{what}{k}.{axis}"')
+        load("slotsarray", "ptr", "%args")
+        step("slotsp", "%slotsarray", DATA)
+        load("slots", "ptr", "%slotsp")
+        given.append("ptr %slots")
+        out.append(f"  call void @body({', '.join(given)})")
+        out.append(f"  call void inttoptr (i64 {symbol('Py_IncRef')} to ptr)(ptr inttoptr (i64 {id(None)} to ptr))")
+        out.append(f"  ret ptr inttoptr (i64 {id(None)} to ptr)")
+        return "\n".join(out) + "\n"
+
+    def slot(self, at: int) -> str:
+        return self.do(f"getelementptr i8, ptr %slots, i64 {8 * at}")
+
+    def read_slot(self, at: int, kind: Kind) -> str:
+        if kind.letter == "c":
+            half = Kind("f8" if kind.code == "c16" else "f4")
+            return self.pair(self.read_slot(at, half), self.read_slot(at + 1, half), kind)
+        if kind.letter == "f":
+            x = self.do(f"load double, ptr {self.slot(at)}")
+            return x if kind.code == "f8" else self.do(f"fptrunc double {x} to float")
+        x = self.do(f"load i64, ptr {self.slot(at)}")
+        return x if type_of(kind) == "i64" else self.do(f"trunc i64 {x} to {type_of(kind)}")
+
+    def write_slot(self, at: int, x: str, kind: Kind) -> None:
+        if kind.letter == "c":
+            half = Kind("f8" if kind.code == "c16" else "f4")
+            for k in range(2):
+                self.write_slot(at + k, self.do(f"extractvalue {type_of(kind)} {x}, {k}"), half)
+            return
+        if kind.letter == "f":
+            x = x if kind.code == "f8" else self.do(f"fpext float {x} to double")
+            self.put(f"store double {x}, ptr {self.slot(at)}")
+            return
+        if type_of(kind) != "i64":
+            x = self.do(f"{'sext' if kind.letter == 'i' else 'zext'} {type_of(kind)} {x} to i64")
+        self.put(f"store i64 {x}, ptr {self.slot(at)}")
+
+    def read(self, name: str) -> str:
+        return self.do(f'load {type_of(self.program.kinds[name])}, ptr %"v.{name}"')
+
+    # -------------------------------------------------------------- statements
+    def block(self, body: list) -> None:
+        for s in body:
+            getattr(self, f"do_{type(s).__name__}")(s)
+
+    def do_Assign(self, s: Assign) -> None:
+        kind = self.program.kinds[s.name]
+        assert kind.code == s.value.kind.code, (s, kind)
+        self.put(f'store {type_of(kind)} {self.value(s.value)}, ptr %"v.{s.name}"')
+
+    def do_Store(self, s: Store) -> None:
+        kind = self.program.arrays[s.array].kind
+        x = self.value(s.value)
+        pointer = self.pointer(s.array, s.index)
+        if kind.letter == "b":
+            self.put(f"store i8 {self.do(f'zext i1 {x} to i8')}, ptr {pointer}")
+        elif kind.letter == "c":
+            half, size = ("double", 8) if kind.code == "c16" else ("float", 4)
+            for k in range(2):
+                part = self.do(f"extractvalue {type_of(kind)} {x}, {k}")
+                where = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {k * size}")
+                self.put(f"store {half} {part}, ptr {where}, align {size}")
+        else:
+            self.put(f"store {type_of(kind)} {x}, ptr {pointer}")
+
+    def pointer(self, array: str, index: tuple) -> str:
+        base = self.base(array)
+        for i, stride in zip(index, self.strides[array]):
+            if i.op == "const" and i.args[0] == 0:
+                continue
+            by = self.number(stride)
+            base = self.do(
+                f"getelementptr inbounds i8, ptr {base}, i64 {self.do(f'mul nsw i64 {self.value(i)}, {by}')}"
+            )
+        return base
+
+    def base(self, array: str) -> str:
+        found = self.bases[array]
+        return found if found.endswith('.data"') else self.do(f"load ptr, ptr {found}")
+
+    def number(self, x: Any) -> str:
+        """A length or a stride: a number, a value, or where one is kept."""
+        if isinstance(x, tuple):
+            return self.do(f"load i64, ptr {x[0]}")
+        return str(x)
+
+    def kept(self, name: str, values: list[Any], what: str) -> list[Any]:
+        """Lengths or strides of a view: numbers as they are, others where they are kept."""
+        out = []
+        for k, v in enumerate(values):
+            if isinstance(v, int):
+                out.append(v)
+                continue
+            slot = f'%"{name}.{what}{k}"'
+            line = f"  {slot} = alloca i64, align 8"
+            if line not in self.slots:
+                self.slots.append(line)
+            self.put(f"store i64 {v}, ptr {slot}")
+            out.append((slot,))
+        return out
+
+    def keep_base(self, name: str, pointer: str) -> None:
+        slot = f'%"{name}.base"'
+        line = f"  {slot} = alloca ptr, align 8"
+        if line not in self.slots:
+            self.slots.append(line)
+        self.put(f"store ptr {pointer}, ptr {slot}")
+        self.bases[name] = slot
+
+    def do_View(self, s: View) -> None:
+        pointer = self.base(s.base)
+        dims: list[Any] = []
+        strides: list[Any] = []
+        axis = 0
+        for part in s.spec:
+            if part[0] == "new":
+                dims.append(1)
+                strides.append(0)
+                continue
+            stride = self.strides[s.base][axis]
+            start = part[1]
+            if not (start.op == "const" and start.args[0] == 0):
+                by = self.do(f"mul nsw i64 {self.value(start)}, {self.number(stride)}")
+                pointer = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {by}")
+            if part[0] == "slice":
+                length, step = part[2], part[3].args[0]
+                dims.append(length.args[0] if length.op == "const" else self.value(length))
+                if step == 1:
+                    strides.append(stride if isinstance(stride, int) else self.number(stride))
+                elif isinstance(stride, int):
+                    strides.append(stride * step)
+                else:
+                    strides.append(self.do(f"mul nsw i64 {self.number(stride)}, {step}"))
+            axis += 1
+        self.keep_base(s.name, pointer)
+        self.dims[s.name] = self.kept(s.name, dims, "d")
+        self.strides[s.name] = self.kept(s.name, strides, "s")
+
+    def do_Permute(self, s: Permute) -> None:
+        one = lambda x: x if isinstance(x, int) else self.number(x)
+        self.keep_base(s.name, self.base(s.base))
+        self.dims[s.name] = self.kept(s.name, [one(self.dims[s.base][a]) for a in s.axes], "d")
+        self.strides[s.name] = self.kept(s.name, [one(self.strides[s.base][a]) for a in s.axes], "s")
+
+    def do_Alloc(self, s: Alloc) -> None:
+        kind = self.program.arrays[s.name].kind
+        site = f'%"{s.name}.site"'
+        room = f'%"{s.name}.room"'
+        for slot, type_ in ((site, "ptr"), (room, "i64")):
+            line = f"  {slot} = alloca {type_}, align 8"
+            if line not in self.slots:
+                self.slots += [line, f"  store {type_} {'null' if type_ == 'ptr' else 0}, ptr {slot}"]
+        if site not in self.sites:
+            self.sites.append(site)
+        self.declared |= {
+            "malloc": "declare noalias ptr @malloc(i64)",
+            "free": "declare void @free(ptr)",
+            "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        }
+        size: Any = kind.dtype.itemsize
+        weight = real(float(size), "f8")
+        dims: list[Any] = []
+        strides: list[Any] = []
+        for d in reversed(s.dims):
+            strides.append(size)
+            x = d.args[0] if d.op == "const" else self.value(d)
+            dims.append(x)
+            size = size * x if isinstance(size, int) and isinstance(x, int) else self.do(f"mul i64 {size}, {x}")
+            weight = self.do(f"fmul double {weight}, {self.do(f'sitofp i64 {x} to double')}")
+        self.refuse(self.do(f"fcmp olt double {weight}, {real(LARGEST, 'f8')}"), "again")
+        held = self.do(f"load i64, ptr {room}")
+        more, done = self.label("more"), self.label("made")
+        old = self.do(f"load ptr, ptr {site}")
+        first = self.do(f"icmp eq ptr {old}, null")
+        larger = self.do(f"icmp sgt i64 {size}, {held}")
+        self.put(f"br i1 {self.do(f'or i1 {first}, {larger}')}, label %{more}, label %{done}")
+        self.at(more)
+        self.put(f"call void @free(ptr {old})")
+        self.put(f"store ptr null, ptr {site}")
+        made = self.do(f"call ptr @malloc(i64 {self.do(f'add i64 {size}, 8')})")
+        self.refuse(self.do(f"icmp ne ptr {made}, null"), "again")
+        self.put(f"store ptr {made}, ptr {site}")
+        self.put(f"store i64 {size}, ptr {room}")
+        self.put(f"br label %{done}")
+        self.at(done)
+        memory = self.do(f"load ptr, ptr {site}")
+        if s.zero:
+            self.put(f"call void @llvm.memset.p0.i64(ptr {memory}, i8 0, i64 {size}, i1 false)")
+        self.keep_base(s.name, memory)
+        self.dims[s.name] = self.kept(s.name, dims[::-1], "d")
+        self.strides[s.name] = self.kept(s.name, strides[::-1], "s")
+
+    def do_If(self, s: If) -> None:
+        then, orelse, done = self.label("then"), self.label("else"), self.label("endif")
+        self.put(f"br i1 {self.value(s.condition)}, label %{then}, label %{orelse if s.orelse else done}")
+        self.at(then)
+        self.block(s.then)
+        self.put(f"br label %{done}")
+        if s.orelse:
+            self.at(orelse)
+            self.block(s.orelse)
+            self.put(f"br label %{done}")
+        self.at(done)
+
+    def do_Block(self, s: Block) -> None:
+        done = self.label("end")
+        self.labels[s.label] = done
+        self.block(s.body)
+        self.put(f"br label %{done}")
+        self.at(done)
+
+    def do_Leave(self, s: Leave) -> None:
+        self.put(f"br label %{self.labels[s.label]}")
+        self.at(self.label("dead"))
+
+    def do_Check(self, s: Check) -> None:
+        if s.bounds is not None and id(s.bounds[0]) in self.proved:
+            return
+        self.refuse(self.value(s.condition), s.error, s.operands)
+
+    def refuse(self, condition: str, error: str, operands: tuple = ()) -> None:
+        fine, wrong = self.label("fine"), self.label("wrong")
+        self.put(f"br i1 {condition}, label %{fine}, label %{wrong}")
+        self.at(wrong)
+        number = next((k for k, e in enumerate(self.errors) if k and e == (error, operands)), len(self.errors))
+        if number == len(self.errors):
+            self.errors.append((error, operands))
+        for k, e in enumerate(operands):
+            self.write_slot(OPERANDS + k, self.value(e), e.kind)
+        self.write_slot(STATUS, str(number), INT)
+        self.put("br label %finish")
+        self.at(fine)
+
+    def do_While(self, s: While) -> None:
+        head, body, done = self.label("while"), self.label("turn"), self.label("done")
+        self.put(f"br label %{head}")
+        self.at(head)
+        self.block(s.test)
+        self.put(f"br i1 {self.value(s.condition)}, label %{body}, label %{done}")
+        self.at(body)
+        self.block(s.body)
+        self.put(f"br label %{head}")
+        self.at(done)
+
+    def do_For(self, s: For) -> None:
+        start, stop = self.value(s.start), self.value(s.stop)
+        step = self.value(s.step) if isinstance(s.step, E) else str(s.step)
+        down = s.step.high < 0 if isinstance(s.step, E) else s.step < 0
+        some = self.do(f"icmp {'sgt' if down else 'slt'} i64 {start}, {stop}")
+        go, done = self.label("loop"), self.label("done")
+        self.put(f"br i1 {some}, label %{go}, label %{done}")
+        self.at(go)
+        before, order = self.proved, self.free_order
+        self.free_order = order or not s.exact
+        found = hoisted(s, self.single)
+        if found:
+            last = self.do(f"sub nsw i64 {stop}, {start}")
+            if not (isinstance(s.step, int) and s.step == 1):
+                last = self.do(f"{'add' if down else 'sub'} nsw i64 {last}, 1")
+                last = self.do(f"sdiv i64 {last}, {step}")
+                last = self.do(f"mul nsw i64 {last}, {step}")
+                last = self.do(f"add nsw i64 {start}, {last}")
+            else:
+                last = self.do(f"sub nsw i64 {stop}, 1")
+            fine = "true"
+            for index, dim, moves in found:
+                length = self.value(dim)
+                for end in (start, last) if moves else (start,):
+                    self.put(f'store i64 {end}, ptr %"v.{s.var}"')
+                    inside = self.do(f"icmp ult i64 {self.value(index)}, {length}")
+                    fine = self.do(f"and i1 {fine}, {inside}")
+            fast, slow = self.label("fast"), self.label("slow")
+            self.put(f"br i1 {fine}, label %{fast}, label %{slow}")
+            self.at(fast)
+            self.proved = before | {id(c.bounds[0]) for c in checks(s)} & {i for *_, i in ids(s, self.single)}
+            self.turns(s, start, stop, step, down, done)
+            self.proved = before
+            self.at(slow)
+        self.turns(s, start, stop, step, down, done)
+        self.free_order = order
+        self.at(done)
+
+    def turns(self, s: For, start: str, stop: str, step: str, down: bool, done: str) -> None:
+        """The loop itself, which runs at least once."""
+        counter = self.alloca(f"c.{s.var}.{next(self.counts)}", "i64")
+        head = self.label("turn")
+        self.put(f"store i64 {start}, ptr {counter}")
+        self.put(f"br label %{head}")
+        self.at(head)
+        here = self.do(f"load i64, ptr {counter}")
+        self.put(f'store i64 {here}, ptr %"v.{s.var}"')
+        self.block(s.body)
+        following = self.do(f"add nsw i64 {self.do(f'load i64, ptr {counter}')}, {step}")
+        self.put(f"store i64 {following}, ptr {counter}")
+        more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
+        self.put(f"br i1 {more}, label %{head}, label %{done}")
+
+    # -------------------------------------------------------------- expressions
+    def value(self, e: E) -> str:
+        kind = e.kind
+        t = type_of(kind)
+        if e.op == "const":
+            return self.constant(e.args[0], kind)
+        if e.op == "var":
+            return self.read(e.args[0])
+        if e.op == "load":
+            return self.element(e)
+        if e.op == "dim":
+            name, axis = e.args
+            return self.number(self.dims[name][axis])
+        if e.op == "copy":
+            return self.value(e.args[0])
+        if e.op == "cast":
+            return self.cast(self.value(e.args[0]), e.args[0].kind, kind)
+        if e.op == "wrap":
+            i = self.value(e.args[0])
+            if id(e.args[0]) in self.proved:
+                return i
+            behind = self.do(f"add i64 {i}, {self.value(e.args[1])}")
+            return self.do(f"select i1 {self.do(f'icmp slt i64 {i}, 0')}, i64 {behind}, i64 {i}")
+        if e.op == "inside":
+            i, n = self.value(e.args[0]), self.value(e.args[1])
+            if e.args[0].low < 0:
+                behind = self.do(f"add i64 {i}, {n}")
+                i = self.do(f"select i1 {self.do(f'icmp slt i64 {i}, 0')}, i64 {behind}, i64 {i}")
+            return self.do(f"icmp ult i64 {i}, {n}")
+        if e.op == "select":
+            c, a, b = map(self.value, e.args)
+            return self.do(f"select i1 {c}, {t} {a}, {t} {b}")
+        args = [self.value(a) for a in e.args]
+        given = e.args[0].kind
+        if given.letter == "c":
+            return self.complex(e.op, args, given, kind)
+        if given.letter == "f":
+            return self.floating(e.op, args, given, kind)
+        return self.integer(e.op, args, given, kind, e)
+
+    def constant(self, x: Any, kind: Kind) -> str:
+        if kind.letter == "c":
+            half = "f8" if kind.code == "c16" else "f4"
+            t = TYPES[half]
+            return f"{{ {t} {real(complex(x).real, half)}, {t} {real(complex(x).imag, half)} }}"
+        if kind.letter == "f":
+            return real(float(x), kind.code)
+        return str(int(x))
+
+    def element(self, e: E) -> str:
+        kind, pointer = e.kind, self.pointer(e.args[0], e.args[1:])
+        if kind.letter == "b":
+            return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}')}, 0")
+        if kind.letter == "c":
+            half, size = ("double", 8) if kind.code == "c16" else ("float", 4)
+            second = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {size}")
+            return self.pair(
+                self.do(f"load {half}, ptr {pointer}, align {size}"),
+                self.do(f"load {half}, ptr {second}, align {size}"),
+                kind,
+            )
+        return self.do(f"load {type_of(kind)}, ptr {pointer}")
+
+    def pair(self, a: str, b: str, kind: Kind) -> str:
+        t, half = type_of(kind), "double" if kind.code == "c16" else "float"
+        return self.do(f"insertvalue {t} {self.do(f'insertvalue {t} undef, {half} {a}, 0')}, {half} {b}, 1")
+
+    def cast(self, x: str, a: Kind, b: Kind) -> str:
+        ta, tb = type_of(a), type_of(b)
+        if a.code == b.code:
+            return x
+        if b.letter == "c":
+            half = Kind("f8" if b.code == "c16" else "f4")
+            if a.letter == "c":
+                old = Kind("f8" if a.code == "c16" else "f4")
+                both = [self.cast(self.do(f"extractvalue {ta} {x}, {k}"), old, half) for k in range(2)]
+                return self.pair(*both, b)
+            return self.pair(self.cast(x, a, half), real(0.0, half.code), b)
+        if b.letter == "b":
+            return self.do(f"fcmp une {ta} {x}, {real(0.0, a.code)}" if a.letter == "f" else f"icmp ne {ta} {x}, 0")
+        if a.letter == "f":
+            if b.letter == "f":
+                return self.do(f"{'fpext' if a.code == 'f4' else 'fptrunc'} {ta} {x} to {tb}")
+            return self.do(f"{'fptoui' if b.code == 'u8' else 'fptosi'} {ta} {x} to {tb}")
+        if b.letter == "f":
+            return self.do(f"{'sitofp' if a.letter == 'i' else 'uitofp'} {ta} {x} to {tb}")
+        if a.letter != "b" and a.dtype.itemsize == b.dtype.itemsize:
+            return x
+        if a.letter != "b" and a.dtype.itemsize > b.dtype.itemsize:
+            return self.do(f"trunc {ta} {x} to {tb}")
+        return self.do(f"{'sext' if a.letter == 'i' else 'zext'} {ta} {x} to {tb}")
+
+    def integer(self, op: str, args: list[str], given: Kind, kind: Kind, e: E) -> str:
+        t = type_of(given)
+        signed = given.letter == "i"
+        if op in ("lt", "le", "gt", "ge", "eq", "ne"):
+            sign = "" if op in ("eq", "ne") else "s" if signed else "u"
+            return self.do(f"icmp {sign}{op} {t} {args[0]}, {args[1]}")
+        if op in ("add", "sub", "mul"):
+            flags = "nsw " if kind.python else ""
+            return self.do(f"{op} {flags}{t} {args[0]}, {args[1]}")
+        if op.startswith("fits_"):
+            op = op[5:]
+            if op in ("add", "sub", "mul"):
+                name = f"llvm.s{op}.with.overflow.{t}"
+                self.declared[name] = f"declare {{{t}, i1}} @{name}({t}, {t})"
+                both = self.do(f"call {{{t}, i1}} @{name}({t} {args[0]}, {t} {args[1]})")
+                return self.do(f"xor i1 {self.do(f'extractvalue {{{t}, i1}} {both}, 1')}, true")
+            if op in ("neg", "abs"):
+                return self.do(f"icmp ne {t} {args[0]}, {-(2**63)}")
+            if op == "floordiv":
+                return self.do(f"icmp ne {t} {args[0]}, {-(2**63)}")
+            if op == "shl":
+                there = self.do(f"shl {t} {args[0]}, {args[1]}")
+                back = self.do(f"ashr {t} {there}, {args[1]}")
+                return self.do(f"icmp eq {t} {back}, {args[0]}")
+            raise NotLowered(op)
+        if op == "within":
+            low = self.do(f"icmp sge {t} {args[0]}, {args[1]}")
+            return self.do(f"and i1 {low}, {self.do(f'icmp sle {t} {args[0]}, {args[2]}')}")
+        if op in ("and", "or", "xor"):
+            return self.do(f"{op} {t} {args[0]}, {args[1]}")
+        if op == "not":
+            return self.do(f"xor i1 {args[0]}, true")
+        if op == "invert":
+            return self.do(f"xor {t} {args[0]}, -1")
+        if op == "neg":
+            return self.do(f"sub {t} 0, {args[0]}")
+        if op == "abs":
+            if not signed:
+                return args[0]
+            test, other = self.do(f"icmp slt {t} {args[0]}, 0"), self.do(f"sub {t} 0, {args[0]}")
+            return self.do(f"select i1 {test}, {t} {other}, {t} {args[0]}")
+        if op in ("min", "max"):
+            test = self.do(f"icmp {'slt' if op == 'min' else 'sgt'} {t} {args[0]}, {args[1]}")
+            return self.do(f"select i1 {test}, {t} {args[0]}, {t} {args[1]}")
+        if op in ("floordiv", "mod"):
+            return self.divided(op, args, t, signed, e)
+        if op in ("shl", "shr"):
+            bits = given.dtype.itemsize * 8
+            name = "shl" if op == "shl" else "ashr" if signed else "lshr"
+            out = self.do(f"{name} {t} {args[0]}, {args[1]}")
+            if given.python or (e.args[1].low >= 0 and e.args[1].high < bits):
+                return out
+            within = self.do(f"icmp ult {t} {args[1]}, {bits}")
+            far = self.do(f"ashr {t} {args[0]}, {bits - 1}") if op == "shr" and signed else "0"
+            return self.do(f"select i1 {within}, {t} {out}, {t} {far}")
+        raise NotLowered(f"{op} of {given}")
+
+    def divided(self, op: str, args: list[str], t: str, signed: bool, e: E) -> str:
+        a, b = args
+        whole = e.args[1].low <= 0 <= e.args[1].high and not e.args[1].kind.python
+        if whole:  # NumPy's x // 0 and x % 0 are 0
+            zero = self.do(f"icmp eq {t} {b}, 0")
+            b = self.do(f"select i1 {zero}, {t} 1, {t} {b}")
+        if signed and not e.kind.python and e.args[1].low <= -1 <= e.args[1].high:
+            minus = self.do(f"icmp eq {t} {b}, -1")  # the least number // -1 wraps
+            safe = self.do(f"select i1 {minus}, {t} 1, {t} {b}")
+        else:
+            minus, safe = "", b
+        sign = "s" if signed else "u"
+        quotient, rest = self.do(f"{sign}div {t} {a}, {safe}"), self.do(f"{sign}rem {t} {a}, {safe}")
+        if signed and not (e.args[0].low >= 0 and e.args[1].low > 0):
+            other = self.do(f"icmp slt {t} {self.do(f'xor {t} {rest}, {safe}')}, 0")
+            down = self.do(f"and i1 {other}, {self.do(f'icmp ne {t} {rest}, 0')}")
+            quotient = self.do(f"select i1 {down}, {t} {self.do(f'sub {t} {quotient}, 1')}, {t} {quotient}")
+            rest = self.do(f"select i1 {down}, {t} {self.do(f'add {t} {rest}, {safe}')}, {t} {rest}")
+        out = quotient if op == "floordiv" else rest
+        if minus:
+            negative = self.do(f"sub {t} 0, {a}") if op == "floordiv" else "0"
+            out = self.do(f"select i1 {minus}, {t} {negative}, {t} {out}")
+        return self.do(f"select i1 {zero}, {t} 0, {t} {out}") if whole else out
+
+    def call(self, name: str, args: list[str], t: str) -> str:
+        """An intrinsic, or a function of libm."""
+        suffix = "f" if t == "float" else ""
+        if name in INTRINSICS:
+            full = f"llvm.{INTRINSICS[name]}.{'f32' if t == 'float' else 'f64'}"
+        elif name in LIBM:
+            full = f"{name}{suffix}"
+        else:
+            raise NotLowered(name)
+        self.declared[full] = f"declare {t} @{full}({', '.join([t] * len(args))})"
+        return self.do(f"call {t} @{full}({', '.join(f'{t} {a}' for a in args)})")
+
+    def floating(self, op: str, args: list[str], given: Kind, kind: Kind) -> str:
+        t = type_of(given)
+        zero = real(0.0, given.code)
+        if op in ("lt", "le", "gt", "ge", "eq"):
+            return self.do(f"fcmp o{op} {t} {args[0]}, {args[1]}")
+        if op == "ne":
+            return self.do(f"fcmp une {t} {args[0]}, {args[1]}")
+        if op in ("add", "sub", "mul", "div"):
+            flags = "reassoc nsz contract " if self.free_order and op != "div" else ""
+            return self.do(f"f{op} {flags}{t} {args[0]}, {args[1]}")
+        if op == "neg":
+            return self.do(f"fneg {t} {args[0]}")
+        if op == "conj":
+            return args[0]
+        if op in ("abs",):
+            name = f"llvm.fabs.{'f32' if t == 'float' else 'f64'}"
+            self.declared[name] = f"declare {t} @{name}({t})"
+            return self.do(f"call {t} @{name}({t} {args[0]})")
+        if op == "within":
+            low = self.do(f"fcmp oge {t} {args[0]}, {args[1]}")
+            return self.do(f"and i1 {low}, {self.do(f'fcmp ole {t} {args[0]}, {args[2]}')}")
+        if op == "finite":
+            return self.do(f"fcmp ord {t} {self.do(f'fsub {t} {args[0]}, {args[0]}')}, {zero}")
+        if op == "isnan":
+            return self.do(f"fcmp uno {t} {args[0]}, {args[0]}")
+        if op == "isinf":
+            absolute = self.floating("abs", args, given, given)
+            return self.do(f"fcmp oeq {t} {absolute}, {real(float('inf'), given.code)}")
+        if op in ("floordiv", "mod"):
+            return self.floored(op, args, given)
+        if op == "complex":
+            return self.pair(*args, kind)
+        if op == "pow" and t == "double":
+            return self.call("pow", args, t)
+        return self.call(op, args, t)
+
+    def floored(self, op: str, args: list[str], given: Kind) -> str:
+        """Python's and NumPy's a // b and a % b, from fmod (NumPy's npy_divmod)."""
+        t, (a, b) = type_of(given), args
+        zero, one = real(0.0, given.code), real(1.0, given.code)
+        rest = self.call("fmod", [a, b], t)
+        some = self.do(f"fcmp une {t} {rest}, {zero}")
+        other = self.do(f"xor i1 {self.do(f'fcmp olt {t} {b}, {zero}')}, {self.do(f'fcmp olt {t} {rest}, {zero}')}")
+        moved = self.do(f"and i1 {some}, {other}")
+        rest_moved = self.do(f"select i1 {moved}, {t} {self.do(f'fadd {t} {rest}, {b}')}, {t} {rest}")
+        if op == "mod":
+            return self.do(f"select i1 {some}, {t} {rest_moved}, {t} {self.call('copysign', [zero, b], t)}")
+        quotient = self.do(f"fdiv {t} {self.do(f'fsub {t} {a}, {rest}')}, {b}")
+        quotient = self.do(f"select i1 {moved}, {t} {self.do(f'fsub {t} {quotient}, {one}')}, {t} {quotient}")
+        floor = self.call("floor", [quotient], t)
+        over = self.do(f"fcmp ogt {t} {self.do(f'fsub {t} {quotient}, {floor}')}, {real(0.5, given.code)}")
+        floor = self.do(f"select i1 {over}, {t} {self.do(f'fadd {t} {floor}, {one}')}, {t} {floor}")
+        plain = self.do(f"fdiv {t} {a}, {b}")
+        none = self.do(f"fcmp oeq {t} {quotient}, {zero}")
+        floor = self.do(f"select i1 {none}, {t} {self.call('copysign', [zero, plain], t)}, {t} {floor}")
+        by_zero = self.do(f"fcmp oeq {t} {b}, {zero}")
+        return self.do(f"select i1 {by_zero}, {t} {plain}, {t} {floor}")
+
+    def complex(self, op: str, args: list[str], given: Kind, kind: Kind) -> str:
+        t = type_of(given)
+        half = Kind("f8" if given.code == "c16" else "f4")
+        h = type_of(half)
+        part = lambda x, k: self.do(f"extractvalue {t} {x}, {k}")
+        do = lambda name, x, y: self.do(f"f{name} {h} {x}, {y}")
+        a = [part(args[0], 0), part(args[0], 1)]
+        if op == "real" or op == "imag":
+            return a[op == "imag"]
+        if op == "conj":
+            return self.pair(a[0], self.do(f"fneg {h} {a[1]}"), kind)
+        if op == "neg":
+            return self.pair(self.do(f"fneg {h} {a[0]}"), self.do(f"fneg {h} {a[1]}"), kind)
+        if op == "abs":
+            return self.call("hypot", a, h)
+        if op == "exp":
+            size = self.call("exp", [a[0]], h)
+            return self.pair(
+                do("mul", size, self.call("cos", [a[1]], h)), do("mul", size, self.call("sin", [a[1]], h)), kind
+            )
+        if op == "finite":
+            both = [self.floating("finite", [x], half, half) for x in a]
+            return self.do(f"and i1 {both[0]}, {both[1]}")
+        b = [part(args[1], 0), part(args[1], 1)] if len(args) > 1 else []
+        if op in ("eq", "ne"):
+            same = self.do(
+                f"and i1 {self.do(f'fcmp oeq {h} {a[0]}, {b[0]}')}, {self.do(f'fcmp oeq {h} {a[1]}, {b[1]}')}"
+            )
+            return same if op == "eq" else self.do(f"xor i1 {same}, true")
+        if op in ("add", "sub"):
+            return self.pair(do(op, a[0], b[0]), do(op, a[1], b[1]), kind)
+        if op == "mul":
+            first = do("sub", do("mul", a[0], b[0]), do("mul", a[1], b[1]))
+            return self.pair(first, do("add", do("mul", a[0], b[1]), do("mul", a[1], b[0])), kind)
+        if op == "div":  # by the larger part (Smith, CACM 1962), as Python and NumPy do
+            size = [self.floating("abs", [x], half, half) for x in b]
+            wide = self.do(f"fcmp oge {h} {size[0]}, {size[1]}")
+            pick = lambda x, y: self.do(f"select i1 {wide}, {h} {x}, {h} {y}")
+            large, small = pick(b[0], b[1]), pick(b[1], b[0])
+            ratio = do("div", small, large)
+            below = do("add", large, do("mul", small, ratio))
+            first = pick(do("add", a[0], do("mul", a[1], ratio)), do("add", do("mul", a[0], ratio), a[1]))
+            second = pick(do("sub", a[1], do("mul", a[0], ratio)), do("sub", do("mul", a[1], ratio), a[0]))
+            return self.pair(do("div", first, below), do("div", second, below), kind)
+        raise NotLowered(f"{op} of {given}")
+
+
+# ------------------------------------------------------------------ indices that are seen to stay inside
+def definitions(body: list) -> dict[str, E]:
+    """What variables are that are assigned at one place alone, from integers without loads."""
+    count: dict[str, int] = {}
+    found: dict[str, E] = {}
+    for s in statements(body):
+        if type(s) is Assign:
+            count[s.name] = count.get(s.name, 0) + 1
+            found[s.name] = s.value
+        elif type(s) is For:
+            count[s.var] = 2
+    return {n: e for n, e in found.items() if count[n] == 1 and not any(x.op == "load" for x in walk(e))}
+
+
+def checks(s: For) -> list[Check]:
+    return [c for c in statements(s.body) if type(c) is Check and c.bounds is not None]
+
+
+def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
+    """(index, length, whether it moves with the loop) of the checks in a loop that its ends decide."""
+    found: dict[str, tuple[E, E, bool]] = {}
+    for index, dim, moves, _ in ids(s, single):
+        found[repr((index, dim))] = (index, dim, moves)
+    return list(found.values())
+
+
+def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, int]]:
+    """(index, length, whether it moves, which check it is) of those checks."""
+    if any(type(x) in (For, While) for x in statements(s.body)):
+        return
+    inside = {x.name for x in statements(s.body) if type(x) is Assign}
+    made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute)}
+    for c, before in ordered(s.body, set()):
+        index, dim = c.bounds
+        known = {n: e for n, e in single.items() if n in before or temporary(n)}
+        try:
+            expanded = expand(index, s.var, inside, known, made)
+            length = expand(dim, s.var, inside, known, made)
+        except NotLowered:
+            continue
+        if s.var in variables(length) or not linear(expanded, s.var):
+            continue
+        yield expanded, length, s.var in variables(expanded), id(index)
+
+
+def ordered(body: list, before: set[str]) -> Iterator[tuple[Check, set[str]]]:
+    """The checks of indices in a body, each with the variables that are assigned on every way to it in this turn."""
+    for s in body:
+        if type(s) is Assign:
+            before.add(s.name)
+        elif type(s) is Check and s.bounds is not None:
+            yield s, before
+        elif type(s) is Block:
+            yield from ordered(s.body, before if s is body[-1] else set(before))
+        elif type(s) is If:
+            yield from ordered(s.then, set(before))
+            yield from ordered(s.orelse, set(before))
+
+
+def temporary(name: str) -> bool:
+    """Whether a variable is the translator's own, read on no way but behind its assignment."""
+    return name.count(".") == 1 and name.rpartition(".")[2].isdigit()
+
+
+def expand(e: E, var: str, inside: set[str], single: dict[str, E], made: set[str]) -> E:
+    """An expression in what does not change in the loop, and its number of turn. Raises NotLowered."""
+    if e.op == "var":
+        name = e.args[0]
+        if name == var or name not in inside:
+            return e
+        if name in single:
+            return expand(single[name], var, inside, single, made)
+        raise NotLowered(name)
+    if e.op == "load" or (e.op == "dim" and e.args[0] in made):
+        raise NotLowered(e.op)
+    if e.op in ("const", "dim"):
+        return e
+    return E(e.op, tuple(expand(a, var, inside, single, made) for a in e.args), e.kind, e.low, e.high)
+
+
+def linear(e: E, var: str) -> bool:
+    if var not in variables(e) or e.op == "var":
+        return True
+    if e.op in ("add", "sub", "neg", "copy"):
+        return all(linear(a, var) for a in e.args)
+    if e.op == "mul":
+        return sum(var in variables(a) for a in e.args) == 1 and all(linear(a, var) for a in e.args)
+    return False

@@ -1,0 +1,298 @@
+"""Loops of a running function: which run compiled, on what values, and what becomes of their results."""
+
+from __future__ import annotations
+
+import builtins
+import sysconfig
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import HANDLES, handle, read
+from ..arrays.writing import release, write
+from ..graph.scalars import Live
+from ..llvm import engine
+from ..rows.dispatch import bind
+from ..rows.primitive import Primitive
+from ..rows.report import PACKAGE, record
+from ..rows.state import capture, state
+from ..rows.value import Host, Tracer, concrete, is_scalar
+from .compiled import Again, Code
+from .errors import failure
+from .frontend import LIMIT, translate
+from .ir import INT, Assign, Block, E, For, Program, kind_of, statements
+from .lowering import NotLowered
+from .operations import OPERATORS, NotUnderstood
+from .source import Site, rewritten
+
+LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
+ABSENT = object()
+FEW, LARGE = 64, 1 << 14
+
+
+def staged(f: Any) -> Any:
+    """A function of the user's whose loops run compiled where they can; any other callable itself."""
+    inner = f.__func__ if type(f) is MethodType else f
+    if type(inner) is not FunctionType or inner.__code__.co_filename.startswith(LIBRARIES) or not engine.available():
+        return f
+    return rewritten(f, _asking)
+
+
+def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
+    return (lambda number, names: hand_over(sites[number], f, names)), staged
+
+
+class Compiled:
+    """What a site does for values of one type: a row, or the reason why Python runs it."""
+
+    def __init__(self, outside: dict[str, Any]) -> None:
+        self.outside = outside
+        self.row: Any = None
+        self.code: Any = None
+        self.why = ""
+
+
+class LoopRow(Primitive):
+    """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
+    the numbers that come out, and what guards their being bound and their types."""
+
+    __slots__ = ("code", "program")
+
+    def __init__(self, code: Code) -> None:
+        super().__init__("loop", self.run, shape=self.metas, saves="in")
+        self.code, self.program = code, code.program
+
+    def run(self, *values: Any, donate: Any = ()) -> tuple:
+        return self.code.run(values, donate)
+
+    def metas(self, metas: Any, params: dict) -> Any:
+        raise NotImplementedError
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a compiled loop is not pickled")
+
+
+def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
+    """What the loop binds, run compiled; None where Python has to run it."""
+    if any(how in ("raise", "call") for how in onp.geterr().values()):
+        return None
+    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name in sorted(site.reads | site.stores):
+        x = names.get(name, ABSENT)
+        if x is ABSENT:
+            continue
+        described = _describe(name, x, values)
+        if described is None:
+            return None
+        given[name] = described
+    key = tuple([(n, d if isinstance(d, tuple) else id(d)) for n, d in given.items()])
+    found = site.programs.get(key)
+    resolve = _resolving(site, f)
+    if found is None or not _stays(found, resolve):
+        found = site.programs[key] = _compiled(site, f, given, resolve)
+    if found.row is None:
+        return None
+    return _run(site, f, found, values)
+
+
+def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
+    """The type of what a variable holds, as `translate` takes it; its value goes into `values`. None: Python's."""
+    if type(x) in HANDLES:
+        value = read(x)
+        if type(value) is Tracer:
+            at = value
+            while type(at) is Tracer:
+                if at.trace.differentiable or at.trace.batched or at.trace.symbolic:
+                    return None
+                at = at.value
+        elif type(value) is not Host:
+            return None
+        base = concrete(value)
+        kind = kind_of(base)
+        if kind is None or not isinstance(base, (Host, onp.generic)):
+            return None
+        values[name] = x
+        if is_scalar(value):
+            return ("number", kind)
+        return ("array", kind, base.ndim) if base.flags.aligned else None
+    if type(x) is Host:
+        kind = kind_of(x)
+        if kind is None or not x.flags.aligned:
+            return None
+        values[name] = x
+        return ("array", kind, x.ndim)
+    number = x.value if type(x) is Live else x
+    kind = kind_of(number)
+    if kind is not None and (isinstance(number, onp.generic) or type(number) in (int, float, bool, complex)):
+        if kind == INT and not -LIMIT <= number <= LIMIT:
+            return None
+        values[name] = x
+        return ("number", kind)
+    if type(x) in (tuple, list) and len(x) <= 16:
+        inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
+        if all(isinstance(d, tuple) for d in inner):
+            return ("tuple", tuple(inner))
+    return x
+
+
+def _resolving(site: Site, f: Any) -> Callable:
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+
+    def resolve(name: str) -> Any:
+        if name in site.local and name not in cells:
+            raise NameError(name)
+        if name in cells:
+            try:
+                return cells[name].cell_contents
+            except ValueError:
+                raise NameError(name) from None
+        if name in f.__globals__:
+            return f.__globals__[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise NameError(name)
+
+    return resolve
+
+
+def _stays(found: Compiled, resolve: Callable) -> bool:
+    try:
+        return all(resolve(name) is x for name, x in found.outside.items())
+    except NameError:
+        return False
+
+
+def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable) -> Compiled:
+    outside: dict[str, Any] = {}
+
+    def look(name: str) -> Any:
+        outside[name] = found = resolve(name)
+        return found
+
+    found = Compiled(outside)
+    found.kept = given  # type: ignore[attr-defined]  # so that no other object has the id of one in the key
+    try:
+        program = translate(site.tree, "loop", given, look, site.wanted, f)
+        program.file, program.line = f.__code__.co_filename, site.tree.lineno
+        found.code = Code(program, failure)
+        found.row = LoopRow(found.code)
+    except NotUnderstood as no:
+        found.why = no.why
+        _say(site, f, no.why, no.line)
+    return found
+
+
+def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
+    file = f.__code__.co_filename
+    where = f"{file}:{line or site.tree.lineno}"
+    record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({where})")
+
+
+def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[str, Any] | None:
+    program: Program = found.code.program
+    if not program.elements and _few(program, values):
+        return None
+    inputs = [values[i.name.removesuffix(".in")] for i in program.inputs]
+    arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
+    raw = [read(x) if type(x) in HANDLES else x for x in inputs]
+    bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
+    watching = capture.get() if state.busy else None
+    for k, (i, _) in enumerate(arrays):
+        if i.written:
+            if not bases[k].flags.writeable or (watching is not None and type(raw[program.inputs.index(i)]) is Host):
+                return None
+            if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
+                return None
+    traced = watching is not None or any(type(v) in (Tracer, Live) for v in raw)
+    written = [x for i, x in arrays if i.written]
+    try:
+        if traced:
+            out = bind(found.row, raw, {})
+        else:
+            for x in written:
+                if state.tapes:
+                    release(read(x) if type(x) in HANDLES else x)
+            out = found.code.run(raw, [not found.code.again] * len(written))
+    except (Again, NotLowered) as no:
+        found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
+        _say(site, f, found.why)
+        return None
+    except Exception as error:
+        partial = getattr(error, "partial", None)
+        if partial is None:
+            raise
+        if watching is not None:
+            watching.left = watching.left or "a loop raised"
+        for x, a in zip(written, partial):
+            _write(x, a)
+        del error.partial
+        raise
+    for x, a in zip(written, out):
+        _write(x, a)
+    results: dict[str, Any] = {}
+    outputs = program.outputs
+    at = len(written)
+    flags = iter(out[at + len(outputs) :])
+    for (name, _, _, flag), v in zip(outputs, out[at : at + len(outputs)]):
+        if flag and not next(flags):
+            continue
+        results[name] = handle(v) if type(v) is Tracer else v
+    if "<returned>" in results:
+        if results.pop("<returned>"):
+            return {"<return>": results.get("<return>")}
+        results.pop("<return>", None)
+    return results
+
+
+def _few(program: Program, values: dict[str, Any]) -> bool:
+    """Whether a loop is a few steps of large arrays, recorded one after the other: the graph has better ways with them
+    (all cores, BLAS, steps of a stencil together)."""
+    if program.nested:
+        return False
+    count = turns(program, values)
+    return count <= (FEW if any(onp.size(x) >= LARGE for x in values.values()) else FEW // 8)
+
+
+def turns(program: Program, values: dict[str, Any]) -> float:
+    """How often the loop runs, as far as it is told by what it is given."""
+    (block,) = [s for s in program.body if type(s) is Block]
+    loop = next((s for s in statements(block.body) if type(s) is For), None)
+    if loop is None:
+        return float("inf")
+    known: dict[str, Any] = {}
+    for s in statements(block.body):
+        if s is loop:
+            break
+        if type(s) is Assign:
+            known[s.name] = s.value
+
+    def number(e: E) -> int:
+        if e.op == "const":
+            return e.args[0]
+        if e.op == "var":
+            name = e.args[0]
+            if name.endswith(".in"):
+                x = values[name.removesuffix(".in")]
+                return int(x.value if type(x) is Live else read(x) if type(x) in HANDLES else x)
+            return number(known[name])
+        if e.op == "dim":
+            return values[e.args[0]].shape[e.args[1]]
+        found = [number(a) for a in e.args]
+        return found[0] if e.op == "copy" else {"min": min, "max": max, **OPERATORS}[e.op](*found)
+
+    try:
+        step = loop.step if isinstance(loop.step, int) else number(loop.step)
+        return len(range(number(loop.start), number(loop.stop), step))
+    except (KeyError, TypeError, ValueError):
+        return float("inf")
+
+
+def _write(x: Any, value: Any) -> None:
+    if type(x) in HANDLES:
+        if read(x) is not value:
+            write(x, ..., value, fresh=True)
+    elif x is not value:
+        x[...] = value

@@ -1,0 +1,269 @@
+"""The source of functions: their syntax trees, and functions with their loops handed over.
+
+A function with loops is compiled again from its tree, each outermost loop preceded by the question whether it runs
+compiled; if not, the loop is Python's as it was.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import textwrap
+import weakref
+from collections.abc import Sequence
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+_TREES: weakref.WeakKeyDictionary[CodeType, Any] = weakref.WeakKeyDictionary()
+
+
+def tree_of(f: Any) -> ast.FunctionDef | ast.Lambda | None:
+    """The syntax tree of a Python function, or None where its source is not to be had, or is another one."""
+    code = f.__code__
+    if code in _TREES:
+        return _TREES[code]
+    _TREES[code] = found = _tree(f)
+    return found
+
+
+def _tree(f: Any) -> ast.FunctionDef | None:
+    code = f.__code__
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return None
+    try:
+        first = code.co_firstlineno
+        lines = linecache.getlines(code.co_filename, f.__globals__)[first - 1 :]
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except (SyntaxError, ValueError):
+        return None
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+        return None
+    found = tree.body[0]
+    found.decorator_list = []
+    ast.increment_lineno(found, first - 1)
+    # how CPython compiles np.f(x) depends on whether its module imports np
+    names = [n for n in code.co_names if n.isidentifier()]
+    for imported in (names, []):
+        again = compiled(found, code, [], imported)
+        if again is not None and same(again, code):
+            return found
+    return None
+
+
+def same(a: CodeType, b: CodeType) -> bool:
+    """Whether two codes do the same."""
+    fields = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
+    return all(getattr(a, x) == getattr(b, x) for x in fields) and len(a.co_consts) == len(b.co_consts)
+
+
+def compiled(tree: ast.FunctionDef, code: CodeType, more: list[str], imported: Sequence[str] = ()) -> CodeType | None:
+    """The code of a function's tree, in which the names of `more` are variables of an enclosing function, too, and
+    those of `imported` modules' that its module imports."""
+    free = [*code.co_freevars, *more]
+    new = ast.parse("def outer(): pass")
+    outer = new.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    own = ast.FunctionDef(
+        name=tree.name,
+        args=_without_defaults(tree.args),
+        body=tree.body,
+        decorator_list=[],
+        returns=None,
+        type_comment=None,
+        type_params=[],
+    )
+    outer.args.args = [ast.arg(arg=name) for name in free]
+    outer.body = [ast.copy_location(own, tree)]
+    new.body += [ast.Import(names=[ast.alias(name=name)]) for name in imported]
+    flags = code.co_flags & 0x1FE0000  # of `from __future__`
+    try:
+        made = compile(ast.fix_missing_locations(new), code.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    (middle,) = [c for c in made.co_consts if isinstance(c, CodeType)]
+    inner = [c for c in middle.co_consts if isinstance(c, CodeType) and c.co_name == tree.name]
+    return inner[0] if inner else None
+
+
+def _without_defaults(args: ast.arguments) -> ast.arguments:
+    plain = lambda a: None if a is None else ast.arg(arg=a.arg)
+    nothing = ast.Constant(value=None)
+    return ast.arguments(
+        posonlyargs=[plain(a) for a in args.posonlyargs],
+        args=[plain(a) for a in args.args],
+        vararg=plain(args.vararg),
+        kwonlyargs=[plain(a) for a in args.kwonlyargs],
+        kw_defaults=[nothing if d is not None else None for d in args.kw_defaults],
+        kwarg=plain(args.kwarg),
+        defaults=[nothing for _ in args.defaults],
+    )
+
+
+LOOP, CALL, FOUND = "__loop__", "__called__", "__found__"
+
+
+class Site:
+    """A loop in a function's source.
+
+    reads    names that it reads
+    stores   names that it binds
+    wanted   those of them that are read after it
+    """
+
+    def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str]) -> None:
+        self.tree, self.wanted, self.local = tree, wanted, local
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        self.programs: dict[Any, Any] = {}
+
+
+class Rewriter(ast.NodeTransformer):
+    """Puts the question before every outermost loop, and before what may be a call of a function with loops."""
+
+    def __init__(self, function: Any, tree: ast.FunctionDef) -> None:
+        self.function, self.tree = function, tree
+        self.sites: list[Site] = []
+        self.changed = False
+        code = function.__code__
+        self.local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return node  # functions made inside are rewritten when they are called
+
+    visit_Lambda = visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_FunctionDef  # type: ignore[assignment]
+
+    def loop(self, node: ast.For | ast.While) -> Any:
+        inside = {id(n) for n in ast.walk(node)}
+        loads = [
+            n.id
+            for n in ast.walk(self.tree)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store) and (id(n) not in inside or self.depth)
+        ]
+        nested = [
+            n
+            for n in ast.walk(node)
+            if isinstance(
+                n, (ast.FunctionDef, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Await)
+            )
+        ]
+        stores = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
+        kept = copy.deepcopy(node)
+        self.depth += 1
+        inner = self.generic_visit(node)
+        self.depth -= 1
+        if nested or not (stores or writes(kept)):
+            return inner
+        self.changed = True
+        number = len(self.sites)
+        self.sites.append(Site(kept, stores & set(loads), self.local))
+        ask = ast.parse(f"{FOUND} = {LOOP}({number}, locals())").body[0]
+        answers: list[ast.stmt] = []
+        for name in sorted(stores & set(loads)):
+            answers += ast.parse(f"if {name!r} in {FOUND}: {name} = {FOUND}[{name!r}]").body
+        if returns:
+            answers += _inside_function(f"if '<return>' in {FOUND}: return {FOUND}['<return>']")
+        test = ast.parse(f"{FOUND} is None", mode="eval").body
+        choice = ast.If(test=test, body=[inner], orelse=answers or [ast.Pass()])
+        out = [ask, choice]
+        for s in out:
+            for n in ast.walk(s):
+                if not hasattr(n, "lineno") and isinstance(n, (ast.stmt, ast.expr)):
+                    n.lineno = node.lineno  # type: ignore[attr-defined]
+        for n in [ask, *[m for a in [test, *answers] for m in ast.walk(a)], *ast.walk(ask)]:
+            if isinstance(n, (ast.stmt, ast.expr)):
+                n.lineno = n.end_lineno = node.lineno
+                n.col_offset = n.end_col_offset = node.col_offset
+        return [ast.copy_location(s, node) for s in out]
+
+    visit_For = visit_While = loop
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in (
+            "super",
+            "locals",
+            "globals",
+            "vars",
+            "eval",
+            "exec",
+            "dir",
+        ):
+            return node
+        if isinstance(node.func, (ast.Name, ast.Attribute)) and self.may_loop(node.func):
+            self.changed = True
+            name = ast.copy_location(ast.Name(id=CALL, ctx=ast.Load()), node)
+            node.func = ast.copy_location(ast.Call(func=name, args=[node.func], keywords=[]), node)
+        return node
+
+    def may_loop(self, node: ast.expr) -> bool:
+        """Whether a callee may be a function of the user's."""
+        at = node
+        while isinstance(at, ast.Attribute):
+            at = at.value
+        if not isinstance(at, ast.Name):
+            return False
+        if at.id in self.local:
+            return True
+        found = self.function.__globals__.get(at.id)
+        name = getattr(found, "__module__", None) or getattr(found, "__name__", "")
+        return found is not None and str(name).split(".")[0] not in ("numpy", "minnp", "math", "builtins")
+
+
+def writes(tree: ast.AST) -> bool:
+    """Whether a loop assigns items, or returns."""
+    return any(
+        isinstance(n, ast.Return) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+        for n in ast.walk(tree)
+    )
+
+
+def _inside_function(text: str) -> list[ast.stmt]:
+    return ast.parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
+
+
+def rewritten(f: Any, make: Any) -> Any:
+    """The function with its loops handed over, or itself where there is nothing to hand over.
+
+    make   (sites, f) -> (what is asked before a loop, what is asked of a callee)
+    """
+    if isinstance(f, MethodType):
+        inner = rewritten(f.__func__, make)
+        return f if inner is f.__func__ else MethodType(inner, f.__self__)
+    if type(f) is not FunctionType:
+        return f
+    tree = tree_of(f)
+    if tree is None:
+        return f
+    code = _REWRITTEN.get(f.__code__)
+    if code is None:
+        rewriter = Rewriter(f, copy.deepcopy(tree))
+        body = [rewriter.visit(s) for s in rewriter.tree.body]
+        flat = [t for s in body for t in (s if isinstance(s, list) else [s])]
+        new = None
+        if rewriter.changed:
+            changed = ast.FunctionDef(
+                **{k: getattr(tree, k, None) for k in ("name", "args", "returns", "type_comment")},
+                body=flat,
+                decorator_list=[],
+                type_params=[],
+            )
+            new = compiled(ast.copy_location(changed, tree), f.__code__, [LOOP, CALL])
+        code = _REWRITTEN[f.__code__] = (new, rewriter.sites)
+    new, sites = code
+    if new is None:
+        return f
+    ask, called = make(sites, f)
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+    cells |= {LOOP: CellType(ask), CALL: CellType(called)}
+    out = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, tuple([cells[n] for n in new.co_freevars]))
+    out.__kwdefaults__, out.__qualname__, out.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
+    return out
+
+
+_REWRITTEN: weakref.WeakKeyDictionary[CodeType, tuple] = weakref.WeakKeyDictionary()

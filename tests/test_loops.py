@@ -1,0 +1,225 @@
+"""Loops under jit: compiled as loops, and exactly what Python does."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import loop_fuzzer
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.llvm import engine
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+compiles = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+
+
+def loaded(name, module):
+    path = Path(__file__).parent.parent / "benchmarks" / "loop_programs.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[name] = found
+    spec.loader.exec_module(found)
+    found.np = module
+    return found
+
+
+PLAIN, OURS = loaded("loops_of_numpy", numpy), loaded("loops_of_minnp", np)
+SIZE = {"crc16": 60, "quicksort": 60, "sieve": 200, "runge_kutta": 40, "durbin": 12, "mandelbrot": 8}
+LEFT = {"cavity": "pn", "floyd_warshall": "outer", "durbin": "flip", "mandelbrot_masks": "an index of arrays"}
+
+
+def given(values):
+    return [np.array(x) if isinstance(x, numpy.ndarray) else x for x in values]
+
+
+def why():
+    return [r["why"] for r in minnp.report(reset=True) if r["backend"] == "python"]
+
+
+@pytest.mark.parametrize("name", PLAIN.SIZES)
+def test_programs_with_loops(name):
+    minnp.report(reset=True)
+    make, f = getattr(PLAIN, f"make_{name}"), jit(getattr(OURS, name))
+    for turn in range(2):
+        plain, ours = make(SIZE.get(name, 10) + turn), given(make(SIZE.get(name, 10) + turn))
+        want, got = getattr(PLAIN, name)(*plain), f(*ours)
+        for a, b in zip(want if type(want) is tuple else [want], got if type(got) is tuple else [got], strict=True):
+            assert numpy.asarray(a).dtype == numpy.asarray(b).dtype
+            numpy.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+        for a, b in zip(plain, ours):
+            numpy.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+    if engine.available():
+        said = why()
+        assert all(LEFT.get(name, " none ") in s for s in said), said
+
+
+@pytest.mark.parametrize("seed", range(0, 4000, 160))
+def test_random_programs(seed):
+    assert not loop_fuzzer.differs(seed)
+
+
+# ------------------------------------------------------------------ Python's meaning
+def factorial(n):
+    out = 1
+    for i in range(2, n + 1):
+        out *= i
+    return out
+
+
+def test_integers_do_not_wrap():
+    f = jit(factorial)
+    assert f(20) == factorial(20)
+    assert f(30) == factorial(30)
+    assert type(f(5)) is int
+
+
+def fill(a, n):
+    for i in range(n):
+        a[i] = i
+    return a
+
+
+def test_what_was_written_before_an_index_error_stays():
+    f = jit(fill)
+    f(np.zeros(4), 3)
+    for _ in range(2):
+        a = np.zeros(4)
+        with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
+            f(a, 6)
+        assert a.tolist() == [0, 1, 2, 3]
+
+
+def last(n):
+    for i in range(n):
+        n += i
+    return i
+
+
+def test_a_variable_of_a_loop_that_did_not_run_is_not_bound():
+    f = jit(last)
+    assert f(3) == 2
+    with pytest.raises(UnboundLocalError):
+        f(0)
+
+
+def shifted(a, b):
+    for i in range(1, a.shape[0]):
+        a[i] = b[i - 1] + 1
+    return a
+
+
+def test_views_that_overlap():
+    f = jit(shifted)
+    x = np.zeros(6)
+    assert f(x[1:], x[:-1]).tolist() == shifted(*(lambda y: (y[1:], y[:-1]))(np.zeros(6))).tolist()
+    y = np.zeros(6)
+    assert f(y, y).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@compiles
+def test_division_by_zero():
+    def quotients(x, k):
+        s = 0
+        for i in range(5):
+            s += x // (i - k)
+        return s
+
+    f = jit(quotients)
+    assert f(7, 9) == quotients(7, 9)
+    with pytest.raises(ZeroDivisionError, match=r"division or modulo by zero|division by zero"):
+        f(7, 3)
+
+
+def search(a, x):
+    lo, hi = 0, a.shape[0]
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if a[mid] < x:
+            lo = mid + 1
+        elif a[mid] == x:
+            return mid
+        else:
+            hi = mid
+    return -1
+
+
+@compiles
+def test_early_return():
+    minnp.report(reset=True)
+    a, f = np.arange(0.0, 100.0, 3.0), jit(search)
+    assert [f(a, x) for x in (27.0, 28.0, 0.0)] == [9, -1, 0]
+    assert not why()
+
+
+@compiles
+def test_what_stays_python_is_reported_with_its_line():
+    def f(x):
+        seen = {}
+        for i in range(3):
+            seen[i] = x[i]
+        return x * len(seen)
+
+    minnp.report(reset=True)
+    assert jit(f)(np.ones(3)).tolist() == [3, 3, 3]
+    (said,) = why()
+    assert f"test_loops.py:{f.__code__.co_firstlineno + 3}" in said
+
+
+def test_a_loop_that_stays_python_is_not_unrolled_without_end():
+    def f(x, n):
+        seen = {}
+        for i in range(n):
+            seen[i % 3] = 1
+            x[i % 5] = x[(i + 1) % 5] * 0.5 + 1
+        return x
+
+    numpy.testing.assert_allclose(jit(f)(np.ones(5), 5000), f(np.ones(5), 5000))
+
+
+def test_constants_outside_are_read_anew():
+    scale = {"by": 2.0}
+    by = 2.0
+
+    def f(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * by
+        return s
+
+    g = jit(f)
+    assert g(np.ones(3)) == 6
+    by = 3.0
+    assert g(np.ones(3)) == 9
+    assert scale
+
+
+def test_closures_of_one_function():
+    def make(k):
+        def f(x):
+            for i in range(x.shape[0]):
+                x[i] *= k
+            return x
+
+        return f
+
+    assert jit(make(2.0))(np.ones(3)).tolist() == [2, 2, 2]
+    assert jit(make(5.0))(np.ones(3)).tolist() == [5, 5, 5]
+    assert jit(make(3))(np.array([1, 2, 3])).tolist() == [3, 6, 9]
+
+
+def test_gradients_of_functions_with_loops():
+    def f(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += np.sin(x[i]) * x[i - 1]
+        return s
+
+    x = np.array([0.3, -0.7, 1.1])
+    want = numpy.cos(x) * numpy.roll(x, 1) + numpy.sin(numpy.roll(x, -1))
+    numpy.testing.assert_allclose(minnp.grad(jit(f))(x), want)
+    numpy.testing.assert_allclose(jit(minnp.grad(f))(x), want)
+    numpy.testing.assert_allclose(minnp.vmap(jit(f))(np.stack([x, x + 1])), [f(x), f(x + 1)])
