@@ -2,6 +2,8 @@
 
 `source.py` finds them and hands them over, `runtime.py` decides at run time, `frontend.py` (with `numbers.py` and
 `arrays.py`) makes typed programs of them (`ir.py`), `lowering.py` LLVM's instructions of these.
+
+May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
 from .runtime import staged

@@ -1,6 +1,6 @@
 """Passes: graph -> graph, or module -> module. Each is a function in a file of its own.
 
-May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
+May import: loops, llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
 from __future__ import annotations
