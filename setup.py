@@ -1,4 +1,4 @@
-"""Everything is declared in pyproject.toml but the extension modules, which are optional: without a C compiler at hand
+"""Everything is declared in pyproject.toml but the extension modules, which are optional: without a compiler at hand
 minnp is installed without them, and its Python code does the same work."""
 
 import sys
@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy
 from setuptools import Extension, setup
 
-C = Path("minnp/core/compiled")
-HEADERS = [str(path) for path in sorted(C.glob("*.h"))]
+COMPILED = Path("minnp/core/compiled")
+SOURCES = sorted(path for path in COMPILED.iterdir() if path.suffix in (".c", ".h", ".cpp", ".hpp"))
 # how minnp/core/compiled/__init__.py knows a library of other code
-CHECKSUM = zlib.crc32(b"".join(path.read_bytes() for path in sorted(C.glob("*.[ch]"))))
+CHECKSUM = zlib.crc32(b"".join(path.read_bytes() for path in SOURCES))
 
 
-def extension(name: str, *flags: str, include: Sequence[str] = ()) -> Extension:
-    """minnp.core.compiled._NAME"""
+def extension(source: str, *flags: str, include: Sequence[str] = ()) -> Extension:
+    """minnp.core.compiled._NAME of NAME.c or NAME.cpp"""
     return Extension(
-        f"minnp.core.compiled._{name}",
-        [str(C / f"{name}.c")],
-        depends=HEADERS,
+        f"minnp.core.compiled._{Path(source).stem}",
+        [str(COMPILED / source)],
+        depends=[str(path) for path in SOURCES],
         define_macros=[("SOURCE", str(CHECKSUM))],
         include_dirs=list(include),
         extra_compile_args=list(flags),
@@ -28,5 +28,11 @@ def extension(name: str, *flags: str, include: Sequence[str] = ()) -> Extension:
     )
 
 
-VECTORS = () if sys.platform == "win32" else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
-setup(ext_modules=[extension("quick", include=[numpy.get_include()]), extension("team", *VECTORS)])
+WINDOWS = sys.platform == "win32"
+VECTORS = () if WINDOWS else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
+setup(
+    ext_modules=[
+        extension("fastpath.cpp", "/std:c++17" if WINDOWS else "-std=c++17", include=[numpy.get_include()]),
+        extension("team.c", *VECTORS),
+    ]
+)

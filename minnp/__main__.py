@@ -30,7 +30,7 @@ def info() -> str:
     facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     facts["threads"] = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ) or "not limited"
-    facts["C part"] = ", ".join(library.__name__ for library in (compiled.quick, compiled.team) if library) or "none"
+    facts["C part"] = ", ".join(library.__name__ for library in (compiled.fastpath, compiled.team) if library) or "none"
     facts["backends"] = ", ".join(["numpy", *backends.installed()])
     facts["policy"] = minnp.get_global_policy().name
     facts["context"] = repr(minnp.current_context())

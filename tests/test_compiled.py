@@ -159,7 +159,7 @@ for program in programs:
             print(program, name, "->", type(error).__name__, error)
         for tape in nodes:
             print([(str(n[0]), named(n[1]), list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
-print("compiled", install._quick is not None, file=sys.stderr)
+print("compiled", install.fastpath is not None, file=sys.stderr)
 """
 
 
@@ -175,7 +175,7 @@ def told(switch):
 
 
 pytestmark = pytest.mark.host("about the short ways to NumPy's kernels")
-built = pytest.mark.skipif(find_spec("minnp.core.compiled._quick") is None, reason="installed without a C compiler")
+built = pytest.mark.skipif(find_spec("minnp.core.compiled._fastpath") is None, reason="installed without a C compiler")
 
 
 @built
@@ -187,10 +187,10 @@ def test_calls_compiled_and_in_python_give_the_same():
     assert [pair for pair in zip(ours, python, strict=True) if pair[0] != pair[1]] == []
 
 
-@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_the_interpreter_meets_the_compiled_slots():
-    assert type(inspect.getattr_static(np.ndarray, "__getitem__")).__module__ == "minnp.core.compiled._quick"
-    assert type(np.exp.__func__).__module__ == "minnp.core.compiled._quick"
+    assert type(inspect.getattr_static(np.ndarray, "__getitem__")).__module__ == "minnp.core.compiled._fastpath"
+    assert type(np.exp.__func__).__module__ == "minnp.core.compiled._fastpath"
 
 
 def test_functions_and_methods_show_what_they_are():
@@ -201,7 +201,7 @@ def test_functions_and_methods_show_what_they_are():
     assert isinstance(inspect.getattr_static(np.ndarray, "T").__get__(None, np.ndarray), property)
 
 
-@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_functions_take_attributes_and_are_shown_as_numpys():
     np.ptp.note, np.ptp.__doc__ = "kept", "mine"
     assert (np.ptp.note, np.ptp.__doc__, np.ptp.__name__) == ("kept", "mine", "ptp")
@@ -314,7 +314,7 @@ def test_random_draws_are_arrays_of_ours_in_every_form():
 
 
 @pytest.mark.skipif(
-    install._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
+    install.fastpath is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )
 def test_a_refused_buffer_raises_what_numpy_raises():
     for show in (
@@ -329,7 +329,7 @@ def test_a_refused_buffer_raises_what_numpy_raises():
 
 
 @pytest.mark.skipif(
-    install._quick is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
+    install.fastpath is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )
 def test_the_memory_of_a_traced_array_is_refused_in_words():
     with pytest.raises(minnp.errors.TracedValueError, match="stop_gradient"):
@@ -362,7 +362,7 @@ def test_a_chain_of_object_arrays_of_any_length_goes(link):
 
     # without the C part the interpreter goes along the chain: 3.13 overflows the stack from some 4,000 links, with
     # NumPy's own arrays too
-    n = 50_000 if install._quick is not None or sys.version_info < (3, 13) else 1_000
+    n = 50_000 if install.fastpath is not None or sys.version_info < (3, 13) else 1_000
     chain = End()
     end = weakref.ref(chain)
     for _ in range(n):
@@ -379,7 +379,7 @@ def test_functions_of_ours_are_pickled_by_name():
     assert copy.copy(np.sort) is np.sort
 
 
-@pytest.mark.skipif(install._quick is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+@pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 @pytest.mark.parametrize("call", ["x.nope", "x()", "hash(x)", "setattr(x, 'y', 1)", "'%d' % x"])
 def test_the_interpreter_names_the_class_in_messages_as_numpys(call):
     messages = []
@@ -398,7 +398,7 @@ def test_names_that_numpy_deprecates_warn():
 
 
 def test_a_library_of_other_code_is_known(tmp_path):
-    library = types.ModuleType("_quick")
+    library = types.ModuleType("_fastpath")
     empty = tmp_path / "empty"
     empty.mkdir()
     assert not compiled.stale(library, str(empty))  # an installed package holds no source

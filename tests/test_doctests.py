@@ -24,7 +24,7 @@ DIFFERENT = {
     "ndarray.flat": "prints the class, which is minnp.numpy's",
     "ndarray.resize": "refuses by counting references, of which a handle's array has one",
 }
-if compiled.quick is not None:
+if compiled.fastpath is not None:
     DIFFERENT["set_numeric_ops"] = "sets NumPy's own operators, which the C part's arithmetic of small arrays is not"
 
 

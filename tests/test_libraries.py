@@ -5,7 +5,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad
-from minnp.core.compiled import quick
+from minnp.core.compiled import fastpath
 
 
 def same(program, *arrays):
@@ -77,7 +77,7 @@ def test_polars():
     same(program, onp.arange(3.0))
 
 
-needs_c = pytest.mark.skipif(quick is None, reason="classes in C are told of ours by the C part")
+needs_c = pytest.mark.skipif(fastpath is None, reason="classes in C are told of ours by the C part")
 
 
 @needs_c

@@ -11,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad
-from minnp.core.compiled import quick
+from minnp.core.compiled import fastpath
 
 RECORD = numpy.dtype(
     {"names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [4, 16], "titles": ["A", "B"], "itemsize": 32}
@@ -105,7 +105,7 @@ def test_a_buffer_says_what_numpys_does():
     for dtype in (RECORD, "i4,f8", "f4", "S3", "U2", "?"):
         ours, theirs = memoryview(np.zeros(2, dtype)), memoryview(numpy.zeros(2, dtype))
         assert (ours.format, ours.nbytes, ours.shape) == (theirs.format, theirs.nbytes, theirs.shape)
-    silent = quick is None and sys.version_info < (3, 12)  # no exception leaves a slot that Python fills
+    silent = fastpath is None and sys.version_info < (3, 12)  # no exception leaves a slot that Python fills
     with pytest.raises(SystemError if silent else ValueError, match=None if silent else "cannot include dtype"):
         memoryview(np.zeros(2, "M8[s]"))
 
@@ -134,7 +134,7 @@ def test_formatting_an_array_of_texts_gives_texts():
     assert made.dtype.kind == "U" and made.tolist() == ["1"]
 
 
-@pytest.mark.skipif(quick is None, reason="a slot that Python cannot fill")
+@pytest.mark.skipif(fastpath is None, reason="a slot that Python cannot fill")
 @pytest.mark.parametrize("concat", [operator.concat, operator.iconcat])
 def test_operator_concat_is_refused(concat):
     with pytest.raises(TypeError, match="Concatenation"):
@@ -166,7 +166,7 @@ def test_r_finds_the_names_of_its_caller():
     del p, q
 
 
-@pytest.mark.skipif(quick is None, reason="Python's bound methods show the function's")
+@pytest.mark.skipif(fastpath is None, reason="Python's bound methods show the function's")
 @pytest.mark.parametrize("name", ["sum", "concatenate", "linspace", "sin", "linalg.norm"])
 def test_a_functions_signature_has_no_parameter_of_ours(name):
     f = operator.attrgetter(name)(np)

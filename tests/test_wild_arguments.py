@@ -25,7 +25,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp.core.compiled import quick
+from minnp.core.compiled import fastpath
 
 CALLS = int(os.environ.get("MINNP_FUZZ", "3000"))
 NUMPY_2 = numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0"
@@ -68,7 +68,7 @@ STAYING: list[tuple[str, str, str]] = [
         "asked by name, not by an operator, where NumPy leaves the refusal to the other array",
     ),
 ]
-if quick is None:  # without the C part
+if fastpath is None:  # without the C part
     STAYING += [
         (r"^i?concat\(", "Concatenation", "a slot that Python's classes cannot fill"),
         (r"^(bytes|memoryview)\(", "SystemError", "before Python 3.12 no exception leaves the slot (arrays/buffer.py)"),

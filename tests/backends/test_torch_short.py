@@ -19,11 +19,11 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, npx
 from minnp.core.api import install
-from minnp.core.arrays.array import Array, ndarray
+from minnp.core.arrays.array import Array, VirtualArray, ndarray
 from minnp.core.rows.value import Buffer
 from minnp.core.transforms.tape import GradTrace
 
-pytestmark = pytest.mark.skipif(install._quick is None, reason="minnp runs without its C part")
+pytestmark = pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part")
 THERE = Context("cpu", 0, "torch")
 DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
@@ -37,7 +37,7 @@ def told(x):
     """All there is to tell of a result: where it lies, of what it is a view, what a tape or a write would see."""
     if type(x) in (tuple, list):
         return [told(e) for e in x]
-    if type(x) is not ndarray or x._host is not None:
+    if type(x) is not VirtualArray or x._host is not None:
         return type(x), getattr(x, "dtype", None), repr(x)
     value = x._value
     view = () if value.view is None else (id(value.view[0]), str(value.view[1]), repr(value.view[2]))
@@ -65,11 +65,11 @@ def python_of(f):
 @contextlib.contextmanager
 def in_python_alone():
     """Inside, rows that are called and the operators of buffers go through Python."""
-    install._quick.values(False)
+    install.fastpath.fast_rows(False)
     try:
         yield
     finally:
-        install._quick.values(True)
+        install.fastpath.fast_rows(True)
 
 
 def agree(compiled_way, python_way, what):

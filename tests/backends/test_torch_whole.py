@@ -108,13 +108,13 @@ def test_functions_in_one_call_agree_with_numpy(char):
         for g, w in zip(got, want, strict=True):
             scale = onp.maximum(differential.largest(w), 1) if w.dtype.kind == "f" else None
             assert not (why := differential.disagreement(g, w, 64, False, scale)), (case, why)
-    if install._quick is not None:
+    if install.fastpath is not None:
         elsewhere = {"einsum", "outer", "diag", "tile", "linalg.outer", "linalg.tensordot", "linalg.cross"}
         assert {n for n, calls in reach.items() if not calls} == elsewhere
 
 
 def test_what_is_said_to_be_one_call_is():
-    if install._quick is not None:
+    if install.fastpath is not None:
         for name in WHOLE:
             operator.attrgetter(name)(np)  # which makes its entry
         forms = {name: install._there(HOST_CALLS[name])[-1] for name in WHOLE}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..compiled import quick as _quick
+from ..compiled import fastpath
 from ..rows import primitive as _primitive
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Primitive
@@ -141,8 +141,8 @@ def take_over(h: ndarray) -> None:
             guard.hide(h, a)
 
 
-if _quick is not None:
-    _quick.arrays(ndarray, VirtualArray, onp.ndarray, ndarray._host.fset, take_over)
+if fastpath is not None:
+    fastpath.bind_arrays()
 
 
 def show_again(h: Array) -> None:
@@ -172,9 +172,9 @@ def _views_of(root: ndarray) -> list[ndarray]:
     return [h for v in getattr(root, "_views", ()) if (h := v()) is not None and h._array is not None]
 
 
-on_host: Any = _on_host if _quick is None else _quick.on_host
-views_of: Any = _views_of if _quick is None else _quick.views_of
-link: Any = _link if _quick is None else _quick.link
+on_host: Any = _on_host if fastpath is None else fastpath.on_host
+views_of: Any = _views_of if fastpath is None else fastpath.views_of
+link: Any = _link if fastpath is None else fastpath.link
 
 
 def virtual(value: Any) -> VirtualArray:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..compiled import quick as _quick
+from ..compiled import fastpath
 
 _plain, _BYTE = onp.ndarray.view, onp.dtype("u1")
 
@@ -77,7 +77,7 @@ if not _known_layout():
     )
 
 # exchange(a, b): each array shows what the other one did. Other arrays' views of either are not concerned.
-exchange: Any = _exchange if _quick is None else _quick.exchange
+exchange: Any = _exchange if fastpath is None else fastpath.exchange
 
 
 def show(h: onp.ndarray, a: onp.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""The C part (quick.c and team.c), if it was built for this interpreter, and what calls are counted in.
+"""The C part (fastpath.cpp and team.c), if it was built for this interpreter, and what calls are counted in.
 
 May import: nothing.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 def stale(library: types.ModuleType, folder: str) -> bool:
     """Whether the library was built from other code than the sources in the folder, which only a clone has."""
-    sources = sorted(name for name in os.listdir(folder) if name.endswith((".c", ".h")))
+    sources = sorted(name for name in os.listdir(folder) if name.endswith((".c", ".h", ".cpp", ".hpp")))
     if not sources:
         return False
     checksum = 0
@@ -43,8 +43,8 @@ def built(name: str) -> types.ModuleType | None:
     return None
 
 
-quick, team = built("_quick"), built("_team")
-FUNCTION = types.MethodType if quick is None else quick.Function  # what public functions are
+fastpath, team = built("_fastpath"), built("_team")
+FUNCTION = types.MethodType if fastpath is None else fastpath.Function  # what public functions are
 
 
 class PythonCounter:
@@ -53,4 +53,4 @@ class PythonCounter:
     __slots__ = ("calls",)
 
 
-Counter: Any = PythonCounter if quick is None else quick.Counter
+Counter: Any = PythonCounter if fastpath is None else fastpath.Counter

@@ -92,6 +92,11 @@ def slot_of(device: Any, row: Primitive) -> list:
     return device.slots.setdefault(row, slot)
 
 
+# what a device's kernels and library raise for arguments they do not take; the general path has NumPy's words for it
+REFUSALS = (
+    *(errors.BackendUnsupportedError, RuntimeError, TypeError, ValueError),
+    *(LookupError, AttributeError, ArithmeticError),
+)
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 

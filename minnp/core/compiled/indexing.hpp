@@ -1,0 +1,258 @@
+/* The slots of x[i], x[i] = v, iteration and len. */
+#pragma once
+#include "tape.hpp"
+
+static PyObject *general_getitem; /* the Python method */
+static objobjargproc general_setitem;
+static ssizeargfunc general_item;
+static getiterfunc general_iter;
+static lenfunc general_len;
+
+/* Whether a list or tuple holds numbers, or such lists, and no array. */
+static bool holds_numbers(PyObject *x, int depth = 0) {
+    if (!is_list(x) || depth > 8)
+        return false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
+        PyObject *e = PySequence_Fast_GET_ITEM(x, i);
+        if (!(is_number(e) || holds_numbers(e, depth + 1)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether array a is a mask in long runs, judged by a sample at its middle (cpu/selection.py: irregular). */
+static bool in_long_runs(PyObject *a) {
+    Py_ssize_t n = size_of(a), changes = 0;
+    if (descr(a)->type_num != NPY_BOOL || !(fields(a)->flags & NPY_ARRAY_C_CONTIGUOUS) || n < 2048 || n >= long_runs)
+        return false;
+    const char *p = fields(a)->data + n / 2 - 1024;
+    for (int i = 1; i < 2048; i++)
+        changes += !p[i] != !p[i - 1];
+    return changes <= 128;
+}
+
+/* An index as NumPy takes it; nothing where Python must look at it. */
+static Ref numpys_index(PyObject *index) {
+    if (PyLong_CheckExact(index) || PySlice_Check(index))
+        return borrow(index);
+    if (!PyTuple_CheckExact(index)) {
+        Value v = is_handle(index) ? value_of(index) : Value{is_plain(index) || holds_numbers(index) ? Kind::number : Kind::other, index};
+        return v.kind == Kind::number || (v.is_array() && (size_of(v.object) < index_limit || in_long_runs(v.object)))
+                   ? borrow(v.object) : Ref();
+    }
+    Ref parts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) {
+        PyObject *x = PyTuple_GET_ITEM(index, i), *a;
+        if (!is_handle(x)) {
+            if (!(PyLong_CheckExact(x) || PySlice_Check(x) || is_plain(x) || holds_numbers(x)))
+                return {};
+        } else if ((a = host_of(x)) == nullptr)
+            return {};
+        else {
+            if (!parts)
+                parts = made(PySequence_List(index));
+            check(PyList_SetItem(parts, i, Py_NewRef(a)));
+        }
+    }
+    return parts ? made(PyList_AsTuple(parts)) : borrow(index);
+}
+
+/* ------------------------------------------------------------------ one number
+   Loops over elements spend most of their time in NumPy's finding out what an index is. A number that one integer for each
+   axis picks is read and written where it lies. */
+static inline void *in_scalar(PyObject *x) { return (char *)x + sizeof(PyObject); } /* of NumPy's classes, and of float */
+
+/* Where x is an integer within an axis of n, perhaps a negative one, its position; else -1. */
+static inline Py_ssize_t position(PyObject *x, Py_ssize_t n) {
+    Py_ssize_t i;
+    if (PyLong_CheckExact(x)) {
+        int beyond;
+        i = (Py_ssize_t)PyLong_AsLongLongAndOverflow(x, &beyond);
+        if (beyond)
+            return -1;
+    } else if (Py_IS_TYPE(x, Int64))
+        i = (Py_ssize_t) * (int64_t *)in_scalar(x);
+    else
+        return -1;
+    i = i < 0 ? i + n : i;
+    return i < n ? i : -1;
+}
+
+/* The memory of the one number that an index picks; null for another index. */
+static inline char *number_at(PyObject *a, PyObject *index) {
+    bool tuple = PyTuple_CheckExact(index);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(index) : 1;
+    char *p = fields(a)->data;
+    if (n != fields(a)->nd || n == 0)
+        return nullptr;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        Py_ssize_t i = position(tuple ? PyTuple_GET_ITEM(index, k) : index, fields(a)->dimensions[k]);
+        if (i < 0)
+            return nullptr;
+        p += i * fields(a)->strides[k];
+    }
+    return p;
+}
+
+/* The bytes of a number of array a where it lies as in an instance of NumPy's class; 0 where it does not, or is rare. */
+static inline int scalar_size(PyObject *a) {
+    PyArray_Descr *d = descr(a);
+    if (!(fields(a)->flags & NPY_ARRAY_ALIGNED) || !PyArray_ISNBO(d->byteorder))
+        return 0;
+    switch (d->type_num) {
+    case NPY_BYTE: case NPY_UBYTE: return 1;
+    case NPY_SHORT: case NPY_USHORT: return 2;
+    case NPY_FLOAT: case NPY_INT: case NPY_UINT: return 4;
+    case NPY_LONG: case NPY_ULONG: return sizeof(long);
+    case NPY_DOUBLE: case NPY_LONGLONG: case NPY_ULONGLONG: return 8;
+    default: return 0;
+    }
+}
+
+static inline void copy_scalar(void *to, const void *from, int size) {
+    switch (size) { /* known to the compiler */
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, 8);
+    }
+}
+
+/* The number at p in array a, NumPy's; nothing where NumPy must make it. */
+static inline Ref read_scalar(PyObject *a, const char *p) {
+    int size = scalar_size(a);
+    if (size == 0)
+        return descr(a)->type_num == NPY_BOOL ? borrow(*p != 0 ? true_ : false_) : Ref();
+    PyTypeObject *type = descr(a)->typeobj;
+    Ref x = made(type->tp_alloc(type, 0));
+    copy_scalar(in_scalar(x), p, size);
+    return x;
+}
+
+/* Whether v was written at p in array a: where it is of the array's dtype, or Python's number of that kind. */
+static inline bool write_scalar(PyObject *a, char *p, PyObject *v) {
+    int size = scalar_size(a), beyond;
+    PyArray_Descr *d = descr(a);
+    if (size == 0 || !may_write(a))
+        return false;
+    if (Py_IS_TYPE(v, d->typeobj) || (d->type_num == NPY_DOUBLE && PyFloat_CheckExact(v)))
+        copy_scalar(p, in_scalar(v), size);
+    else if (d->typeobj == Int64 && PyLong_CheckExact(v)) {
+        int64_t x = PyLong_AsLongLongAndOverflow(v, &beyond);
+        if (beyond)
+            return false;
+        copy_scalar(p, &x, size);
+    } else
+        return false;
+    return true;
+}
+
+/* ------------------------------------------------------------------ slots */
+/* What an index found in array a of `self`, in the user's form: a fancy one may give a view of its own copy. */
+static Ref found_in(PyObject *self, PyObject *a, Ref out) {
+    return is_host(out.get()) ? array_on(out, shows_array(out, a) ? root_of(self) : Py_None) : out;
+}
+
+static Ref get_item(PyObject *self, PyObject *index) {
+    Value v = value_of(self);
+    if (v.is_array() && !busy()) {
+        char *p = number_at(v.object, index);
+        if (p != nullptr)
+            if (Ref x = read_scalar(v.object, p))
+                return x;
+        if (Ref i = numpys_index(index)) {
+            Ref a = borrow(v.object);
+            return found_in(self, a, made(PyObject_GetItem(a, i)));
+        }
+    } else if (!v.is_array() && simple_index(index, true)) {
+        Ref params = params_of(word_index, index);
+        if (Ref h = apply(getitem_row, &self, &v, 1, params))
+            return h;
+    }
+    return call(general_getitem, self, index);
+}
+
+static PyObject *subscript(PyObject *self, PyObject *index) {
+    return guarded([=] { return get_item(self, index); });
+}
+
+/* The i-th element along the first axis, as iteration asks for it: the IndexError at the end is handed on, for throwing one
+   costs more than the loop. */
+static PyObject *item(PyObject *self, Py_ssize_t i) {
+    PyObject *a = nullptr;
+    Ref x = Ref(guarded([&] {
+        if (busy() || (a = host_of(self)) == nullptr || fields(a)->nd != 1 || i < 0 || i >= fields(a)->dimensions[0])
+            return Ref();
+        return read_scalar(a, fields(a)->data + i * fields(a)->strides[0]);
+    }));
+    if (x || PyErr_Occurred())
+        return x.release();
+    if (a == nullptr)
+        return general_item(self, i);
+    Ref owned = borrow(a), out = Ref(Host->tp_as_sequence->sq_item(a, i));
+    return out ? guarded([&] { return found_in(self, a, std::move(out)); }) : nullptr;
+}
+
+static PyObject *iterator(PyObject *self) {
+    return guarded([=] {
+        PyObject *a = host_of(self);
+        return made(a != nullptr && fields(a)->nd > 0 ? PySeqIter_New(self) : general_iter(self));
+    });
+}
+
+static Py_ssize_t length(PyObject *self) {
+    return guarded_status([=] {
+        PyObject *a = host_of(self);
+        return a != nullptr && fields(a)->nd > 0 ? (Py_ssize_t)fields(a)->dimensions[0] : general_len(self);
+    });
+}
+
+/* Whether h is the view self[index], for this very index, of an array on a device that is still what it was. */
+static bool is_view_at(PyObject *h, PyObject *self, PyObject *index) {
+    if (!is_handle(h) || field(h, root_at) != self || value_of(h).kind != Kind::device)
+        return false;
+    PyObject *path = field(h, path_at);
+    if (path == nullptr || PyTuple_GET_SIZE(path) != 1)
+        return false;
+    PyObject *step = PyTuple_GET_ITEM(path, 0), *params = PyTuple_GET_ITEM(step, 1);
+    return PyTuple_GET_ITEM(step, 0) == getitem_row && PyDict_CheckExact(params) && found(params, word_index) == index;
+}
+
+/* Whether a[index] has axes, as its form alone tells: then the elements of a value are written, never the value. */
+static bool is_several(PyObject *a, PyObject *index) {
+    if (!PyTuple_CheckExact(index))
+        return PySlice_Check(index) || (PyLong_CheckExact(index) && fields(a)->nd > 1);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
+        if (PySlice_Check(PyTuple_GET_ITEM(index, i)))
+            return true;
+    return false;
+}
+
+/* What NumPy may be given to write at an index of array a (borrowed): a number, an array; else null. An element of an array
+   of objects is the array of ours it is given. */
+static PyObject *value_to_write(PyObject *a, PyObject *index, PyObject *value) {
+    if (is_handle(value))
+        return descr(a)->type_num != NPY_OBJECT || is_several(a, index) ? host_of(value) : nullptr;
+    return is_plain(value) || holds_numbers(value) ? value : nullptr;
+}
+
+static int assign(PyObject *self, PyObject *index, PyObject *value) {
+    return guarded_status([=] {
+        if (value == nullptr)
+            return general_setitem(self, index, value);
+        PyObject *a = host_of(self), *v;
+        if (a == nullptr)
+            return is_view_at(value, self, index) ? 0 : general_setitem(self, index, value); /* x[index] += y ends so */
+        if (busy() || taped())
+            return general_setitem(self, index, value);
+        char *p = number_at(a, index);
+        if (p != nullptr && write_scalar(a, p, value))
+            return 0;
+        if ((v = value_to_write(a, index, value)) != nullptr)
+            if (Ref i = numpys_index(index)) {
+                Ref owned = borrow(a), also = borrow(v);
+                return PyObject_SetItem(a, i, v);
+            }
+        return general_setitem(self, index, value);
+    });
+}
