@@ -117,8 +117,9 @@ def test_what_is_said_to_be_one_call_is():
     if install.fastpath is not None:
         for name in WHOLE:
             operator.attrgetter(name)(np)  # which makes its entry
-        forms = {name: install._there(HOST_CALLS[name])[-1] for name in WHOLE}
-        assert set(forms.values()) == {install.FORMS["whole"], install.FORMS["write"]}, forms
+        forms = {name: install.row_of(HOST_CALLS[name])[-1] for name in WHOLE}
+        whole, writes = install.fastpath.WHOLE, install.fastpath.WHOLE | install.fastpath.WRITES
+        assert set(forms.values()) == {whole, writes}, forms
 
 
 def test_what_is_written_in_one_call_is_seen_by_views_and_not_by_copies():

@@ -88,8 +88,8 @@ def drawn(call: Callable, e: functions.Entry) -> Callable:
     return call if fastpath is None or e.writes else _fast(call, e.host, e, fastpath.OF_OBJECT)
 
 
-# How NumPy's functions hand their arguments to rows (`takes` in primitive.py and dispatch.py), in the terms of functions.hpp:
-# (arrays, form). The others take the general path.
+# How NumPy's functions hand their arguments to rows (`takes` in primitive.py and dispatch.py), in the terms of
+# functions.hpp: (arrays, form). The others take the general path.
 FORMS: dict[str, Callable] = {} if fastpath is None else {
     "traced": lambda n: (n, 0),
     "arrays": lambda n: (n, fastpath.UNTRACED),

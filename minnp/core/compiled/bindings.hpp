@@ -23,7 +23,7 @@ static PyObject *unbroadcast, *restore, *zeros, *numpy_array, *is_free, *slot_of
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_;
 
 /* ------------------------------------------------------------------ limits: elements, or bytes where the name says so */
-static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, combined, long_runs;
+static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, large, long_runs;
 
 /* ------------------------------------------------------------------ words */
 static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view;
@@ -135,7 +135,7 @@ static const Binding of_calls[] = {
     {Binding::LIMIT, &recycled_bytes, CPU "memory", "LEAST"},
     {Binding::LIMIT, &heavy_bytes, CPU "elementwise", "HEAVY"},
     {Binding::LIMIT, &compared_bytes, CPU "elementwise", "PLAIN"},
-    {Binding::LIMIT, &combined, "minnp.core.cpu", "MEDIUM"},
+    {Binding::LIMIT, &large, "minnp.core.cpu", "LARGE"},
     {Binding::LIMIT, &long_runs, CPU "selection", "LONG"},
     {Binding::WORD, &word_out, "out", nullptr},
     {Binding::WORD, &word_device, "device", nullptr},

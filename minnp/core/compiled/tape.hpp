@@ -91,7 +91,7 @@ static Ref run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObje
     if (slot(row, row_worth) != Py_None)
         return {};
     for (Py_ssize_t i = 0; i < n && elementwise; i++)
-        if (is_host(raw[i]) && size_of(raw[i]) >= combined)
+        if (is_host(raw[i]) && size_of(raw[i]) >= large)
             return {};
     count_row(row);
     return made(PyObject_VectorcallDict(slot(row, elementwise ? row_numpy : row_fast), raw, n, bare ? nullptr : params));
