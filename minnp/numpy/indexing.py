@@ -107,10 +107,13 @@ def _take_add(g: Any, indices: Any, shape: Sequence[int], axis: int | None = Non
 def _take_accumulate(
     buffer: onp.ndarray, g: Any, x: Any, indices: Any, axis: int | None = None, mode: str = "raise"
 ) -> None:
-    if axis is None:
-        buffer += _take_add(g, indices, buffer.shape, axis, mode)
+    if axis is None:  # of any layout: a view of all of it may not exist
+        where = onp.unravel_index(
+            onp.remainder(_valid(onp.asarray(indices), buffer.size, mode), buffer.size), buffer.shape
+        )
     else:
-        onp.add.at(buffer, _take_index(indices, buffer.shape, axis, mode), g)
+        where = _take_index(indices, buffer.shape, axis, mode)
+    onp.add.at(buffer, where, g)
 
 
 def _taken(metas: Sequence[Meta], params: dict) -> Meta:

@@ -17,7 +17,7 @@ from ..cpu import combine
 from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, Joint, Meta, Primitive, primitive
 from ..rows.state import state
-from ..rows.value import Buffer, Host, Tracer, concrete, overlapping, owner
+from ..rows.value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, owner
 from .cotangents import (
     INEXACT,
     accumulate,
@@ -230,8 +230,9 @@ class GradTrace(Trace):
                 g = tuple(g[k] if k in g else None if joint else zeros_of(o) for k, o in enumerate(y))
             rules = row.vjp
             in_place = row.accumulate
-            on_host = type(g) is Host and (in_place is not None or row is WRITE_VIEW) and numbers_only(arrays, params)
-            if row is WRITE_VIEW and on_host and parents[0] >= 0 and grads[parents[0]] is None:
+            parts = in_place is not None or row is WRITE_VIEW
+            on_host = parts and (type(g) is Host or type(g) in NUMBERS) and numbers_only(arrays, params)
+            if row is WRITE_VIEW and on_host and type(g) is Host and parents[0] >= 0 and grads[parents[0]] is None:
                 # The old array's cotangent is g with the written part cleared: take g over, so T writes cost O(T).
                 g, kept = split_write(g, n in owned, **params)
                 grads[parents[0]] = kept
