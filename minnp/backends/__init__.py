@@ -1,4 +1,4 @@
-"""Backends: sets of kernels, and on a GPU places. Looked up by name, imported when first asked for."""
+"""Backends: sets of kernels, and on a GPU devices. Looked up by name, imported when first asked for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Backend:
     """What core asks of a backend.
 
     name          as in policies: "mxnet", "torch"
-    shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a place, and kernels take
-                  and return its own buffers
+    shares_host   its kernels take and return NumPy arrays (a set of kernels); otherwise it is a device, whose kernels
+                  take and return its own buffers
     refuses       its kernels refuse what they cannot take, so `supports` need not be asked before every call
     device        ("cpu" or "gpu", number): where the memory of a device is
     """
@@ -31,13 +31,13 @@ class Backend:
     def __new__(cls, *args: Any, **kwargs: Any) -> Backend:
         self = super().__new__(cls)
         self.makers = {}
-        self.slots = {}  # row -> what core.placed keeps for it: its kernel, how often it ran, ...
+        self.slots = {}  # row -> what core.rows.on_device keeps for it: its kernel, how often it ran, ...
         return self
 
     def kernel(self, row: Any) -> Callable | None:
         """The verified kernel for a row, kernel(*data, **params), or None.
 
-        A kernel may offer, as attributes, what spares a place some of its steps:
+        A kernel may offer, as attributes, what spares a device some of its steps:
         plan        plan(*data), the function it would run for operands of these dtypes (and Python's types of numbers)
         short       the same, for the short ways: calls in which `axis` is a number or a tuple of some, or not given
         prepared    a dict where those functions are kept
@@ -150,7 +150,7 @@ _REGISTRY = {
 }
 _LOADED: dict[str, Any] = {}
 _INSTALLED: list[str] | None = None
-SEED: Any = None  # what np.random.seed was last given: places that are made later start from it
+SEED: Any = None  # what np.random.seed was last given: devices that are made later start from it
 
 
 def seed(value: Any) -> None:

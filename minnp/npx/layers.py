@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.arrays.array import ndarray
 from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import as_array
-from ..numpy.devices import known, placed
+from ..numpy.devices import known, on_device
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.products import matmul
 from ..numpy.reductions import max_, mean, sum_
@@ -216,7 +216,7 @@ def batch_norm(
     else:
         center, spread = as_array(moving_mean), as_array(moving_var)
         # on the host it stays an expression, which jit takes apart and fuses with what follows
-        y = (normalize_by if placed(x) else normalized)(x, gamma, beta, center, spread, axis=axis, eps=float(eps))
+        y = (normalize_by if on_device(x) else normalized)(x, gamma, beta, center, spread, axis=axis, eps=float(eps))
     return (y, center, spread) if output_mean_var else y
 
 

@@ -12,7 +12,7 @@ from ..core.api.namespace import wrapped
 from ..core.arrays.array import ndarray
 from ..core.arrays.devices import beside
 from ..numpy.arguments import as_array, plain
-from ..numpy.devices import known, placed
+from ..numpy.devices import known, on_device
 from ..numpy.facts import axis_of
 from ..numpy.indexing import index_add as add_at
 from ..numpy.indexing import take, take_along_axis
@@ -30,7 +30,7 @@ def integers(x: Any) -> onp.ndarray:
 def positions(x: Any, data: Any) -> Any:
     """The same of indices into data, on the device where both are on one: no step waits for it."""
     x = as_array(x)
-    if not (known(x) and placed(data)):
+    if not (known(x) and on_device(data)):
         return integers(x)
     return x if x.dtype == onp.intp else astype(x, dtype=onp.dtype(onp.intp))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.arrays.array import HANDLES, concretize, handle, ndarray, numpys_own, read, stack_nested
-from ..core.arrays.saved import outside
+from ..core.arrays.saved import expose
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
 from ..core.rows.state import capture
@@ -30,7 +30,7 @@ def as_array(x: Any) -> ndarray:
     if isinstance(x, (list, tuple)) and holds_handle(x):
         return stack_nested(list(x))
     if type(x) is Host:
-        outside(x)
+        expose(x)
     return handle(onp.asarray(numpys_own(x)))
 
 

@@ -190,7 +190,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
 
 
 def _at_once(call: Callable, a: Any, names: Sequence[str]) -> bool:
-    """Whether a method of a ufunc of real numbers runs as one row, which places have no kernel for."""
+    """Whether a method of a ufunc of real numbers runs as one row, which devices have no kernel for."""
     return call.__name__ in names and a.dtype.kind in "fiub" and type(concrete(read(a))) is not Buffer
 
 

@@ -34,10 +34,10 @@ from .shaping import astype, broadcast_to, concatenate, flip, reshape, roll, sta
 from .ufuncs import floor, isnan, maximum, minimum, where
 
 
-def placed(x: Any) -> bool:
+def on_device(x: Any) -> bool:
     """Whether an argument is an array on a device, traced or not, or a list with one."""
     if type(x) in (list, tuple):
-        return any(map(placed, x)) if holds_handle(x) else False
+        return any(map(on_device, x)) if holds_handle(x) else False
     return type(x) in HANDLES and type(concrete(read(x))) is Buffer
 
 
@@ -56,7 +56,7 @@ def on_devices(function: Callable) -> Callable:
         name = function.__name__
 
         def definition(*args: Any, **kwargs: Any) -> Any:
-            if any(map(placed, args)):
+            if any(map(on_device, args)):
                 given = {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
                 fits = needed <= len(args) <= len(names) and given.keys() <= names.keys()  # it has not all of NumPy's
                 out = formula(*args, **given) if fits else NotImplemented
@@ -327,7 +327,7 @@ def counts(x: Any, weights: None = None, minlength: int = 0) -> Any:
 @on_devices(onp.histogram)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """How many sorted elements lie before each edge, and the differences. Without a range both ends are asked for."""
-    if not known(a) or a.dtype.kind not in "fiu" or not a.size or type(bins) is str or placed((bins, range)):
+    if not known(a) or a.dtype.kind not in "fiu" or not a.size or type(bins) is str or on_device((bins, range)):
         return NotImplemented
     if weights is not None and (weights := as_array(weights)).dtype.kind != "f":
         return NotImplemented

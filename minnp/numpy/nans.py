@@ -31,12 +31,12 @@ def on_device(function: Callable, signature: tuple = ()) -> Callable:
         general = rebound(function)
 
         def definition(a: Any, axis: Any = None, *args: Any, keepdims: Any = False, **kwargs: Any) -> Any:
-            placed = type(a) in HANDLES and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
+            on_device = type(a) in HANDLES and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
             kept = keepdims is not NOT_GIVEN and bool(keepdims)
             kwargs |= {"keepdims": keepdims} if kept else {}
             # of an array without axes, NumPy's median with keepdims= is an array, where the others are numbers
             result = (lambda x: x) if kept and function is onp.median else number_of
-            if placed and not args and kwargs.keys() <= {"keepdims", *signature}:
+            if on_device and not args and kwargs.keys() <= {"keepdims", *signature}:
                 return result(formula(a, axis, bool(kwargs.pop("keepdims", False)), **kwargs))
             return result(general(a, axis, *args, **kwargs))
 

@@ -22,7 +22,7 @@ COMPUTES = ("sum_to",)  # rows that may return a view of their argument, and oth
 
 
 class MXNetBackend(Backend):
-    """Kernels over NumPy's memory, or, given a device such as "gpu(0)", a place whose arrays are NDArrays."""
+    """Kernels over NumPy's memory, or, given a device such as "gpu(0)", one whose arrays are NDArrays."""
 
     name = "mxnet"
     refuses = True

@@ -93,7 +93,7 @@ def examine(name: str, kernel: Any, dtype: str) -> tuple[str, int]:
         expected, error = outcome(reference, values, params)
         if refused is not None and error is not None:
             continue
-        if refused is not None:  # by the operator itself, of which a place hears after the results are used
+        if refused is not None:  # by the operator itself, of which a device hears after the results are used
             return f"{described(values, params)}: {refused}", ran
         if error is not None:
             return f"{described(values, params)}: NumPy raises {type(error).__name__}", ran

@@ -1,7 +1,7 @@
 """The PyTorch backend: verified kernels over NumPy's memory on the CPU, and arrays on every device torch drives.
 
 Without a device it is a set of kernels: NumPy's arrays are handed to torch and back without a copy. With one
-("cuda:0", "mps", also "cpu") it is a place: its arrays are tensors and stay there. torch's autograd is never used.
+("cuda:0", "mps", also "cpu") it is a device: its arrays are tensors and stay there. torch's autograd is never used.
 Which kernels run, and for which dtypes, stands in verified.json, renewed by the differential test. Importing this
 package does not import torch; making a backend does.
 """
@@ -36,7 +36,7 @@ NUMPYS_OWN = str.split(
 
 
 class TorchBackend(Backend):
-    """Kernels over NumPy's memory, or, given a torch device, a place whose arrays are tensors on it."""
+    """Kernels over NumPy's memory, or, given a torch device, one whose arrays are tensors on it."""
 
     name = "torch"
     refuses = True
@@ -180,7 +180,7 @@ class TorchBackend(Backend):
 
     # -------------------------------------------------------------- devices
     def device_at(self, device_type: str = "gpu", device_id: int = 0) -> tuple[Any, str]:
-        """(the place on that device, ""), or (None, why there is none)."""
+        """(the backend on that device, ""), or (None, why there is none)."""
         torch = self.torch
         if device_type == "cpu":
             device = torch.device("cpu")

@@ -16,7 +16,7 @@ import torch
 
 from ...core.cpu.sources import keep_source
 from ...core.graph.aliasing import is_write
-from ...core.graph.closures import held
+from ...core.graph.closures import unwrapped
 from ...core.graph.effects import guard, pick
 from ...core.graph.graph import Graph
 from ...core.graph.node import Node
@@ -64,7 +64,7 @@ class TorchExecutor:
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
-        data = [self.tensor(v) for v in values] + [self.tensor(held(self.constants[n])) for n in self._read]
+        data = [self.tensor(v) for v in values] + [self.tensor(unwrapped(self.constants[n])) for n in self._read]
         if self.run is None:
             out = self._compile(data)
             self.calls += 1
@@ -98,7 +98,7 @@ class TorchExecutor:
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, on the device once and for all where that can hold it."""
-        v = held(v)
+        v = unwrapped(v)
         data = v if self.backend.shares_host else self.tensor(v)
         return Buffer(data, self.backend) if type(data) is Tensor else v
 

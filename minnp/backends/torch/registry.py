@@ -160,7 +160,7 @@ def ufunc_kernel(name: str, op: Callable, ufunc: onp.ufunc | None = None) -> Non
 
 
 def offer(kernel: Callable, plan: Callable, exact: bool = True, short: Callable | None = None) -> None:
-    """What lets a place skip some of a kernel's steps: see minnp.backends.Backend.kernel."""
+    """What lets a device skip some of a kernel's steps: see minnp.backends.Backend.kernel."""
     kernel.plan, kernel.short, kernel.exact, kernel.prepared = plan, short or plan, exact, {}
     _forget.append(kernel.prepared.clear)
 

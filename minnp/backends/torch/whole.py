@@ -1,4 +1,4 @@
-"""Functions that minnp says in several rows and a place does in one call: by NumPy's name, f(*tensors and numbers).
+"""Functions that minnp says in several rows and a device does in one call: by NumPy's name, f(*tensors and numbers).
 
 Short ways only: whatever is not plainly of the usual form raises, and goes the way of the rows. Results share no memory
 with arguments, and several are a new tuple or list.

@@ -233,8 +233,8 @@ def _host_fact(name: str) -> property:
         if name in LAYOUT and self._host is None:
             below, seen = _looked(self, name), example(read(self))
             if type(seen) is Buffer:  # nothing is copied to tell
-                placed = name == "flags" and below is read(self)
-                return flags.Flags(self, seen) if placed else getattr(laid_out(seen), name)
+                own = name == "flags" and below is read(self)
+                return flags.Flags(self, seen) if own else getattr(laid_out(seen), name)
             return getattr(seen, name)
         found = getattr(shown(self), name)
         return flags.HostFlags(self, found) if name == "flags" and type(self) is ndarray else found

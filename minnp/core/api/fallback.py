@@ -15,7 +15,7 @@ from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import watched
 from ..rows.value import Buffer, Host, Tracer, concrete
 
-PLAIN = (Host, onp.memmap)
+ARRAYS = (Host, onp.memmap)  # the classes whose arrays a tracer may stand for
 
 
 class Leaf:
@@ -54,7 +54,7 @@ def fallback(e: Any, values: list, options: dict) -> Any:
     arguments = freeze((tuple(values), options), leaves)
     y = bind(row, leaves, {"arguments": arguments})
     made = concrete(y)
-    if isinstance(made, Host) and type(made) not in PLAIN:
+    if isinstance(made, Host) and type(made) not in ARRAYS:
         while type(y) is Tracer:
             y.trace.leave(e.name, made)
             y = y.value

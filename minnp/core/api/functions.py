@@ -1,8 +1,8 @@
 """Public functions, operators and methods: NumPy's own callables on the host, definitions in rows elsewhere.
 
-An Entry is one public callable. Untraced host arguments go straight to NumPy, whatever the name; a traced or placed
-argument takes the definition; without one the call falls back to NumPy on concrete values, and a gradient that reaches
-it raises.
+An Entry is one public callable. Untraced host arguments go straight to NumPy, whatever the name; an argument that is
+traced or on a device takes the definition; without one the call falls back to NumPy on concrete values, and a gradient
+that reaches it raises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..arrays import array as _array
 from ..arrays import devices
 from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import unread
-from ..arrays.saved import note, outside
+from ..arrays.saved import expose, note
 from ..arrays.writing import release, write
 from ..compiled import Counter
 from ..cpu import run as run_host
@@ -38,10 +38,10 @@ from . import foreign
 from .fallback import fallback
 
 # Arguments that are their own value: no handle can hide in them.
-PLAIN = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
-PLAIN |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
-PLAIN |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
-KNOWN = {*HANDLES, *PLAIN} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
+STATIC = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
+STATIC |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
+STATIC |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
+KNOWN = {*HANDLES, *STATIC} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
 MISSING = object()
 
 
@@ -118,8 +118,8 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         if result is not NotImplemented:
             return as_handles(result)
     sources: list = []
-    values = [unwrap(a, sources) if type(a) not in PLAIN else a for a in args]
-    options = {k: unwrap(v, sources) if type(v) not in PLAIN else v for k, v in kwargs.items()} if kwargs else kwargs
+    values = [unwrap(a, sources) if type(a) not in STATIC else a for a in args]
+    options = {k: unwrap(v, sources) if type(v) not in STATIC else v for k, v in kwargs.items()} if kwargs else kwargs
     if state.busy and not sources and (device := devices.default_device()) is not None:
         return devices.made(device, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
@@ -194,20 +194,20 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         if result is NotImplemented:
             raise
     if len(sources) < len(values):
-        note_outside(args, result)
+        note_exposed(args, result)
     for w in [values[i] for i in e.writes if i < len(values)]:
         if type(w) is Host and w.dtype is _array.OBJECT:
             _array.hold_handles(w, sources)
     return wrap(result, sources)
 
 
-def note_outside(args: tuple, result: Any) -> None:
+def note_exposed(args: tuple, result: Any) -> None:
     """Note the memory of NumPy's own arrays among the arguments that a result shows."""
     for a in args:
         if type(a) is Host:
             for r in result if type(result) in (tuple, list) else (result,):
                 if type(r) is Host and (r is a or r.base is not None) and owner(r) is owner(a):
-                    outside(a)
+                    expose(a)
 
 
 def written(e: Entry, values: Any, options: dict) -> list:

@@ -19,7 +19,7 @@ from ..rows.primitive import TABLE
 from ..rows.state import state, watched
 from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY, Buffer, Host, Tracer, concrete, is_scalar
 from . import functions
-from .functions import PLAIN, Entry, invoke, operand
+from .functions import STATIC, Entry, invoke, operand
 
 
 def _row(name: str) -> Callable:
@@ -93,7 +93,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
 def _gives_way(other: Any, inplace: bool = False) -> bool:
     """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
-    if t in HANDLES or t in PLAIN or t in (list, tuple) or unread(t):
+    if t in HANDLES or t in STATIC or t in (list, tuple) or unread(t):
         return False
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
@@ -203,7 +203,7 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
 
 
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:
-    """Whether a traced or placed view is self[index] itself."""
+    """Whether a view, traced or on a device, is self[index] itself."""
     root = root_of(self)
     if view._host is not None or view._root is not root:
         return False

@@ -23,8 +23,8 @@ from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer, base_of, lower, owner
 from . import guard
 from .buffer import exporter
-from .hooks import told, unread
-from .saved import outside
+from .hooks import translate_hooks, unread
+from .saved import expose
 
 new = object.__new__
 
@@ -86,7 +86,7 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
         for name in ("__array_ufunc__", "__array_function__", "__array_priority__"):
             if getattr(cls, name) is getattr(ndarray, name):
                 setattr(cls, name, getattr(onp.ndarray, name))
-        told(cls)
+        translate_hooks(cls)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_array", "_root"):
@@ -421,7 +421,7 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
         if type(a) in HANDLES:
             a = read(a)
         elif type(a) is Host:
-            outside(a)
+            expose(a)
         values.append(a)
     out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:

@@ -25,10 +25,10 @@ KNOWING: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of a class, 
 @functools.cache
 def ours(f: Any) -> Any:
     """Our function for NumPy's; anything else as it is."""
-    home = "numpy" if isinstance(f, onp.ufunc) else getattr(f, "__module__", None) or ""
-    if home.partition(".")[0] != "numpy":
+    module = "numpy" if isinstance(f, onp.ufunc) else getattr(f, "__module__", None) or ""
+    if module.partition(".")[0] != "numpy":
         return f
-    found = getattr(importlib.import_module(f"minnp.{home}"), f.__name__, None)
+    found = getattr(importlib.import_module(f"minnp.{module}"), f.__name__, None)
     return found if getattr(found, "__wrapped__", None) is f else f
 
 
@@ -79,8 +79,8 @@ def knows_us(cls: type) -> bool:
 
 
 def _of_ours(x: Any) -> bool:
-    home = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
-    return str(home).startswith("minnp.numpy")
+    module = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
+    return str(module).startswith("minnp.numpy")
 
 
 def _of_numpys(x: Any) -> bool:
@@ -90,22 +90,22 @@ def _of_numpys(x: Any) -> bool:
 def _asked(code: types.CodeType, names: dict) -> Iterator:
     """The functions that a hook may compare with the one it is told of: those it names and does not call, as
     `np.multiply`, and those in the tables and tuples among its globals."""
-    home = None
+    module = None
     for step in dis.get_instructions(code):
-        if home is not None and step.opname == "LOAD_ATTR" and "NULL|self" not in step.argrepr:  # no method's call
-            yield getattr(home, step.argval, None)
+        if module is not None and step.opname == "LOAD_ATTR" and "NULL|self" not in step.argrepr:  # no method's call
+            yield getattr(module, step.argval, None)
         found = names.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
-        home = found if isinstance(found, types.ModuleType) else None
+        module = found if isinstance(found, types.ModuleType) else None
         if isinstance(found, (dict, set, frozenset, list, tuple)):
             yield from list(found)
-        elif found is not None and home is None:
+        elif found is not None and module is None:
             yield found
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from _asked(inner, names)
 
 
-def _told(hook: Callable, translate: Callable) -> Callable:
+def _translated(hook: Callable, translate: Callable) -> Callable:
     names = hook.__globals__
 
     @functools.wraps(hook)
@@ -123,12 +123,12 @@ def unread(cls: type) -> bool:
     return hasattr(cls, "asnumpy") and not hasattr(cls, "__array__")
 
 
-def told(cls: type) -> None:
+def translate_hooks(cls: type) -> None:
     """Have the hooks of a class that is being made, a subclass of one of ours, told of our functions."""
     for name, translate in HOOKS.items():
         hook = vars(cls).get(name)
         if isinstance(hook, types.FunctionType) and for_us(hook):
-            setattr(cls, name, _told(hook, translate))
+            setattr(cls, name, _translated(hook, translate))
 
 
 class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
@@ -137,7 +137,7 @@ class NDArrayOperatorsMixin(onp.lib.mixins.NDArrayOperatorsMixin):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        told(cls)
+        translate_hooks(cls)
 
 
 CLASSES = {onp.lib.mixins.NDArrayOperatorsMixin: NDArrayOperatorsMixin}  # NumPy's that come here in a form of ours

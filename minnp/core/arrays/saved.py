@@ -3,7 +3,7 @@
 Arrays of ours are protected by `GradTrace.release`: each write to one goes through `writing`, and tapes take their
 copies first. Lists, and arrays that the program also holds as NumPy's own, are changed by code that we never see. So
 what a trace keeps of them is a copy, of the arrays that rules read (`safe`) as of parameters: indices, masks, axes,
-shapes (`kept_params`). `outside` notes memory that came from the program.
+shapes (`kept_params`). `expose` notes memory that came from the program.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIXED |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t,
 FIXED |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 SMALL = 1 << 12  # bytes: a parameter of fewer is copied at once, which costs less than to watch over it
 
-OUTSIDE: dict[int, list] = {}  # id of an owner of memory -> weak references to those as which the program holds it
+EXPOSED: dict[int, list] = {}  # id of an owner of memory -> weak references to those as which the program holds it
 _copies: dict[int, tuple] = {}  # id of a large array -> (weak reference to it, to its copy); of its copy -> (that,)
 
 
@@ -98,11 +98,11 @@ def same_bytes(a: onp.ndarray, b: onp.ndarray) -> bool:
 
 
 # ------------------------------------------------------------------ memory that the program holds as NumPy's
-def outside(a: onp.ndarray) -> None:
+def expose(a: onp.ndarray) -> None:
     """Note that the program holds this memory as an array of NumPy's own, which it may write to unseen."""
     memory = owner(a)
-    if type(memory) is Host and id(memory) not in OUTSIDE:
-        _held(memory, id(memory))
+    if type(memory) is Host and id(memory) not in EXPOSED:
+        _register(memory, id(memory))
 
 
 class _Holder(weakref.ref):
@@ -111,13 +111,13 @@ class _Holder(weakref.ref):
     __slots__ = ("key",)
 
 
-def _held(holder: Any, key: int) -> None:
-    reference = _Holder(holder, _gone)
+def _register(holder: Any, key: int) -> None:
+    reference = _Holder(holder, _unregister)
     reference.key = key
-    OUTSIDE.setdefault(key, []).append(reference)
+    EXPOSED.setdefault(key, []).append(reference)
 
 
-def _gone(reference: Any, known: dict[int, list] = OUTSIDE) -> None:  # the name is gone when the interpreter ends
+def _unregister(reference: Any, known: dict[int, list] = EXPOSED) -> None:  # the name is gone when the interpreter ends
     holders = known[reference.key]
     holders.remove(reference)
     if not holders:
@@ -130,13 +130,13 @@ def unseen(a: Any) -> bool:
     if not isinstance(a, Host):
         return False
     memory = owner(a)
-    return id(memory) in OUTSIDE or (type(memory) is not Host and type(memory) is not Lease)
+    return id(memory) in EXPOSED or (type(memory) is not Host and type(memory) is not Lease)
 
 
 def note(x: Any) -> None:
     """Note the memory of all arrays of NumPy's own in an argument."""
     if type(x) is Host:
-        outside(x)
+        expose(x)
     elif type(x) in CONTAINERS:
         for e in inside(x):
             note(e)

@@ -48,7 +48,7 @@ BOUNDS = (
     (reductions.FUNCTIONS, reductions.LEAST),
     ({onp.sort, onp.ndarray.sort}, -selection.SORT),
     (selection.FUNCTIONS, -selection.LEAST),
-    (elementwise.FUNCTIONS, elementwise.PLAIN),
+    (elementwise.FUNCTIONS, elementwise.CHEAP),
     (products.FUNCTIONS, 1 << 19),
 )
 

@@ -28,10 +28,10 @@ size_of = attrgetter("size")
 # Bytes of the largest operand from which this beats one NumPy call. Cutting it up, waking a thread and waiting for it
 # costs 50-150 us, so the bound falls with the time an element takes: limited by memory (0.1-0.3 ns), vectorized
 # (0.5 ns), the others.
-PLAIN, MATH, HEAVY = 16 << 20, 2 << 20, 1 << 20
+CHEAP, MATH, HEAVY = 16 << 20, 2 << 20, 1 << 20
 FAULTED = 32 << 20  # from which the C library asks the system for memory anew at each call
 CLASSES = {
-    PLAIN: "add subtract multiply divide negative positive absolute fabs square sqrt reciprocal maximum minimum fmax "
+    CHEAP: "add subtract multiply divide negative positive absolute fabs square sqrt reciprocal maximum minimum fmax "
     "fmin sign rint floor ceil trunc equal not_equal less less_equal greater greater_equal logical_and logical_or "
     "logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert left_shift right_shift isnan isinf isfinite "
     "signbit copysign conjugate",
@@ -311,7 +311,7 @@ def astype(a: Any, dtype: Any, *other: Any, **others: Any) -> Any:
         onp.copyto(out, x, casting="unsafe")
         return out
 
-    return elementwise(convert, (a,), None, PLAIN, "cast")
+    return elementwise(convert, (a,), None, CHEAP, "cast")
 
 
 def copy(a: Any, *other: Any, **others: Any) -> Any:
@@ -328,7 +328,7 @@ def clip(a: Any, least: Any = None, most: Any = None, *other: Any, **others: Any
     """onp.clip(a, least, most) of floating point numbers with both bounds."""
     if other or others or type(a) is not onp.ndarray or a.dtype.kind != "f" or least is None or most is None:
         return NotImplemented
-    return elementwise(clip_kernel, (a, least, most), None, PLAIN, "clip")
+    return elementwise(clip_kernel, (a, least, most), None, CHEAP, "clip")
 
 
 clip_kernel = (onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core).umath.clip

@@ -137,7 +137,7 @@ class CaptureTrace(Trace):
             else:
                 y = made_below(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
-            of_shapes = row.view and not held(params)  # and those are the same at every call
+            of_shapes = row.view and not tracers_in(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
                 self._effect(fails, self._under(row), type(error), args, recorded)
             raise
@@ -231,7 +231,7 @@ class CaptureTrace(Trace):
             if not same_bytes(value, was):
                 self.left = "the function changes an array of plain NumPy that it reads"
 
-    def told(self, value: Any) -> None:
+    def depends_on(self, value: Any) -> None:
         """Python, or NumPy itself, looked at the elements of an array made outside: the graph holds for these alone."""
         self._guard(self.constant(value), "value", value)
 
@@ -399,7 +399,7 @@ def capture_call(
             v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
             for v in (*values, *finals)
         ]
-        already = shown(parts, [h for h, _ in roots], written, lambda x: not held(x))
+        already = shown(parts, [h for h, _ in roots], written, lambda x: not tracers_in(x))
     finally:
         capture.reset(token)
         state.busy -= 1
@@ -433,7 +433,7 @@ def copied(x: Any) -> Any:
     return value if type(value) is Buffer else onp.array(value)
 
 
-def held(x: Any) -> list:
+def tracers_in(x: Any) -> list:
     """The values of a capture that parameters hold."""
     found: list = []
     _lift(x, lambda v: found.append(v) or v)

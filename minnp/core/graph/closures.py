@@ -1,8 +1,8 @@
 """What a function reads that is not among its arguments: closures, globals, attributes of objects, items of containers.
 
-A graph holds arrays made outside by reference and numbers as they were. So jit remembers the places they came from, and
-compiled code looks at them first: an array that was bound anew is read from then on, if it lies as the old one did;
-with another number it is captured anew, and is another path if that makes another graph.
+A graph holds arrays made outside by reference and numbers as they were. So jit remembers their bindings, and compiled
+code looks at them first: an array that was bound anew is read from then on, if it lies as the old one did; with another
+number the function is captured anew, a specialisation of its own if that makes another graph.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from .graph import Graph
 ARRAYS = (ndarray, Host)
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
-GONE = (LookupError, ValueError, TypeError)  # what a place raises that holds nothing any more
+UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
 
-class Place:
-    """Where a value is held: in a cell, or under a key of a dict or list, that was itself found at the place `via`."""
+class Binding:
+    """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
     __slots__ = ("foreign", "holder", "key", "value", "via", "was")
 
     def __init__(self, holder: Any, key: Any, value: Any) -> None:
         self.holder, self.key, self.value = holder, key, value
         self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
-        self.via: Place | None = None
+        self.via: Binding | None = None
         self.foreign = False  # whether a library's object holds it, or something that it holds
 
     def now(self) -> Any:
@@ -67,7 +67,7 @@ class Place:
         """Whether it still holds what it held."""
         try:
             return self.now() is self.value and (self.was is None or unchanged(self.value, self.was))
-        except GONE:
+        except UNBOUND:
             return False
 
 
@@ -79,14 +79,14 @@ class Before:
         self.seen: list[tuple[Any, bool, list]] = []
 
     def add(self, container: Any, whole: bool) -> None:
-        self.seen.append((container, whole, self.held(container, whole)))
+        self.seen.append((container, whole, self.contents(container, whole)))
 
-    def held(self, container: Any, whole: bool) -> list:
+    def contents(self, container: Any, whole: bool) -> list:
         values = container.values() if isinstance(container, dict) else container
         return [id(v) for v in values if whole or isinstance(v, ARRAYS)]
 
     def stays(self) -> bool:
-        return all(self.held(container, whole) == held for container, whole, held in self.seen)
+        return all(self.contents(container, whole) == held for container, whole, held in self.seen)
 
 
 class Slots:
@@ -107,16 +107,16 @@ def holds(x: Any) -> bool:
     return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
 
 
-def places(roots: Iterable[Any], before: Before) -> list[Place]:
+def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
     """The arrays that functions and objects can reach, and the numbers, strings and functions there that the user's
     code names (of short lists, the numbers)."""
-    found: list[Place] = []
-    numbers: list[Place] = []
+    found: list[Binding] = []
+    numbers: list[Binding] = []
     names: set[Any] = {None}  # attributes and strings in the code; None, the key of a cell, is always named
     classes: dict[type, None] = {}
     seen: dict[int, Any] = {}
     own: list[tuple] = []  # what the classes of objects hold for them all
-    pending: list[tuple[Any, Place | None]] = [(x, None) for x in roots]
+    pending: list[tuple[Any, Binding | None]] = [(x, None) for x in roots]
     while pending and len(seen) < MOST:
         x, via = pending.pop()
         if id(x) not in seen:
@@ -128,27 +128,27 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
             ):
                 if isinstance(default, (list, dict, set)):
                     before.add(default, True)
-            for place in _inside(x, names, classes):
-                if type(place) is not Place:
-                    pending.append((place, via))
+            for binding in _inside(x, names, classes):
+                if type(binding) is not Binding:
+                    pending.append((binding, via))
                     continue
-                place.via = via
-                place.foreign |= via is not None and via.foreign
-                if isinstance(place.value, ARRAYS):
-                    found.append(place)
-                elif type(place.value) is list and not place.foreign and long_of_numbers(place.value):
-                    numbers.append(place)
-                    place.look()
-                elif isinstance(place.value, NUMBERS):
-                    numbers += [] if place.foreign else [place]
+                binding.via = via
+                binding.foreign |= via is not None and via.foreign
+                if isinstance(binding.value, ARRAYS):
+                    found.append(binding)
+                elif type(binding.value) is list and not binding.foreign and long_of_numbers(binding.value):
+                    numbers.append(binding)
+                    binding.look()
+                elif isinstance(binding.value, NUMBERS):
+                    numbers += [] if binding.foreign else [binding]
                 else:
-                    if not place.foreign and place.exchanged():
-                        numbers.append(place)
-                    pending.append((place.value, place))
+                    if not binding.foreign and binding.exchanged():
+                        numbers.append(binding)
+                    pending.append((binding.value, binding))
         if not pending:
             own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
             pending = [(m, None) for _, _, m in own if callable(m) and id(m) not in seen]
-    held = [Place(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
+    held = [Binding(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
     found += [p for p in held if isinstance(p.value, ARRAYS)]
     for p in found:
         if type(p.value) is Host and p.value.size and (p.key in names or type(p.key) is int) and not p.foreign:
@@ -157,7 +157,7 @@ def places(roots: Iterable[Any], before: Before) -> list[Place]:
 
 
 def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
-    """The places in one object, and objects it is made of for good; adds to the names and classes that code uses."""
+    """The bindings in one object, and objects it is made of for good; adds to the names and classes that code uses."""
     if isinstance(x, FunctionType):
         own, named = _own(x.__code__.co_filename), set()
         for code in _nested(x.__code__):
@@ -177,9 +177,9 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
                 value = cell.cell_contents
             except ValueError:  # empty
                 continue
-            yield Place(cell, None, value) if own else value  # a library's own names are not bound anew
+            yield Binding(cell, None, value) if own else value  # a library's own names are not bound anew
         for name in named & x.__globals__.keys():
-            yield Place(x.__globals__, name, x.__globals__[name])
+            yield Binding(x.__globals__, name, x.__globals__[name])
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
@@ -187,11 +187,11 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
     elif isinstance(x, (dict, list, tuple)):
         items = x.items() if isinstance(x, dict) else enumerate(x)
         number = len(x) > LISTED and type(x) is list
-        places = [Place(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
-        yield from places if len(x) <= LONGEST else ()
+        bindings = [Binding(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
+        yield from bindings if len(x) <= LONGEST else ()
     elif isinstance(x, ModuleType):
         if _own(getattr(x, "__file__", None)):
-            yield from [Place(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
+            yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
     elif isinstance(x, type):
         if _own(getattr(sys.modules.get(x.__module__), "__file__", "")):
             classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
@@ -203,14 +203,14 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         own = _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
         attributes = getattr(x, "__dict__", {})
         for key, value in attributes.items():
-            place = Place(attributes, key, value)
-            place.foreign = not own
-            yield place
+            binding = Binding(attributes, key, value)
+            binding.foreign = not own
+            yield binding
         for c in type(x).__mro__ if own else ():
             slots = Slots(x)
             named = vars(c).get("__slots__", ())
             yield from [
-                Place(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
+                Binding(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
             ]
         if own:
             names.add("__call__")
@@ -244,97 +244,97 @@ def goes_on(part: Any) -> bool:
     return isinstance(part, GeneratorType) or (isinstance(part, FunctionType) and part.__closure__ is not None)
 
 
-class Outside:
-    """The places that one compiled path depends on; those that lead to them are looked at as well.
+class Environment:
+    """The bindings that one specialisation depends on, and those that lead to them.
 
-    found      (place, the name of its array in the code, or None)
-    arrays     those of the path, by name
+    found      (binding, the name of its array in the code, or None)
+    arrays     those of the specialisation, by name
     names      what the names in the code stand for
     kept       the arrays of what a backend compiled, by name, or None
     """
 
-    def __init__(self, found: list[tuple[Place, str | None]], arrays: dict) -> None:
-        watched = {id(place): (place, name) for place, name in found}
-        for place, _ in found:
-            while (place := place.via) is not None:
-                watched.setdefault(id(place), (place, None))
+    def __init__(self, found: list[tuple[Binding, str | None]], arrays: dict) -> None:
+        watched = {id(binding): (binding, name) for binding, name in found}
+        for binding, _ in found:
+            while (binding := binding.via) is not None:
+                watched.setdefault(id(binding), (binding, None))
         self.found, self.arrays = list(watched.values()), arrays
         self.names: dict[str, Any] = {}
         self.kept: dict[str, Any] | None = None
-        self.said: dict[str, Callable] = {}  # names in the code, and what they stand for
+        self.lookups: dict[str, Callable] = {}  # names in the code, and what they stand for
         self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
 
     def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
-        """Code that raises Diverged unless each place holds what it held; hold(name, object) names an object there."""
+        """Code that raises Diverged unless each binding is what it was; hold(name, object) names an object."""
         terms = []
-        for i, (place, _) in enumerate(self.found):
-            holder, value = hold(f"holder_{i}", place.holder), hold(f"value_{i}", place.value)
-            self.said[value] = functools.partial(getattr, place, "value")
-            if type(place.holder) is CellType:
-                self.cells[holder] = place.holder
+        for i, (binding, _) in enumerate(self.found):
+            holder, value = hold(f"holder_{i}", binding.holder), hold(f"value_{i}", binding.value)
+            self.lookups[value] = functools.partial(getattr, binding, "value")
+            if type(binding.holder) is CellType:
+                self.cells[holder] = binding.holder
                 terms.append(f"{holder} is {value}")
             else:
-                self.said[holder] = functools.partial(getattr, place, "holder")
-                terms.append(f"{holder}[{hold('key', place.key)}] is {value}")
-            if isinstance(place.value, (dict, list)):  # a loop over it may have one turn more
-                terms.append(f"len({value}) == {len(place.value)}")
-            if place.was is not None:
-                was = hold(f"was_{i}", place.was)
-                self.said[was] = functools.partial(getattr, place, "was")
+                self.lookups[holder] = functools.partial(getattr, binding, "holder")
+                terms.append(f"{holder}[{hold('key', binding.key)}] is {value}")
+            if isinstance(binding.value, (dict, list)):  # a loop over it may have one turn more
+                terms.append(f"len({value}) == {len(binding.value)}")
+            if binding.was is not None:
+                was = hold(f"was_{i}", binding.was)
+                self.lookups[was] = functools.partial(getattr, binding, "was")
                 terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
-        diverged, gone = hold("Diverged", Diverged), hold("gone", GONE)
+        diverged, gone = hold("Diverged", Diverged), hold("gone", UNBOUND)
         checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
         return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
 
     def follow(self, numbers: bool = False) -> bool:
-        """Whether the path may run once more: bound anew were arrays that lie alike, which it reads from now on,
+        """Whether the specialisation may run once more: bound anew were arrays that lie alike, which it then reads,
         numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
         moved: dict[str, Any] = {}
         looked: list[tuple] = []
         try:
-            states = [_now(place) for place, _ in self.found]
-        except GONE:
+            states = [_now(binding) for binding, _ in self.found]
+        except UNBOUND:
             return False
-        for (place, name), (_, new) in zip(self.found, states):
+        for (binding, name), (_, new) in zip(self.found, states):
             if name is not None:
-                array = held(new)
+                array = unwrapped(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
                     return False
-            elif place.was is not None and numbers:
-                looked.append((place, new))
-            elif place.was is not None and not unchanged(new, place.was):
+            elif binding.was is not None and numbers:
+                looked.append((binding, new))
+            elif binding.was is not None and not unchanged(new, binding.was):
                 return False
-            elif new is place.value or (numbers and isinstance(place.value, NUMBERS)):
+            elif new is binding.value or (numbers and isinstance(binding.value, NUMBERS)):
                 continue
-            elif _kind(new) != _kind(place.value):
+            elif _kind(new) != _kind(binding.value):
                 return False
-        for place, new in looked:
-            place.value = new
-            place.look()
-        before = [(place.holder, place.value) for place, _ in self.found]
+        for binding, new in looked:
+            binding.value = new
+            binding.look()
+        before = [(binding.holder, binding.value) for binding, _ in self.found]
         self.arrays.update(moved)
         self.names.update(moved)
-        for (place, name), (holder, new) in zip(self.found, states):
-            place.holder, place.value = holder, new
+        for (binding, name), (holder, new) in zip(self.found, states):
+            binding.holder, binding.value = holder, new
             if name in moved and self.kept is not None:
                 self.kept[name] = new  # a handle knows which buffer holds now
-        for name, what in self.said.items():
+        for name, what in self.lookups.items():
             self.names[name] = what()
         return bool(looked) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
 
 
-def _now(place: Place) -> tuple[Any, Any]:
-    """(the holder, what it holds) of a device now, where what leads to it was bound anew. Raises GONE."""
-    holder, via = place.holder, place.via
+def _now(binding: Binding) -> tuple[Any, Any]:
+    """(the holder, what it holds) of a device now, where what leads to it was bound anew. Raises UNBOUND."""
+    holder, via = binding.holder, binding.via
     if via is not None and (found := _now(via)[1]) is not via.value:
         if holder is not via.value and holder is not getattr(via.value, "__dict__", None):
             raise LookupError
         holder = found if holder is via.value else vars(found)
-    return holder, holder.cell_contents if type(holder) is CellType else holder[place.key]
+    return holder, holder.cell_contents if type(holder) is CellType else holder[binding.key]
 
 
 def _kind(x: Any) -> Any:
-    """What two things must have in common for one path to serve: numbers all; containers and objects the keys."""
+    """What two things must have in common for one of them to serve: numbers all; containers and objects the keys."""
     if isinstance(x, NUMBERS) or (callable(x) and hasattr(x, "__name__")):
         return type(x), x
     if isinstance(x, (list, tuple)):
@@ -345,15 +345,17 @@ def _kind(x: Any) -> Any:
 
 
 class Checked:
-    """What a backend compiled, run where the places hold what they held."""
+    """What a backend compiled, run where the bindings hold what they held."""
 
-    def __init__(self, run: Any, outside: Outside) -> None:
+    def __init__(self, run: Any, environment: Environment) -> None:
         self.run = run
-        outside.kept = getattr(run, "constants", None)
-        if outside.kept is not None:
-            outside.names |= {name: held(place.value) for place, name in outside.found if name is not None}
-        lines = ["def check():", *outside.lines(functools.partial(hold, outside.names))]
-        self.check = define(lines, "<minnp jit check>", outside.names, outside.cells)
+        environment.kept = getattr(run, "constants", None)
+        if environment.kept is not None:
+            environment.names |= {
+                name: unwrapped(binding.value) for binding, name in environment.found if name is not None
+            }
+        lines = ["def check():", *environment.lines(functools.partial(hold, environment.names))]
+        self.check = define(lines, "<minnp jit check>", environment.names, environment.cells)
 
     def __call__(self, *given: Any) -> Any:
         self.check()
@@ -382,7 +384,7 @@ def hold(names: dict[str, Any], name: str, value: Any) -> str:
     return name
 
 
-def held(x: Any) -> Any:
+def unwrapped(x: Any) -> Any:
     """What an array of ours holds; anything else itself."""
     return read(x) if type(x) in HANDLES else x
 

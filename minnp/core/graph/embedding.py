@@ -48,7 +48,7 @@ class Function:
         own = hasattr(type(symbol), "__minnp_program__")  # a symbol of minnp.symbol: no backend computes it
         found = None if own else backends.of_library(symbol) if library is None else backends.get(library)
         self._backend = found
-        self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its places
+        self._programs: dict[int, Any] = {}  # by backend: the one whose kernels share our memory, and its devices
         self._program = symbol.__minnp_program__() if own else self._program_on(found)
         shapes = input_shapes.values() if isinstance(input_shapes, Mapping) else () if input_shapes is None else (None,)
         if not all(isinstance(s, (tuple, list)) for s in shapes):
@@ -110,8 +110,8 @@ class Function:
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
         known = {n: read(x) if type(x) in HANDLES else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
-        place = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
-        known = {**self._defaults(place), **known}
+        device = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
+        known = {**self._defaults(device), **known}
         values = [known[n] for n in self._program.arguments]
         given = {n: v.shape for n, v in zip(self._program.arguments, values, strict=True)}
         if self._known is None or self._known[0] != given:
@@ -149,11 +149,11 @@ class Function:
         """name -> array of every parameter the symbol brings its own value for: copies, to train from."""
         return {n: handle(onp.array(v)) for n, v in self._defaults().items()}
 
-    def _defaults(self, place: Any = None) -> dict[str, Any]:
+    def _defaults(self, device: Any = None) -> dict[str, Any]:
         """The symbol's own values of its parameters, on a device of its library."""
-        if place is None or self._backend is None or place.name != self._backend.name:
+        if device is None or self._backend is None or device.name != self._backend.name:
             return getattr(self._program, "defaults", {})
-        return {n: Buffer(v, place) for n, v in getattr(self._program_on(place), "defaults", {}).items()}
+        return {n: Buffer(v, device) for n, v in getattr(self._program_on(device), "defaults", {}).items()}
 
     def get_output_shapes(self) -> Shapes:
         """name -> shape of every result."""

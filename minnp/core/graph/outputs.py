@@ -57,9 +57,9 @@ def with_own(out: Any, before: list[tuple[tuple, Any, Any]]) -> Any:
     def walk(tree: Any) -> Any:
         if id(tree) in own:
             return Own(own[id(tree)])
-        held = children(tree)
-        new = [walk(child) for child in held or ()]
-        return rebuilt(tree, new) if any(a is not b for a, b in zip(new, held or ())) else tree
+        parts = children(tree)
+        new = [walk(child) for child in parts or ()]
+        return rebuilt(tree, new) if any(a is not b for a, b in zip(new, parts or ())) else tree
 
     return walk(out)
 
@@ -92,12 +92,12 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
 class Change(NamedTuple):
     """What became of the container that the keys of `where` lead to.
 
-    gone   keys that went
+    removed   keys that went
     keys   those whose values are new; of a list, the place from which on all are
     """
 
     where: tuple
-    gone: tuple
+    removed: tuple
     keys: tuple
 
     def make(self, arguments: Any, values: Sequence[Any]) -> None:
@@ -105,7 +105,7 @@ class Change(NamedTuple):
         if isinstance(at, list):
             at[self.keys[0] :] = values
         elif isinstance(at, dict):
-            for key in self.gone:
+            for key in self.removed:
                 del at[key]
             at.update(zip(self.keys, values))
         else:
@@ -118,8 +118,8 @@ def containers(tree: Any, where: tuple = ()) -> list[tuple[tuple, Any, Any]]:
     inside = children(tree)
     if inside is None or tree is None:
         return []
-    found = [] if isinstance(tree, tuple) else [(where, tree, _held(tree))]
-    keys = range(len(inside)) if isinstance(tree, (list, tuple)) else _held(tree)
+    found = [] if isinstance(tree, tuple) else [(where, tree, _contents(tree))]
+    keys = range(len(inside)) if isinstance(tree, (list, tuple)) else _contents(tree)
     for key, child in zip(keys, inside):
         found += containers(child, (*where, key))
     return found
@@ -129,7 +129,7 @@ def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[li
     """(what changed in containers since they were looked at, the new values of each change)."""
     found, values = [], []
     for where, container, old in before:
-        now = _held(container)
+        now = _contents(container)
         if isinstance(container, list):
             start = next((i for i, (a, b) in enumerate(zip(old, now)) if a is not b), min(len(old), len(now)))
             if start < max(len(old), len(now)):
@@ -137,17 +137,17 @@ def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[li
                 values.append(now[start:])
             continue
         keys = tuple(k for k in now if k not in old or old[k] is not now[k])
-        gone = tuple(k for k in old if k not in now)
+        removed = tuple(k for k in old if k not in now)
         in_order = [*(k for k in old if k in now), *(k for k in now if k not in old)]
         if in_order != list(now):
-            keys, gone = tuple(now), tuple(old)
-        if keys or gone:
-            found.append(Change(where, gone, keys))
+            keys, removed = tuple(now), tuple(old)
+        if keys or removed:
+            found.append(Change(where, removed, keys))
             values.append([now[k] for k in keys])
     return found, values
 
 
-def _held(container: Any) -> Any:
+def _contents(container: Any) -> Any:
     if isinstance(container, (list, dict)):
         return list(container) if isinstance(container, list) else dict(container)
     return {field.name: getattr(container, field.name) for field in dataclasses.fields(container)}

@@ -11,25 +11,25 @@ from ..rows.dispatch import bind
 from ..rows.on_device import settled
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import Buffer, Host
-from .closures import held
+from .closures import unwrapped
 from .effects import Diverged, guard, pick
 from .graph import Graph
 from .interpreter import located
 from .node import Node, map_nodes
 from .streams import drawn_at
 
-ACROSS = "across"
+SEVERAL = "several"
 
 
 def device_of(graph: Graph, constants: dict, device: Any) -> Any:
-    """Where a captured graph runs: a place, None for NumPy's memory, or ACROSS where its arrays are in several.
+    """Where a captured graph runs: a device, None for NumPy's memory, or SEVERAL where its arrays are in several.
 
     device  where its arguments are, or the backend whose kernels are wanted
     Arrays that depend on no argument, constants and draws, have no say: they are moved.
     """
-    placed = [n.meta["device"] for n in graph.nodes if "device" in n.meta]
-    placed += [c.backend for c in constants.values() if type(c) is Buffer]
-    if not placed and (device is None or device.shares_host):
+    devices = [n.meta["device"] for n in graph.nodes if "device" in n.meta]
+    devices += [c.backend for c in constants.values() if type(c) is Buffer]
+    if not devices and (device is None or device.shares_host):
         return device
     varies: set[Node] = set()
     where = {device} if device is not None and not device.shares_host else set()
@@ -39,11 +39,11 @@ def device_of(graph: Graph, constants: dict, device: Any) -> Any:
             meta = node.meta.get("value")
             if node.op == "call_function" and type(meta) is Meta and (meta.shape or "device" in node.meta):
                 where.add(node.meta.get("device"))
-    return where.pop() if len(where) == 1 else ACROSS if where else device
+    return where.pop() if len(where) == 1 else SEVERAL if where else device
 
 
 def stay(graph: Graph) -> Graph:
-    """The graph, all of which runs in one place: what moves arrays there has nothing to do."""
+    """The graph, all of which runs on one device: what moves arrays there has nothing to do."""
     for node in graph.find_nodes(op="call_function", target=TABLE["to_device"]):
         node.replace_all_uses_with(node.args[0])
         graph.erase_node(node)
@@ -78,7 +78,7 @@ def by_rows(graph: Graph, constants: dict[str, Any]) -> Callable:
     read = graph.find_nodes(op="get_attr")
 
     def run(*values: Any) -> tuple:
-        arrays = [held(constants.get(n.target, n.meta.get("constant"))) for n in read]
+        arrays = [unwrapped(constants.get(n.target, n.meta.get("constant"))) for n in read]
         return walk(graph, [*values, *arrays], row_of)
 
     run.constants, run.nodes = constants, {}
@@ -108,7 +108,7 @@ def made_at(device: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """The value of function(*args, **kwargs), whose new arrays live on a device (None: in NumPy's memory)."""
     with cpu() if device is None else Context(*device.device):
         out = function(*each(args, _shown), **each(kwargs, _shown))
-    out = each(out, held)
+    out = each(out, unwrapped)
     return out if device is None else each(out, lambda v: settled(v, device) if type(v) is Host else v)
 
 

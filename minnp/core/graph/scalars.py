@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..api.functions import PLAIN
+from ..api.functions import STATIC
 from ..arrays.array import ndarray
 from ..rows import state
 from ..rows.primitive import TABLE, Meta
@@ -83,7 +83,7 @@ class Live:
 
 
 Live.__name__ = "number of minnp.jit"  # as others name its type when they refuse it
-PLAIN.add(Live)
+STATIC.add(Live)
 STAND_INS.add(Live)
 
 

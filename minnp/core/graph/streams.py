@@ -76,7 +76,7 @@ def _begins_anew(node: Node) -> bool:
 
 
 def drawn_at(node: Node) -> Any:
-    """The place at which a node draws; None for NumPy's streams, and what does not draw."""
+    """The device on which a node draws; None for NumPy's streams, and what does not draw."""
     return node.meta.get("device") if node.meta.get("effect") and "function" in node.meta else None
 
 

@@ -19,7 +19,7 @@ from ..cpu import products
 from ..cpu.kernels import Beside, is_beside
 from ..cpu.sources import keep_source
 from ..graph.aliasing import donated
-from ..graph.closures import Outside, define, hold
+from ..graph.closures import Environment, define, hold
 from ..graph.effects import Under, guard, pick
 from ..graph.graph import Graph, Node, map_nodes
 from ..graph.streams import drawn_at
@@ -35,7 +35,11 @@ INFIX = {BINARY[op]: SYMBOLS[op] for op in ("add", "sub", "mul", "truediv")}
 
 
 def compile_host(
-    graph: Graph, constants: dict[str, Any], exact: bool = False, keeps: bool = False, outside: Outside | None = None
+    graph: Graph,
+    constants: dict[str, Any],
+    exact: bool = False,
+    keeps: bool = False,
+    environment: Environment | None = None,
 ) -> Callable:
     """The graph as a function of NumPy arrays (its placeholders, in order), returning the tuple of its outputs.
 
@@ -43,14 +47,14 @@ def compile_host(
     keeps    the memory of its intermediate results, for the next call (memory_plan.py)
     outside  what must be as it was (closures.py); else the function raises Diverged
     """
-    names = {} if outside is None else outside.names
+    names = {} if environment is None else environment.names
     names |= dict.fromkeys([n.name for n in graph.nodes])  # which nothing else may have
     last_use, writes = _last_uses(graph), donated(graph)
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
     block, places = memory_plan.plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
-    if outside is not None:
-        lines += outside.lines(functools.partial(hold, names))
+    if environment is not None:
+        lines += environment.lines(functools.partial(hold, names))
     if block is not None:
         memory, out = hold(names, "block", block), hold(names, "out", block)
         take, give = hold(names, "take", block.take), hold(names, "give", block.give)
@@ -81,7 +85,7 @@ def compile_host(
         if dead:
             lines.append(f"    del {', '.join(dead)}")
     source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}>"
-    run = define(lines, file, names, {} if outside is None else outside.cells)
+    run = define(lines, file, names, {} if environment is None else environment.cells)
     keep_source(file, source, run)
     run.source, run.nodes = source, made
     return run

@@ -22,7 +22,7 @@ from ..arrays.hooks import unread
 from ..arrays.writing import write
 from ..cpu.products import single_thread
 from ..graph.capture import Captured, capture_call, copied
-from ..graph.closures import Before, goes_on, holds, places
+from ..graph.closures import Before, bindings, goes_on, holds
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -37,7 +37,7 @@ from ..rows.on_device import free
 from ..rows.pytree import open_tree, tree_flatten
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
-from .specialisation import Path, steps_back
+from .specialisation import Specialisation, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
@@ -63,8 +63,10 @@ class Jitted:
         functools.update_wrapper(self, f, updated=())
         self.function, self.limit, self.compiler = f, limit, compiler
         self.static, self.typed = places_and_names(f, static), types_asked(f)
-        self.paths: dict[Any, list[Path]] = {}
-        self.flat: dict[tuple, list[Path]] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
+        self.paths: dict[Any, list[Specialisation]] = {}
+        self.flat: dict[
+            tuple, list[Specialisation]
+        ] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
         self.fixed: dict[
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
@@ -148,7 +150,7 @@ class Jitted:
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _run(self, paths: list[Path], values: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
+    def _run(self, paths: list[Specialisation], values: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
         """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
         catch what it raises, and has to say so from its own lines if it does not."""
         failed: Exception | None = None
@@ -166,7 +168,7 @@ class Jitted:
             except Diverged:
                 for stream, before in zip(path.streams, drawn):
                     stream.state = before
-                if path.outside is not None and path.outside.follow():
+                if path.environment is not None and path.environment.follow():
                     return self._run(paths, values, leaves, args, kwargs)
                 self.guard_failures += 1
                 continue
@@ -221,7 +223,7 @@ class Jitted:
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
         before = Before()
-        found = places([self.function, *[v for v in values if holds(v)]], before)
+        found = bindings([self.function, *[v for v in values if holds(v)]], before)
         for v in values:
             if isinstance(v, set):
                 before.add(v, True)
@@ -259,10 +261,10 @@ class Jitted:
             if not paths:
                 del self.paths[exact]
             paths = self.paths.setdefault(exactly(key, fixed, values), [])
-        known = next((p for p in paths if p.finds(captured) and p.outside.follow(numbers=True)), None)
+        known = next((p for p in paths if p.finds(captured) and p.environment.follow(numbers=True)), None)
         if known is not None:
             paths.remove(known)
-        path = known or Path(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
+        path = known or Specialisation(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
@@ -312,7 +314,7 @@ class Lowered:
 
     def __init__(self, captured: Captured, compiler: str) -> None:
         self.graph: Graph = optimize(captured.graph.copy())
-        self._path = lambda: Path(captured, (), compiler)
+        self._path = lambda: Specialisation(captured, (), compiler)
         self._returning = lambda: as_returned(self.graph.copy(), captured)
 
     @property

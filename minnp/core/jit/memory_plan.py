@@ -24,7 +24,7 @@ from ..rows.value import Host
 LEAST = 1 << 14  # bytes: smaller ones cost less to allocate than to look up
 MOST = 64 << 20  # bytes of one block; results that do not fit are allocated by each call
 LIMIT = 512 << 20  # bytes of all blocks
-held = [0]
+reserved = [0]
 
 
 class Block:
@@ -34,7 +34,7 @@ class Block:
         self.metas, self.offsets, self.nbytes = metas, offsets, nbytes
         self.spare: list[tuple] = []
         self.nothing = (None,) * len(metas)
-        held[0] += nbytes
+        reserved[0] += nbytes
         weakref.finalize(self, _let_go, nbytes)
 
     def take(self, *inputs: Any) -> tuple:
@@ -55,7 +55,7 @@ class Block:
 
 
 def _let_go(nbytes: int) -> None:
-    held[0] -= nbytes
+    reserved[0] -= nbytes
 
 
 def plan(graph: Graph, takes_out: Callable[[Node, int], bool]) -> tuple[Block | None, dict[Node, dict[int, int]]]:
@@ -77,7 +77,7 @@ def plan(graph: Graph, takes_out: Callable[[Node, int], bool]) -> tuple[Block | 
         if inside and not hidden and takes_out(node, number):
             wanted[storage] = node, number
     placed, nbytes = place(list(wanted))
-    if not placed or nbytes > MOST or held[0] + nbytes > LIMIT:
+    if not placed or nbytes > MOST or reserved[0] + nbytes > LIMIT:
         return None, {}
     metas, numbers = [], {}
     for i, (_, storage) in enumerate(placed):

@@ -1,4 +1,4 @@
-"""Paths: one captured way through a function, compiled, and what a call of it does for its caller besides.
+"""Specialisations: one captured path through a function, compiled, and what a call of it does for its caller besides.
 
 The graph computes arrays. What of the result is an argument, or shows the memory of one that was written, is taken from
 the caller's own arguments; containers among them are changed as the function changed them (outputs.py).
@@ -15,9 +15,9 @@ from ..arrays.array import HANDLES, handle, on_host, read
 from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
-from ..graph.closures import ARRAYS, Checked, Outside, Place, held
+from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
 from ..graph.graph import Graph
-from ..graph.placement import ACROSS, by_rows, device_of, stay
+from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
 from ..passes import fuse_elementwise, optimize
@@ -33,23 +33,28 @@ LARGE = 1 << 14  # elements of an array that threads may share
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
 
 
-class Path:
+class Specialisation:
     """`run` takes and gives arrays, `finish(outputs, given, arguments)` makes the user's result.
 
     inputs       which leaves of the arguments `run` takes
     overwrites   the arguments that `run` itself writes to
     streams      the random generators that it has drawn from when a guard may still fail
     alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
-    outside      what it reads besides its arguments (closures.py), or None
+    environment  what it reads besides its arguments (closures.py), or None
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "finish", "inputs", "kept", "outside", "overwrites", "run"),
+        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "overwrites", "run"),
         "streams",
     )
 
     def __init__(
-        self, captured: Captured, inputs: Sequence[int], compiler: str, backend: Any = None, found: Sequence[Place] = ()
+        self,
+        captured: Captured,
+        inputs: Sequence[int],
+        compiler: str,
+        backend: Any = None,
+        found: Sequence[Binding] = (),
     ) -> None:
         self.captured, self.inputs = captured, inputs
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
@@ -62,15 +67,15 @@ class Path:
         graph = optimize(graph)
         self.streams = streams(graph)
         self.overwrites: list[int] = []
-        self.outside = self._outside(graph, found)
+        self.environment = self._environment(graph, found)
         self.alone = None if backend is not None or compiler == "numpy" else alone(graph)
         run = self._run_beside(graph, backend, compiler)
         if run is None:
             graph = lowered(graph, compiler if backend is None else "numpy")
             self.overwrites = write_arguments(graph, captured.written)
-            run = compile_host(graph, captured.constants, compiler == "numpy", True, self.outside)
-        elif self.outside is not None:
-            run = Checked(run, self.outside)
+            run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)
+        elif self.environment is not None:
+            run = Checked(run, self.environment)
         self.run = run
         self.finish = self._finishing(len(results))
 
@@ -79,28 +84,30 @@ class Path:
         if backend is None:
             return None
         constants = self.captured.constants
-        run = None if backend is ACROSS else backend.compile(stay(graph.copy()), constants, compiler)
+        run = None if backend is SEVERAL else backend.compile(stay(graph.copy()), constants, compiler)
         return (
-            by_rows(graph, dict(constants)) if run is None and (backend is ACROSS or not backend.shares_host) else run
+            by_rows(graph, dict(constants)) if run is None and (backend is SEVERAL or not backend.shares_host) else run
         )
 
-    def _outside(self, graph: Graph, found: Sequence[Place]) -> Outside | None:
+    def _environment(self, graph: Graph, found: Sequence[Binding]) -> Environment | None:
         """What is to be looked at before a run: the numbers, and the arrays that the graph reads."""
         names = {n.target: n.name for n in graph.find_nodes(op="get_attr")}
         of = {id(c): names[k] for k, c in self.captured.constants.items() if k in names}
-        arrays = [(p, of.get(id(p.value)) or of.get(id(held(p.value)))) for p in found if isinstance(p.value, ARRAYS)]
+        arrays = [
+            (p, of.get(id(p.value)) or of.get(id(unwrapped(p.value)))) for p in found if isinstance(p.value, ARRAYS)
+        ]
         watched = [(p, name) for p, name in arrays if name is not None or p.was is not None]
         for p, name in watched:
             if name is not None:  # the graph reads it anew
                 p.was = None
         watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS)]
-        return Outside(watched, self.constants) if watched else None
+        return Environment(watched, self.constants) if watched else None
 
     def finds(self, other: Captured) -> bool:
         """Whether another capture found the same, but for what this path reads anew wherever it is."""
-        if self.outside is None:
+        if self.environment is None:
             return False
-        found, anew = self.captured, {name for _, name in self.outside.found}
+        found, anew = self.captured, {name for _, name in self.environment.found}
         return found.says() == other.says() and all(
             k in anew or a is b or (type(a) is type(b) is Host and onp.array_equal(a, b))
             for (k, a), b in zip(found.constants.items(), other.constants.values())
@@ -144,7 +151,7 @@ class Path:
         """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
         if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
             return False
-        others = [*arrays, *map(held, self.captured.constants.values())]
+        others = [*arrays, *map(unwrapped, self.captured.constants.values())]
         if len(set(map(id, others))) == len(others):
             for a in others:
                 if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):

@@ -17,7 +17,7 @@ from .rows import COMBINE, start_of
 
 
 @dataclass
-class Place:
+class MemRef:
     """Memory: a pointer in the generated code, and how an array lies there."""
 
     base: str
@@ -37,26 +37,26 @@ class Place:
         return tuple(0 if i in axes else next(own) for i in range(len(shape)))
 
 
-def dense(base: str, shape: Sequence[int], dtype: onp.dtype) -> Place:
-    """A place in C order."""
+def dense(base: str, shape: Sequence[int], dtype: onp.dtype) -> MemRef:
+    """A memref in C order."""
     strides, step = [], dtype.itemsize
     for n in reversed(shape):
         strides.append(step)
         step *= n
-    return Place(base, tuple(shape), tuple(reversed(strides)), dtype)
+    return MemRef(base, tuple(shape), tuple(reversed(strides)), dtype)
 
 
 @dataclass
 class Operand:
-    """What a nest reads, stores, or accumulates into: a place, with its strides in the nest's space."""
+    """What a nest reads, stores, or accumulates into: a memref, with its strides in the nest's space."""
 
-    place: Place
+    memref: MemRef
     strides: tuple[int, ...]
 
 
 @dataclass
 class Reduction:
-    """`name` (a key of COMBINE) of the nest's value number `value`, kept in the dtype of the operand's place."""
+    """`name` (a key of COMBINE) of the nest's value number `value`, kept in the dtype of the operand's memref."""
 
     name: str
     value: int
@@ -144,7 +144,7 @@ class Nest:
         code, pointers = self.code, {}
         known: dict[tuple, str] = {}
         for o in self.operands:
-            p, lies = o.place.base, self.lies[id(o)]
+            p, lies = o.memref.base, self.lies[id(o)]
             for axis, i in enumerate(indices):
                 if lies[axis]:
                     key = (i, lies[axis])
@@ -214,9 +214,9 @@ class Nest:
         loaded = [still.get(id(o)) or self.load(o, pointers, j, mask) for o in self.loads]
         values = self.body(code, loaded)
         for number, o in self.stores:
-            self.store(code.cast(values[number], o.place.dtype), o, pointers, j, mask)
+            self.store(code.cast(values[number], o.memref.dtype), o, pointers, j, mask)
         for r in self.reductions:
-            dtype = r.operand.place.dtype
+            dtype = r.operand.memref.dtype
             value = code.cast(values[r.value], dtype)
             combine = COMBINE[r.name][0]
             if id(r) in kept:
@@ -243,7 +243,7 @@ class Nest:
         return code.emit(f"getelementptr i8, ptr {p}, <{code.lanes} x i64> <{offsets}>")
 
     def load(self, o: Operand, pointers: dict, j: str | None, mask: str | None) -> Lane:
-        code, dtype, stride = self.code, o.place.dtype, self.inner(o)
+        code, dtype, stride = self.code, o.memref.dtype, self.inner(o)
         size, held = dtype.itemsize, onp.dtype("u1") if dtype.kind == "b" else dtype
         one, p = scalar_type(held), self.at(o, pointers, j)
         if not code.lanes or not stride:
@@ -273,7 +273,7 @@ class Nest:
         return code.cast(loaded, BOOL) if dtype.kind == "b" else loaded
 
     def store(self, value: Lane, o: Operand, pointers: dict, j: str | None, mask: str | None) -> None:
-        code, size, stride = self.code, o.place.dtype.itemsize, self.inner(o)
+        code, size, stride = self.code, o.memref.dtype.itemsize, self.inner(o)
         if value.dtype.kind == "b":
             value = code.cast(value, onp.dtype("u1"))
         t, p = code.type(value.dtype), self.at(o, pointers, j)
@@ -298,20 +298,20 @@ class Nest:
         code, kept = self.code, {}
         for r in self.reductions:
             if vector and not self.inner(r.operand):
-                dtype = r.operand.place.dtype
+                dtype = r.operand.memref.dtype
                 t, at = code.type(dtype), code.room(code.type(dtype))
                 code.do(f"store {t} {code.number(start_of(r.name, dtype), dtype).name}, ptr {at}")
                 kept[id(r)] = (t, at)
         return kept
 
     def flush(self, pointers: dict, kept: dict) -> None:
-        """Combine each accumulator's lanes, and the result with what its place holds."""
+        """Combine each accumulator's lanes, and the result with what its memref holds."""
         code = self.code
         for r in self.reductions:
             if id(r) not in kept:
                 continue
             t, at = kept[id(r)]
-            dtype, combine = r.operand.place.dtype, COMBINE[r.name][0]
+            dtype, combine = r.operand.memref.dtype, COMBINE[r.name][0]
             value, lanes = Lane(code, code.emit(f"load {t}, ptr {at}"), dtype), code.lanes
             while lanes > 1:
                 half = lanes // 2
@@ -336,7 +336,7 @@ class Nest:
             code.lanes = full
 
 
-def fill(code: Code, place: Place, value: Any, lanes: int) -> None:
+def fill(code: Code, memref: MemRef, value: Any, lanes: int) -> None:
     """Write a number into every element of a device."""
-    o = Operand(place, place.strides)
-    Nest(code, place.shape, lambda c, _: [c.number(value, place.dtype)], [], [(0, o)]).write(lanes)
+    o = Operand(memref, memref.strides)
+    Nest(code, memref.shape, lambda c, _: [c.number(value, memref.dtype)], [], [(0, o)]).write(lanes)

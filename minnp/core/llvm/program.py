@@ -15,7 +15,7 @@ import numpy as onp
 
 from . import engine
 from .code import Code, Lane, scalar_type
-from .nest import Nest, Operand, Place, Reduction, dense, fill
+from .nest import MemRef, Nest, Operand, Reduction, dense, fill
 from .rows import accumulator, start_of
 from .steps import Input, Loop, Map, Product, Reduce, Solve, Value, View, dying, in_memory, in_place, is_weak, schedule
 
@@ -41,7 +41,7 @@ class Writer:
         self.needed = in_memory(self.steps, results)
         self.becomes = in_place(self.steps, results) if small else {}
         self.code = Code(0)
-        self.places: dict[Value, Place] = {}
+        self.memrefs: dict[Value, MemRef] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
         self.scratch, self.room, self.effort = 0, 0, 0.0
         self.made: dict[str, int] = {}  # memory for intermediate results, and its size
@@ -55,7 +55,7 @@ class Writer:
         most = found.vector_bytes // min(max(self.width, 4), 8) * 2
         return most if n >= most else 1 << max(n - 1, 1).bit_length()
 
-    def make(self, v: Value) -> Place:
+    def make(self, v: Value) -> MemRef:
         """Memory for a value."""
         size = -(-max(prod(v.shape) * v.dtype.itemsize, 1) // 64) * 64
         spare = self.spare.get(size)
@@ -70,24 +70,24 @@ class Writer:
             self.scratch += size
         if self.small:
             self.made[name] = size
-        place = self.places[v] = dense(name, v.shape, v.dtype)
-        return place
+        memref = self.memrefs[v] = dense(name, v.shape, v.dtype)
+        return memref
 
-    def place(self, v: Value) -> Place:
+    def memref(self, v: Value) -> MemRef:
         v = self.becomes.get(v, v)
-        found = self.places.get(v)
+        found = self.memrefs.get(v)
         return found if found is not None else self.make(v)
 
-    def free(self, place: Place) -> None:
-        """What lies in a place is read no more; arguments stay."""
-        size = self.made.get(place.base)
+    def free(self, memref: MemRef) -> None:
+        """What a memref shows is read no more; arguments stay."""
+        size = self.made.get(memref.base)
         if size is not None:
-            self.spare.setdefault(size, []).append(place.base)
+            self.spare.setdefault(size, []).append(memref.base)
 
-    def part(self, place: Place, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Place:
+    def part(self, memref: MemRef, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> MemRef:
         """Part of a device: a view of it."""
-        base = self.code.emit(f"getelementptr i8, ptr {place.base}, i64 {offset}") if offset else place.base
-        return Place(base, shape, strides, place.dtype)
+        base = self.code.emit(f"getelementptr i8, ptr {memref.base}, i64 {offset}") if offset else memref.base
+        return MemRef(base, shape, strides, memref.dtype)
 
     # -------------------------------------------------------------- one nest
     def body(self, loop: Loop, loads: list[Value]) -> Callable:
@@ -109,8 +109,8 @@ class Writer:
         stored = [m for m in loop.maps if m in self.needed]
         reduced = [r.reads[0] for r in loop.reductions]
         self.wanted = [*stored, *reduced]
-        operands = [Operand(self.place(v), self.place(v).spread(loop.shape)) for v in loads]
-        stores = [(i, Operand(self.place(m), self.place(m).spread(loop.shape))) for i, m in enumerate(stored)]
+        operands = [Operand(self.memref(v), self.memref(v).spread(loop.shape)) for v in loads]
+        stores = [(i, Operand(self.memref(m), self.memref(m).spread(loop.shape))) for i, m in enumerate(stored)]
         reductions = [Reduction(r.name, len(stored) + i, targets[r]) for i, r in enumerate(loop.reductions)]
         return Nest(self.code, loop.shape, self.body(loop, loads), operands, stores, reductions, bounds)
 
@@ -120,7 +120,7 @@ class Writer:
             shape = tuple(n for i, n in enumerate(loop.shape) if i not in r.axes)
             last = max((i for i, n in enumerate(loop.shape) if n != 1), default=-1)
             kind = accumulator(r.name, r.dtype, last in r.axes)
-            out = self.place(r)
+            out = self.memref(r)
             lacking = dense(out.base, shape, r.dtype)
             if kind == r.dtype and r.count == 1:
                 kept = lacking
@@ -139,7 +139,7 @@ class Writer:
 
     def product(self, step: Product) -> None:
         """Call a BLAS, which takes everything by its address."""
-        a, b, c = (self.place(v).base for v in (*step.reads, step))
+        a, b, c = (self.memref(v).base for v in (*step.reads, step))
         integers = [self.code.constant(f"i{step.bits}", i) for i in step.sizes]
         one, zero = (self.code.constant(scalar_type(step.dtype), f"{x:.1f}") for x in (1, 0))
         flags = [self.code.constant("i8", ord(f)) for f in step.flags]
@@ -149,7 +149,7 @@ class Writer:
     def solve(self, step: Solve) -> None:
         """Call LAPACK, which leaves the solution where the right hand side was, and factors where the matrix was."""
         n, integer = step.shape[-1], f"i{step.bits}"
-        factors, target = self.make(Value((n, n), step.dtype)), self.place(step)
+        factors, target = self.make(Value((n, n), step.dtype)), self.memref(step)
         self.copy(step.reads[0], factors)
         if len(step.reads) > 1:
             self.copy(step.reads[1], target)
@@ -157,22 +157,22 @@ class Writer:
             self.copy(0, target)
             self.copy(1, self.part(target, 0, ((n + 1) * step.dtype.itemsize,), (n,)))
         size, count = (self.code.constant(integer, i) for i in (n, prod(step.shape) // n))
-        pivots, told = self.code.room(f"[{n} x {integer}]"), self.code.room(integer)
-        args = [size, count, factors.base, size, pivots, target.base, size, told]
+        pivots, info = self.code.room(f"[{n} x {integer}]"), self.code.room(integer)
+        args = [size, count, factors.base, size, pivots, target.base, size, info]
         self.code.do(f"call void inttoptr (i64 {step.address} to ptr)({', '.join(f'ptr {x}' for x in args)})")
-        bad = self.code.emit(f"icmp ne {integer} {self.code.emit(f'load {integer}, ptr {told}')}, 0")
+        bad = self.code.emit(f"icmp ne {integer} {self.code.emit(f'load {integer}, ptr {info}')}, 0")
         fine = self.code.label("solved")
         self.code.do(f"br i1 {bad}, label %singular{self.solved.index(step)}, label %{fine}")
         self.code.begin(fine)
         self.free(factors)
 
-    def copy(self, source: Any, target: Place) -> None:
-        """Write a value, or a number, into a place."""
+    def copy(self, source: Any, target: MemRef) -> None:
+        """Write a value, or a number, into a memref."""
         stores = [(0, Operand(target, target.strides))]
         loads = []
         if isinstance(source, Value):
-            place = self.place(source)
-            loads = [Operand(place, place.spread(target.shape))]
+            memref = self.memref(source)
+            loads = [Operand(memref, memref.spread(target.shape))]
         body = lambda code, x: [code.cast(x[0] if x else code.number(source, target.dtype), target.dtype)]
         nest = Nest(self.code, target.shape, body, loads, stores)
         nest.write(self.lanes(nest.dims[-1] if nest.dims else 1))
@@ -192,15 +192,15 @@ class Writer:
             elif isinstance(step, Solve):
                 self.solve(step)
             elif isinstance(step, View):
-                self.places[step] = self.part(self.place(step.reads[0]), step.offset, step.strides, step.shape)
+                self.memrefs[step] = self.part(self.memref(step.reads[0]), step.offset, step.strides, step.shape)
             else:
-                target = self.place(step)
+                target = self.memref(step)
                 if step.reads[0] is not None and self.becomes.get(step.reads[0]) is not self.becomes.get(step, step):
                     self.copy(step.reads[0], target)
                 for new, where in zip(step.reads[1:], step.parts):
                     self.copy(new, self.part(target, *where))
             for v in last.get(i, ()):
-                self.free(self.places[v])
+                self.free(self.memrefs[v])
         if self.scratch > SCRATCH:
             return None
         return self.function()
@@ -228,11 +228,11 @@ class Writer:
         self.first_dim = nest.first_dim()
         for i, r in enumerate(loop.reductions):
             o = targets[r]
-            if not nest.lies[id(o)] or not nest.lies[id(o)][0]:  # ranges meet in one place: each part has its own
-                size = prod(o.place.shape) * o.place.dtype.itemsize
+            if not nest.lies[id(o)] or not nest.lies[id(o)][0]:  # ranges meet in one memref: each part has its own
+                size = prod(o.memref.shape) * o.memref.dtype.itemsize
                 offset = code.emit(f"mul i64 %part, {size}")
-                o.place.base = code.emit(f"getelementptr i8, ptr {o.place.base}, i64 {offset}")
-                self.accumulators[i] = (r, o.place.dtype, True)
+                o.memref.base = code.emit(f"getelementptr i8, ptr {o.memref.base}, i64 {offset}")
+                self.accumulators[i] = (r, o.memref.dtype, True)
         before, lanes = len(code.lines), self.lanes(nest.dims[-1])
         nest.write(lanes)
         self.effort = (len(code.lines) - before) / lanes  # instructions an element, about
@@ -289,7 +289,7 @@ class Writer:
         for i, v in enumerate(values):
             base = self.data(first + i, v if checked else None)
             strides = self.strides[v] if v in self.strides else dense("", v.shape, v.dtype).strides
-            self.places[v] = Place(base, v.shape, strides, v.dtype)
+            self.memrefs[v] = MemRef(base, v.shape, strides, v.dtype)
 
     def function(self) -> engine.Text:
         code = self.code

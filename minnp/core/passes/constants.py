@@ -42,7 +42,7 @@ class Known:
 
     def _compute(self, node: Node) -> Any:
         if node.op == "get_attr":
-            return held(node) if self.attributes or node.meta.get("sealed") else None
+            return constant_of(node) if self.attributes or node.meta.get("sealed") else None
         if not is_pure(node) or any(self(n) is None for n in node.all_input_nodes):
             return None
         self.run.env = {n: self.found[n] for n in node.all_input_nodes}
@@ -50,7 +50,7 @@ class Known:
         return None if self.largest is not None and getattr(value, "size", 1) > self.largest else value
 
 
-def held(node: Node) -> Any:
+def constant_of(node: Node) -> Any:
     """The array a get_attr node reads: its constant, or the attribute of the module that owns the graph."""
     value = node.meta.get("constant")
     if value is None and node.graph.owning_module is not None:

@@ -17,7 +17,7 @@ from ..graph.graph import Graph
 from ..graph.interpreter import Interpreter
 from ..graph.node import Node
 from ..rows.primitive import TABLE, Meta
-from .constants import Known, add_constant, held
+from .constants import Known, add_constant, constant_of
 from .folding import is_relu, name_of, only_user, per_channel
 from .modules import check_rows, on_modules
 
@@ -93,7 +93,7 @@ class Calibration(Interpreter):
     """Runs an observed graph on NumPy arrays, its constants included."""
 
     def run_node(self, node: Node) -> Any:
-        return held(node) if node.op == "get_attr" else super().run_node(node)
+        return constant_of(node) if node.op == "get_attr" else super().run_node(node)
 
 
 @on_modules

@@ -1,4 +1,4 @@
-"""np.errstate and np.seterr: NumPy's own; where they ask to be told of floating point errors, NumPy's kernels compute.
+"""np.errstate and np.seterr: NumPy's own; where they ask to be asked of floating point errors, NumPy's kernels compute.
 
 A library's kernels report none. The default, a warning, is not asked for: it would leave no kernel to a library.
 """
@@ -31,11 +31,11 @@ REPORTING = _Reporting("only_numpy")
 def follow() -> None:
     """Have NumPy compute from here on if floating point errors are to be raised, called, printed or logged here; the
     policy that was in force before, if they no longer are. only_torch stays: it says that nothing else may compute."""
-    told = backends.loaded() and not {"ignore", "warn"}.issuperset(onp.geterr().values())
+    asked = backends.loaded() and not {"ignore", "warn"}.issuperset(onp.geterr().values())
     now = current()
-    if told and now is not REPORTING and (now.plain or not now.only):
+    if asked and now is not REPORTING and (now.plain or not now.only):
         REPORTING.__enter__()
-    elif now is REPORTING and not told:
+    elif now is REPORTING and not asked:
         at = chosen.get()
         while at is not None and at[0] is REPORTING:
             at = at[1]

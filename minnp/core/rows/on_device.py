@@ -23,13 +23,13 @@ def free(device: Any) -> bool:
 
 
 def kept(device: Any) -> bool:
-    """Whether the policy leaves a place what is computed there."""
+    """Whether the policy leaves a device what is computed there."""
     now = policy.current()
     return now is policy.AUTO or (now.keeps(device) and not now.only)
 
 
 def run_on_device(device: Any, row: Primitive, values: Any, params: dict) -> Any:
-    """A row on values of which at least one is a buffer of the place `device`: its kernel there, if it takes them.
+    """A row on values of which at least one is a buffer of this device: its kernel there, if it takes them.
 
     Raises BackendUnsupportedError, before anything is written, if it does not.
     """
@@ -52,7 +52,7 @@ def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
     if is_scalar(source):
         return False
     linked = source.backend.is_view(row, source.data, out, params)
-    # where NumPy steps backwards a place may hold a copy, of which another shape is no copy to it
+    # where NumPy steps backwards a device may hold a copy, of which another shape is no copy to it
     if linked is None or (linked and source.view is not None and row.name == "reshape"):
         return numpy_views(row, source, params)
     return linked
@@ -79,7 +79,7 @@ def laid_out(buffer: Buffer) -> onp.ndarray:
 
 
 def slot_of(device: Any, row: Primitive) -> list:
-    """What a place keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
+    """What a device keeps for a row, made on first use; what a kernel offers is described in backends.Backend.kernel:
     [its verified kernel or None, how often it ran, the functions prepared so far, short, exact, basic, shows, into,
     ordered, whether its results are numbers where they have no axes]."""
     if device not in report.DEVICES:
@@ -115,7 +115,7 @@ def number(buffer: Buffer) -> Any:
 
 
 def device_of_index(index: Any) -> Any:
-    """The place where an index, or an array in it, traced ones too, lives; None where there is none."""
+    """The device where an index, or an array in it, traced ones too, lives; None where there is none."""
     for part in index if type(index) is tuple else (index,):
         if type(part := concrete(part)) is Buffer:
             return part.backend
@@ -132,7 +132,7 @@ def hosted(x: Any) -> Any:
 
 
 def settled(out: Any, device: Any) -> Any:
-    """NumPy's result brought to the place its arguments came from; a dtype the place has not stays on the host."""
+    """NumPy's result brought to the device its arguments came from; a dtype that has not stays on the host."""
     if isinstance(out, (tuple, list)):
         return tuple([settled(o, device) for o in out])
     if type(out) is not Host and not isinstance(out, onp.generic):  # masked arrays and matrices stay what they are

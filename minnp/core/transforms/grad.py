@@ -11,7 +11,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays.array import HANDLES, handle, landed, ndarray, on_host, read, virtual
-from ..arrays.saved import outside
+from ..arrays.saved import expose
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
 from ..rows.pytree import tree_flatten, tree_leaves
@@ -28,7 +28,7 @@ def argument_value(x: Any, what: str = "argument") -> Any:
     if t in HANDLES:
         return read(x)
     if t is Host:
-        outside(x)
+        expose(x)
         return x
     if t is int or t is float:
         return onp.float64(x)  # a scalar, as NumPy has it: `x += 1` makes another one

@@ -200,24 +200,6 @@ class GradTrace(Trace):
                 continue
             grads[n] = None
             row, params, parents, arrays, y, shape, _ = nodes[n]
-            if not params and row.direct and shape is not None:
-                if arrays is None or y is None:
-                    arrays, y = whole(nodes, n)
-                rules, i = row.vjp, -1
-                for p in parents:
-                    i += 1
-                    if p >= 0:
-                        gp = rules[i](g, y, *arrays)
-                        _, _, _, _, _, pshape, pdtype = nodes[p]
-                        if gp.shape != pshape:
-                            gp = unbroadcast(gp, pshape)
-                        if gp.dtype is not pdtype and gp.dtype != pdtype:
-                            gp = restore(gp, pdtype, row, i)
-                        if grads[p] is None:
-                            grads[p] = gp
-                        else:
-                            accumulate(grads, p, gp, owned)
-                continue
             if row is OUTPUT:
                 results = grads[parents[0]]
                 if results is None:

@@ -120,5 +120,5 @@ def plain(x: Any) -> Any:
     if type(x) is Host and x.size:  # made outside a capture: what becomes of the answer holds for its elements alone
         watching = capture.get() if state.busy else None
         if watching is not None and not watching.symbolic:
-            watching.told(x)
+            watching.depends_on(x)
     return x
