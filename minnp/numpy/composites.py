@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.api.namespace import wrapped
-from ..core.rows.dispatch import DEFINITIONS, TAKES, defines
+from ..core.rows.dispatch import DEFINITIONS, defines
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take, take_along_axis
@@ -39,7 +39,6 @@ REBOUND = """
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
     if hasattr(onp, _name) and getattr(onp, _name) not in DEFINITIONS:
         defines(getattr(onp, _name))(rebound(getattr(onp, _name)))
-TAKES[onp.hstack], TAKES[onp.vstack] = ("hstack", "concatenate", "stack"), ("vstack", "concatenate", "stack")
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions
@@ -67,7 +66,7 @@ def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims
 _divided = rebound(onp.split)
 
 
-@defines(onp.split, takes=("split", "getitem"))
+@defines(onp.split)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Parts of one length are views, one after the other; anything else is NumPy's code."""
     n = indices_or_sections

@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
 from ..core.arrays.array import HANDLES, OURS, ndarray, path_of, read, root_of, wrap
-from ..core.rows.dispatch import TAKES, defines
+from ..core.rows.dispatch import defines
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.rows.pytree import CONTAINERS, replaced
@@ -20,9 +20,6 @@ from ..core.rows.value import Buffer, Tracer, example, is_scalar
 from .arguments import as_array, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
-
-for _name in ("zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity", "array", "asarray"):
-    TAKES[getattr(onp, _name)] = ("make",)
 
 
 # ------------------------------------------------------------------ constants of another array's shape

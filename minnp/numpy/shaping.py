@@ -229,7 +229,7 @@ astype = primitive(
     jvp="linear",
     saves="",
     shape=lambda metas, params: Meta(metas[0].shape, onp.dtype(params["dtype"])),
-    scalar=False,
+    scalar=None,
     layout="like",
     batch="alike",
     takes=("cast", "dtype"),
@@ -346,7 +346,7 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
     return copy_(out) if copy else out
 
 
-@defines(onp.ravel, takes=("ravel", "reshape"))
+@defines(onp.ravel)
 def _ravel(a: Any, order: str = "C") -> Any:
     a = as_array(a)
     if order == "K":

@@ -115,7 +115,7 @@ def _copy(a: Any, order: str = "C") -> Any:
     return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
 
 
-@defines(onp.ndarray.flatten, takes=("flatten", "reshape"))
+@defines(onp.ndarray.flatten)
 def _flatten(a: Any, order: str = "C") -> Any:
     return TABLE["copy"](DEFINITIONS[onp.ravel](a, order))
 

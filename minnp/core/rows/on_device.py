@@ -44,7 +44,7 @@ def run_on_device(device: Any, row: Primitive, values: Any, params: dict) -> Any
         return tuple([None if o is None else Buffer(o, device, computed=True) for o in out])
     if row.view and len(values) == 1 and type(values[0]) is Buffer and shows(row, values[0], out, params):
         return Buffer(out, device, (values[0], row, params))
-    return Buffer(out, device, computed=row.scalar)
+    return Buffer(out, device, computed=row.scalar is True)
 
 
 def shows(row: Primitive, source: Buffer, out: Any, params: dict) -> bool:
@@ -85,7 +85,7 @@ def slot_of(device: Any, row: Primitive) -> list:
     if device not in report.DEVICES:
         report.DEVICES.append(device)
     kernel = device.kernel(row) if isinstance(row, Primitive) else device.whole(row.name)
-    scalar = getattr(kernel, "scalar", getattr(row, "scalar", True))
+    scalar = getattr(kernel, "scalar", getattr(row, "scalar", True)) is True
     slot = [kernel, 0, *[getattr(kernel, fact, None) for fact in OFFERED], scalar]
     if hasattr(getattr(row, "numpy", None), "host"):  # of a call that falls back, which may be for a function made anew
         return slot

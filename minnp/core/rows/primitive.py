@@ -57,7 +57,8 @@ class Primitive:
     anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
     writes    whether what is written to that view is written to the argument: NumPy's broadcasts refuse it
-    scalar    a result without axes is a number, as of NumPy's ufuncs; else an array, which can be written to
+    scalar    a result without axes is a number, as of NumPy's ufuncs, or, if False, an array, which can be written to;
+              None: what the first argument is
     layout    "like": the result lies in memory as the first argument does; "elementwise": as that of a ufunc; None: in
               C order, or as NumPy finds out
     dynamic   what of the result depends on the elements of the arguments: "shape", "dtype" or nothing

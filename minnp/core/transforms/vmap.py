@@ -107,7 +107,8 @@ class BatchTrace(Trace):
         if first is None:
             ndim = len(y.shape) - 1
             if ndim == 0:
-                return number(y.dtype) if row.scalar else onp.empty((), y.dtype)
+                scalar = is_scalar(values[0]) if row.scalar is None else row.scalar
+                return number(y.dtype) if scalar else onp.empty((), y.dtype)
             if all(map(_in_c_order, values)) and params.get("order") != "F":
                 return None
             if row.elementwise or row.layout == "elementwise":
