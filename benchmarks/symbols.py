@@ -1,15 +1,20 @@
 """A ResNet-50 as a symbol: inference and a training step, under MXNet and under minnp.symbol.
 
-    python benchmarks/symbols.py [--size 224] [--batch 1] [--training-batch 4] [--rounds 10] [--threads 2]
+    python benchmarks/symbols.py [--size 224] [--batch 1] [--training-batch 4] [--rounds 10]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/symbols.py --threads 1
 
 Random weights (He et al. 2016, table 1), the same in both; needs mxnet 1.9.1. In turns, in one process:
 
-mxnet     mx.sym, bound with simple_bind: forward, or forward(is_train=True) and backward, waited for
-torch     minnp.symbol with the same calls, under the policy prefer_torch, where torch is installed
-default   the same under minnp's default policy
+mxnet           mx.sym, bound with simple_bind: forward, or forward(is_train=True) and backward, waited for
+torch           minnp.symbol with the same calls, under the policy prefer_torch, where torch is installed
+default         the same under minnp's default policy
+torch frozen    sym.Model(...).freeze(x), for inference, under these policies: MXNet's executor, too, fuses layers and
+default frozen  prepares weights once
+torch itself    a training step of the same network in torch
 
-Results and gradients are compared first. Printed are medians in milliseconds, their quartiles, and how fast the others
-are beside mxnet: the median of the ratios of the rounds, and its quartiles. More than 1 is faster than MXNet.
+With one thread, times are of the processor, which other programs on the machine disturb least. Results and gradients
+are compared first. Printed are medians in milliseconds, their quartiles, and how fast the others are beside mxnet: the
+median of the ratios of the rounds, and its quartiles. More than 1 is faster than MXNet.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import argparse
 import os
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,7 +74,7 @@ def weights(shapes: dict[str, tuple[int, ...]]) -> dict[str, onp.ndarray]:
     draw, out = onp.random.default_rng(0), {}
     for name, shape in shapes.items():
         if name.endswith("weight"):
-            out[name] = draw.normal(0, (2 / onp.prod(shape[1:])) ** 0.5, shape)
+            out[name] = draw.normal(0, (0.02 if name[:2] == "fc" else 2) ** 0.5 / onp.prod(shape[1:]) ** 0.5, shape)
         elif name.endswith(("gamma", "var")):
             out[name] = draw.uniform(0.5, 1.0, shape)
         elif name == "softmax_label":
@@ -110,15 +116,67 @@ def contestants(batch: int, size: int, training: bool) -> dict[str, Callable[[],
         return run
 
     runs = {"mxnet": mxnet}
-    if "torch" in minnp.backends.installed():
-        runs["torch"] = minnps("prefer_torch")
-    return runs | {"default": minnps("auto")}
+    policies = {"torch": "prefer_torch"} if "torch" in minnp.backends.installed() else {}
+    policies["default"] = "auto"
+    runs |= {name: minnps(policy) for name, policy in policies.items()}
+    if not training:
+        arguments = {n: onp.array(a) for n, a in ours.arg_dict.items()}
+        x, label = arguments.pop("data"), arguments.pop("softmax_label")
+        frozen = sym.Model(ours._symbol, arguments, ours.aux_dict).freeze(x, label)
+
+        def predicts(policy: str) -> Callable[[], Any]:
+            def run() -> Any:
+                with minnp.policy(policy):
+                    return onp.asarray(frozen(x, label)), {}
+
+            return run
+
+        runs |= {f"{name} frozen": predicts(policy) for name, policy in policies.items()}
+    elif "torch" in policies:
+        runs["torch itself"] = torchs(ours.arg_dict["data"].shape)
+    return runs
+
+
+def torchs(shape: tuple[int, ...]) -> Callable[[], Any]:
+    """A training step of the network in torch, which has its own weights."""
+    import torch
+    from torch import nn
+
+    class Unit(nn.Module):
+        def __init__(self, channels: int, width: int, stride: int, first: bool) -> None:
+            super().__init__()
+            steps = (channels, width, 1, 1), (width, width, 3, stride), (width, 4 * width, 1, 1)
+            layers = [layer for step in steps for layer in (*convolved(*step), nn.ReLU())]
+            self.body = nn.Sequential(*layers[:-1])
+            self.side = nn.Sequential(*convolved(channels, 4 * width, 1, stride)) if first else nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.body(x) + self.side(x))
+
+    def convolved(channels: int, filters: int, size: int, stride: int) -> list:
+        return [nn.Conv2d(channels, filters, size, stride, size // 2, bias=False), nn.BatchNorm2d(filters)]
+
+    layers, channels = [*convolved(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for stage, (units, width) in enumerate(STAGES):
+        for unit in range(units):
+            layers.append(Unit(channels, width, 2 if stage and not unit else 1, not unit))
+            channels = 4 * width
+    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
+    x, label = torch.randn(shape), torch.arange(shape[0])
+
+    def run() -> None:
+        net.zero_grad()
+        nn.functional.cross_entropy(net(x), label).backward()
+
+    return run
 
 
 def check(runs: dict[str, Callable[[], Any]]) -> None:
     """Raise AssertionError where results or gradients are not the same."""
     result, gradients = runs["mxnet"]()
     for name, run in runs.items():
+        if name == "torch itself":
+            continue
         other, others = run()
         off = abs(other - result).max() / abs(result).max()
         assert off < 1e-2, f"{name}: the results are off by {off:.1e}"
@@ -131,7 +189,7 @@ def report(what: str, taken: dict[str, list[float]]) -> None:
     for name, seconds in taken.items():
         low, middle, high = (1e3 * q for q in statistics.quantiles(seconds, n=4))
         slow, ratio, fast = statistics.quantiles([a / b for a, b in zip(taken["mxnet"], seconds)], n=4)
-        print(f"{what:22}{name:10}{middle:9.1f} ms ({low:.1f}-{high:.1f}){ratio:8.2f} ({slow:.2f}-{fast:.2f})",
+        print(f"{what:22}{name:15}{middle:9.1f} ms ({low:.1f}-{high:.1f}){ratio:8.2f} ({slow:.2f}-{fast:.2f})",
               flush=True)  # fmt: skip
 
 
@@ -155,7 +213,8 @@ def main() -> None:
     ):
         runs = contestants(batch, given.size, training)
         check(runs)
-        report(what, take_turns(runs, given.rounds))
+        clock = time.process_time if given.threads == 1 else time.perf_counter
+        report(what, take_turns(runs, given.rounds, clock=clock))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,20 @@ class Model:
                 state[...] = value
         return results[0] if len(results) == 1 else tuple(results)
 
+    def freeze(self, *args: Any, **inputs: Any) -> Any:
+        """A module (minnp.fx.GraphModule) that predicts as the model does now, from inputs like these, and faster.
+
+        Batch norms, sums and relus are taken into the convolutions before them (minnp.fx.fold_convolutions), and
+        backends prepare weights once. Later changes of the parameters do not show. args, inputs: as of a call; what is
+        given is what the module takes, in this order. Called with arrays of other shapes, or that take another way
+        through control flow, it raises.
+        """
+        from ..fx import capture, fold_convolutions
+
+        names, model = [*self.inputs[: len(args)], *inputs], Model(self.symbol, self.params, self.states)
+        given = [x if hasattr(x, "dtype") else np.asarray(x) for x in (*args, *inputs.values())]
+        return fold_convolutions(capture(lambda *arrays: model(**dict(zip(names, arrays, strict=True))), *given))
+
     def save(self, prefix: str, epoch: int) -> None:
         """Write PREFIX-symbol.json and PREFIX-0000.params, which MXNet reads."""
         host = lambda arrays: {n: np.asarray(a) for n, a in arrays.items()}

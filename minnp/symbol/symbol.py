@@ -432,7 +432,7 @@ def Variable(name: str, attr: Any = None, shape: Any = None, lr_mult: Any = None
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(f"Variable has no argument {key!r}; attributes are written __{key}__")
         attributes[key] = str(value)
-    return Symbol([(Node(None, naming.LOCAL.names[-1].get(name, name), attributes), 0)])
+    return Symbol([(Node(None, name, attributes), 0)])
 
 
 var = Variable

@@ -54,6 +54,21 @@ def test_a_model_predicts_trains_and_is_saved(tmp_path: Path) -> None:
     assert np.array_equal(again(data=x), model(x)) and "softmax_output" in repr(again)
 
 
+def test_a_frozen_model_predicts_as_the_model_did(tmp_path: Path) -> None:
+    saved(str(tmp_path / "net"))
+    model = minnp.load_mxnet(str(tmp_path / "net"), 3)
+    x, other = R.normal(size=(2, 8, 2, 6, 6)).astype(onp.float32)
+    frozen = model.freeze(x)
+    expected = [onp.asarray(model(a)) for a in (x, other)]
+    for array in (*model.params.values(), *model.states.values()):
+        array[...] = 0  # it has its own
+    for a, y in zip((x, other), expected):
+        onp.testing.assert_allclose(onp.asarray(frozen(a)), y, rtol=1e-5, atol=1e-6)
+    assert "conv_act" in frozen.code and "sqrt" not in frozen.code
+    with pytest.raises(ValueError):
+        frozen(x[:, :, :5])
+
+
 def test_errors(tmp_path: Path) -> None:
     saved(str(tmp_path / "net"))
     model = minnp.load_mxnet(str(tmp_path / "net"), 3)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import minnp.numpy as np
 from minnp import custom_vjp, npx, stop_gradient
 
-from ..operator import operator
+from ..operator import Shape, operator
 
 
 @custom_vjp
@@ -80,20 +81,31 @@ def softmax_output(
     return (scaled_loss if out_grad else loss)(data, result, g)
 
 
+def _label_shapes(p: dict, data: Shape) -> list[Shape]:
+    """The shapes that a label may have; the first is that of one whose shape is not said."""
+    if p["multi_output"]:
+        return [(data[0], prod(data[2:])), (data[0], *data[2:]), (data[0], 1, *data[2:]), data]
+    return [data[:-1], data]
+
+
 def _softmax_fill(p: dict, shapes: list) -> list:
-    data = shapes[0]
-    if data is not None and shapes[1] is None:
-        if p["multi_output"]:
-            shapes[1] = (data[0], *data[2:])
-        else:
-            shapes[1] = data[:-1]
+    data, label = shapes
+    if data is not None:
+        shapes[1] = label or _label_shapes(p, data)[0]
     return shapes
+
+
+def _softmax_result(p: dict, data: Shape, label: Shape) -> list[Shape]:
+    known = _label_shapes(p, data)
+    if label not in known:
+        raise ValueError(f"the label is {label}; expected {' or '.join(map(str, dict.fromkeys(known)))}")
+    return [data]
 
 
 operator("SoftmaxOutput", softmax_output, ("data", "label"),
          "grad_scale:float=1 ignore_label:float=-1 multi_output:bool=0 use_ignore:bool=0 preserve_shape:bool=0 "
          "normalization:batch|null|valid=null out_grad:bool=0 smooth_alpha:float=0", aliases=("Softmax",),
-         training=True, loss=True, fill=_softmax_fill, result=lambda p, data, label: [data])  # fmt: skip
+         training=True, loss=True, fill=_softmax_fill, result=_softmax_result)  # fmt: skip
 
 
 # ------------------------------------------------------------------ regression
