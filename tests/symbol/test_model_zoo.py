@@ -38,9 +38,12 @@ def exported(name: str, batch: int, size: int) -> tuple[Any, dict, dict, Any]:
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("resnet18_v1", 32), ("resnet34_v2", 32), ("resnet50_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32),
-     ("alexnet", 224), ("densenet121", 224), ("squeezenet1.0", 224), ("squeezenet1.1", 224), ("mobilenet0.25", 32),
-     ("mobilenetv2_0.25", 32), ("inceptionv3", 299)],
+    [("resnet18_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32), ("densenet121", 224), ("squeezenet1.0", 224),
+     ("mobilenet0.25", 32), ("mobilenetv2_0.25", 32), ("inceptionv3", 299),
+     *(pytest.param(*some, marks=pytest.mark.slow) for some in (
+         ("resnet34_v2", 32), ("resnet50_v1", 32), ("resnet101_v2", 32), ("resnet152_v1", 32), ("resnet152_v2", 32),
+         ("vgg16", 32), ("vgg19_bn", 32), ("alexnet", 224), ("densenet201", 224), ("squeezenet1.1", 224),
+         ("mobilenet1.0", 32), ("mobilenetv2_1.0", 32)))],
 )  # fmt: skip
 def test_a_model_predicts_the_same(name: str, size: int) -> None:
     symbol, arguments, states, expected = exported(name, 1, size)
@@ -80,7 +83,7 @@ def test_a_model_trains_the_same(name: str, batch: int, size: int) -> None:
     ours = sym.load_json(symbol.tojson()).bind(None, double(arguments), double(empty), aux_states=double(states))
     (y,) = ours.forward(is_train=True)
     ours.backward(head)
-    onp.testing.assert_allclose(onp.asarray(y), expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
+    onp.testing.assert_allclose(onp.asarray(y), expected, rtol=1e-5, atol=1e-5 * abs(expected).max())
     norms = {n: onp.linalg.norm(g.asnumpy()) for n, g in theirs.grad_dict.items()}
     for n, g in theirs.grad_dict.items():
         off = onp.linalg.norm(g.asnumpy() - onp.asarray(ours.grad_dict[n]))
