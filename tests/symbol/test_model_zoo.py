@@ -18,6 +18,7 @@ import mxnet as mx
 
 pytestmark = [
     pytest.mark.host("MXNet computes on the host"),
+    pytest.mark.either("convolutions of this size take the same way"),
     pytest.mark.filterwarnings("ignore:Please import `csr_matrix`:DeprecationWarning"),  # mx.nd.array asks for it
 ]
 
@@ -36,15 +37,26 @@ def exported(name: str, batch: int, size: int) -> tuple[Any, dict, dict, Any]:
     return symbol, arguments, {n: values[n] for n in symbol.list_auxiliary_states()}, prediction
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("resnet18_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32), ("densenet121", 224), ("squeezenet1.0", 224),
-     ("mobilenet0.25", 32), ("mobilenetv2_0.25", 32), ("inceptionv3", 299),
-     *(pytest.param(*some, marks=pytest.mark.slow) for some in (
-         ("resnet34_v2", 32), ("resnet50_v1", 32), ("resnet101_v2", 32), ("resnet152_v1", 32), ("resnet152_v2", 32),
-         ("vgg16", 32), ("vgg19_bn", 32), ("alexnet", 224), ("densenet201", 224), ("squeezenet1.1", 224),
-         ("mobilenet1.0", 32), ("mobilenetv2_1.0", 32)))],
-)  # fmt: skip
+# One of each family; `--all` has the others, which differ in how often they repeat a block.
+PREDICTED = {
+    False: [("resnet18_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32), ("densenet121", 224), ("squeezenet1.0", 224),
+            ("mobilenet0.25", 32), ("mobilenetv2_0.25", 32), ("inceptionv3", 299)],
+    True: [("resnet34_v2", 32), ("resnet50_v1", 32), ("resnet101_v2", 32), ("resnet152_v1", 32), ("resnet152_v2", 32),
+           ("vgg16", 32), ("vgg19_bn", 32), ("alexnet", 224), ("densenet201", 224), ("squeezenet1.1", 224),
+           ("mobilenet1.0", 32), ("mobilenetv2_1.0", 32)],
+}  # fmt: skip
+TRAINED = {
+    False: [("resnet18_v2", 32), ("squeezenet1.0", 224), ("mobilenet0.25", 32), ("mobilenetv2_0.25", 32)],
+    True: [("resnet18_v1", 32), ("resnet50_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32), ("alexnet", 224),
+           ("densenet121", 224), ("inceptionv3", 299)],
+}  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    of = {test_a_model_predicts_the_same: PREDICTED, test_a_model_trains_the_same: TRAINED}[metafunc.function]
+    metafunc.parametrize(("name", "size"), of[False] + of[True] * metafunc.config.getoption("all"))
+
+
 def test_a_model_predicts_the_same(name: str, size: int) -> None:
     symbol, arguments, states, expected = exported(name, 1, size)
     ours = sym.load_json(symbol.tojson())
@@ -63,15 +75,8 @@ def without_dropout(symbol: Any) -> Any:
     return mx.sym.load_json(json.dumps(described))
 
 
-@pytest.mark.parametrize(
-    ("name", "batch", "size"),
-    [("resnet18_v2", 2, 32), ("squeezenet1.0", 2, 224), ("mobilenet0.25", 2, 32), ("mobilenetv2_0.25", 2, 32),
-     *(pytest.param(*some, marks=pytest.mark.slow) for some in (
-        ("resnet18_v1", 2, 32), ("resnet50_v1", 2, 32), ("resnet50_v2", 2, 32), ("vgg11_bn", 2, 32),
-        ("alexnet", 2, 224), ("densenet121", 2, 224), ("inceptionv3", 2, 299)))],
-)  # fmt: skip
-def test_a_model_trains_the_same(name: str, batch: int, size: int) -> None:
-    symbol, arguments, states, prediction = exported(name, batch, size)
+def test_a_model_trains_the_same(name: str, size: int) -> None:
+    symbol, arguments, states, prediction = exported(name, 2, size)
     symbol = without_dropout(symbol)
     head = onp.random.default_rng(1).normal(size=prediction.shape)
     double = lambda arrays: {n: a.astype(onp.float64) for n, a in arrays.items()}  # rounding is no matter there
