@@ -71,7 +71,7 @@ STAYING: list[tuple[str, str, str]] = [
 if fastpath is None:  # without the C part
     STAYING += [
         (r"^i?concat\(", "Concatenation", "a slot that Python's classes cannot fill"),
-        (r"^(bytes|memoryview)\(", "SystemError", "before Python 3.12 no exception leaves the slot (arrays/buffer.py)"),
+        (r"^(bytes|memoryview)\(", "SystemError", "before Python 3.12 no exception leaves the slot (arrays/array.py)"),
     ]
 if not NUMPY_2:
     STAYING += [

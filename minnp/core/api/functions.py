@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as onp
@@ -23,7 +24,7 @@ from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
 from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
-from ..arrays.hooks import unread
+from ..arrays.hooks import for_us, unread
 from ..arrays.saved import expose, note
 from ..arrays.writing import release, write
 from ..compiled import Counter
@@ -31,10 +32,9 @@ from ..cpu import run as run_host
 from ..rows import policy, report
 from ..rows.dispatch import DEFINITIONS, WRITES
 from ..rows.primitive import TABLE
-from ..rows.pytree import CONTAINERS, replaced
+from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
 from ..rows.value import STAND_INS, Host, Value, owner
-from . import foreign
 from .fallback import fallback
 
 # Arguments that are their own value: no handle can hide in them.
@@ -165,7 +165,7 @@ def before_out(e: Entry, count: int) -> bool:
 
 def _leaves_to_numpy(e: Entry, values: list) -> bool:
     """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
-    return e.host in policy.MAKERS or e.writes or policy.current().plain or any(map(foreign.overrides, values))
+    return e.host in policy.MAKERS or e.writes or policy.current().plain or any(map(overrides, values))
 
 
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
@@ -190,7 +190,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
             named := getattr(onp, e.name, None), onp.ufunc
         ):  # an operator
             host, given = named, args[::-1] if hasattr(host, "reflects") else args
-        result = foreign.offered(PUBLIC.get(host), host, given, kwargs) if foreign.refused(error) else NotImplemented
+        result = offered(PUBLIC.get(host), host, given, kwargs) if refused(error) else NotImplemented
         if result is NotImplemented:
             raise
     if len(sources) < len(values):
@@ -502,3 +502,42 @@ def operand(x: Any) -> Any:
     sources: list = []
     value = unwrap(x, sources)
     return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)
+
+
+# ------------------------------------------------------------------ foreign classes among the arguments
+# How NumPy begins where every class that has a say declined (NEP 18 and NEP 13)
+_DECLINED = ("no implementation found for", "operand type(s) all returned NotImplemented from __array_ufunc__")
+
+
+def overrides(x: Any) -> bool:
+    """Whether NumPy asks the argument's class what a function means (NEP 13): a Series, a Quantity, a Proxy."""
+    if type(x) in CONTAINERS:
+        return any(map(overrides, inside(x)))
+    return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
+
+
+def refused(error: TypeError) -> bool:
+    """Whether NumPy's functions found no class among the arguments that knows them."""
+    return bool(error.args) and str(error.args[0]).startswith(_DECLINED)
+
+
+def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
+    """What a class among the arguments makes of our function, where it does not know NumPy's: a class of a program
+    written for us has ours in its table. NotImplemented where none does. Of a ufunc only classes whose module imports
+    us are asked twice."""
+    if isinstance(host, onp.ufunc):
+        for x in args:
+            hook = getattr(type(x), "__array_ufunc__", None)
+            if isinstance(hook, FunctionType) and for_us(hook):
+                out = hook(x, function, "__call__", *args, **kwargs)
+                if out is not NotImplemented:
+                    return out
+        return NotImplemented
+    members = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a]
+    asked = [x for x in (*args, *kwargs.values(), *members) if not isinstance(x, (ndarray, onp.ndarray))]
+    asked = [x for x in asked if getattr(type(x), "__array_function__", None) is not None]
+    for x in asked if function is not None else ():
+        out = x.__array_function__(function, tuple({type(x) for x in asked}), args, kwargs)
+        if out is not NotImplemented:
+            return out
+    return NotImplemented

@@ -19,7 +19,7 @@ template <unaryfunc convert, unaryfunc &general> static PyObject *converted(PyOb
     });
 }
 
-/* memoryview(x): before Python 3.12 the Python slot cannot say why NumPy or we refuse (arrays/buffer.py). */
+/* memoryview(x): before Python 3.12 the Python slot cannot say why NumPy or we refuse (arrays/array.py). */
 static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     view->obj = nullptr; /* as the protocol has it where there is nothing to release */
     return guarded_status([=] {
