@@ -147,13 +147,6 @@ def set_context(context: Context) -> None:
     _global, state.device = new, new[1]
 
 
-def created(name: str, args: tuple, kwargs: dict) -> Any:
-    """What NumPy's function of this name makes out of no arrays, where new arrays live; None: not this simply."""
-    device = default_device()
-    data = device.create(name, args, kwargs) if device is not None and free(device) else None
-    return None if data is None else handle(Buffer(data, device))
-
-
 def made(device: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
     """What NumPy's function of this name makes of no arrays of ours, on a device: made there, or `run` and moved."""
     data = device.create(name, args, kwargs) if free(device) else None

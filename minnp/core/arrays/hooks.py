@@ -2,7 +2,7 @@
 
 NumPy calls them with its own functions, so `if ufunc is np.multiply` would never hold in a program written for us, nor
 would a table of functions of ours know them. Where a class derives from one of ours, a hook of it whose module imports
-us in the place of NumPy is given ours. Other classes stay as they are; what they decline is offered again (functions.py).
+us in the place of NumPy is given ours. Other classes stay as they are; what they decline is offered again (functions).
 """
 
 from __future__ import annotations

@@ -13,9 +13,6 @@ from .state import capture
 from .strides import in_steps, narrowed
 from .value import Buffer, Host, concrete, is_scalar
 
-NO_PARAMS: dict = {}
-NUMBERS = (int, float, complex, bool)
-
 
 def free(device: Any) -> bool:
     """Whether nothing watches or redirects calls on a device, although something, somewhere, keeps minnp busy."""

@@ -12,6 +12,7 @@ the same rule, given tracers, is itself differentiated or captured.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -81,7 +82,6 @@ class Primitive:
         "anywhere",
         "batch",
         "calls",
-        "direct",
         "dynamic",
         "elementwise",
         "fast",
@@ -109,11 +109,10 @@ class Primitive:
         for fact, default in DEFAULTS.items():
             setattr(self, fact, facts.pop(fact, default))
         self.fast = self.fast or numpy
-        # Of this very shape are the operators that need to be fast on ten elements: traces have a short path for them.
+        # of the operators that need to be fast on ten elements, whose rules and kernel need nothing else
         rules = self.vjp if type(self.vjp) is list else [None]
         plain = self.worth is None and self.accumulate is None and not self.view
-        self.direct = plain and all(map(callable, rules))
-        self.elementwise = self.direct and self.jvp == "elementwise"
+        self.elementwise = plain and self.jvp == "elementwise" and all(map(callable, rules))
         if facts:
             raise TypeError(f"primitive({name!r}) got unknown facts {sorted(facts)}; known: {sorted(DEFAULTS)}")
 
@@ -188,13 +187,10 @@ def lookup(name: str) -> Primitive:
     return TABLE[name]
 
 
-class Meta:
-    """Shape and dtype of a value, without its data."""
+class Shaped:
+    """What follows from `shape`."""
 
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtype
+    __slots__ = ()
 
     @property
     def ndim(self) -> int:
@@ -202,10 +198,16 @@ class Meta:
 
     @property
     def size(self) -> int:
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
+        return math.prod(self.shape)
+
+
+class Meta(Shaped):
+    """Shape and dtype of a value, without its data."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
 
     def __repr__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

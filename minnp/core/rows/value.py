@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from . import report
-from .primitive import TABLE
+from .primitive import TABLE, Shaped
 
 Host = onp.ndarray
 NUMBERS = {int, float, complex, bool}
@@ -18,22 +18,11 @@ NUMBERS |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(
 STAND_INS: set[type] = set()  # what stands for a number while a function is captured (scalars.py)
 
 
-class Value:
+class Value(Shaped):
     """Operators on values, so that one gradient rule serves NumPy arrays, tracers and device buffers alike."""
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy operators give way: array * tracer is tracer.__rmul__
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
 
     @property
     def T(self) -> Any:

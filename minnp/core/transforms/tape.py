@@ -34,8 +34,6 @@ from .cotangents import (
 from .trace import LEVELS, Trace
 
 new = object.__new__
-F32, F64 = onp.dtype("f4"), onp.dtype("f8")  # the commonest by far: known by identity
-SMALL = 256  # elements: below, a node keeps its arrays whatever its rules read, because asking costs more than they do
 OUTPUT = Primitive("output", tuple.__getitem__)  # one of the several results of a row
 
 
@@ -298,7 +296,7 @@ def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any
 
 
 # The identity that a tape does not see through. A copy: a later write to x must not show in the constant.
-STOP_GRADIENT = primitive(
+primitive(
     "stop_gradient",
     lambda x: onp.array(x),
     vjp=CONSTANT,
