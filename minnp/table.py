@@ -22,7 +22,7 @@ class Line(NamedTuple):
     """One public name.
 
     name      as users write it after np.: "exp", "linalg.svd"; "npx.conv" for what NumPy lacks
-    made      "row" (an operator of its own), "composition" (said with other functions), "fallback" (NumPy alone), or,
+    made      "row" (an operator of its own), "composition" (of other functions), "fallback" (NumPy alone), or,
               if it is no function of arrays, "numpy's own" (a setting, say), "class", "module", "value"
     gradient  "yes", "arguments 0, 2", "constant" (no gradient flows), "through its parts", or "no: raises"; the
               last two words with a reason where the function is no row
@@ -54,7 +54,7 @@ def table(kernels: bool = False, scipy: bool = False) -> list[Line]:
 
 
 def _of_scipy() -> Iterator[tuple[str, Any]]:
-    """SciPy's functions and the methods of its distributions that are said in rows, with gradients."""
+    """SciPy's functions and the methods of its distributions that are expressed in rows, with gradients."""
     from .scipy import DEFINITIONS as MODULES
     from .scipy import special, stats
 
@@ -138,7 +138,7 @@ def own_kernels(backend: str) -> dict[str, list[str]]:
     """The public names that run on a backend's own kernels, by kind, each found to agree with NumPy there.
 
     functions (operators of the table), creation (of arrays out of none, random ones among them), methods (with the row
-    of such a function, or one of theirs), composed (said in those, and nothing of them left to the host),
+    of such a function, or one of theirs), composed (expressed in those, and nothing of them left to the host),
     operators (Python's; reflected and in-place ones are methods of their own)
     """
     home = backends.get(backend)

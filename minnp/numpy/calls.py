@@ -1,4 +1,4 @@
-"""How calls of ufuncs are said in rows: `dtype=`, `where=`, and the methods reduce, accumulate, reduceat, outer, at."""
+"""Calls of ufuncs, expressed in rows: `dtype=`, `where=`, and the methods reduce, accumulate, reduceat, outer, at."""
 
 from __future__ import annotations
 

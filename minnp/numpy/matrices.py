@@ -1,4 +1,4 @@
-"""How the functions of numpy.linalg are said in rows."""
+"""How the functions of numpy.linalg are expressed in rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of products: matmul and einsum; dot, inner, outer, tensordot, kron and their relatives are said in these."""
+"""Rows of products: matmul and einsum; dot, inner, outer, tensordot, kron and their kin are expressed in these."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _method(base: type, name: str) -> Callable:
 
 
 def _told(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """A random stream; a capture is told that function(*args, **kwargs) made it."""
+    """A random stream; a capture records that function(*args, **kwargs) made it."""
     if watched():
         capture.get().made(made, function, args, kwargs)
     return made

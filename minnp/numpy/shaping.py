@@ -331,7 +331,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
 
 
 def _memory_order(a: ndarray, order: str) -> str:
-    """Order "A" said as "C" or "F"."""
+    """Order "A" as "C" or "F"."""
     return order if order != "A" else "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
 
 

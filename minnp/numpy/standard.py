@@ -1,6 +1,6 @@
 """The Array API standard, 2024.12: the names and arguments NumPy 1.26 lacks, and those every NumPy lacks.
 
-Each is said with public functions of ours, so it takes traced arrays and arrays on a device.
+Each is written with public functions of ours, so it takes traced arrays and arrays on a device.
 https://data-apis.org/array-api/2024.12
 """
 

@@ -56,6 +56,6 @@ def why_not(name: str) -> str:
 
 
 def why_not_through_parts(name: str) -> str:
-    """Why no gradient flows through np.`name`, which is said with other functions; "" where it flows through them."""
+    """Why no gradient flows through np.`name`, written with other functions; "" where it flows through them."""
     why = why_not(name)
     return why if why.startswith("constant") or name in _WORDS else ""

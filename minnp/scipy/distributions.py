@@ -1,4 +1,4 @@
-"""How distributions of one variable are said in rows; univariate.py and counts.py say which.
+"""How distributions of one variable are expressed in rows; univariate.py and counts.py say which.
 
 A distribution is given in its standard form: functions of z = (x - loc) / scale and of its shapes. All methods follow,
 with gradients for the variable and all parameters. Arrays have values from SciPy itself; what is here is used when a
@@ -51,7 +51,7 @@ def _quantile(q: Any, *shapes: Any, name: str, upper: bool) -> Any:
 
 
 def _of_an_inverse(wanted: list, g: Any, z: Any, q: Any, *shapes: Any, name: str, upper: bool) -> list:
-    """cdf(z, shapes) = q moves with q and the shapes; all is said in z, which has derivatives of its own."""
+    """cdf(z, shapes) = q moves with q and the shapes; all is expressed in z, which has derivatives of its own."""
     logpdf, cdf = FORMS[name]
     slope = g * exp(-logpdf(z, *shapes))
     moved: Any = [None] * len(shapes)

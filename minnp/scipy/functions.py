@@ -1,4 +1,4 @@
-"""Functions of scipy.special that SciPy writes in Python, said in rows."""
+"""Functions of scipy.special that SciPy writes in Python, expressed in rows."""
 
 from __future__ import annotations
 

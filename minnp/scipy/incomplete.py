@@ -35,7 +35,7 @@ def _t_density(df: Any, t: Any) -> Any:
 # ------------------------------------------------------------------ derivatives with respect to the parameters
 # There is no closed form. What is integrated is the density's derivative, from x away from the mode, where it falls
 # monotonically; the double exponential formula for a half line (Takahasi and Mori, 1974) finds 12 digits with 100
-# nodes. All is said in rows, with the nodes as a last axis, so there are derivatives of any order.
+# nodes. All is expressed in rows, with the nodes as a last axis, so there are derivatives of any order.
 _STEPS = onp.arange(-3.7, 4.24, 0.08)
 _DISTANCES = onp.exp(_STEPS - onp.exp(-_STEPS))
 _WEIGHTS = 0.08 * _DISTANCES * (1 + onp.exp(-_STEPS))

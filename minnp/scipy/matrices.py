@@ -1,4 +1,4 @@
-"""scipy.linalg with gradients: its functions said in its own rows (matrix_rows.py) and numpy.linalg's.
+"""scipy.linalg with gradients: its functions expressed in its own rows (matrix_rows.py) and numpy.linalg's.
 
 A definition that returns NotImplemented leaves the call to SciPy: values, and no gradient.
 """

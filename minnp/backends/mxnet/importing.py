@@ -1,4 +1,4 @@
-"""A symbol of MXNet, or its JSON, as a graph of ours: what it computes, said in minnp.numpy and npx. Needs no mxnet.
+"""A symbol of MXNet, or its JSON, as a graph of ours: what it computes, in minnp.numpy and npx. Needs no mxnet.
 
 A symbol's JSON is a list of nodes: operator, name, attributes (texts), inputs (node, which result).
 """

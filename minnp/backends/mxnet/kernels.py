@@ -44,7 +44,7 @@ class Kernel:
     """A row as MXNet runs it: kernel(*values, **params).
 
     name      of the row
-    lowering  how it is said as an operator
+    lowering  the MXNet operator it becomes
     dtypes    those it is verified for (of the arguments, after NumPy's promotion)
     """
 

@@ -1,4 +1,4 @@
-"""How a row is said as one MXNet operator.
+"""A row as one MXNet operator.
 
 A lowering sees shapes, dtypes and parameters, never data, and answers with a Lowered; where the operator cannot do what
 NumPy does, it raises BackendUnsupportedError with the reason. Axes that an operator treats alike are merged first, so

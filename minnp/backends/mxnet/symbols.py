@@ -20,7 +20,7 @@ from .lowering import MOST_AXES, Meta, Shape, text
 
 TABLE = {**elementwise.TABLE, **shapes.TABLE, **algebra.TABLE, **neural.TABLE}
 COUNT = itertools.count()
-# Rows said with two other rows.
+# Rows written with two other rows.
 SPLIT = {"npx.silu": ("npx.sigmoid", "multiply")}
 # Row -> MXNet's operators of an array and a number, and of a number and an array.
 WITH_NUMBER = {

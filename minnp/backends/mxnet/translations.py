@@ -1,4 +1,4 @@
-"""MXNet's operators said in minnp.numpy and npx, for importing.py: layers, activations, losses, elementwise functions.
+"""MXNet's operators in minnp.numpy and npx, for importing.py: layers, activations, losses, elementwise functions.
 
 OPERATORS has one entry for each operator: (call, attributes, *inputs) -> the node of its result, or a list of several;
 `call` adds a node to the graph.

@@ -464,7 +464,7 @@ def as_handles(result: Any) -> Any:
 
 
 def ufunc_definition(host: Any) -> Callable | None:
-    """The definition of a ufunc: its row, with `where`, `dtype` and `casting` said in other rows."""
+    """The definition of a ufunc: its row, with `where`, `dtype` and `casting` expressed in other rows."""
     row = TABLE.get(host.__name__) if isinstance(host, onp.ufunc) else None
     if row is None:
         return None

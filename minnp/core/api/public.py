@@ -133,7 +133,7 @@ def make_ufunc(name: str, host: onp.ufunc) -> Callable:
     return call
 
 
-# ufunc methods said with other public functions: (ufunc name, method) -> definition
+# ufunc methods written with other public functions: (ufunc name, method) -> definition
 UFUNC_DEFINITIONS: dict[tuple[str, str], Callable] = {}
 
 

@@ -110,7 +110,7 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def beside(args: tuple) -> Context | None:
-    """Where new arrays live beside these: on the device of the first array among them, unless it is said already."""
+    """Where new arrays live beside these: on the device of the first array among them, unless that is given already."""
     for a in args:
         if type(a) is list or type(a) is tuple:
             a = a[0] if a else None
@@ -196,7 +196,7 @@ Array.context = property(context_of)
 
 # ------------------------------------------------------------------ moving arrays
 def target(device: Any) -> Context:
-    """The context a device is said by: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
+    """The context of a device given by name: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
     if isinstance(device, Context):
         return device
     said = _said(str(device))

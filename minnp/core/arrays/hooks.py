@@ -1,4 +1,4 @@
-"""The hooks of subclasses of our array, `__array_ufunc__` and its kin, are told which function was called: ours.
+"""The hooks of subclasses of our array, `__array_ufunc__` and its kin, are given the function that was called: ours.
 
 NumPy calls them with its own functions, so `if ufunc is np.multiply` would never hold in a program written for us, nor
 would a table of functions of ours know them. Where a class derives from one of ours, a hook of it whose module imports
@@ -88,7 +88,7 @@ def _of_numpys(x: Any) -> bool:
 
 
 def _asked(code: types.CodeType, names: dict) -> Iterator:
-    """The functions that a hook may compare with the one it is told of: those it names and does not call, as
+    """The functions that a hook may compare with the one it is given: those it names and does not call, as
     `np.multiply`, and those in the tables and tuples among its globals."""
     module = None
     for step in dis.get_instructions(code):
@@ -124,7 +124,7 @@ def unread(cls: type) -> bool:
 
 
 def translate_hooks(cls: type) -> None:
-    """Have the hooks of a class that is being made, a subclass of one of ours, told of our functions."""
+    """Give the hooks of a class that is being made, a subclass of one of ours, our functions."""
     for name, translate in HOOKS.items():
         hook = vars(cls).get(name)
         if isinstance(hook, types.FunctionType) and for_us(hook):

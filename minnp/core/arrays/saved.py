@@ -39,7 +39,7 @@ def kept_params(params: dict) -> dict:
 
 def kept(x: Any, read: bool = False) -> Any:
     """x, with copies of the arrays and lists in it. `read`: an array that a capture reads by reference becomes its
-    tracer; other parameters it was told, and guards them."""
+    tracer; other parameters it has read, and guards them."""
     t = type(x)
     if t is slice:
         if type(x.start) in FIXED and type(x.stop) in FIXED and type(x.step) in FIXED:

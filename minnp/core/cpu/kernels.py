@@ -78,7 +78,7 @@ def channel_sums(x: onp.ndarray) -> onp.ndarray | None:
 
 
 def by_channel(x: Any, v: Any) -> bool:
-    """Whether v has one number for each channel of x [N, C, ...], whose shapes and dtypes are told."""
+    """Whether v has one number for each channel of x [N, C, ...], of the given shapes and dtypes."""
     n = len(x.shape) - 2
     if n < 1 or x.size < LEAST or v.size != x.shape[1] or x.size < SHORTEST * x.shape[0] * v.size:
         return False

@@ -61,7 +61,7 @@ class CaptureTrace(Trace):
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
-        self.fixed: set[int] = set()  # the numbers among the inputs that Python was told (scalars.py)
+        self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
         self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
 

@@ -289,7 +289,7 @@ class Code:
         return [f"{node.name} = {self.expression(target, args, kwargs)}"]
 
     def write_view(self, node: Node) -> list[str]:
-        """An in-place write, said as one on a copy."""
+        """An in-place write, as one on a copy."""
         old, new = node.args
         path, index = node.kwargs.get("path", ()), node.kwargs.get("index", ...)
         place = node.name

@@ -2,7 +2,7 @@
 
 While a function is captured, a `Live` stands for an int or a float among its arguments. Arithmetic with other numbers
 gives another Live, arithmetic with arrays a node, and both are computed anew at every call. Comparisons and truth are
-guards, as those of data are. Whoever wants the number itself (an index, a shape, math.sqrt) is told it, and the graph
+guards, as those of data are. Whoever wants the number itself (an index, a shape, math.sqrt) reads it, and the graph
 then holds for that number alone.
 """
 

@@ -17,7 +17,7 @@ def changes(v: Any) -> bool:
 
 
 def exactly(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
-    """The key of the paths of a call: what decides which code runs, and the values of the numbers Python was told."""
+    """The key of the paths of a call: what decides which code runs, and the values of the numbers Python read."""
     return (key, *[(i, identity(values[i])) for i in sorted(fixed)])
 
 

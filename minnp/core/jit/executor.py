@@ -107,7 +107,7 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
 
 
 def _takes_out(node: Node, i: int, exact: bool) -> bool:
-    """Whether a node's result i can be computed where it is told."""
+    """Whether a node's result i can be computed into a given array."""
     target = node.target
     if isinstance(target, (Large, Small, Fused)):
         return "out" not in node.kwargs and target.takes_out(i)
@@ -125,7 +125,7 @@ def _takes_out(node: Node, i: int, exact: bool) -> bool:
 def _kernel(node: Node, exact: bool) -> Any:
     """What runs a row: one that a backend may be better at chooses at every call, as it does eagerly."""
     target = node.target
-    if "handling" in node.meta:  # the program said which floating point errors are told
+    if "handling" in node.meta:  # the program said which floating point errors are reported
         return Under(target, node.meta["handling"])
     if target.worth is not None or node.meta.get("dispatched", False):
         return target

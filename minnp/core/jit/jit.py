@@ -206,9 +206,9 @@ class Jitted:
         if self.changing > TRIES:
             return self.function(*args, **kwargs)
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed[key], key[-1]
-        told = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
-        if told:
-            fixed |= told
+        asked = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
+        if asked:
+            fixed |= asked
             exact = exactly(key, fixed, values)
         paths = self.paths.setdefault(exact, [])
         if len(paths) >= self.limit or len(self.paths) > self.limit:
@@ -256,7 +256,7 @@ class Jitted:
                 self._write_back(leaves[inputs[i]], final)
             return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
         self.captures += 1
-        if captured.fixed:  # Python was told these numbers: others compile again
+        if captured.fixed:  # Python read these numbers: others compile again
             fixed |= captured.fixed
             if not paths:
                 del self.paths[exact]
@@ -335,7 +335,7 @@ class Lowered:
 
 
 def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
-    """The static arguments by place and by name, whichever way they were said. Raises ValueError for a name f lacks."""
+    """The static arguments by place and by name, however they were written. Raises ValueError for a name f lacks."""
     static = (static,) if isinstance(static, (str, int)) else tuple(static)
     try:
         names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]

@@ -1,4 +1,4 @@
-"""What a node computes, whichever way it was said: `x + y`, np.add(x, y) and the row `add` are one operator."""
+"""What a node computes, however it was written: `x + y`, np.add(x, y) and the row `add` are one operator."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import STAND_INS, Buffer, Host, Tracer, lower
 
-# How a public NumPy function is said in rows, by the NumPy function object; used when an argument is traced or lives on
+# A public NumPy function expressed in rows, by the NumPy function object; used when an argument is traced or lives on
 # a backend. A definition works on handles and has NumPy's signature, less `out`.
 DEFINITIONS: dict[Any, Callable] = {}
 # What else is known of a NumPy function: the positions of the arguments it writes to; how the fast path on devices does

@@ -56,7 +56,7 @@ def within(
     shape: Sequence[int], strides: Sequence[int], offset: int, wanted: Sequence[int], steps: Sequence[int]
 ) -> tuple[list[int] | None, int]:
     """(the strides of a window of the shape `wanted` in the memory of an array, the distance to its first element); the
-    window is said by an offset and by steps that count the array's elements in C order. None for the strides where a
+    window is given by an offset and by steps that count the array's elements in C order. None for the strides where a
     step would lead from one row to the next, so that it is not always as long."""
     if 0 in shape or 0 in wanted:
         return [0] * len(wanted), 0
