@@ -2,13 +2,12 @@
 
 import numpy as onp
 import pytest
-
-mx = pytest.importorskip("mxnet")
-
 from test_kvstore import launch
 
 import minnp.numpy as np
 from minnp import kvstore
+
+mx = pytest.importorskip("mxnet")
 
 pytestmark = pytest.mark.either("what stores do is Python and MXNet's")
 
