@@ -22,7 +22,10 @@ MAY_IMPORT = {
     "minnp.npx": {"minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},  # its rules are written in NumPy's rows
     "minnp.scipy": {"minnp.scipy", "minnp.npx", "minnp.numpy", "minnp.core", "minnp.errors"},
     "minnp.nn": {"minnp.nn", "minnp", "minnp.numpy", "minnp.npx", "minnp.distributed"},
-    "minnp.distributed": {"minnp.distributed", "minnp", "minnp.core", "minnp.errors", "minnp.backends", "minnp.numpy"},
+    "minnp.distributed": {
+        *("minnp.distributed", "minnp", "minnp.core", "minnp.errors", "minnp.backends", "minnp.backends.mesh"),
+        "minnp.numpy",
+    },
     # graphs of models: above both
     "minnp.fx": {"minnp.fx", "minnp", "minnp.core", "minnp.errors", "minnp.nn", "minnp.numpy", "minnp.npx"},
     # MXNet's models, which fx's passes freeze

@@ -74,6 +74,18 @@ class Backend:
         """(a backend whose buffers live on that device, ""), or (None, why there is none)."""
         return None, f"it has no memory on {device_type}({device_id})"
 
+    def context_of(self, data: Any) -> Any:
+        """The context in which a buffer with this data lives, where `device` does not say it all; else None."""
+        return None
+
+    def adopted(self, data: Any) -> Any:
+        """What the data of a buffer elsewhere is here, where it need not pass the host; else None."""
+        return None
+
+    def lent(self, data: Any) -> bool:
+        """Whether somebody holds the data's memory and may write to it: then no copy of it is kept."""
+        return False
+
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
         """Whether NumPy's result of a view row would be a view of its argument, given this device's own two.
 

@@ -29,6 +29,7 @@ class Mesh:
         self.shape, self.names, self.size = tuple(shape), tuple(names), len(self.ranks)
         self.rank = 0 if transport is None else self.ranks.index(transport.rank)
         self._axes: dict[int, Mesh] = {}
+        self.places: dict[tuple, Any] = {}  # where arrays live that are split over it, by layout
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}={n}" for name, n in zip(self.names, self.shape))
@@ -69,6 +70,39 @@ class Mesh:
     def group(self, purpose: str = "") -> Group | None:
         """What carries this mesh's collectives; None for a mesh of one."""
         return None if self.size == 1 or self.transport is None else self.transport.group(self.ranks, purpose)
+
+    # -------------------------------------------------------------- arrays over all ranks
+    def split(self, *axes: int | None) -> Any:
+        """How arrays are split: along `axes[k]` over the k-th axis of the mesh (None: not over that one).
+
+        np.zeros((n, m), device=mesh.split(0)); with mesh.split(0): ...; x.to_device(mesh.split(1)). Every rank holds as
+        many elements along the axis as np.array_split would give it: sizes need not divide.
+        """
+        if not 0 < len(axes) <= len(self.shape):
+            raise ValueError(f"split takes an axis of arrays for each of the mesh's {len(self.shape)}, got {axes}")
+        said = [a for a in axes if a is not None]
+        if any(not isinstance(a, int) or a < 0 for a in said) or len(set(said)) != len(said):
+            raise ValueError(f"the axes that arrays are split along are different numbers from 0 on, got {axes}")
+        on: list[int | None] = [None] * (max(said, default=-1) + 1)
+        for k, a in enumerate(axes):
+            if a is not None:
+                on[a] = k
+        return self._layout(on)
+
+    def replicate(self) -> Any:
+        """A layout in which every rank holds the whole array."""
+        return self._layout(())
+
+    def _layout(self, on: Any) -> Any:
+        from ..backends.mesh import Layout
+
+        return Layout(self, on)
+
+    def layout(self, x: Any) -> list[tuple[slice, ...]]:
+        """Which part of x each rank holds, in the order of ranks."""
+        from ..backends.mesh import held
+
+        return held(self, x)
 
     # -------------------------------------------------------------- collectives
     def all_reduce(self, x: Any, op: str = "sum") -> Any:

@@ -120,7 +120,7 @@ def beside(args: tuple) -> Context | None:
             and type(value := concrete(a._value)) is Buffer
             and default_device() is None
         ):
-            return Context(*value.backend.device)
+            return _whereabouts(value)
     return None
 
 
@@ -212,6 +212,8 @@ def _moved(x: Any, context: Context) -> Any:
     """A value's elements where the context says; itself where it lives there already."""
     device = context.device
     if type(x) is Buffer:
+        if device is not None and (data := device.adopted(x.data)) is not None:
+            return x if data is x.data else Buffer(data, device)
         if x.backend is device:
             return x
         x = x.host()
@@ -231,7 +233,9 @@ TO_DEVICE = primitive(
 
 def _whereabouts(value: Any) -> Context:
     value = concrete(value)
-    return Context(*value.backend.device) if type(value) is Buffer else cpu()
+    if type(value) is not Buffer:
+        return cpu()
+    return value.backend.context_of(value.data) or Context(*value.backend.device)
 
 
 def at_index(x: Any, index: Any) -> Any:
@@ -241,7 +245,8 @@ def at_index(x: Any, index: Any) -> Any:
         return x
     if type(settled(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
         return x
-    return TO_DEVICE(x, context=Context(*device.device))
+    said = device.device
+    return TO_DEVICE(x, context=said[0] if isinstance(said[0], Context) else Context(*said))
 
 
 def together(x: Any, index: Any) -> tuple[Any, Any]:

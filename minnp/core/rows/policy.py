@@ -4,6 +4,7 @@ auto            the default: a verified kernel, where the row says it is worth l
 prefer_NAME     every verified kernel of that backend, else NumPy (recorded)
 only_NAME       that backend; a call it has no kernel for raises FallbackError
 only_numpy      NumPy alone
+only_split      auto, but what has no rule for arrays that are split over a mesh raises instead of gathering them
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class Policy:
 
     def __init__(self, name: str) -> None:
         mode, _, backend = name.partition("_")
-        if not (name == "auto" or (mode in ("prefer", "only") and backend in ("numpy", *backends.names()))):
-            known = ["auto", "only_numpy", *(f"{m}_{b}" for b in backends.names() for m in ("prefer", "only"))]
+        plain = ["auto", "only_numpy", "only_split"]
+        if not (name in plain or (mode in ("prefer", "only") and backend in ("numpy", *backends.names()))):
+            known = [*plain, *(f"{m}_{b}" for b in backends.names() for m in ("prefer", "only"))]
             raise ValueError(f"unknown policy {name!r}; known: {', '.join(known)}")
-        self.name, self.only = name, mode == "only"
-        self.backend = backend if backend not in ("", "numpy") else None
+        self.name, self.only = name, mode == "only" and backend != "split"
+        self.backend = backend if backend not in ("", "numpy", "split") else None
         self.plain = self.backend is None
 
     def __repr__(self) -> str:
@@ -68,7 +70,7 @@ class Policy:
 
     def keeps(self, device: Any) -> bool:
         """Whether a call on buffers of this device may stay there: under `auto`, or if it is the policy's backend."""
-        return device is not None and (self is AUTO or self.backend == device.name)
+        return device is not None and (self is AUTO or self.name == "only_split" or self.backend == device.name)
 
     def __enter__(self) -> Policy:
         if self.backend is not None:

@@ -157,7 +157,8 @@ class Buffer(Value):
             array = onp.asarray(self.backend.to_host(self.data)).view()
             array.flags.writeable = False
             report.copied("copy to host", self.backend.name, array.nbytes)
-            self._host = array
+            if not self.backend.lent(self.data):
+                self._host = array
             return array
 
     def __repr__(self) -> str:

@@ -1,0 +1,200 @@
+"""A mesh of processes as a place where arrays live: each rank holds a part, and rows run on the parts.
+
+What a row does to splits is in kernels.py. A row that has no rule there, or refuses its arguments, gathers them, runs
+as NumPy on every rank, and the result is split again: `minnp.report()` tells which, how many bytes, and where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as onp
+
+from ...core.arrays.array import HANDLES, Array, on_host, read
+from ...core.arrays.devices import Context
+from ...core.rows import policy
+from ...core.rows.state import state
+from ...core.rows.value import Buffer, concrete
+from ...errors import BackendUnsupportedError, FallbackError
+from .. import Backend
+from .kernels import KERNELS, kernel_of
+from .parts import Part, bounds, fitted, moved, of_host, whole_of
+
+# kernels that several rows share
+BY_NAME = {"alike", "reduce", "moments", "position", "scan", "reshape", "along", "triangle"}
+
+
+class Layout(Context):
+    """How new arrays are split over a mesh: `mesh.split(0)`, `mesh.replicate()`; a context, and a `device=`.
+
+    on   for each axis of an array the axis of the mesh it is split over, or None; axes beyond are not split
+    """
+
+    def __init__(self, mesh: Any, on: Sequence[int | None]) -> None:
+        self.mesh, self.on = mesh, tuple(on)
+        while self.on and self.on[-1] is None:
+            self.on = self.on[:-1]
+        self.device_type, self.device_id, self.backend = "mesh", 0, "split"
+
+    def __repr__(self) -> str:
+        if not self.on:
+            return "mesh.replicate()"
+        axes = [self.on.index(m) if m in self.on else None for m in range(len(self.mesh.shape))]
+        while axes[-1] is None:
+            axes.pop()
+        return f"mesh.split({', '.join(map(str, axes))})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and (self.mesh.ranks, self.on) == (other.mesh.ranks, other.on)
+
+    def __hash__(self) -> int:
+        return hash((self.mesh.ranks, self.on))
+
+    @property
+    def device(self) -> Place:
+        places = self.mesh.places
+        if self.on not in places:
+            places[self.on] = Place(self.mesh, self.on)
+        return places[self.on]
+
+
+class Place(Backend):
+    """Where arrays of one mesh live; new ones, and what comes from the host, are split as `on` says."""
+
+    name = "split"
+    shares_host = False
+
+    def __init__(self, mesh: Any, on: tuple) -> None:
+        self.mesh, self.on = mesh, on
+        self.device = (Layout(mesh, on),)
+        self.makers = {name: self._making(name) for name in ("zeros", "ones", "empty", "full")}
+        self._kernels: dict[Any, Callable] = {}
+
+    def __repr__(self) -> str:
+        return f"Place({self.mesh}, {self.on})"
+
+    def kernel(self, row: Any) -> Callable:
+        if row not in self._kernels:
+            self._kernels[row] = self._found(row)
+        return self._kernels[row]
+
+    def _found(self, row: Any) -> Callable:
+        run = kernel_of(row)
+        more = {"_row": row.name} if run is not None and run.__name__ in BY_NAME else {}
+
+        def call(*data: Any, **params: Any) -> Any:
+            try:
+                if run is None:
+                    raise BackendUnsupportedError("it has no rule for split arrays")
+                return run(self, *[self._data(d) for d in data], **params, **more)
+            except BackendUnsupportedError as refusal:
+                if policy.current().name == "only_split":
+                    raise FallbackError(
+                        f"np.{row.name} of split arrays under policy 'only_split': {refusal}; under 'auto' it gathers "
+                        "them and computes on every rank"
+                    ) from None
+                raise
+
+        return call
+
+    def _data(self, x: Any) -> Any:
+        """An operand: a part, or a number. What the ranks hold of another mesh is refused."""
+        if type(x) is Part and x.mesh.ranks != self.mesh.ranks:
+            raise ValueError(f"arrays of two meshes: {x.mesh} and {self.mesh}")
+        return x
+
+    def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
+        return None
+
+    def context_of(self, data: Part) -> Layout:
+        return Layout(self.mesh, data.on)
+
+    def lent(self, data: Part) -> bool:
+        return data.lent
+
+    def adopted(self, data: Any) -> Part | None:
+        """The data of a buffer of this mesh in this place's layout; None for data that is none of the mesh's."""
+        if type(data) is not Part or data.mesh.ranks != self.mesh.ranks:
+            return None
+        return moved(data, fitted(self.on, data.ndim))
+
+    def from_host(self, array: Any) -> Part:
+        array = onp.asarray(array)
+        if array.dtype.hasobject:
+            raise BackendUnsupportedError("objects do not travel between processes")
+        return of_host(self.mesh, array, fitted(self.on, array.ndim))
+
+    def to_host(self, data: Part) -> onp.ndarray:
+        return whole_of(data)
+
+    def exported(self, data: Part) -> onp.ndarray:
+        return whole_of(data).copy()
+
+    def number(self, data: Part) -> Any:
+        return whole_of(data).item()
+
+    def meta(self, data: Part) -> tuple[tuple[int, ...], Any]:
+        return data.shape, data.dtype
+
+    def creates(self) -> list[str]:
+        return sorted(self.makers)
+
+    def create(self, name: str, args: tuple, kwargs: dict) -> Part | None:
+        make = self.makers.get(name)
+        try:
+            return None if make is None else make(*args, **kwargs)
+        except TypeError:
+            return None
+
+    def _making(self, name: str) -> Callable:
+        make = getattr(onp, name)
+
+        def run(shape: Any, *args: Any, **kwargs: Any) -> Part:
+            if kwargs.keys() - {"dtype", "fill_value"}:
+                raise TypeError(f"np.{name} with {sorted(kwargs)} is NumPy's")
+            shape = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+            on = fitted(self.on, len(shape))
+            local = [
+                n if m is None else len(range(n)[self.mesh.axis(m).part(n)]) for n, m in zip(shape, on, strict=True)
+            ]
+            return Part(self.mesh, shape, on, make(local, *args, **kwargs))
+
+        return run
+
+
+def held(mesh: Any, x: Any) -> list[tuple[slice, ...]]:
+    """What of x each rank holds."""
+    value = concrete(read(x)) if type(x) in HANDLES else x
+    if type(value) is not Buffer or type(value.data) is not Part:
+        return [tuple(slice(0, n) for n in onp.shape(x))] * mesh.size
+    part, out = value.data, []
+    for rank in range(mesh.size):
+        places = [rank // math.prod(mesh.shape[k + 1 :]) % n for k, n in enumerate(mesh.shape)]
+        whole = [(0, n) if m is None else bounds(n, mesh.axis(m), places[m]) for n, m in zip(part.shape, part.on)]
+        out.append(tuple(slice(*ends) for ends in whole))
+    return out
+
+
+def local(self: Any) -> Any:
+    """This rank's part of an array that is split over a mesh, as an array whose memory it is: what is written to it is
+    written to the array. Of any other array, itself. While a gradient is being recorded it is a copy."""
+    value = concrete(read(self))
+    if type(value) is not Buffer or type(value.data) is not Part:
+        return self
+    part = value.data
+    if state.tapes or value.view is not None:
+        return on_host(onp.array(part.local))
+    if not part.local.flags.writeable or not part.local.flags.owndata:
+        part.local = onp.array(part.local)
+    part.whole, part.lent = None, True
+    if hasattr(value, "_host"):
+        del value._host
+    return on_host(part.local)
+
+
+Array.local = property(local)
+
+
+__all__ = ["KERNELS", "Layout", "Part", "Place"]

@@ -1,0 +1,166 @@
+"""An array that is split over a mesh: which rank holds what, and how parts move between ranks.
+
+Along an axis that is split the ranks hold, in their order, as many elements each as np.array_split would give them: no
+other layout exists, so two arrays of one length lie alike, and a result that would lie otherwise is moved when it is
+made. What moves is what is not where it belongs: of a slice x[1:] an element for each rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from ...distributed import collectives
+from ...distributed.collectives import raw
+
+KEPT = 1 << 20  # bytes of an array known on all ranks that is kept whole beside its part
+
+
+class Part:
+    """This rank's part of an array.
+
+    shape   of the whole array; local: the part in NumPy's memory
+    on      for each axis the mesh axis it is split over, or None
+    whole   the whole array, where every rank has it anyway
+    lent    whether the program holds `local`, and may write to it
+    """
+
+    __slots__ = ("dtype", "lent", "local", "mesh", "on", "shape", "whole")
+
+    def __init__(self, mesh: Any, shape: Sequence[int], on: Sequence[int | None], local: Any, whole: Any = None):
+        self.mesh, self.shape, self.on, self.whole = mesh, tuple(shape), tuple(on), whole
+        self.local = local if type(local) is onp.ndarray else onp.asarray(local)
+        self.dtype, self.lent = self.local.dtype, False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def split(self) -> list[int]:
+        """The axes that are split."""
+        return [i for i, m in enumerate(self.on) if m is not None]
+
+    def like(self, local: Any) -> Part:
+        """Another part of the same layout."""
+        return Part(self.mesh, self.shape, self.on, local)
+
+
+def bounds(n: int, line: Any, rank: int | None = None) -> tuple[int, int]:
+    """(start, stop) of what a rank holds of n elements split over a mesh of one axis; of this rank by default."""
+    s = collectives.part(n, line.size, line.rank if rank is None else rank)
+    return s.start, s.stop
+
+
+def ranges(n: int, line: Any) -> list[tuple[int, int]]:
+    """`bounds` of every rank."""
+    return [bounds(n, line, r) for r in range(line.size)]
+
+
+def cut(mesh: Any, whole: onp.ndarray, on: Sequence[int | None]) -> onp.ndarray:
+    """This rank's part of an array that it has whole, a view."""
+    index = [
+        slice(None) if m is None else slice(*bounds(n, mesh.axis(m))) for n, m in zip(whole.shape, on, strict=True)
+    ]
+    return whole[tuple(index)] if index else whole
+
+
+def of_host(mesh: Any, whole: Any, on: Sequence[int | None]) -> Part:
+    """The part of an array that every rank has."""
+    whole = onp.asarray(whole)
+    local = onp.array(cut(mesh, whole, on), order="C")
+    kept = whole if whole.nbytes <= KEPT and any(m is not None for m in on) else None
+    return Part(mesh, whole.shape, on, local, onp.array(kept) if kept is not None else None)
+
+
+def fitted(on: Sequence[int | None], ndim: int) -> tuple[int | None, ...]:
+    """A layout for an array of so many axes."""
+    return (*on[:ndim], *[None] * (ndim - len(on)))
+
+
+# ------------------------------------------------------------------ moving
+def exchange(line: Any, local: onp.ndarray, axis: int, have: list, want: list) -> onp.ndarray:
+    """The elements want[rank] of an axis, of which each rank has the elements have[rank], all in (start, stop)."""
+    me = line.rank
+    if all(a >= b or (c <= a and b <= d) for (a, b), (c, d) in zip(want, have, strict=True)):
+        start, stop = want[me]
+        index = [slice(None)] * local.ndim
+        index[axis] = slice(start - have[me][0], stop - have[me][0]) if stop > start else slice(0, 0)
+        return local[tuple(index)]
+    x = onp.moveaxis(local, axis, 0)
+    rest, each = x.shape[1:], math.prod(x.shape[1:]) * x.dtype.itemsize
+    common = lambda p, q: (max(p[0], q[0]), max(max(p[0], q[0]), min(p[1], q[1])))
+    sent, coming, pieces = [], [], []
+    for r in range(line.size):
+        a, b = common(have[me], want[r])
+        pieces.append(x[a - have[me][0] : b - have[me][0]])
+        sent.append(0 if r == me else (b - a) * each)
+        c, d = common(have[r], want[me])
+        coming.append((c, d))
+    what = "moving parts of a split array"
+    group = line.group()
+    group.agree({"op": what, "dtype": x.dtype.str, "shape": rest, "have": have, "want": want}, alike=("dtype", "want"))
+    out = onp.concatenate([raw(onp.ascontiguousarray(p)) for r, p in enumerate(pieces) if r != me] or [raw(x[:0])])
+    came = group.exchange(out, sent, [0 if r == me else (d - c) * each for r, (c, d) in enumerate(coming)], what)
+    start, stop = want[me]
+    result, at = onp.empty((max(stop - start, 0), *rest), x.dtype), 0
+    for r, (c, d) in enumerate(coming):
+        if d <= c:
+            continue
+        if r == me:
+            result[c - start : d - start] = pieces[me]
+            continue
+        n = (d - c) * each
+        result[c - start : d - start] = came[at : at + n].view(x.dtype).reshape(d - c, *rest)
+        at += n
+    return onp.moveaxis(result, 0, axis)
+
+
+def gathered(x: Part, axis: int) -> Part:
+    """The array with an axis whole on every rank."""
+    m = x.on[axis]
+    if m is None:
+        return x
+    local = collectives._all_gather(x.local, mesh=x.mesh.axis(m), axis=axis)
+    on = list(x.on)
+    on[axis] = None
+    return Part(x.mesh, x.shape, on, local)
+
+
+def moved(x: Part, on: Sequence[int | None]) -> Part:
+    """The array in another layout."""
+    on = tuple(on)
+    if x.on == on:
+        return x
+    if x.whole is not None:
+        return Part(x.mesh, x.shape, on, cut(x.mesh, x.whole, on), x.whole)
+    for m in {m for m in (*x.on, *on) if m is not None}:
+        old = x.on.index(m) if m in x.on else None
+        new = on.index(m) if m in on else None
+        if old == new or old is None:
+            continue
+        if new is not None and x.on[new] is None:
+            local = collectives._all_to_all(x.local, mesh=x.mesh.axis(m), split=new, concat=old, sizes=None)
+            now = list(x.on)
+            now[old], now[new] = None, m
+            x = Part(x.mesh, x.shape, now, local)
+        else:
+            x = gathered(x, old)
+    now = list(x.on)
+    index: list = [slice(None)] * x.ndim
+    for i, m in enumerate(on):
+        if m is not None and now[i] is None:
+            index[i], now[i] = slice(*bounds(x.shape[i], x.mesh.axis(m))), m
+    return Part(x.mesh, x.shape, now, x.local[tuple(index)])
+
+
+def whole_of(x: Part) -> onp.ndarray:
+    """All elements, on every rank."""
+    return x.whole if x.whole is not None else moved(x, [None] * x.ndim).local

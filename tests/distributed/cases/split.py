@@ -1,0 +1,304 @@
+"""Split arrays against NumPy: rows on every split, views and writes, gradients, and random programs of them."""
+
+import itertools
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import distributed
+from minnp.errors import FallbackError
+
+
+def layouts(mesh):
+    """The splits to try: of a mesh of one axis, and of two where there are four processes."""
+    grid = distributed.init((2, -1)) if mesh.size % 2 == 0 and mesh.size > 2 else None
+    out = [mesh.split(0), mesh.split(1), mesh.replicate()]
+    return out if grid is None else [*out, grid.split(0, 1), grid.split(1, 0), grid.split(None, 0)]
+
+
+def numbers(shape, dtype="f8", seed=0):
+    rng = onp.random.default_rng([seed, len(shape), sum(shape)])
+    return (rng.standard_normal(shape) * 3).astype(dtype)
+
+
+def same(got, expected, what="", rtol=1e-6):
+    if isinstance(expected, (tuple, list)):
+        assert len(got) == len(expected), what
+        for g, e in zip(got, expected):
+            same(g, e, what, rtol)
+        return
+    got, dtype, shape = onp.asarray(got), got.dtype, got.shape
+    expected = onp.asarray(expected)
+    assert (dtype, shape) == (expected.dtype, expected.shape), (
+        f"{what}: {dtype}{shape} for {expected.dtype}{expected.shape}"
+    )
+    if dtype.kind in "fc":
+        onp.testing.assert_allclose(got, expected, rtol=1e-4 if dtype.itemsize < 8 else rtol, atol=1e-5, err_msg=what)
+    else:
+        onp.testing.assert_array_equal(got, expected, err_msg=what)
+
+
+MASK = numbers((7, 5), seed=9) > 0
+FUNCTIONS = {  # of x [7, 5]
+    "arithmetic": lambda np, x: x * 2 + np.exp(x / 9) - x[0] * x[:, :1],
+    "comparison": lambda np, x: np.where(x > 0.5, x, -x) + (x == x),
+    "several": lambda np, x: np.divmod(x, 1.5),
+    "clip": lambda np, x: np.clip(x, -1, 1),
+    "host array": lambda np, x: x + onp.arange(5.0) * onp.arange(7.0)[:, None],
+    "sums": lambda np, x: [np.sum(x), np.sum(x, 0), np.sum(x, 1, keepdims=True), np.sum(x, (0, 1)), x.sum(-1)],
+    "extremes": lambda np, x: [np.max(x), np.min(x, 0), np.max(x, 1), np.argmax(x), np.argmin(x, 0), np.argmax(x, 1)],
+    "moments": lambda np, x: [np.mean(x), np.mean(x, 0), np.var(x, 1, ddof=1), np.std(x, 0), np.var(x)],
+    "counts": lambda np, x: [np.any(x > 2), np.all(x > -99, 0), np.count_nonzero(x > 0), np.prod(x[:2], 0)],
+    "norms": lambda np, x: [np.linalg.norm(x), np.linalg.norm(x, axis=1)],
+    "scans": lambda np, x: [np.cumsum(x, 0), np.cumsum(x, 1), np.cumprod(x, 0), np.cumsum(x)],
+    "products": lambda np, x: [x @ x.T, x.T @ x, x @ onp.ones(5), onp.ones(7) @ x, x @ x.T @ x, np.dot(x.T, x)],
+    "shapes": lambda np, x: [x.T, x.reshape(35), x.reshape(5, 7), x.reshape(7, 1, 5)],
+    "more shapes": lambda np, x: [x[None].squeeze(0), x.T.reshape(-1), x[:, None] + x[None]],
+    "broadcast": lambda np, x: np.broadcast_to(x[:, :1], (7, 4)) + np.broadcast_to(x[0], (3, 5))[:1, :4],
+    "flips": lambda np, x: [np.flip(x), np.flip(x, 0), np.roll(x, 2, 0)],
+    "rolls": lambda np, x: [np.roll(x, -1, 1), np.roll(x, 3), np.diff(x, axis=0)],
+    "triangles": lambda np, x: [np.tril(x), np.triu(x, 1), np.diff(x, n=2)],
+    "slices": lambda np, x: [x[2:], x[::2], x[::-1], x[5:1:-2], x[1:4, 2:]],
+    "numbers": lambda np, x: [x[3], x[:, 2], x[-1, 1:3], x[..., None, 1], x[2:2], x[4, 4]],
+    "masks": lambda np, x: [x[x > 0], x[MASK[:, 0]], x[MASK]],
+    "integers": lambda np, x: [x[[0, 6, 3, 3, -1]], x[onp.array([5, 1])], np.take(x, [1, 2], axis=0)],
+    "joins": lambda np, x: [np.concatenate([x, x[:3]]), np.concatenate([x, x], 1)],
+    "stacks": lambda np, x: [np.stack([x, 2 * x]), np.vstack([x, x[:1]])],
+    "sorts": lambda np, x: [np.sort(x, 0), np.argsort(x, 1), np.sort(x)],
+    "transforms": lambda np, x: [np.fft.fft(x), np.fft.rfft(x, axis=0), np.fft.ifft(x, axis=0).real],
+    "without a rule": lambda np, x: [np.linalg.svd(x, compute_uv=False), np.unique(np.round(x)), np.median(x)],
+    "copies": lambda np, x: [x.copy(), x.astype("f4"), np.zeros_like(x), np.ones_like(x), x.astype(int) // 2],
+    "stencil": lambda np, x: x[1:-1, 1:-1] * 4 - x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, 2:] - x[1:-1, :-2],
+    "pad": lambda np, x: np.pad(x, 1),
+}
+
+
+def functions(mesh):
+    host = numbers((7, 5))
+    for layout in layouts(mesh):
+        for name, f in FUNCTIONS.items():
+            x = np.asarray(host, device=layout)
+            assert x.device == repr(layout)
+            same(f(np, x), f(onp, host), f"{name} on {layout}")
+    for shape in [(1, 3), (2, 2), (0, 4), (50, 2)]:  # fewer than ranks, none, and more
+        host = numbers(shape)
+        for layout in layouts(mesh):
+            for name in ("arithmetic" if shape[0] else "clip", "shapes" if shape == (7, 5) else "copies", "counts"):
+                if name != "counts" or shape[0] > 1:
+                    x = np.asarray(host, device=layout)
+                    f = {"arithmetic": lambda np, x: x * 2 + x[:, :1]}.get(name, FUNCTIONS[name])
+                    same(f(np, x), f(onp, host), f"{name} of {shape} on {layout}")
+
+
+WRITES = {
+    "slice": lambda x: x.__setitem__(slice(2, 5), 1.0),
+    "row": lambda x: x.__setitem__(3, x[0] * 2),
+    "column": lambda x: x.__setitem__((slice(None), 1), x[:, 0] + 1),
+    "steps": lambda x: x.__setitem__((slice(None, None, 2), slice(None, None, -2)), onp.arange(12.0).reshape(4, 3)),
+    "reversed": lambda x: x.__setitem__(slice(None, None, -1), x.copy()),
+    "shifted": lambda x: x.__setitem__(slice(1, None), x[:-1].copy()),
+    "mask": lambda x: x.__setitem__(x > 0, 0.5),
+    "rows of a mask": lambda x: x.__setitem__(MASK[:, 0], x[MASK[:, 0]] * 3),
+    "integers": lambda x: x.__setitem__([5, 0, 5], x[:3] + 1),
+    "view": lambda x: x[1:6].__setitem__((slice(1, 3), 0), -4.0),
+    "view of a view": lambda x: x[1:6][::2].__setitem__(1, onp.arange(5.0)),
+    "transposed": lambda x: x.T.__setitem__(2, 9.0),
+    "in place": lambda x: x.__iadd__(x[::-1]),
+    "part in place": lambda x: x[2:4].__imul__(10),
+    "element": lambda x: x.__setitem__((6, 4), x[0, 0]),
+    "all": lambda x: x.__setitem__(..., onp.ones((7, 5))),
+}
+
+
+def writes(mesh):
+    for layout in layouts(mesh):
+        for name, write in WRITES.items():
+            host = numbers((7, 5))
+            x = np.asarray(host, device=layout)
+            view, before = x[1:4], x + 0
+            write(host), write(x)
+            same(x, host, f"{name} on {layout}")
+            same(view, host[1:4], f"a view after {name} on {layout}")
+            same(before, numbers((7, 5)), f"what was computed before {name}")
+        with pytest.raises(ValueError, match="could not broadcast"):
+            x[1:3] = onp.ones(4)
+        with pytest.raises(IndexError):
+            x[9]
+
+
+SMOOTH = ["arithmetic", "comparison", "clip", "sums", "moments", "norms", "scans", "products", "shapes", "broadcast"]
+SMOOTH += ["flips", "rolls", "triangles", "slices", "numbers", "masks", "integers", "joins", "stacks", "more shapes"]
+SMOOTH += ["stencil", "host array", "without a rule", "pad"]
+
+
+def total(np, out):
+    out = out if isinstance(out, (list, tuple)) else [out]
+    return sum(np.sum(np.sin(y)) for y in out if y.dtype.kind == "f")
+
+
+def gradients(mesh):
+    host = numbers((7, 5))
+    for layout in layouts(mesh):
+        x = np.asarray(host, device=layout)
+        for name in SMOOTH:
+            f = lambda x, f=FUNCTIONS[name]: total(np, f(np, x))
+            value, g = minnp.value_and_grad(f)(x)
+            expected, e = minnp.value_and_grad(f)(host)
+            same(value, expected, f"{name} on {layout}")
+            same(g, e, f"gradient of {name} on {layout}")
+        for name, write in WRITES.items():
+
+            def f(x, write=write):
+                y = x * 1.5
+                write(y)
+                return np.sum(np.sin(y) * np.cos(x))
+
+            same(minnp.grad(f)(x), minnp.grad(f)(host), f"gradient of {name} on {layout}")
+        h = lambda x: np.sum(minnp.grad(lambda x: np.sum(np.sin(x[1:] * x[:-1])))(x) ** 2)
+        same(minnp.grad(h)(x), minnp.grad(h)(host), f"second order on {layout}")
+        f = lambda x: np.mean(np.tanh(x @ x.T) ** 2, 0)
+        same(minnp.jvp(f, (x,), (x * 0 + 1,)), minnp.jvp(f, (host,), (host * 0 + 1,)), f"jvp on {layout}")
+        same(minnp.vmap(lambda r: np.sum(r * r))(x), (host * host).sum(1), f"vmap on {layout}")
+
+
+def compiled(mesh):
+    host = numbers((7, 5))
+    f = lambda x: np.sum(np.exp(-(x[1:] ** 2)) * x[:-1]) + np.mean(x @ x.T)
+    for layout in layouts(mesh):
+        x = np.asarray(host, device=layout)
+        for g in (minnp.jit(f), minnp.jit(minnp.grad(f))):
+            reference = f if g.__wrapped__ is f else minnp.grad(f)
+            for k in range(3):
+                same(g(x + k), reference(host + k), f"jit on {layout}")
+
+
+def branches(mesh):
+    """What Python asks is the same on every rank."""
+    x = np.asarray(numbers((9, 2)), device=mesh.split(0))
+    while x.sum() < 100:
+        x = x + abs(float(x.max())) + 1
+    steps = int(x[0, 0])
+    assert mesh.all_reduce(steps, "max") == mesh.all_reduce(steps, "min")
+    assert [float(v) for v in x.reshape(-1)] == onp.asarray(x).reshape(-1).tolist()
+
+
+def where_it_is(mesh):
+    x = np.asarray(onp.arange(10.0), device=mesh.split(0))
+    mine = mesh.part(10)
+    assert x.local.tolist() == list(range(mine.start, mine.stop))
+    assert mesh.layout(x)[mesh.rank] == (mine,) and len(mesh.layout(x)) == mesh.size
+    y = x + 1
+    str(y)
+    x.local[...] = -1.0  # ours to write
+    assert onp.asarray(x).tolist() == [-1] * 10 and onp.asarray(y).tolist() == list(range(1, 11))
+    x.local[...] += mesh.rank
+    assert float(x[-1]) == mesh.size - 2
+    with mesh.split(1):
+        z = np.zeros((3, 11), "f4")
+        assert z.device == "mesh.split(1)" and z.local.shape == (3, len(range(11)[mesh.part(11)])) and z.dtype == "f4"
+        assert np.full((2, 2), 7).sum() == 28 and np.arange(5).sum() == 10
+        np.random.seed(3)
+        drawn = np.random.random((4, 5))
+    assert drawn.device == "mesh.split(1)"
+    same(drawn, onp.random.RandomState(3).random_sample((4, 5)))  # one process's stream
+    there = z.to_device(mesh.split(0))
+    assert there.device == "mesh.split(0)" and there.to_device("cpu").device == "cpu"
+    assert repr(mesh.split(0)) == "mesh.split(0)" and mesh.split(0) == mesh.split(0) != mesh.split(1)
+    for wrong in ((0, 0), (-1,), (0, 1, 2), ("x",)):
+        with pytest.raises(ValueError):
+            mesh.split(*wrong)
+
+
+def told(mesh):
+    """What gathers says so; only_split raises instead."""
+    x = np.asarray(numbers((8, 3)), device=mesh.split(0))
+    minnp.reset_report()
+    np.linalg.svd(x)
+    (row,) = [r for r in minnp.report() if r["function"] == "linalg.svd"]
+    assert row["backend"] == "numpy" and "no rule" in row["why"] and row["moved"] == 8 * 3 * 8
+    assert "split.py:" in row["where"]
+    with minnp.policy("only_split"):
+        same(np.sum(x * 2, 0), numbers((8, 3)).sum(0) * 2)
+        with pytest.raises(FallbackError, match=r"linalg\.svd of split arrays"):
+            np.linalg.svd(x)
+        assert np.linalg.svd(numbers((3, 3))).S.shape == (3,)  # a host array is nobody's matter
+
+
+# what has no rule: everything else here works on parts alone
+GATHERED = {"without a rule", "integers", "transposed", "rows of a mask", "gradient of masks"}
+GATHERED |= {"gradient of integers", "gradient of without a rule"}
+
+
+def in_parts(mesh):
+    """Under only_split: nothing of this gathers an array."""
+    slope = lambda f: lambda np, x: minnp.grad(lambda x: total(np, f(np, x)))(x)
+    cases = FUNCTIONS | {name: lambda np, x, write=write: write(x) for name, write in WRITES.items()}
+    cases |= {f"gradient of {name}": slope(FUNCTIONS[name]) for name in SMOOTH}
+    with minnp.policy("only_split"):
+        for layout in layouts(mesh)[:2]:
+            for name in sorted(cases.keys() - GATHERED):  # in one order on all ranks
+                cases[name](np, np.asarray(numbers((7, 5)), device=layout))
+
+
+def programs(mesh, count=40):
+    """Random programs of views, writes and reductions."""
+    for seed in range(count):
+        rng = onp.random.default_rng(seed)
+        shape = tuple(rng.integers(1, 9, rng.integers(1, 4)).tolist())
+        host = numbers(shape, seed=seed)
+        layout = mesh.split(int(rng.integers(len(shape))))
+        x = np.asarray(host, device=layout)
+        said = [f"{seed}: {shape} on {layout}"]
+        pairs = [(x, host)]
+        for _ in range(8):
+            i = int(rng.integers(len(pairs)))
+            a, b = pairs[i]
+            kind = rng.choice(["view", "view", "write", "reduce", "combine", "shape", "mask"])
+            if not b.ndim:
+                continue
+            index = []
+            for n in b.shape:
+                start, stop = sorted(rng.integers(0, n + 1, 2).tolist())
+                step = int(rng.choice([1, 1, 2, -1]))
+                choice = rng.random()
+                if choice < 0.15 and n:
+                    index.append(int(rng.integers(n)))
+                elif choice < 0.5:
+                    index.append(slice(None))
+                else:
+                    index.append(slice(start, stop, step) if step > 0 else slice(None, None, -1))
+            index = tuple(index[: rng.integers(1, len(index) + 1)])
+            said.append(f"{kind} {i} {index}")
+            if kind == "view":
+                pairs.append((a[index], b[index]))
+            elif kind == "write":
+                value = numbers(b[index].shape, seed=seed)
+                if rng.random() < 0.5:
+                    a[index], b[index] = value, value
+                else:
+                    a[index], b[index] = np.asarray(value, device=layout) * 2, value * 2
+            elif kind == "reduce":
+                axis = int(rng.integers(b.ndim))
+                if b.size:
+                    pairs.append((np.sum(a, axis), np.sum(b, axis)))
+                    same(np.max(a), np.max(b), "\n".join(said))
+            elif kind == "combine":
+                c, d = pairs[int(rng.integers(len(pairs)))]
+                try:
+                    onp.broadcast_shapes(b.shape, onp.shape(d))
+                except ValueError:
+                    continue
+                pairs.append((a * 0.5 + c, b * 0.5 + d))
+            elif kind == "shape":
+                pairs.append((a.reshape(-1), b.reshape(-1)) if rng.random() < 0.5 else (a.T, b.T))
+            else:
+                a[a > 1] = 0.25
+                b[b > 1] = 0.25
+            for (a, b), k in zip(pairs, itertools.count()):
+                same(a, onp.asarray(b), "\n".join([*said, f"array {k}"]))
+
+
+def many_programs(mesh):
+    programs(mesh, 1000)

@@ -1,0 +1,17 @@
+"""Arrays split over meshes of 1, 2 and 3 processes, and of 4 in two rows (cases/split.py)."""
+
+import pytest
+
+pytestmark = pytest.mark.either("what ranks do with parts is Python")
+CASES = ["functions", "writes", "gradients", "compiled", "branches", "where_it_is", "told", "in_parts", "programs"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", CASES)
+def test_split_arrays(on_ranks, size, case):
+    on_ranks(size, f"split.{case}")
+
+
+@pytest.mark.slow
+def test_a_thousand_random_programs(on_ranks):
+    on_ranks(3, "split.many_programs")
