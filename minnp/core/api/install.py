@@ -100,8 +100,11 @@ FORMS: dict[str, Callable] = {} if fastpath is None else {
     "one": lambda *words: (1, fastpath.UNTRACED),
     "cast": lambda *words: (1, fastpath.UNTRACED | fastpath.CASTS),
     "matrices": lambda: (2, fastpath.VECTORS),
+    "ravel": lambda: (1, fastpath.RAVELS),
+    "hstack": lambda *rows: (1, fastpath.LIST | fastpath.SIDE_BY_SIDE),
+    "vstack": lambda *rows: (1, fastpath.LIST | fastpath.BELOW),
 }  # fmt: skip
-OF_METHODS = ("reduction", "spread", "view", "traced", "matrices", "cast")
+OF_METHODS = ("reduction", "spread", "view", "traced", "ravel", "matrices", "cast")
 
 
 def row_of(e: functions.Entry) -> tuple | None:
@@ -112,7 +115,7 @@ def row_of(e: functions.Entry) -> tuple | None:
     if (of_function := TAKES.get(e.host) or TAKES.get(getattr(onp, name, None))) is not None:
         form, *rows = of_function
         row = TABLE[rows[0]] if rows else None
-        takes = row.takes if form == "one" else (form,)
+        takes = row.takes if form == "one" else (form, *(TABLE[name] for name in rows[1:] and rows))
     elif row is not None and isinstance(e.host, onp.ufunc):
         takes = ("traced", e.nin) if not row.view and e.host.nout == 1 else takes
     elif row is not None:

@@ -151,6 +151,12 @@ static void count_call(PyObject *kept, int calls = 1) {
     check(PyList_SetItem(kept, CALLS, more.release()));
 }
 
+static Ref params_of(PyObject *name, PyObject *value) {
+    Ref params = made(PyDict_New());
+    check(PyDict_SetItem(params, name, value));
+    return params;
+}
+
 /* A buffer of a device's data. */
 static Ref buffer_of(PyObject *device, Ref data, bool computed) {
     Ref b = made(Buffer->tp_alloc(Buffer, 0));
@@ -223,6 +229,71 @@ static bool add_integers(PyObject *params, Arguments &given) {
         }
     }
     return given.n > 1;
+}
+
+/* Whether an index is a list of Python's integers, which a library takes as NumPy does. */
+static bool is_list_of_integers(PyObject *index) {
+    Py_ssize_t n = PyList_CheckExact(index) ? PyList_GET_SIZE(index) : 0, i = 0;
+    while (i < n && PyLong_CheckExact(PyList_GET_ITEM(index, i)))
+        i++;
+    return n > 0 && i == n;
+}
+
+/* The device's own array (borrowed) in an array of ours of int64, or a mask, with axes; else null. */
+static PyObject *index_array(PyObject *index, PyObject *device, bool mask = true) {
+    PyObject *b = is_handle(index) ? virtual_of(index) : nullptr;
+    if (b == nullptr || !Py_IS_TYPE(b, Buffer) || slot(b, buffer_backend) != device || PyTuple_GET_SIZE(shape_of_buffer(b)) == 0)
+        return nullptr;
+    char type = ((PyArray_Descr *)dtype_of_buffer(b))->type;
+    return type == 'l' || type == 'q' || (mask && type == '?') ? slot(b, buffer_data) : nullptr;
+}
+
+/* An index with arrays as a device's library takes it as NumPy does: a mask, an array or list of integers, a tuple of these, or
+   one of these among whole slices; else nothing. */
+static Ref devices_index(PyObject *index, PyObject *device) {
+    if (!PyTuple_CheckExact(index))
+        return borrow(is_list_of_integers(index) ? index : index_array(index, device));
+    Py_ssize_t n = PyTuple_GET_SIZE(index), arrays = 0;
+    Ref parts = made(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = PyTuple_GET_ITEM(index, i), *a = is_list_of_integers(x) ? x : index_array(x, device, false);
+        arrays += a != nullptr;
+        if (a == nullptr && !(PySlice_Check(x) && simple_index(x)))
+            return {};
+        PyTuple_SET_ITEM(parts.get(), i, Py_NewRef(a != nullptr ? a : x));
+    }
+    return arrays == 1 || arrays == n ? parts : Ref();
+}
+
+/* Whether a buffer has elements: torch looks for none of those that an index names where there are none. */
+static bool has_elements(PyObject *b) {
+    PyObject *shape = shape_of_buffer(b);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
+        if (integer(PyTuple_GET_ITEM(shape, i)) == 0)
+            return false;
+    return true;
+}
+
+/* x[index] of a buffer and an index with arrays: a copy. Nothing where Python must do it. */
+static Ref chosen_on_device(PyObject *x, PyObject *index) {
+    Ref device = borrow(slot(x, buffer_backend)), owned = borrow(x), i = devices_index(index, device);
+    PyObject *kept = i && unwatched(device) && has_elements(x) ? kept_for(device, getitem_row) : nullptr;
+    if (kept == nullptr || PyList_GET_ITEM(kept, BASIC) == Py_None)
+        return {};
+    Ref kernel = borrow(kept), data = borrow(slot(x, buffer_data)), out;
+    try {
+        Ref run = prepared_for(kept, &slot(x, buffer_data), 1);
+        if (PyTuple_CheckExact(i) && PySlice_Check(PyTuple_GET_ITEM(i.get(), 0))) { /* NumPy's order differs from the library's */
+            Ref params = params_of(word_index, i);
+            out = made(PyObject_VectorcallDict(run, &slot(x, buffer_data), 1, params));
+        } else
+            out = made(PyObject_GetItem(data, i));
+    } catch (const Raised &) {
+        forget_refusal();
+        return {};
+    }
+    count_call(kept);
+    return array_of(buffer_of(device, out, true));
 }
 
 /* Whether x is a number, or a view, and the row's kernel asks its results what they show: x may be a copy where NumPy
@@ -335,4 +406,13 @@ static Ref run_on_device(PyObject *row, const Value *values, Py_ssize_t n, PyObj
     if (view && basic != Py_None) /* it is asked of x once, and of none of its views */
         slot(b, buffer_dtype) = Py_XNewRef(slot(x, buffer_dtype));
     return b;
+}
+
+/* Whether nothing but `views` views of it, with `held` references, holds or shows the buffer x: writing.py. */
+static bool is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t views) {
+    PyObject *device = slot(x, buffer_backend), *data = slot(x, buffer_data);
+    if (Py_REFCNT(x) != 1 + held || slot(x, buffer_copy) != nullptr || slot(x, buffer_view) != Py_None)
+        return false;
+    Py_ssize_t refer = views > 0 && truth_of(attribute(device, word_views_refer).get()) ? views : 0; /* a view's data may refer to it */
+    return Py_REFCNT(data) == 1 + refer && integer(call_method(word_holders, device, data).get()) == 1 + views;
 }

@@ -20,8 +20,9 @@ struct FastFunction {
 enum { OF_OBJECT = 1, BOUND = 2, RETURNED = 4, MASKED = 8 };
 
 /* The arrays are in a list; parameters are numbers, or a tuple of them, in one; a parameter is a dtype; there must be one or
-   two axes; traced arrays are not for this; a device does it in one call; which writes to the first argument. */
-enum { LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64 };
+   two axes; traced arrays are not for this; a device does it in one call; which writes to the first argument; an array as one
+   axis; arrays side by side, or one below the other. */
+enum { LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64, RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512 };
 
 /* ------------------------------------------------------------------ on a device */
 static Py_ssize_t axes_of(const Value &v) {
@@ -62,7 +63,7 @@ static Ref row_params(const FastFunction *f, PyObject *const *given, Py_ssize_t 
     if (n + k == 0 && f->form & LIST)
         return zero_axis();
     if (n + k == 0)
-        return slot(f->row, row_view) == Py_True && f->row != transpose_row ? Ref() : borrow(no_params);
+        return borrow(no_params);
     Ref params = made(PyDict_New()), spread;
     if (f->form & SPREAD && n > 1) { /* numbers, which functions take in a tuple */
         if (f->kind != 0 || k != 0)
@@ -141,6 +142,25 @@ static Ref whole_on_device(PyObject *entry, PyObject *const *given, Py_ssize_t n
     return PyList_CheckExact(out) ? all : made(PyList_AsTuple(all));
 }
 
+/* The parameter with which reshape is ravel, of what lies in C order on a device; else nothing. */
+static Ref one_axis(const Value &v) {
+    PyObject *b = v.kind == Kind::traced ? slot(v.object, tracer_value) : v.object;
+    if (!Py_IS_TYPE(b, Buffer))
+        return {};
+    try {
+        if (!in_c_order(&slot(b, buffer_data), 1))
+            return {};
+    } catch (const Raised &) { /* a library that cannot tell */
+        forget_refusal();
+        return {};
+    }
+    Py_ssize_t size = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape_of_buffer(b)); i++)
+        size *= integer(PyTuple_GET_ITEM(shape_of_buffer(b), i));
+    Ref n = number(size), shape = tuple_of(n);
+    return params_of(word_shape, shape);
+}
+
 /* A function or method where its arrays are traced or on a device; nothing where Python must do it. */
 static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     if (f->form & WHOLE) {
@@ -167,16 +187,27 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
         if (!is_virtual && !(is_python_number(operands[i]) || (is_handle(operands[i]) && values[i].is_array())))
             return {};
         Py_ssize_t axes = f->form & (VECTORS | LIST) ? axes_of(values[i]) : 1;
-        if ((traced && f->form & UNTRACED) || axes < 0 || (f->form & VECTORS && (axes < 1 || axes > 2)))
+        bool untraced = f->form & UNTRACED || (n == skip && k == 0 && f->row != transpose_row && slot(f->row, row_view) == Py_True);
+        if ((traced && untraced) || axes < 0 || (f->form & VECTORS && (axes < 1 || axes > 2)))
             return {};
     }
-    Ref params = row_params(f, given + skip, n - skip, names);
+    PyObject *row = f->row;
+    Ref params;
+    if (f->form & (SIDE_BY_SIDE | BELOW)) { /* words: the rows that join along an axis, and along a new one */
+        Py_ssize_t axes = axes_of(values[0]);
+        row = PyTuple_GET_ITEM(f->words, f->form & BELOW && axes == 1);
+        Ref axis = number(f->form & SIDE_BY_SIDE && axes > 1);
+        params = n == 1 && k == 0 && axes > 0 ? params_of(word_axis, axis) : Ref();
+    } else if (f->form & RAVELS)
+        params = n == 1 && k == 0 ? one_axis(values[0]) : Ref();
+    else
+        params = row_params(f, given + skip, n - skip, names);
     if (!params || (n + k > skip && !(f->form & (LIST | SPREAD | UNTRACED)) && axes_of(values[0]) < 1))
         return {};
-    bool positional = PyDict_GET_SIZE(params.get()) == 1 && !(f->form & (LIST | SPREAD)) && slot(f->row, row_view) != Py_True &&
+    bool positional = PyDict_GET_SIZE(params.get()) == 1 && !(f->form & (LIST | SPREAD | RAVELS)) && slot(f->row, row_view) != Py_True &&
                       PyDict_GetItemWithError(params, PyTuple_GET_ITEM(f->words, 0)) != nullptr;
     try {
-        return apply(f->row, operands, values, arrays, params, positional);
+        return apply(row, operands, values, arrays, params, positional);
     } catch (const Raised &) {
         if (!(f->form & VECTORS) || !PyErr_ExceptionMatches(PyExc_ValueError))
             throw;

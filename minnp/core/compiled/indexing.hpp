@@ -168,7 +168,9 @@ static Ref get_item(PyObject *self, PyObject *index) {
         Ref params = params_of(word_index, index);
         if (Ref h = apply(getitem_row, &self, &v, 1, params))
             return h;
-    }
+    } else if (v.kind == Kind::device)
+        if (Ref h = chosen_on_device(v.object, index))
+            return h;
     return call(general_getitem, self, index);
 }
 
@@ -236,13 +238,61 @@ static PyObject *value_to_write(PyObject *a, PyObject *index, PyObject *value) {
     return is_plain(value) || holds_numbers(value) ? value : nullptr;
 }
 
+/* Whether a library turns number v into an element of this dtype as NumPy does. */
+static bool fits(PyObject *v, PyObject *dtype) {
+    int beyond = 0, type = ((PyArray_Descr *)dtype)->type_num;
+    if (PyFloat_CheckExact(v))
+        return type == NPY_FLOAT || type == NPY_DOUBLE;
+    long n = PyLong_Check(v) ? PyLong_AsLongAndOverflow(v, &beyond) : -1;
+    return n >= 0 && n <= 127 && (type != NPY_BOOL || n <= 1);
+}
+
+/* The axes of x[index], for an index that is simple. */
+static Py_ssize_t axes_left(PyObject *x, PyObject *index) {
+    Py_ssize_t axes = PyTuple_GET_SIZE(shape_of_buffer(x));
+    for (Py_ssize_t i = 0, n = PyTuple_CheckExact(index) ? PyTuple_GET_SIZE(index) : 1; i < n; i++) {
+        PyObject *part = PyTuple_CheckExact(index) ? PyTuple_GET_ITEM(index, i) : index;
+        axes += part == Py_None ? 1 : PyLong_CheckExact(part) ? -1 : 0;
+    }
+    return axes;
+}
+
+/* writing.write_on_device where nothing else holds or shows the memory of the buffer x in `self`, which is no view: whether
+   it was written there. */
+static bool write_in_memory(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
+    PyObject *device = slot(x, buffer_backend), *array = is_handle(index) ? index_array(index, device) : nullptr;
+    PyObject *kept = kept_for(device, write_row);
+    Value v = value_of(value);
+    bool buffer = v.kind == Kind::device;
+    if (kept == nullptr || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || field(self, root_at) != Py_None || !is_alone(x, 0, 0) ||
+        !unwatched(device) || (array != nullptr ? !has_elements(x) : !simple_index(index) || index == Py_Ellipsis) ||
+        (buffer ? v.object == x || slot(v.object, buffer_backend) != device || dtype_of_buffer(v.object) != dtype_of_buffer(x)
+                : !fits(value, dtype_of_buffer(x))) ||
+        (buffer && array == nullptr && axes_left(x, index) == 0))
+        return false;
+    Ref data = borrow(slot(x, buffer_data)), what = borrow(buffer ? slot(v.object, buffer_data) : value), owned = borrow(kept);
+    Ref at = borrow(array != nullptr ? array : index);
+    try {
+        prepared_for(kept, &slot(x, buffer_data), 1); /* refuses what was not verified */
+        check(PyObject_SetItem(data, at, what));
+    } catch (const Raised &) {
+        forget_refusal();
+        return false;
+    }
+    return count_call(kept), true;
+}
+
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
     return guarded_status([=] {
         if (value == nullptr)
             return general_setitem(self, index, value);
         PyObject *a = host_of(self), *v;
-        if (a == nullptr)
-            return is_view_at(value, self, index) ? 0 : general_setitem(self, index, value); /* x[index] += y ends so */
+        if (a == nullptr) {
+            PyObject *x = virtual_of(self);
+            bool done = x != nullptr && Py_IS_TYPE(x, Buffer) &&
+                        (is_view_at(value, self, index) /* x[index] += y ends so */ || write_in_memory(self, x, index, value));
+            return done ? 0 : general_setitem(self, index, value);
+        }
         if (busy() || taped())
             return general_setitem(self, index, value);
         char *p = number_at(a, index);

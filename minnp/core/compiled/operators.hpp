@@ -104,15 +104,6 @@ static bool takes_value(PyObject *v, const Ref &made, PyObject *row) {
     return true;
 }
 
-/* Whether nothing but `views` views of it, with `held` references, holds or shows the buffer x: writing.py. */
-static bool is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t views) {
-    PyObject *device = slot(x, buffer_backend), *data = slot(x, buffer_data);
-    if (Py_REFCNT(x) != 1 + held || slot(x, buffer_copy) != nullptr || slot(x, buffer_view) != Py_None)
-        return false;
-    Py_ssize_t refer = views > 0 && truth_of(attribute(device, word_views_refer).get()) ? views : 0; /* a view's data may refer to it */
-    return Py_REFCNT(data) == 1 + refer && integer(call_method(word_holders, device, data).get()) == 1 + views;
-}
-
 /* Whether v op= w was done in the memory of what v holds, the buffer x of a device, which nothing else holds or shows: v is no
    view, or the only one of its root, by an index. */
 static bool write_on_device(PyObject *v, PyObject *w, PyObject *x, const Operator &o) {

@@ -215,12 +215,6 @@ static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, 
     return out ? in_users_form(std::move(out), operands[0]) : out;
 }
 
-static Ref params_of(PyObject *name, PyObject *value) {
-    Ref params = made(PyDict_New());
-    check(PyDict_SetItem(params, name, value));
-    return params;
-}
-
 static ternaryfunc general_row_call;
 
 /* A row called, row(*args, **params): array._call, dispatch.bind. */
