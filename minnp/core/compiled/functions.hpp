@@ -164,8 +164,11 @@ static Ref one_axis(const Value &v) {
 /* A function or method where its arrays are traced or on a device; nothing where Python must do it. */
 static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     if (f->form & WHOLE) {
+        bool writes = f->form & WRITES;
+        if (writes && !(is_handle(given[0]) && values[0].kind == Kind::device && field(given[0], root_at) == Py_None))
+            return {};
         Ref out = whole_on_device(f->row, given, n, names);
-        if (!out || !(f->form & WRITES))
+        if (!out || !writes)
             return out;
         return is_handle(out) && takes_value(given[0], out, f->row) ? borrow(Py_None) : Ref();
     }
@@ -364,7 +367,8 @@ static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n
         return call_row_of(f, given, values, n, names);
     PyObject *out = given[f->nin];
     for (int i = 0; i <= f->nin && out != Py_None; i++) /* out=None: NumPy's own functions pass on what they were given */
-        if (values[i].kind != Kind::device && (i == f->nin || !is_python_number(given[i])))
+        if (i == f->nin ? !is_handle(out) || values[i].kind != Kind::device
+                        : values[i].kind != Kind::device && !is_python_number(given[i]))
             return {};
     Ref made = call_row_of(f, given, values, f->nin, nullptr);
     return !made || out == Py_None ? made : takes_value(out, made, f->row) ? borrow(out) : Ref();
