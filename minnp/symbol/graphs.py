@@ -27,7 +27,7 @@ def to_graph(symbol: Symbol, training: bool = False) -> Graph:
         if row.drawn is True or (row.drawn and training):
             whole.meta["effect"] = True
         whole.meta["where"] = f"node {node.name!r} of the symbol"
-        single = len(node.outputs) == 1
+        single = len(node.outputs) == 1 and not (training and row.states)
         for i in range(len(node.outputs)):
             part = whole if single else graph.create_node("call_function", pick, (whole, i), {}, node.result(i))
             results[id(node), i] = part

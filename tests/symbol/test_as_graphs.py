@@ -70,6 +70,39 @@ def test_derivatives_of_any_order() -> None:
     close(vmap(lambda x: cube(x=x))(np.arange(3.0)), [0, 1, 8])
 
 
+def test_a_function_keeps_to_the_dtype_of_what_it_is_given() -> None:
+    f = Function(network(), input_shapes={"data": (5, 2, 6, 6)})
+    p = {n: normal(*v["shape"]).astype("float32") for n, v in f.get_params().items()}
+    x = normal(5, 2, 6, 6).astype("float32")
+    assert f(data=x, **p).dtype == f(data=x, is_train=True, **p).dtype == onp.float32
+
+
+def test_compiled_training_moves_the_states_it_is_given() -> None:
+    f = Function(network(), input_shapes={"data": (5, 2, 6, 6)})
+    p = {n: normal(*v["shape"]) for n, v in f.get_params().items()}
+    x = normal(5, 2, 6, 6)
+    states = [{n: a.copy() for n, a in f.get_aux_states().items()} for _ in range(2)]
+    step = lambda p, states: grad(lambda p: np.sum(f(data=x, **p, **states) ** 2))(p)
+    compiled = jit(step)
+    for _ in range(3):
+        ours, theirs = compiled(p, states[0]), step(p, states[1])
+        for n, g in theirs.items():
+            close(ours[n], g)
+        for n, state in states[1].items():
+            close(states[0][n], state)
+    assert states[0]["bn_moving_mean"].any() and not f.get_aux_states()["bn_moving_mean"].any()
+    with pytest.raises(errors.SymbolError, match=r"'bn_moving_var' is an array \(4,\) of minnp.numpy"):
+        f(data=x, **p, bn_moving_var=[1.0])
+
+
+def test_a_graph_moves_a_state_beside_one_result() -> None:
+    net = sym.IdentityAttachKLSparseReg(sym.Variable("x"), name="s")
+    module = fx.GraphModule({}, net.to_graph(training=True))
+    x, average = np.full((4, 3), 0.3), np.full(3, 0.5)
+    close(module(x, average), x)
+    close(average, onp.full(3, 0.48))
+
+
 def test_jit_of_a_function_and_of_its_gradient() -> None:
     f = Function(sym.Activation(sym.FullyConnected(sym.Variable("x"), name="fc", num_hidden=3), act_type="tanh"))
     x, w, b = normal(4, 2), normal(3, 2), normal(3)

@@ -101,12 +101,17 @@ class Function:
                     computed, those of a symbol of minnp.symbol by the call
         args        the symbol's first arguments, in the order of its list_arguments()
         inputs      the others by name: arrays, numbers, or what np.asarray takes. Where all are given, arrays by other
-                    names are left out: `conv(X=x, **model.params)` has those of the whole model
+                    names are left out: `conv(X=x, **model.params)` has those of the whole model. Of a symbol of
+                    minnp.symbol also auxiliary states, in the place of its own: training writes to these arrays (which
+                    compiled code, `jit`, can do to its arguments alone)
 
         Raises SymbolError for wrong names and shapes, saying what the symbol expects.
         """
         if args:
             inputs = self._by_name(args, inputs)
+        written: dict = {}
+        if self._backend is None:
+            written = {n: inputs.pop(n) for n in self._program.auxiliary if n in inputs}
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
         known = {n: read(x) if type(x) in HANDLES else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
@@ -121,7 +126,9 @@ class Function:
             is_train = any(wanted) and self._program.trains
         arrays = [handle(v) for v in values]
         if self._backend is None:
-            states = self._states_of(self._shapes()[2])
+            shapes = self._shapes()[2]
+            own = dict(zip(shapes, self._states_of(shapes), strict=True))
+            states = [self._state(n, x, shapes[n]) for n, x in (own | written).items()]
             results, after = self._program(arrays, states, bool(is_train))
             for state, value in zip(states, after, strict=True):
                 if value is not state:
@@ -129,6 +136,15 @@ class Function:
         else:
             *results, _ = self._row(*arrays, training=bool(is_train), wanted=wanted)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _state(self, name: str, x: Any, shape: Shape) -> ndarray:
+        """An auxiliary state as an array that is written to."""
+        if not isinstance(x, ndarray) or x.shape != shape:
+            raise errors.SymbolError(
+                f"{self.name}: the auxiliary state {name!r} is an array {shape} of minnp.numpy, which training writes "
+                f"to; got {f'one of shape {x.shape}' if isinstance(x, ndarray) else repr(x)[:60]}"
+            )
+        return x
 
     # -------------------------------------------------------------- what the symbol knows
     @property

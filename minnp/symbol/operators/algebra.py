@@ -154,7 +154,7 @@ def makediag(A: Any, offset: int = 0) -> Any:
     """Matrices with A on a diagonal and zeros elsewhere."""
     n = A.shape[-1] + abs(offset)
     at = onp.arange(A.shape[-1])
-    out = np.zeros((*A.shape[:-1], n, n), A.dtype)
+    out = np.zeros_like(A, shape=(*A.shape[:-1], n, n))
     out[..., at + max(-offset, 0), at + max(offset, 0)] = A
     return out
 
@@ -175,7 +175,7 @@ def maketrian(A: Any, offset: int = 0, lower: bool = True) -> Any:
     """Matrices with A's elements in a triangle."""
     n = int((onp.sqrt(8 * A.shape[-1] + 1) - 1) / 2) + abs(offset)
     rows, columns = _triangle(n, offset, lower)
-    out = np.zeros((*A.shape[:-1], n, n), A.dtype)
+    out = np.zeros_like(A, shape=(*A.shape[:-1], n, n))
     out[..., rows, columns] = A
     return out
 

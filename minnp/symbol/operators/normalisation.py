@@ -10,6 +10,7 @@ import minnp.numpy as np
 from minnp import npx, stop_gradient
 
 from ..operator import operator
+from .elementwise import like
 
 AFFINE = ("data", "gamma", "beta")
 
@@ -21,10 +22,13 @@ def batch_norm(
 ) -> tuple:  # fmt: skip
     """npx.batch_norm as a function: (y, mean, 1 / sqrt(var + eps)), in training with the new moving ones behind."""
     moving = moving_mean.copy(), moving_var.copy()
+    if not training:  # a state may be kept in double precision; what is computed with it is not
+        moving = tuple(m.astype(gamma.dtype) for m in moving)
     options = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
     y, mean, var = npx.batch_norm(
         data, gamma, beta, *moving, **options, output_mean_var=True, axis=axis, training=training
     )
+    y = like(y, data)
     mean, spread = stop_gradient(mean), stop_gradient(1 / np.sqrt(var + eps) if output_mean_var else var)
     return (y, mean, spread, *moving) if training else (y, mean, spread)
 

@@ -251,7 +251,7 @@ def col2im(data: Any, output_size: Shape, **options: Any) -> Any:
     out, seen = _windows(output_size, options["kernel"], stride, dilate, pad)
     n, channels = data.shape[0], data.shape[1] // len(seen)
     parts = np.reshape(data, (n, channels, len(seen), *out))
-    padded = np.zeros((n, channels, *(m + 2 * p for m, p in zip(output_size, pad, strict=True))), data.dtype)
+    padded = np.zeros_like(data, shape=(n, channels, *(m + 2 * p for m, p in zip(output_size, pad, strict=True))))
     for i, s in enumerate(seen):
         padded[(slice(None), slice(None), *s)] += parts[:, :, i]
     return padded[(slice(None), slice(None), *(slice(p, p + m) for m, p in zip(output_size, pad, strict=True)))]

@@ -381,7 +381,7 @@ operator("gather_nd", npx.gather_nd, ("data", "indices"), result=_gather_shape, 
 def scatter_nd(data: Any, indices: Any, shape: Shape) -> Any:
     """Zeros of a shape with data at the places indices[0], indices[1], ...; of places named twice, the last counts."""
     index = tuple(_whole(indices[i]) for i in range(indices.shape[0]))
-    out = np.zeros(shape, data.dtype)
+    out = np.zeros_like(data, shape=shape)
     out[index] = data
     return out
 
