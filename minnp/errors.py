@@ -26,6 +26,16 @@ class TracedValueError(MinnpError, TypeError):
     """
 
 
+class LostGradientWarning(UserWarning):
+    """An array is written with traced values while NumPy or another library holds its memory, which shows constants.
+
+        v = numpy.asarray(x)
+        grad(lambda p: write(x, p) or v.sum())                 # v: the numbers of x, without their gradient
+
+    Take views with minnp and inside the function (v = x[:]), or write into x.copy().
+    """
+
+
 class CaptureError(MinnpError, RuntimeError):
     """Captured code did what a graph cannot hold.
 

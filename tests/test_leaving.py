@@ -11,7 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import checkpoint, grad, hessian, jacobian, jit, jvp, npx, value_and_grad, vjp, vmap
-from minnp.errors import NotDifferentiableError, TracedValueError
+from minnp.errors import LostGradientWarning, NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 
 
@@ -116,3 +116,108 @@ def test_arguments_that_were_taken_for_constants() -> None:
     check_grads(lambda a, b: np.interp(xs, grid, values, left=a, right=b), (1.5, 2.5))
     check_grads(lambda t: npx.softmax(xs, temperature=t), (1.0,))
     check_grads(lambda t: npx.log_softmax(xs, temperature=t), (1.0,))
+
+
+# ------------------------------------------------------------------ memory that others hold as well
+def _assigned(x: Any, p: Any) -> None:
+    x[:] = p
+
+
+def _added(x: Any, p: Any) -> None:
+    x += p
+
+
+def _part(x: Any, p: Any) -> None:
+    x[1] = p[0]
+
+
+def _through_a_view(x: Any, p: Any) -> None:
+    x[1:][:] = p[1:]
+
+
+def _from_itself(x: Any, p: Any) -> None:
+    x[1:] = x[:-1] * p[1:]
+
+
+WRITES = {
+    "x[:] = p": _assigned,
+    "x += p": _added,
+    "x[1] = p[0]": _part,
+    "x[1:][:] = p[1:]": _through_a_view,
+    "x[1:] = x[:-1] * p[1:]": _from_itself,
+    "out=x": lambda x, p: np.exp(p, out=x),
+    "exp(p, x)": lambda x, p: np.exp(p, x),
+    "cumsum": lambda x, p: np.cumsum(p, out=x),
+    "copyto": lambda x, p: np.copyto(x, p),
+    "fill": lambda x, p: x.fill(p[0]),
+    "put": lambda x, p: np.put(x, [0], p[0]),
+    "x.put": lambda x, p: x.put([0], p[0]),
+    "place": lambda x, p: np.place(x, x == 0, p),
+    "add.at": lambda x, p: np.add.at(x, [0], p[0]),
+}
+
+
+def _used(x: Any) -> Any:
+    x += 1
+    y = x * 2
+    x[0] = 2
+    return x, (x[1:], x.reshape(3, 1), y, np.sum(x), x.flat[0])
+
+
+ALONE = {
+    "new": lambda: (np.zeros(3), None),
+    "NumPy's, given away": lambda: (np.asarray(onp.zeros(3)), None),
+    "reversed": lambda: (np.array([1.0, 2, 3])[::-1], None),
+    "a row": lambda: (np.zeros((3, 3))[1], None),
+    "viewed by us": lambda: (x := np.zeros(3), (x[1:], x.reshape(3, 1), x.T)),
+    "used": lambda: _used(np.zeros(3)),
+    "large": lambda: (np.zeros((3, 1 << 20))[:, 0], None),
+}
+HELD = {
+    "numpy.asarray": lambda: (x := np.zeros(3), onp.asarray(x)),
+    "part of it": lambda: (x := np.zeros(3), onp.asarray(x)[1:]),
+    "memoryview": lambda: (x := np.zeros(3), memoryview(x)),
+    "NumPy's own": lambda: (np.asarray(b := onp.zeros(3)), b),
+    "part of NumPy's own": lambda: (np.asarray((b := onp.zeros(5))[1:4]), b),
+    "a bytearray": lambda: (np.frombuffer(b := bytearray(24)), b),
+}
+
+
+def _gradient_of_a_write(write: Any, x: Any) -> Any:
+    def f(p: Any) -> Any:
+        write(x, p)
+        return x.sum()
+
+    return grad(f)(np.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("made", HELD)
+def test_who_holds_the_memory_of_what_is_written_with_traced_values_is_told(made: str, write: str) -> None:
+    x, held = HELD[made]()
+    for _ in range(2):
+        with pytest.warns(LostGradientWarning, match=r"holds its memory.*x\.copy\(\)"):
+            _gradient_of_a_write(WRITES[write], x)
+    shown = onp.frombuffer(held) if isinstance(held, (bytearray, memoryview)) else held
+    assert onp.shares_memory(onp.asarray(x), shown)  # as in NumPy, it sees what was written
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("made", ALONE)
+def test_an_array_that_nobody_else_holds_is_written_without_a_warning(made: str, write: str) -> None:
+    x, held = ALONE[made]()
+    for _ in range(2):
+        _gradient_of_a_write(WRITES[write], x)
+    del held
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_views_show_what_a_traced_function_wrote(write: str) -> None:
+    def run(np: Any, transformed: Any) -> list:
+        x = np.arange(3.0)
+        views = [x[:2], x[::-1], x.reshape(1, 3)]
+        transformed(lambda p: (WRITES[write](x, p), np.sum(x * p))[1])(np.array([1.0, 2.0, 3.0]))
+        x[0] = 9
+        return [onp.array(v) for v in (x, *views)]
+
+    onp.testing.assert_equal(run(np, grad), run(np, lambda f: f))

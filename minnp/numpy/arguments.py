@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, concretize, handle, ndarray, numpys_own, read, stack_nested
-from ..core.arrays.saved import expose
+from ..core.arrays.array import HANDLES, concretize, handle, host_of, ndarray, numpys_own, read, stack_nested
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
 from ..core.rows.state import capture
@@ -29,9 +28,7 @@ def as_array(x: Any) -> ndarray:
         return x
     if isinstance(x, (list, tuple)) and holds_handle(x):
         return stack_nested(list(x))
-    if type(x) is Host:
-        expose(x)
-    return handle(onp.asarray(numpys_own(x)))
+    return handle(host_of(numpys_own(x)))
 
 
 def operand(x: Any) -> Any:

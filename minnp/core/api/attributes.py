@@ -122,7 +122,8 @@ def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.nd
 
 
 def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: bool = False) -> ndarray:
-    return array if type(array) in HANDLES else handle(array)
+    out = array if type(array) in HANDLES else handle(array)
+    return out[()] if return_scalar and not out.ndim else out
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
@@ -375,6 +376,9 @@ class FlatIterator(metaclass=_FlatType):
             value = value[onp.arange(n) % value.size].reshape(at.shape)
         steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
         write(self.base, tuple([at // step % n for step, n in zip(steps, shape)]), value)
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def __len__(self) -> int:
         return self.base.size

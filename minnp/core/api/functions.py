@@ -25,8 +25,8 @@ from ..arrays import array as _array
 from ..arrays import devices
 from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import for_us, unread
-from ..arrays.saved import expose, note
-from ..arrays.writing import release, write
+from ..arrays.saved import FIXED, expose, note
+from ..arrays.writing import held_elsewhere, release, tell_holders, write
 from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
@@ -101,6 +101,16 @@ OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
+    if state.tapes and (e.writes or "out" in kwargs or not before_out(e, len(args))):
+        held = [root for w in written(e, args, kwargs) if (root := held_elsewhere(w)) is not None]
+        out = _invoke(e, args, kwargs)
+        for root in held:
+            tell_holders(root)
+        return out
+    return _invoke(e, args, kwargs)
+
+
+def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if "mxnet" in sys.modules:
         args, kwargs = readable(e, args, kwargs)
     if state.busy and (watching := capture.get()) is not None and watching.symbolic:
@@ -109,6 +119,13 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return state.variables.public(e, args, kwargs)
     if kwargs and "device" in kwargs and e.host in devices.CREATION:
         return devices.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
+    if kwargs and "like" in kwargs:
+        known = names_of(e)
+        made = NotImplemented  # NumPy says which keywords it does not know
+        if known is None or known >= {*kwargs}:
+            made = liked(PUBLIC.get(e.host), args, kwargs)
+        if made is not NotImplemented:
+            return made
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
     if any(map(_is_virtual, args)) and "out" not in kwargs and before_out(e, len(args)):
@@ -202,12 +219,18 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
 
 
 def note_exposed(args: tuple, result: Any) -> None:
-    """Note the memory of NumPy's own arrays among the arguments that a result shows."""
+    """Note the memory of NumPy's own arrays, and of objects that show some, among the arguments that a result shows."""
     for a in args:
-        if type(a) is Host:
+        t = type(a)
+        if t is Host:
             for r in result if type(result) in (tuple, list) else (result,):
                 if type(r) is Host and (r is a or r.base is not None) and owner(r) is owner(a):
                     expose(a)
+        elif t not in FIXED and t not in HANDLES and t not in CONTAINERS and not isinstance(a, type):
+            shows = _array.shows_an_array(a)
+            for r in result if type(result) in (tuple, list) else (result,):
+                if type(r) is Host and (shows or r.base is not None):
+                    expose(r)
 
 
 def written(e: Entry, values: Any, options: dict) -> list:
@@ -519,6 +542,20 @@ def overrides(x: Any) -> bool:
 def refused(error: TypeError) -> bool:
     """Whether NumPy's functions found no class among the arguments that knows them."""
     return bool(error.args) and str(error.args[0]).startswith(_DECLINED)
+
+
+def liked(function: Any, args: tuple, kwargs: dict) -> Any:
+    """What the class of `like=` makes of our function, where it is one of a program written for us; NotImplemented
+    where it is not."""
+    like = kwargs["like"]
+    hook = getattr(type(like), "__array_function__", None)
+    if function is None or isinstance(like, onp.ndarray) or not isinstance(hook, FunctionType) or not for_us(hook):
+        return NotImplemented
+    out = hook(like, function, (type(like),), args, {k: v for k, v in kwargs.items() if k != "like"})
+    if out is NotImplemented:
+        name = function.__name__
+        raise TypeError(f"{_DECLINED[0]} {name!r} on types that implement __array_function__: [{type(like)}]")
+    return out
 
 
 def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:

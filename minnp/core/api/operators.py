@@ -11,7 +11,7 @@ import numpy as onp
 from ..arrays import devices
 from ..arrays.array import HANDLES, Array, handle, ndarray, path_of, read, root_of, unwrap
 from ..arrays.hooks import knows_us, unread
-from ..arrays.writing import indexed, release, write
+from ..arrays.writing import held_elsewhere, indexed, release, tell_holders, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
 from ..cpu import call as call_large
 from ..cpu import run as run_host
@@ -137,6 +137,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     del a  # a write on a device goes into the buffer, if nothing else holds it
+    held = held_elsewhere(self)
     row = shortened(self, other) if name == "power" else None
     if row is not None:
         result = row(self)
@@ -150,6 +151,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
         if name == "matmul" and (not self.ndim or other.ndim < 2):
             kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception
     functions.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
+    if held is not None:
+        tell_holders(held)
     return self
 
 
@@ -199,7 +202,10 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if type(value) in HANDLES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
+    held = held_elsewhere(self)
     write(self, index, value)
+    if held is not None:
+        tell_holders(held)
 
 
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:

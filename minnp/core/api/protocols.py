@@ -6,8 +6,10 @@ import functools
 import importlib
 import math
 import operator
+import sys
+import weakref
 from collections.abc import Callable, ValuesView
-from types import FunctionType
+from types import FunctionType, GenericAlias
 from typing import Any
 
 import numpy as onp
@@ -54,7 +56,12 @@ def _interface(name: str) -> property:
 
 
 def _handed_out(name: str) -> property:
-    get = lambda self: getattr(_memory(self, f"x.{name}"), name)
+    theirs = getattr(onp.ndarray, name).__get__
+
+    def get(self: ndarray) -> Any:
+        a = _memory(self, f"x.{name}")
+        return theirs(self if type(self) is ndarray and name == "ctypes" else a)  # which keeps what it is asked of
+
     return property(get, getattr(ndarray, name).fset, doc=getattr(onp.ndarray, name).__doc__)
 
 
@@ -62,7 +69,7 @@ Array.data, Array.ctypes = _handed_out("data"), _handed_out("ctypes")
 Array.__array_interface__ = _interface("__array_interface__")
 Array.__array_struct__ = _interface("__array_struct__")
 Array.__sizeof__ = lambda self: object.__sizeof__(self) + shown(self).__sizeof__()
-Array.__class_getitem__ = classmethod(lambda cls, item: onp.ndarray.__class_getitem__(item))
+Array.__class_getitem__ = classmethod(lambda cls, item: GenericAlias(cls, onp.ndarray.__class_getitem__(item).__args__))
 
 
 def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
@@ -91,8 +98,11 @@ def _delitem(self: ndarray, index: Any) -> None:
 Array.__delitem__ = _delitem
 
 
-def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
+def _resize(self: ndarray, *shape: Any, refcheck: Any = None) -> None:
     """x.resize(shape): in place, as NumPy's: only an array that owns its memory and of which there is no view."""
+    # how often the call itself refers to the array: up to twice more where its arguments were unpacked, or named
+    call = _ONE_NAME + (0 if len(shape) == 1 and refcheck is None else 2)
+    refcheck = True if refcheck is None else bool(operator.index(refcheck))
     if not shape or (shape := shape[0] if len(shape) == 1 else shape) is None:
         return
     try:
@@ -110,7 +120,8 @@ def _resize(self: ndarray, *shape: Any, refcheck: bool = True) -> None:
     _memory(self, "resize")
     if self._root is not None or (self._host is not None and self._host.base is None and not self._host.flags.owndata):
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and self._host is not None and references(getattr, self, "_host") > 2:
+    viewed = self._host is not None and references(getattr, self, "_host") > 2
+    if refcheck and (viewed or weakref.getweakrefcount(self) or sys.getrefcount(self) > call):
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
@@ -139,7 +150,7 @@ def _changing(change: Callable) -> Callable:
     @functools.wraps(change)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
-            change(self, *args, **kwargs)
+            return change(self, *args, **kwargs)
         finally:
             show_again(self)
 
@@ -153,6 +164,10 @@ for _name, _change in {"resize": _resize, "setflags": Array.setflags}.items():
 # ------------------------------------------------------------------ NEP 13 and NEP 18: our public functions, looked up
 def _array_function(self: ndarray, func: Callable, types: tuple, args: tuple, kwargs: dict) -> Any:
     """numpy.f(minnp array): our f, or NumPy's own on host arrays."""
+    if not isinstance(args, tuple):
+        raise TypeError("args must be a tuple.")
+    if not isinstance(kwargs, dict):
+        raise TypeError("kwargs must be a dict.")
     if not any(type(a) in HANDLES for a in args):  # NumPy looked into a sequence
         args, kwargs = tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()}
         if any(isinstance(a, ValuesView) for a in args):  # NumPy's answer: that this is no sequence
@@ -246,3 +261,12 @@ for _name, _member in list(vars(Array).items()):
         if getattr(_member, "__module__", "") == methods.__name__:
             continue  # functions.invoke calls NumPy's own
         setattr(Array, _name, _shared(_name, _member))
+
+
+def _references_of_one_name() -> int:
+    """What sys.getrefcount(self) is in _resize, called as a method, of an array that has one name."""
+    one = handle(onp.zeros(0))
+    return _shared("resize", _changing(lambda self: sys.getrefcount(self)))(one)
+
+
+_ONE_NAME = _references_of_one_name()

@@ -86,6 +86,8 @@ def exporter(memory: Callable[[Any, int], Any]) -> type:
         status = -1
         with contextlib.suppress(BaseException):  # an exception ends here: C code called us
             status = get_buffer(memory(x, flags), view, flags)
+        if status < 0:  # as the protocol has it: view->obj is NULL, for there is nothing to release
+            ctypes.c_void_p.from_address(view + ctypes.sizeof(ctypes.c_void_p)).value = None
         return status
 
     function = _GET_BUFFER(export)
@@ -240,7 +242,26 @@ def handle(value: Any) -> Array:
         return on_host(value)
     if isinstance(value, (Tracer, Buffer)):
         return virtual(value)
-    return value if type(value) in HANDLES else on_host(onp.asarray(value))
+    if type(value) in HANDLES:
+        return value
+    return on_host(host_of(value))
+
+
+def host_of(x: Any) -> onp.ndarray:
+    """NumPy's array of an argument that holds nothing of ours; that it lies in memory which the program may write to
+    unseen is noted, where x is NumPy's array itself or an object that shows one."""
+    a = onp.asarray(x)
+    if type(x) is Host or shows_an_array(x):
+        expose(a)
+    return a
+
+
+def shows_an_array(x: Any) -> bool:
+    """Whether x is an object of the program's, or of another library, that shows an array and may change it."""
+    t = type(x)
+    if t in ATOMS or not hasattr(t, "__array__") or isinstance(x, (Host, onp.generic)):
+        return False
+    return t.__module__.partition(".")[0] != "minnp"  # values, and what stands for them
 
 
 def landed(tree: Any) -> Any:
@@ -472,6 +493,8 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
             a = read(a)
         elif type(a) is Host:
             expose(a)
+        elif shows_an_array(a):
+            a = host_of(a)  # once: it may show something else when a gradient asks again
         values.append(a)
     out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import warnings
 import weakref
 from typing import Any
 
@@ -15,14 +16,16 @@ import numpy as onp
 
 from ... import errors
 from ..cpu import run as run_host
+from ..cpu.memory import Lease
+from ..cpu.threads import user_level
 from ..rows.dispatch import bind
 from ..rows.on_device import device_of_index, hosted, run_on_device
 from ..rows.primitive import TABLE, primitive
 from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
-from ..rows.value import Buffer, Host, Tracer, concrete, example, owner
-from .array import Array, ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap
+from ..rows.value import Buffer, Host, Tracer, base_of, concrete, example, owner
+from .array import Array, ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap, views_of
 from .devices import at_index, index_on_host
 from .saved import note
 
@@ -254,7 +257,8 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         release(base)
         if type(value) is Tracer and overlapping_memory(base, concrete(value)):
             value = bind(TABLE["copy"], (value,), {})
-    if fresh and h is root and index is ... and lies_as(example(value), lies):
+    unseen = type(h) is not ndarray and h._root is None and h._host is None  # no view of NumPy's shows its memory
+    if fresh and unseen and index is ... and lies_as(example(value), lies):
         result = value  # all of it is written: the array need not be copied
     else:
         params = {"path": path, "index": index, "layout": layout_of(lies) if path else None, "donate": donate}
@@ -265,6 +269,53 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+# ------------------------------------------------------------------ memory that others hold as well
+def held_elsewhere(h: Any) -> ndarray | None:
+    """The root of a host array, if somebody else holds its memory: in a view of NumPy's, a memoryview, or as what it
+    was made on. Asked before a write, while nothing of ours refers to `h._host`."""
+    root = root_of(h) if type(h) is ndarray else None
+    if type(root) is not ndarray or root._host is None:
+        return None
+    if any(getattr(tape, "batched", False) for tape in state.tapes.values()):  # their views hold it as well
+        return None
+    if state.tapes:
+        release(root._host)
+    if references(getattr, root, "_array") > _known(root, root._array):
+        return root
+    array = root._array
+    while (memory := base_of(array)) is not None and type(memory) is not Lease:  # and the name here
+        if references(base_of, array) > _known(root, memory) + 1 + (array is not root._array):
+            return root
+        if not isinstance(memory, Host):
+            of_buffer = type(memory) is memoryview and references(getattr, memory, "obj") > 1
+            return root if of_buffer else None
+        array = memory
+    return None
+
+
+def _known(root: ndarray, memory: Any) -> int:
+    """The references to an array, or to what it shows the memory of, from an array of ours and its views."""
+    handles = (root, *views_of(root))
+    return (getattr(root, "_seen", None) is memory) + sum(
+        (h._array is memory) + (base_of(h._array) is memory) + (base_of(h) is memory) for h in handles
+    )
+
+
+def tell_holders(root: ndarray) -> None:
+    """Warn if an array whose memory others hold was just written with values that have derivatives."""
+    value = root._value if root._host is None else None
+    while type(value) is Tracer and not (value.trace.differentiable and value.dtype.kind in "fc"):
+        value = value.value
+    if type(value) is Tracer:
+        warnings.warn(
+            f"a {root.dtype}{list(root.shape)} array was written with traced values while NumPy, or another library, "
+            "holds its memory (numpy.asarray(x), memoryview(x), or the array that np.asarray was given): there the "
+            "numbers have no gradient. Take views with minnp and inside the function, or write into x.copy()",
+            errors.LostGradientWarning,
+            stacklevel=user_level(),
+        )
 
 
 def holds_value(x: Any) -> bool:

@@ -143,8 +143,9 @@ class Run:
             trace.finish()
 
     def forget(self) -> None:
-        """The tape will not be walked again: writes need not ask it any more."""
+        """The tape will not be walked again: writes need not ask it any more, and what outlives it keeps none of it."""
         del state.tapes[id(self.trace)]
+        self.trace.nodes = []
 
     def rebuild_args(self, grads: list) -> Any:
         """Gradients in the structure of the arguments, a list with one entry per argnum."""
