@@ -7,15 +7,17 @@ import pytest
 from derivatives import inexact, leaves, paired, random_like, slope
 
 import minnp.npx
-import minnp.numpy
+import minnp.numpy as np
 from minnp import grad, vjp
-from minnp.core.rows.primitive import CONSTANT, TABLE, Meta
+from minnp.core.arrays.array import read
+from minnp.core.rows.primitive import CONSTANT, TABLE, Meta, Primitive
+from minnp.core.rows.value import is_scalar
 
 if find_spec("scipy"):
     import minnp.scipy.fft
     import minnp.scipy.linalg
     import minnp.scipy.signal
-    import minnp.scipy.special  # noqa: F401  (fills the table)
+    import minnp.scipy.special
 
 ROWS = sorted(TABLE)
 
@@ -177,3 +179,38 @@ def test_many_short_rows_are_summed_to_numpys_bits(n, dtype):
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         assert onp.array_equal(got, wanted, equal_nan=True)
         assert onp.array_equal(onp.signbit(got[got == 0]), onp.signbit(wanted[wanted == 0]))
+
+
+def test_what_is_known_of_an_operator_is_in_its_row():
+    """No table elsewhere names it: vmap, capture, writes and what lies under vmap ask the row."""
+    facts = {"vjp": [lambda g, y, x: g * 2], "saves": "", "samples": lambda: [((onp.arange(3.0),), {})]}
+    seen = []
+
+    def rule(row, raw, mine, params):
+        seen.append([v.shape for v in raw])
+        return raw[0] * 2
+
+    row = Primitive("twice_of_the_rows", lambda x: x * 2, batch=rule, **facts)
+    assert minnp.vmap(lambda v: row(v))(np.ones((4, 3))).tolist() == [[2.0] * 3] * 4 and seen == [[(4, 3)]]
+    each = Primitive("each_of_the_rows", lambda x: (seen.append(x.shape), x * 2)[1], **facts)
+    minnp.vmap(lambda v: each(v))(np.ones((4, 3)))
+    assert seen[1:] == [(3,)] * 4  # no rule: example by example
+    loops = Primitive("loop_of_the_rows", onp.square, **facts)
+    assert minnp.vmap(lambda v: loops(v))(np.full((4, 3), 3.0)).shape == (4, 3)
+
+    positive = Primitive("positive_of_the_rows", lambda x: x[x > 0], vjp=CONSTANT, saves="", dynamic="shape")
+    f = minnp.jit(lambda v: positive(v) + 1)
+    for x in ([1.0, -1.0, 2.0], [1.0, 1.0, 2.0], [-1.0, 3.0, 2.0]):
+        assert f(np.array(x)).tolist() == [e + 1 for e in x if e > 0]
+
+    kinds = {}
+    for scalar in (True, False):
+        facts = {
+            "vjp": CONSTANT,
+            "saves": "",
+            "scalar": scalar,
+            "batch": lambda row, raw, mine, params: raw[0].sum(axis=1),
+        }
+        total = Primitive("total_of_the_rows", lambda x: x.sum(), **facts)
+        minnp.vmap(lambda v: kinds.setdefault(scalar, is_scalar(read(total(v)))) or v)(np.ones((2, 3)))  # noqa: B023
+    assert kinds == {True: True, False: False}

@@ -25,23 +25,12 @@ from .node import Node
 FACTS = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "device"}
 TO_PYTHON = {"item", "tolist", "tobytes"}
 WRITING = {"fill", "itemset", "partition", "put", "sort"}
-# Functions and methods whose result, asked for without an axis, is a number.
-REDUCING = {
-    "sum",
-    "prod",
-    "max",
-    "min",
-    "mean",
-    "std",
-    "var",
-    "any",
-    "all",
-    "argmax",
-    "argmin",
-    "ptp",
-    "median",
-    "norm",
-}
+
+
+def reduces(name: str) -> bool:
+    """Whether the result of a function or method, asked for without an axis, is a number."""
+    row = TABLE.get(name)
+    return name in ("ptp", "median", "norm") or (row is not None and "keepdims" in row.takes)
 
 
 class Cell:

@@ -28,7 +28,7 @@ from .closures import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
-from .proxy import DENSE, FACTS, REDUCING, TO_PYTHON, Cell, Proxy, holds_proxies, unpack_count, view_step
+from .proxy import DENSE, FACTS, TO_PYTHON, Cell, Proxy, holds_proxies, reduces, unpack_count, view_step
 
 _REDUCING_CALL = {"axis", "keepdims", "out"}
 
@@ -389,12 +389,12 @@ def kind_of(op: str, target: Any, args: tuple, kwargs: dict) -> str:
     if op == "call_method":
         if name in TO_PYTHON or kinds == {"object"}:
             return "object"
-        return "scalar" if name in REDUCING and len(args) == 1 and not _REDUCING_CALL & set(kwargs) else "array"
+        return "scalar" if reduces(name) and len(args) == 1 and not _REDUCING_CALL & set(kwargs) else "array"
     if op == "call_function" and kinds:
         elementwise = isinstance(getattr(target, "__wrapped__", None), onp.ufunc)
         if elementwise or getattr(target, "__module__", "") in ("_operator", "builtins", "math"):
             of_objects = kinds == {"object"} and not elementwise
             return "object" if of_objects else "scalar" if kinds <= {"scalar", "object"} else "array"
-        if name in REDUCING and len(args) == 1 and not _REDUCING_CALL & set(kwargs):
+        if reduces(name) and len(args) == 1 and not _REDUCING_CALL & set(kwargs):
             return "scalar"
     return "array"
