@@ -21,6 +21,17 @@
 
 struct Raised {}; /* a Python exception is set */
 
+/* Whether the interpreter ends. A thread that still computes is then taken off its stack (pthread_exit) where it asks for
+   the interpreter's lock: destructors run without the lock, so what they hold stays, and no function on the way may be
+   noexcept. */
+static inline bool ending() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
 /* A reference to an object, or none. */
 class Ref {
     PyObject *object = nullptr;
@@ -34,7 +45,10 @@ public:
         std::swap(object, other.object);
         return *this;
     }
-    ~Ref() { Py_XDECREF(object); }
+    ~Ref() {
+        if (object != nullptr && !ending())
+            Py_DECREF(object);
+    }
     operator PyObject *() const & { return object; }
     operator PyObject *() const && = delete; /* it would dangle */
     explicit operator bool() const { return object != nullptr; }
@@ -111,13 +125,13 @@ struct Arguments {
     Arguments() = default;
     Arguments(const Arguments &) = delete;
     ~Arguments() {
-        while (n > 0)
+        while (n > 0 && !ending())
             Py_DECREF(items[--n]);
     }
     void add(Ref x) { items[n++] = x.release(); }
 };
 
-template <class F> static inline PyObject *guarded(F &&body) noexcept {
+template <class F> static inline PyObject *guarded(F &&body) {
     try {
         return body().release();
     } catch (const Raised &) {
@@ -125,7 +139,7 @@ template <class F> static inline PyObject *guarded(F &&body) noexcept {
     }
 }
 
-template <class F> static inline auto guarded_status(F &&body) noexcept -> decltype(body()) {
+template <class F> static inline auto guarded_status(F &&body) -> decltype(body()) {
     try {
         return body();
     } catch (const Raised &) {
