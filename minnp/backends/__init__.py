@@ -39,7 +39,7 @@ class Backend:
 
         A kernel may offer, as attributes, what spares a device some of its steps:
         plan        plan(*data), the function it would run for operands of these dtypes (and Python's types of numbers)
-        short       the same, for the short ways: calls in which `axis` is a number or a tuple of some, or not given
+        short       the same, for the fast path: calls in which `axis` is a number or a tuple of some, or not given
         prepared    a dict where those functions are kept
         exact       whether the dtypes alone decide, also where they differ
         basic       for getitem, a function (data, index) where the index is made of integers, slices that step

@@ -28,7 +28,10 @@ static inline bool taped() {
 }
 
 static inline Py_ssize_t size_of(PyObject *a) {
-    return PyArray_MultiplyList(fields(a)->dimensions, fields(a)->nd);
+    Py_ssize_t n = 1;
+    for (int i = 0; i < fields(a)->nd; i++)
+        n *= fields(a)->dimensions[i];
+    return n;
 }
 static inline Py_ssize_t bytes_of(PyObject *a) { return size_of(a) * PyDataType_ELSIZE(descr(a)); }
 
@@ -85,6 +88,7 @@ struct Value {
     PyObject *object;
     bool on_host() const { return kind <= Kind::number; }
     bool is_array() const { return kind == Kind::host; }
+    bool is_virtual() const { return kind == Kind::traced || kind == Kind::device || object == nullptr; }
 };
 
 /* The NumPy array of an array of ours (borrowed), also of a view of one that was written under a trace; or null. */
@@ -231,8 +235,9 @@ static void array_dealloc(PyObject *h) {
     }
     PyObject *a = field(h, host_at);
     char kind = a != nullptr && is_host(a) ? descr(a)->kind : 'O';
-    if (field(h, value_at) == nullptr && field(h, path_at) == nullptr && field(h, seen_at) == nullptr && kind != 'O' && kind != 'V')
-        return free_array(h);
+    bool bare = field(h, value_at) == nullptr && field(h, path_at) == nullptr && field(h, seen_at) == nullptr;
+    if (bare && kind != 'O' && kind != 'V')
+        return type == Handle ? free_host_array(h) : free_array(h);
     if (nesting == NESTED) {
         *PyObject_GET_WEAKREFS_LISTPTR(h) = waiting, waiting = h;
         return;

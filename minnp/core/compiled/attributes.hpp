@@ -148,7 +148,8 @@ static PyObject *make_attribute(PyObject *, PyObject *args) {
         f->general = Py_NewRef(general), f->name = Py_NewRef(name), f->of_values = of_values;
         PyUnicode_InternInPlace(&f->name);
         PyObject *theirs = found(Host->tp_dict, name);
-        f->numpys = theirs != nullptr && Py_IS_TYPE(theirs, &PyGetSetDescr_Type) ? ((PyGetSetDescrObject *)theirs)->d_getset : nullptr;
+        bool getset = theirs != nullptr && Py_IS_TYPE(theirs, &PyGetSetDescr_Type);
+        f->numpys = getset ? ((PyGetSetDescrObject *)theirs)->d_getset : nullptr;
         return owned;
     });
 }

@@ -70,7 +70,8 @@ static void accumulate(PyObject *grads, PyObject *owned, PyObject *p, Ref g) {
 
 /* What GradTrace.backward does with a row whose cotangents are added in place; false where they are the rule's to deal
    with. `given`: g, y and the arrays. */
-static bool accumulated_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObject *p, PyObject *source, const Arguments &given, PyObject *params) {
+static bool accumulated_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObject *p, PyObject *source,
+                                 const Arguments &given, PyObject *params) {
     PyObject *in_place = slot(row, row_accumulate), *g = given.items[0], *dtype = part(source, NODE_DTYPE);
     bool fits = is_host(g) ? dtype_of_array(g) == dtype : Py_IS_TYPE(g, ((PyArray_Descr *)dtype)->typeobj); /* or a number */
     if (in_place == Py_None || !fits || watched())

@@ -413,6 +413,7 @@ static bool is_alone(PyObject *x, Py_ssize_t held, Py_ssize_t views) {
     PyObject *device = slot(x, buffer_backend), *data = slot(x, buffer_data);
     if (Py_REFCNT(x) != 1 + held || slot(x, buffer_copy) != nullptr || slot(x, buffer_view) != Py_None)
         return false;
-    Py_ssize_t refer = views > 0 && truth_of(attribute(device, word_views_refer).get()) ? views : 0; /* a view's data may refer to it */
+    /* a view's data may refer to what it is of */
+    Py_ssize_t refer = views > 0 && truth_of(attribute(device, word_views_refer).get()) ? views : 0;
     return Py_REFCNT(data) == 1 + refer && integer(call_method(word_holders, device, data).get()) == 1 + views;
 }

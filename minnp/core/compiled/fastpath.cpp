@@ -142,7 +142,8 @@ static PyObject *bind_calls(PyObject *, PyObject *) {
         PyNumberMethods *number = Virtual->tp_as_number;
         general_setitem = Virtual->tp_as_mapping->mp_ass_subscript, general_len = Virtual->tp_as_mapping->mp_length;
         general_item = Virtual->tp_as_sequence->sq_item, general_iter = Virtual->tp_iter;
-        general_bool = number->nb_bool, general_int = number->nb_int, general_float = number->nb_float, general_index = number->nb_index;
+        general_bool = number->nb_bool, general_int = number->nb_int;
+        general_float = number->nb_float, general_index = number->nb_index;
         general_getitem = put_before(methods, "__getitem__", getitem_call);
         put_before(methods, "__array_ufunc__", ufunc_call);
         give_slots(Handle), give_slots(Virtual), give_flat_slots();

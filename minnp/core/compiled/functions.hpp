@@ -22,7 +22,10 @@ enum { OF_OBJECT = 1, BOUND = 2, RETURNED = 4, MASKED = 8 };
 /* The arrays are in a list; parameters are numbers, or a tuple of them, in one; a parameter is a dtype; there must be one or
    two axes; traced arrays are not for this; a device does it in one call; which writes to the first argument; an array as one
    axis; arrays side by side, or one below the other. */
-enum { LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64, RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512 };
+enum {
+    LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64,
+    RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512,
+};
 
 /* ------------------------------------------------------------------ on a device */
 static Py_ssize_t axes_of(const Value &v) {
@@ -49,7 +52,9 @@ static Ref dtype_named(PyObject *x) {
 static bool is_parameter(const FastFunction *f, PyObject *x) {
     if (f->form & SPREAD && PyTuple_CheckExact(x))
         return PyTuple_GET_SIZE(x) == 0 || plain_axis(x);
-    return slot(f->row, row_view) == Py_True ? PyLong_CheckExact(x) && (!(f->form & SPREAD) || f->row == reshape_row) : plain_axis(x);
+    if (slot(f->row, row_view) != Py_True)
+        return plain_axis(x);
+    return PyLong_CheckExact(x) && (!(f->form & SPREAD) || f->row == reshape_row);
 }
 
 static Ref zero_axis() {
@@ -185,12 +190,13 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
     }
     if (n < skip || arrays == 0)
         return {};
+    bool bare_view = n == skip && k == 0 && f->row != transpose_row && slot(f->row, row_view) == Py_True;
+    bool untraced = f->form & UNTRACED || bare_view;
     for (Py_ssize_t i = 0; i < arrays; i++) {
-        bool traced = values[i].kind == Kind::traced, is_virtual = traced || values[i].kind == Kind::device;
-        if (!is_virtual && !(is_python_number(operands[i]) || (is_handle(operands[i]) && values[i].is_array())))
+        bool traced = values[i].kind == Kind::traced;
+        if (!traced && values[i].kind != Kind::device && !(is_python_number(operands[i]) || (is_handle(operands[i]) && values[i].is_array())))
             return {};
         Py_ssize_t axes = f->form & (VECTORS | LIST) ? axes_of(values[i]) : 1;
-        bool untraced = f->form & UNTRACED || (n == skip && k == 0 && f->row != transpose_row && slot(f->row, row_view) == Py_True);
         if ((traced && untraced) || axes < 0 || (f->form & VECTORS && (axes < 1 || axes > 2)))
             return {};
     }
@@ -207,8 +213,8 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
         params = row_params(f, given + skip, n - skip, names);
     if (!params || (n + k > skip && !(f->form & (LIST | SPREAD | UNTRACED)) && axes_of(values[0]) < 1))
         return {};
-    bool positional = PyDict_GET_SIZE(params.get()) == 1 && !(f->form & (LIST | SPREAD | RAVELS)) && slot(f->row, row_view) != Py_True &&
-                      PyDict_GetItemWithError(params, PyTuple_GET_ITEM(f->words, 0)) != nullptr;
+    bool positional = PyDict_GET_SIZE(params.get()) == 1 && !(f->form & (LIST | SPREAD | RAVELS)) &&
+                      slot(f->row, row_view) != Py_True && found(params, PyTuple_GET_ITEM(f->words, 0)) != nullptr;
     try {
         return apply(row, operands, values, arrays, params, positional);
     } catch (const Raised &) {
@@ -350,7 +356,7 @@ static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n
         return {};
     for (Py_ssize_t i = 0; i < n + k; i++) {
         values[i] = value_of(given[i]);
-        is_virtual = is_virtual || values[i].kind == Kind::traced || values[i].kind == Kind::device || values[i].object == nullptr;
+        is_virtual = is_virtual || values[i].is_virtual();
     }
     if (!is_virtual) {
         if (f->kind & RETURNED && n == 1 && k == 0 && is_handle(given[0]) && !busy()) {
@@ -438,7 +444,8 @@ static Ref new_function(PyObject *general, vectorcallfunc call) {
 static PyObject *make_function(PyObject *, PyObject *args) {
     return guarded([=] {
         FastFunction given;
-        if (!PyArg_ParseTuple(args, "OOOiinn", &given.general, &given.kernel, &given.entry, &given.kind, &given.nin, &given.limit, &given.least))
+        if (!PyArg_ParseTuple(args, "OOOiinn", &given.general, &given.kernel, &given.entry, &given.kind, &given.nin,
+                              &given.limit, &given.least))
             throw Raised{};
         Ref owned = new_function(given.general, function_call);
         FastFunction *f = (FastFunction *)owned.get();
@@ -464,7 +471,8 @@ static PyObject *set_row(PyObject *, PyObject *args) {
    A bound method, of a FastFunction and what it is bound to, that takes attributes (`np.max.__name__ = ...`) and is shown as
    NumPy's. */
 static PyTypeObject PublicFunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
-static PyMethodObject *method(PyObject *f) { return (PyMethodObject *)f; } /* classobject.h's macros refuse a subclass in a debug build */
+/* classobject.h's macros refuse a subclass in a debug build */
+static PyMethodObject *method(PyObject *f) { return (PyMethodObject *)f; }
 
 static void public_dealloc(PyObject *f) {
     PyObject_GC_UnTrack(f);

@@ -36,9 +36,10 @@ static Ref numpys_index(PyObject *index) {
     if (PyLong_CheckExact(index) || PySlice_Check(index))
         return borrow(index);
     if (!PyTuple_CheckExact(index)) {
-        Value v = is_handle(index) ? value_of(index) : Value{is_plain(index) || holds_numbers(index) ? Kind::number : Kind::other, index};
-        return v.kind == Kind::number || (v.is_array() && (size_of(v.object) < index_limit || in_long_runs(v.object)))
-                   ? borrow(v.object) : Ref();
+        if (!is_handle(index))
+            return is_plain(index) || holds_numbers(index) ? borrow(index) : Ref();
+        PyObject *a = host_of(index);
+        return a != nullptr && (size_of(a) < index_limit || in_long_runs(a)) ? borrow(a) : Ref();
     }
     Ref parts;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) {
@@ -264,8 +265,8 @@ static bool write_in_memory(PyObject *self, PyObject *x, PyObject *index, PyObje
     PyObject *kept = kept_for(device, write_row);
     Value v = value_of(value);
     bool buffer = v.kind == Kind::device;
-    if (kept == nullptr || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || field(self, root_at) != Py_None || !is_alone(x, 0, 0) ||
-        !unwatched(device) || (array != nullptr ? !has_elements(x) : !simple_index(index) || index == Py_Ellipsis) ||
+    if (kept == nullptr || !PyDict_CheckExact(PyList_GET_ITEM(kept, PREPARED)) || field(self, root_at) != Py_None ||
+        !is_alone(x, 0, 0) || !unwatched(device) || (array != nullptr ? !has_elements(x) : !simple_index(index) || index == Py_Ellipsis) ||
         (buffer ? v.object == x || slot(v.object, buffer_backend) != device || dtype_of_buffer(v.object) != dtype_of_buffer(x)
                 : !fits(value, dtype_of_buffer(x))) ||
         (buffer && array == nullptr && axes_left(x, index) == 0))

@@ -69,7 +69,8 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
             }
         } else if (Ref out = apply_operator(o, operands, values, power))
             return out;
-        return is_handle(v) || PyObject_TypeCheck(v, Handle) /* a user's subclass */ ? call(o.forward, v, w) : call(o.reflected, w, v);
+        bool ours = is_handle(v) || PyObject_TypeCheck(v, Handle); /* or of a user's subclass */
+        return ours ? call(o.forward, v, w) : call(o.reflected, w, v);
     });
 }
 
@@ -107,7 +108,8 @@ static bool takes_value(PyObject *v, const Ref &made, PyObject *row) {
 /* Whether v op= w was done in the memory of what v holds, the buffer x of a device, which nothing else holds or shows: v is no
    view, or the only one of its root, by an index. */
 static bool write_on_device(PyObject *v, PyObject *w, PyObject *x, const Operator &o) {
-    PyObject *device = slot(x, buffer_backend), *kept = kept_for(device, o.row), *root = field(v, root_at), *origin = slot(x, buffer_view);
+    PyObject *device = slot(x, buffer_backend), *kept = kept_for(device, o.row);
+    PyObject *root = field(v, root_at), *origin = slot(x, buffer_view);
     Value b = value_of(w);
     bool of_device = b.kind == Kind::device && slot(b.object, buffer_backend) == device && b.object != x;
     if (kept == nullptr || !PyDict_CheckExact(PyList_GET_ITEM(kept, INTO)) || !unwatched(device) ||
@@ -157,9 +159,13 @@ namespace {
 extern Operator operators[OPERATORS];
 }
 
-template <int I, binaryfunc kernel> static PyObject *binary_slot(PyObject *v, PyObject *w) { return binary(v, w, operators[I], kernel); }
+template <int I, binaryfunc kernel> static PyObject *binary_slot(PyObject *v, PyObject *w) {
+    return binary(v, w, operators[I], kernel);
+}
 template <int I, unaryfunc kernel> static PyObject *unary_slot(PyObject *v) { return unary(v, operators[I], kernel); }
-template <int I, binaryfunc kernel> static PyObject *in_place_slot(PyObject *v, PyObject *w) { return in_place(v, w, operators[I], kernel); }
+template <int I, binaryfunc kernel> static PyObject *in_place_slot(PyObject *v, PyObject *w) {
+    return in_place(v, w, operators[I], kernel);
+}
 
 static PyObject *power_slot(PyObject *v, PyObject *w, PyObject *modulus) {
     return modulus != Py_None ? Py_NewRef(Py_NotImplemented) : binary(v, w, operators[POW], power, true);

@@ -93,7 +93,8 @@ static inline bool side_of(PyObject *x, PyObject *a, int type, Side &s) {
     else if (a.step == 0 && b.step == sizeof(T)) LOOP(T, R, *u, v[i], f) \
     else LOOP(T, R, *(const T *)(p + i * a.step), *(const T *)(q + i * b.step), f) }
 
-enum SmallOperation { PLUS, MINUS, TIMES, OVER, NEGATIVE, SIZE, BITS_AND, BITS_OR, BITS_XOR, BITS_NOT, NONE }; /* NEGATIVE, SIZE, BITS_NOT: of one operand, given twice */
+/* NEGATIVE, SIZE, BITS_NOT: of one operand, given twice */
+enum SmallOperation { PLUS, MINUS, TIMES, OVER, NEGATIVE, SIZE, BITS_AND, BITS_OR, BITS_XOR, BITS_NOT, NONE };
 static const int known[TYPES] = {0x3f, 0x3f, 0x3f7, 0x3c0}; /* which of them arrays of each type take */
 
 /* An operation into `out`; whether that is NumPy's result. */
@@ -157,7 +158,7 @@ OWN_FRAME FOR_EACH_CPU static bool comparison(int op, int type, Py_ssize_t n, co
 
 /* a op b of NumPy's arrays and of numbers: a new array, or `into`, which is a; nothing where NumPy must do it. */
 template <bool COMPARES> static Ref small(PyObject *a, PyObject *b, int op, PyObject *into = nullptr) {
-    static char left[OVER + 1][2]; /* how many of the next calls that are not so small are NumPy's, after one that raised a flag */
+    static char left[OVER + 1][2]; /* how many of the next, not so small calls are NumPy's, after one that raised a flag */
     PyObject *like = is_host(a) ? a : b;
     Side x, y;
     int type = 0;

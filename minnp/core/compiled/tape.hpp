@@ -98,8 +98,9 @@ static Ref run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObje
 }
 
 /* Which of its arguments and results a row's rules read: "in", "out", "both", "". */
-static inline bool saves_arguments(PyObject *row) { return PyUnicode_GET_LENGTH(slot(row, row_saves)) % 2 == 0 && PyUnicode_GET_LENGTH(slot(row, row_saves)) > 0; }
-static inline bool saves_result(PyObject *row) { return PyUnicode_GET_LENGTH(slot(row, row_saves)) > 2; }
+static inline Py_ssize_t saves(PyObject *row) { return PyUnicode_GET_LENGTH(slot(row, row_saves)); }
+static inline bool saves_arguments(PyObject *row) { return saves(row) == 2 || saves(row) == 4; }
+static inline bool saves_result(PyObject *row) { return saves(row) >= 3; }
 
 /* The one function that records a node: GradTrace.process where what a tape watches are NumPy's arrays, or buffers of one
    device. A tracer, or what the tape does not watch; nothing where Python must do it. `given`: what the user gave, who may
@@ -203,7 +204,8 @@ static Ref in_users_form(Ref value, PyObject *first) {
 }
 
 /* A row of what users hold, traced or on a device, with params: what they get. Nothing where Python must do it. */
-static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, Py_ssize_t n, PyObject *params, bool positional = false) {
+static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, Py_ssize_t n, PyObject *params,
+                 bool positional = false) {
     bool traced = false, device = false;
     if (n >= MOST)
         return {};
@@ -211,7 +213,9 @@ static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, 
         traced = traced || values[i].kind == Kind::traced, device = device || values[i].kind == Kind::device;
     if (traced && n == 2 && operands[0] == operands[1] && row == multiply_row)
         return {}; /* x * x has a row of its own */
-    Ref out = traced ? record(row, values, n, params, operands) : device ? run_on_device(row, values, n, params, positional) : Ref();
+    Ref out = traced   ? record(row, values, n, params, operands)
+              : device ? run_on_device(row, values, n, params, positional)
+                       : Ref();
     return out ? in_users_form(std::move(out), operands[0]) : out;
 }
 
