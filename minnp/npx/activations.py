@@ -15,6 +15,7 @@ from ..core.cpu.products import single_thread
 from ..core.rows.primitive import Meta, Primitive, per_element, primitive
 from ..core.rows.value import Host
 from ..numpy.facts import either, from_cost, once_imported, spread
+from ..numpy.slopes import strong_product, times
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
 from . import normal
 from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
@@ -121,7 +122,7 @@ erf = _activation("erf", erf_kernel, lambda g, y, x: g * (exp(-square(x)) * (2 /
 erfinv = primitive(
     "npx.erfinv",
     numpy=erfinv_kernel,
-    vjp=[lambda g, y, x: g * (exp(square(y)) * (ROOT_PI / 2))],
+    vjp=[lambda g, y, x: times(g, exp(strong_product(y, y)) * (ROOT_PI / 2))],
     jvp="elementwise",
     saves="out",
     shape=_floating,

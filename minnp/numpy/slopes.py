@@ -1,12 +1,18 @@
-"""Cotangents that a device computes in one kernel, where the formula is several: there each costs a launch."""
+"""Products of cotangents with slopes: those that a device computes in one kernel, where the formula is several and each
+costs a launch, and those with slopes that may be infinite or NaN, which are 0 where the cotangent is."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as onp
+
 from ..core.rows.primitive import per_element, primitive
-from ..core.rows.value import Buffer
-from .facts import sampled, spread
+from ..core.rows.value import Buffer, Host
+from .facts import elementwise, sampled, spread
+
+FEW = 64  # elements up to which Python looks at them faster than NumPy
 
 tanh_grad = primitive(
     "npx.tanh_grad",
@@ -25,3 +31,91 @@ def of_tanh(g: Any, y: Any, x: Any = None) -> Any:
     if type(g) is Buffer is type(y) and g.backend.kernel(tanh_grad) is not None:
         return tanh_grad(g, y)
     return g - g * y * y  # not g * (1 - y*y): an array with a number costs NumPy three times what two arrays do
+
+
+# ------------------------------------------------------------------ strong zeros
+def _nonzero(d: onp.ndarray) -> bool:
+    """Whether no element is 0 or NaN. (False is not wrong, only slower.)"""
+    if d.size <= FEW:
+        product = math.prod(d.ravel().tolist())
+        return product != 0 and product == product
+    if d.dtype.kind == "c":
+        return bool(d.all()) and not onp.isnan(d).any()
+    least = d.min()
+    return bool(least > 0 or d.max() < 0 or (least == least and d.all()))
+
+
+def _finite(s: onp.ndarray) -> bool:
+    """Whether every element is finite. (False is not wrong, only slower.)"""
+    if s.size <= FEW:
+        total = sum(s.ravel().tolist())
+        return total - total == 0
+    return bool(onp.isfinite(s).all() if s.dtype.kind == "c" else onp.isfinite(s.max()) and onp.isfinite(s.min()))
+
+
+def _beside(g: Any, slope: onp.ndarray) -> onp.ndarray:
+    """The slope, with 1 in place of what stands beside a cotangent of 0."""
+    zero = onp.equal(g, 0)
+    slope = onp.array(onp.broadcast_to(slope, onp.broadcast_shapes(zero.shape, slope.shape)))
+    slope[onp.broadcast_to(zero, slope.shape)] = 1
+    return slope
+
+
+def _strong_divide(g: Any, d: Any, out: onp.ndarray | None = None) -> Any:
+    d = onp.asarray(d)
+    return onp.divide(g, d if _nonzero(d) else _beside(g, d), out=out)
+
+
+def _strong_multiply(g: Any, s: Any, out: onp.ndarray | None = None) -> Any:
+    s = onp.asarray(s)
+    return onp.multiply(g, s if _finite(s) else _beside(g, s), out=out)
+
+
+def _strong_product(a: Any, b: Any, out: onp.ndarray | None = None) -> Any:
+    a, b = onp.asarray(a), onp.asarray(b)
+    if not _finite(a):
+        a = _beside(b, a)
+    return onp.multiply(a, b if _finite(b) else _beside(a, b), out=out)
+
+
+strong_divide = primitive(
+    "npx.strong_divide",
+    numpy=_strong_divide,
+    vjp=[lambda h, y, g, d: over(h, d), lambda h, y, g, d: -over(over(strong_product(h, g), d), d)],
+    jvp="elementwise",
+    saves="in",
+    shape=elementwise(onp.divide),
+    flops=per_element(1),
+    samples=sampled(((spread(2, 3), spread(2, 3, low=0.5, high=2, seed=1)), {})),
+)
+strong_multiply = primitive(
+    "npx.strong_multiply",
+    numpy=_strong_multiply,
+    vjp=[lambda h, y, g, s: times(h, s), lambda h, y, g, s: strong_product(h, g)],
+    jvp="elementwise",
+    saves="in",
+    shape=elementwise(onp.multiply),
+    flops=per_element(1),
+    samples=sampled(((spread(2, 3), spread(2, 3, seed=1)), {})),
+)
+# what two cotangents make, where the slope of a slope is asked for: 0 where either is
+strong_product = primitive(
+    "npx.strong_product",
+    numpy=_strong_product,
+    vjp=[lambda h, y, a, b: strong_product(h, b), lambda h, y, a, b: strong_product(h, a)],
+    jvp="elementwise",
+    saves="in",
+    shape=elementwise(onp.multiply),
+    flops=per_element(1),
+    samples=sampled(((spread(2, 3), spread(2, 3, seed=1)), {})),
+)
+
+
+def over(g: Any, d: Any) -> Any:
+    """g / d, and 0 where g is 0, whatever d is: the cotangent where d is 0 or NaN and nothing flows."""
+    return _strong_divide(g, d) if type(g) is Host is type(d) else strong_divide(g, d)
+
+
+def times(g: Any, s: Any) -> Any:
+    """g * s, and 0 where g is 0, whatever s is: the cotangent where the slope is infinite or NaN and nothing flows."""
+    return _strong_multiply(g, s) if type(g) is Host is type(s) else strong_multiply(g, s)

@@ -5,6 +5,8 @@ in rules are Python numbers: they take the dtype of the array beside them. Compl
 a rule of a holomorphic function is `g * f'(x)`, without a conjugate, and the gradient of a real loss with respect to
 x = a + ib is dL/da - i dL/db.
 
+Where a slope may be infinite or NaN, the product with a cotangent of 0 is 0 (slopes.over and slopes.times).
+
 At kinks the gradient is a subgradient: equal values in `maximum` share it, `absolute`, `hypot`, `arctan2` give 0 at 0.
 """
 
@@ -20,6 +22,7 @@ from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_element, primit
 from ..core.transforms.cotangents import negated, twice_product
 from . import slopes
 from .facts import elementwise, same, sampled, spread
+from .slopes import over, times
 
 LN2, LN10, PI = 0.6931471805599453, 2.302585092994046, 3.141592653589793
 RADIAN, DEGREE = PI / 180.0, 180.0 / PI
@@ -133,11 +136,22 @@ where = primitive(
 add = ufunc("add", lambda g, y, a, b: g, lambda g, y, a, b: g, saves="")
 subtract = ufunc("subtract", lambda g, y, a, b: g, lambda g, y, a, b: negated(g, b), saves="")
 multiply = ufunc("multiply", lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)
-divide = ufunc("divide", lambda g, y, a, b: g / b, lambda g, y, a, b: -g * (a / b) / b, domain=[(-2, 2), (0.5, 2)])
+divide = ufunc(
+    "divide",
+    lambda g, y, a, b: over(g, b) if hasattr(b, "shape") else g / b,
+    lambda g, y, a, b: -over(times(g, a / b), b),
+    domain=[(-2, 2), (0.5, 2)],
+)
 negative = ufunc("negative", lambda g, y, x: -g, saves="")
 positive = ufunc("positive", lambda g, y, x: g, saves="")
 square = ufunc("square", lambda g, y, x: twice_product(g, x))
-reciprocal = ufunc("reciprocal", lambda g, y, x: -g * y * y, saves="out", domain=[(0.5, 2)])
+reciprocal = ufunc("reciprocal", lambda g, y, x: -times(times(g, y), y), saves="out", domain=[(0.5, 2)])
+
+
+def quietly(row: Primitive, *args: Any) -> Any:
+    """A row's result without NumPy's warnings: it is a slope, which may be infinite where nothing flows."""
+    with onp.errstate(divide="ignore", invalid="ignore"):
+        return row(*args)
 
 
 def _power_base(row: Primitive) -> Callable:
@@ -149,8 +163,12 @@ def _power_base(row: Primitive) -> Callable:
                 return g * (2 * x)
             if p == 1:
                 return g
-            return g * 0 if p == 0 else g * (p * (square(x) if p == 3 else row(x, p - 1)))
-        return g * (p * row(x, where(equal(p, 0), 1, p - 1)))
+            if p == 0.5:
+                return over(g * 0.5, sqrt(x))
+            if p == 0:
+                return g * 0
+            return g * (p * (square(x) if p == 3 else row(x, p - 1))) if p > 1 else times(g, p * quietly(row, x, p - 1))
+        return times(g, quietly(row, x, where(equal(p, 0), 1, p - 1))) * p
 
     return rule
 
@@ -159,7 +177,7 @@ def _power_exponent(row: Primitive) -> Callable:
     """d/dp x**p = x**p log(x), taken as 0 where x is 0."""
 
     def rule(g: Any, y: Any, x: Any, p: Any) -> Any:
-        return g * log(where(equal(x, 0), 1, x)) * row(x, p)
+        return times(times(g, quietly(log, where(equal(x, 0), 1, x))), row(x, p))
 
     return rule
 
@@ -176,9 +194,9 @@ float_power = _power("float_power")
 
 # ------------------------------------------------------------------ division with remainder
 remainder = ufunc(
-    "remainder", lambda g, y, a, b: g, lambda g, y, a, b: -g * floor_divide(a, b), domain=[(3, 9), (1, 2)]
+    "remainder", lambda g, y, a, b: g, lambda g, y, a, b: -times(g, floor_divide(a, b)), domain=[(3, 9), (1, 2)]
 )
-fmod = ufunc("fmod", lambda g, y, a, b: g, lambda g, y, a, b: -g * trunc(a / b), domain=[(3, 9), (1, 2)])
+fmod = ufunc("fmod", lambda g, y, a, b: g, lambda g, y, a, b: -times(g, trunc(a / b)), domain=[(3, 9), (1, 2)])
 divmod_ = ufunc(
     "divmod",
     lambda g, y, a, b: g[1],
@@ -206,15 +224,15 @@ ldexp = primitive(
 )
 
 # ------------------------------------------------------------------ exponentials and logarithms
-exp = ufunc("exp", lambda g, y, x: g * y, saves="out")
-exp2 = ufunc("exp2", lambda g, y, x: g * (y * LN2), saves="out")
-expm1 = ufunc("expm1", lambda g, y, x: g * (y + 1), saves="out")
-log = ufunc("log", lambda g, y, x: g / x, domain=[(0.3, 3)])
-log2 = ufunc("log2", lambda g, y, x: g / (x * LN2), domain=[(0.3, 3)])
-log10 = ufunc("log10", lambda g, y, x: g / (x * LN10), domain=[(0.3, 3)])
-log1p = ufunc("log1p", lambda g, y, x: g / (x + 1), domain=[(-0.7, 3)])
-sqrt = ufunc("sqrt", lambda g, y, x: g / (2 * y), saves="out", domain=[(0.3, 3)])
-cbrt = ufunc("cbrt", lambda g, y, x: g / (3 * (y * y)), saves="out", domain=[(0.3, 3)])
+exp = ufunc("exp", lambda g, y, x: times(g, y), saves="out")
+exp2 = ufunc("exp2", lambda g, y, x: times(g, y * LN2), saves="out")
+expm1 = ufunc("expm1", lambda g, y, x: times(g, y + 1), saves="out")
+log = ufunc("log", lambda g, y, x: over(g, x), domain=[(0.3, 3)])
+log2 = ufunc("log2", lambda g, y, x: over(g, x * LN2), domain=[(0.3, 3)])
+log10 = ufunc("log10", lambda g, y, x: over(g, x * LN10), domain=[(0.3, 3)])
+log1p = ufunc("log1p", lambda g, y, x: over(g, x + 1), domain=[(-0.7, 3)])
+sqrt = ufunc("sqrt", lambda g, y, x: over(g, 2 * y), saves="out", domain=[(0.3, 3)])
+cbrt = ufunc("cbrt", lambda g, y, x: over(over(g, 3 * y), y), saves="out", domain=[(0.3, 3)])
 
 
 def _floored(y: Any) -> Any:
@@ -235,16 +253,16 @@ sin = ufunc("sin", lambda g, y, x: g * cos(x))
 cos = ufunc("cos", lambda g, y, x: -g * sin(x))
 tan = ufunc("tan", lambda g, y, x: g * (1 + y * y), saves="out", domain=[(-1, 1)])
 # -(x - 1), not 1 - x, which loses the sign of a complex zero and with it the side of the branch cut
-arcsin = ufunc("arcsin", lambda g, y, x: g / sqrt(-((x - 1) * (x + 1))), domain=[(-0.9, 0.9)])
-arccos = ufunc("arccos", lambda g, y, x: -g / sqrt(-((x - 1) * (x + 1))), domain=[(-0.9, 0.9)])
+arcsin = ufunc("arcsin", lambda g, y, x: over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
+arccos = ufunc("arccos", lambda g, y, x: -over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
 arctan = ufunc("arctan", lambda g, y, x: g / (1 + x * x))
-sinh = ufunc("sinh", lambda g, y, x: g * cosh(x))
-cosh = ufunc("cosh", lambda g, y, x: g * sinh(x))
+sinh = ufunc("sinh", lambda g, y, x: times(g, cosh(x)))
+cosh = ufunc("cosh", lambda g, y, x: times(g, sinh(x)))
 tanh = ufunc("tanh", slopes.of_tanh, saves="out")
 arcsinh = ufunc("arcsinh", lambda g, y, x: g / sqrt(1 + x * x))
 # two roots, not one of the product: the complex branch cuts are those of arccosh
-arccosh = ufunc("arccosh", lambda g, y, x: g / (sqrt(x - 1) * sqrt(x + 1)), domain=[(1.2, 3)])
-arctanh = ufunc("arctanh", lambda g, y, x: g / ((1 - x) * (1 + x)), domain=[(-0.9, 0.9)])
+arccosh = ufunc("arccosh", lambda g, y, x: over(over(g, sqrt(x - 1)), sqrt(x + 1)), domain=[(1.2, 3)])
+arctanh = ufunc("arctanh", lambda g, y, x: over(g, (1 - x) * (1 + x)), domain=[(-0.9, 0.9)])
 degrees = ufunc("degrees", lambda g, y, x: g * DEGREE, saves="")
 rad2deg = ufunc("rad2deg", lambda g, y, x: g * DEGREE, saves="")
 radians = ufunc("radians", lambda g, y, x: g * RADIAN, saves="")

@@ -242,6 +242,24 @@ def tanh_grad(g: Any, y: Any) -> Tensor:
     return _tanh_grad(*together(g, y))
 
 
+@kernel("npx.strong_divide", dtypes_of=common)
+def strong_divide(g: Any, d: Any) -> Tensor:
+    g, d = together(g, d)
+    return torch.where(g == 0, g, g / d)
+
+
+@kernel("npx.strong_multiply", dtypes_of=common)
+def strong_multiply(g: Any, s: Any) -> Tensor:
+    g, s = together(g, s)
+    return torch.where(g == 0, g, g * s)
+
+
+@kernel("npx.strong_product", dtypes_of=common)
+def strong_product(a: Any, b: Any) -> Tensor:
+    a, b = together(a, b)
+    return torch.where((a == 0) | (b == 0), 0, a * b)
+
+
 @kernel("npx.smooth_l1")
 def smooth_l1(x: Tensor, scalar: float = 1.0) -> Tensor:
     x, bend = inexact(x), 1 / scalar**2

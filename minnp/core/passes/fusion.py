@@ -136,6 +136,8 @@ def kernel_of(node: Node) -> Any:
         return kernel if fits and target.fast is kernel else None
     if target.name == "where" and len(node.args) == 3:
         return select
+    if target.name in ("npx.strong_divide", "npx.strong_multiply", "npx.strong_product"):
+        return kernel
     if target.name == "astype" and list(node.kwargs) == ["dtype"]:
         return cast(node.kwargs["dtype"])
     return None

@@ -1,0 +1,138 @@
+"""Where nothing flows, a slope that is infinite or NaN makes nothing of it: 0, to every order, in every transformation.
+Where something flows, it stays what it is."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.npx  # noqa: F401  (fills the table)
+import minnp.numpy as np
+from minnp import grad, hessian, jit, jvp, vmap
+from minnp.core.arrays.array import read, wrap
+from minnp.core.rows.dispatch import bind
+from minnp.core.rows.primitive import CONSTANT, TABLE
+from tests.derivatives import slope
+
+POINTS = [-1000.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1000.0]  # of overflow, poles, ends of domains, and none
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """NumPy warns of results that are then not chosen, as it does without gradients."""
+    with warnings.catch_warnings(), onp.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def moves(name: str) -> bool:
+    """Whether a row is an elementwise function of floats with a gradient."""
+    row = TABLE[name]
+    arrays, params = row.samples()[0] if row.samples else ((), {})
+    floats = all(getattr(a, "dtype", None) == onp.float64 for a in arrays) and len({onp.shape(a) for a in arrays}) == 1
+    return floats and not params and row.vjp is not CONSTANT and row.vjp is not None and row.jvp == "elementwise"
+
+
+ROWS = sorted(name for name in TABLE if not name.startswith("scipy") and moves(name))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_row_makes_nan_of_a_cotangent_of_zero(name: str) -> None:
+    """Each row, at points that include the singular ones of all, where none of its results is chosen."""
+    row = TABLE[name]
+    n = len(row.samples()[0][0])
+    points = onp.array(list(itertools.product(POINTS, repeat=n))).T
+
+    def f(*xs: Any) -> Any:
+        out = wrap(bind(row, tuple(map(read, xs)), {}))
+        return np.where(onp.zeros(points.shape[1], bool), out, 0).sum()
+
+    first = lambda *xs: sum(g.sum() for g in grad(f, tuple(range(n)))(*xs))
+    for g in (f, first):
+        for found in grad(g, tuple(range(n)))(*map(np.array, points)):
+            assert (onp.asarray(found) == 0).all()
+
+
+X = onp.array([-2.0, -1.0, 0.0, 0.5, 4.0])
+CHOSEN: dict[str, Callable] = {
+    "sqrt": lambda x: np.where(x > 0, np.sqrt(x), 0),
+    "power": lambda x: np.where(x > 0, x**0.3 + x**-1.5 + x**0.5, 0),
+    "power of arrays": lambda x: np.where(x > 0, x ** np.array([0.5, 0.3, -1.0, 2.0, 1.5]), 0),
+    "logarithms": lambda x: np.where(x > 0, np.log(x) + np.log2(x) - np.log10(x), 0),
+    "log1p": lambda x: np.where(x > -1, np.log1p(x), 0),
+    "inverse functions": lambda x: np.where(abs(x) < 1, np.arccos(x) + np.arcsin(x) - np.arctanh(x), 0),
+    "division": lambda x: np.where(x > 0, 1 / x + x / (x * x) + np.reciprocal(x), 0),
+    "overflow": lambda x: np.where(x < 1, np.sinh(x), 0) + np.where(x < 1, 0, np.exp(1000 * (4 - x))),
+    "cbrt": lambda x: np.where(x > 0, np.cbrt(x), 0),
+    "norms": lambda x: np.where(x > 0, np.linalg.norm(x[:, None] * np.arange(1.0, 4.0), axis=1), 0),
+    "deviations": lambda x: np.where(x > 0, (x[:, None] * np.arange(1.0, 4.0)).std(1), 0),
+}
+
+
+@pytest.mark.parametrize("f", CHOSEN.values(), ids=CHOSEN)
+def test_what_is_not_chosen_has_no_gradient_in_any_transformation(f: Callable) -> None:
+    total = lambda x: (f(x) * np.arange(1.0, 6.0)).sum()
+    plain = onp.array(X)
+    plain[X <= 0.0] -= 1e-3  # off the points themselves, where differences see both sides
+    want = onp.array([slope(lambda x: onp.asarray(total(np.array(x))), [plain], [e])[0] for e in onp.eye(5)])
+    first, at = grad(total), np.array(X)
+    smooth = X > 0
+    for got in (first(at), jit(first)(at), jit(first)(at), jvp_of(total, X)):
+        got = onp.asarray(got)
+        assert onp.isfinite(got).all()
+        onp.testing.assert_allclose(got[smooth], want[smooth], rtol=1e-6)
+    each = onp.asarray(vmap(grad(lambda x: (f(x)).sum()))(np.array(onp.stack([X, X]))))
+    assert onp.isfinite(each).all() and (each[0] == each[1]).all()
+    second, third = onp.asarray(hessian(total)(at)), grad(lambda x: grad(lambda x: first(x).sum())(x).sum())(at)
+    assert onp.isfinite(second).all() and onp.isfinite(onp.asarray(third)).all()
+    column = onp.array([slope(lambda x: onp.asarray(first(np.array(x))), [plain], [e])[0] for e in onp.eye(5)])
+    onp.testing.assert_allclose(second[smooth][:, smooth], column[smooth][:, smooth], rtol=1e-5, atol=1e-6)
+
+
+def jvp_of(f: Callable, x: onp.ndarray) -> onp.ndarray:
+    return onp.array([onp.asarray(jvp(f, (np.array(x),), (e,))[1]) for e in onp.eye(x.size)])
+
+
+def test_inverse_distances_beside_a_diagonal_of_zeros() -> None:
+    """The n-body program: r is written where it is not 0."""
+
+    def potential(x: Any) -> Any:
+        r = np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+        r[r > 0] = 1 / r[r > 0]
+        return ((x[:, None] - x[None]) * r[..., None] ** 3 * np.arange(1.0, 5.0)[:, None, None]).sum()
+
+    x = onp.random.default_rng(0).uniform(-1, 1, (4, 3))
+    want = [slope(lambda x: onp.asarray(potential(np.array(x))), [x], [e])[0] for e in onp.eye(12).reshape(12, 4, 3)]
+    for g in (grad(potential), jit(grad(potential))):
+        onp.testing.assert_allclose(onp.asarray(g(np.array(x))).ravel(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_slopes_through_which_something_flows_stay_infinite_or_nan() -> None:
+    zero = np.array([0.0])
+    assert grad(lambda x: np.sqrt(x).sum())(zero)[0] == onp.inf
+    assert grad(lambda x: np.log(x).sum())(zero)[0] == onp.inf
+    assert grad(lambda x: (x**0.3).sum())(zero)[0] == onp.inf
+    assert grad(lambda x: (1 / x).sum())(zero)[0] == -onp.inf
+    assert onp.isnan(grad(lambda x: np.sqrt(x).sum())(np.array([-1.0]))[0])
+    assert onp.isnan(grad(lambda x: np.sqrt(x * x).sum())(zero)[0])
+    assert jit(grad(lambda x: np.sqrt(x).sum()))(zero)[0] == onp.inf
+
+
+def test_a_cotangent_of_zero_by_chance_has_its_second_derivative() -> None:
+    """f = (sqrt(x) - 1)^2 / 2 at 1: its gradient is 0, and the gradient of that 1 / 4."""
+    f = lambda x: ((np.sqrt(x) - 1) ** 2 / 2).sum()
+    for second in (grad(lambda x: grad(f)(x).sum()), jit(grad(lambda x: grad(f)(x).sum()))):
+        assert second(np.array([1.0]))[0] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_dtypes_and_shapes_are_those_of_ordinary_gradients(dtype: str) -> None:
+    for n in (3, 100):
+        x = onp.linspace(0, 2, n).astype(dtype)
+        g = grad(lambda x: np.where(x != 0, np.sqrt(x) / x + np.log(x), 0).real.sum())(np.array(x))
+        assert g.dtype == x.dtype and g.shape == x.shape and onp.isfinite(onp.asarray(g)).all() and g[0] == 0
