@@ -148,7 +148,7 @@ square = ufunc("square", lambda g, y, x: twice_product(g, x))
 reciprocal = ufunc("reciprocal", lambda g, y, x: -times(times(g, y), y), saves="out", domain=[(0.5, 2)])
 
 
-def quietly(row: Primitive, *args: Any) -> Any:
+def quietly(row: Callable, *args: Any) -> Any:
     """A row's result without NumPy's warnings: it is a slope, which may be infinite where nothing flows."""
     with onp.errstate(divide="ignore", invalid="ignore"):
         return row(*args)

@@ -19,7 +19,8 @@ from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread
 from ..numpy.reductions import sum_
 from ..numpy.shaping import astype, expand_dims
-from ..numpy.ufuncs import absolute, equal, exp, less, log, power, real, sign, sin, sqrt, square, where
+from ..numpy.slopes import over, times
+from ..numpy.ufuncs import absolute, divide, equal, exp, less, log, power, quietly, real, sign, sin, sqrt, square, where
 
 PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
 LN2, LN10, DEGREE = 0.6931471805599453, 2.302585092994046, PI / 180
@@ -67,12 +68,12 @@ def several(name: str, *slopes: Callable, **facts: Any) -> Primitive:
 # ------------------------------------------------------------------ exponentials, logarithms, entropies
 expit = row("expit", lambda g, y, x: g * (y * (1 - y)), saves="out")
 log_expit = row("log_expit", lambda g, y, x: g * expit(-x), saves="in")
-logit = row("logit", lambda g, y, x: g / (x * (1 - x)), domain=[UNIT], saves="in")
-expm1 = row("expm1", lambda g, y, x: g * (y + 1), saves="out")
-log1p = row("log1p", lambda g, y, x: g / (x + 1), domain=[(-0.7, 3)], saves="in")
-exp2 = row("exp2", lambda g, y, x: g * (y * LN2), saves="out")
-exp10 = row("exp10", lambda g, y, x: g * (y * LN10), saves="out")
-cbrt = row("cbrt", lambda g, y, x: g / (3 * (y * y)), domain=[POSITIVE], saves="out")
+logit = row("logit", lambda g, y, x: over(over(g, x), 1 - x), domain=[UNIT], saves="in")
+expm1 = row("expm1", lambda g, y, x: times(g, y + 1), saves="out")
+log1p = row("log1p", lambda g, y, x: over(g, x + 1), domain=[(-0.7, 3)], saves="in")
+exp2 = row("exp2", lambda g, y, x: times(g, y * LN2), saves="out")
+exp10 = row("exp10", lambda g, y, x: times(g, y * LN10), saves="out")
+cbrt = row("cbrt", lambda g, y, x: over(over(g, 3 * y), y), domain=[POSITIVE], saves="out")
 cosm1 = row("cosm1", lambda g, y, x: -g * sin(x), saves="in")
 exprel = row("exprel", lambda g, y, x: g * (0.5 * hyp1f1(2.0, 3.0, x)), saves="in")
 sindg = row("sindg", lambda g, y, x: g * (cosdg(x) * DEGREE), domain=[(10, 80)], saves="in")
@@ -138,15 +139,35 @@ def _ratio(x: Any, y: Any) -> Any:
     return where(zero, 0, x / where(zero, 1, y))
 
 
-xlogy = row("xlogy", lambda g, r, x, y: g * log(y), lambda g, r, x, y: g * _ratio(x, y), domain=[POSITIVE] * 2)
+def _log_ratio(x: Any, y: Any) -> Any:
+    return log(x / y)
+
+
+xlogy = row(
+    "xlogy",
+    lambda g, r, x, y: times(g, quietly(log, y)),
+    lambda g, r, x, y: times(g, _ratio(x, y)),
+    domain=[POSITIVE] * 2,
+)
 xlog1py = row(
-    "xlog1py", lambda g, r, x, y: g * log1p(y), lambda g, r, x, y: g * _ratio(x, 1 + y), domain=[POSITIVE] * 2
+    "xlog1py",
+    lambda g, r, x, y: times(g, quietly(log1p, y)),
+    lambda g, r, x, y: times(g, _ratio(x, 1 + y)),
+    domain=[POSITIVE] * 2,
 )
-entr = row("entr", lambda g, y, x: -g * (log(x) + 1), domain=[POSITIVE])
+entr = row("entr", lambda g, y, x: -times(g, quietly(log, x) + 1), domain=[POSITIVE])
 rel_entr = row(
-    "rel_entr", lambda g, r, x, y: g * (log(x / y) + 1), lambda g, r, x, y: -g * (x / y), domain=[POSITIVE] * 2
+    "rel_entr",
+    lambda g, r, x, y: times(g, quietly(_log_ratio, x, y) + 1),
+    lambda g, r, x, y: -times(g, quietly(divide, x, y)),
+    domain=[POSITIVE] * 2,
 )
-kl_div = row("kl_div", lambda g, r, x, y: g * log(x / y), lambda g, r, x, y: g * (1 - x / y), domain=[POSITIVE] * 2)
+kl_div = row(
+    "kl_div",
+    lambda g, r, x, y: times(g, quietly(_log_ratio, x, y)),
+    lambda g, r, x, y: times(g, 1 - quietly(divide, x, y)),
+    domain=[POSITIVE] * 2,
+)
 huber = row(
     "huber",
     lambda g, y, delta, r: g * where(less(absolute(r), delta), 0, absolute(r) - delta),
