@@ -1,6 +1,6 @@
 """Random programs of loops, run by Python and under jit: values, types, errors, and what is written before an error.
 
-`python tests/loop_fuzzer.py FIRST COUNT` runs programs by their numbers and prints those that differ.
+`python tests/loop_fuzzer.py FIRST COUNT [gradient]` runs programs by their numbers and prints those that differ.
 """
 
 import collections
@@ -216,8 +216,49 @@ def differs(seed):
     return ""
 
 
+def gradients(f, transform, given):
+    """The gradients of a number made of all that a program computes, or what it raises."""
+    a, b, c, n, x = given
+    rng = numpy.random.default_rng(0)
+    p, q = rng.normal(size=7), rng.normal(size=(5, 6))
+
+    def loss(a, b, x):
+        a, b = a.copy(), b.copy()
+        s, *_ = f(a, b, c.copy(), n, x)
+        return np_sum(a * p) + np_sum(b * q) + s
+
+    np_sum = minnp.numpy.sum
+    try:
+        return [numpy.asarray(g) for g in transform(loss)(a, b, minnp.numpy.float64(x))]
+    except (ArithmeticError, LookupError, ValueError, TypeError, UnboundLocalError) as error:
+        return type(error).__name__
+
+
+def differs_in_gradient(seed):
+    """"", or how the gradients of a program differ under jit from eager ones."""
+    program = Program(seed)
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        plain = made(program.source, minnp.numpy, f"<fuzzed gradient {seed}>")
+        given = [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in arguments(seed)]
+        argnums = (0, 1, 2)
+        expected = gradients(plain, lambda f: minnp.grad(f, argnums), given)
+        if isinstance(expected, str) or not all(numpy.isfinite(g).all() and abs(g).max() < 1e8 for g in expected):
+            return ""
+        ours = jit(plain)
+        for name, f, transform in (
+            ("grad(jit)", ours, lambda f: minnp.grad(f, argnums)),
+            ("jit(grad)", plain, lambda f: jit(minnp.grad(f, argnums))),
+        ):
+            found = gradients(f, transform, given)
+            if isinstance(found, str) or not all(numpy.allclose(x, y, rtol=1e-7, atol=1e-9) for x, y in zip(expected, found)):
+                return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
+    return ""
+
+
 if __name__ == "__main__":
-    first, count = map(int, sys.argv[1:])
+    first, count = map(int, sys.argv[1:3])
+    differs = {"gradient": differs_in_gradient}.get(sys.argv[-1], differs)
     wrong, reasons = 0, collections.Counter()
     for seed in range(first, first + count):
         try:

@@ -112,7 +112,7 @@ class Jitted:
         backend = None
         for x, v in zip(leaves, values):
             if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
-                return self.function(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
+                return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
             if type(v) is Buffer:
                 backend = v.backend
             elif isinstance(v, Host) and type(v) not in ARRAYS:
@@ -144,6 +144,10 @@ class Jitted:
         elif flat is not None:
             self.flat.pop(flat, None)
         return out
+
+    def _eager(self, *args: Any, **kwargs: Any) -> Any:
+        """The function as it is, but for its loops."""
+        return (staged(self.function) if self.compiler in ("auto", "llvm") else self.function)(*args, **kwargs)
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
         """The arguments, each static one a leaf that its value identifies."""

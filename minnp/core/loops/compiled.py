@@ -16,6 +16,9 @@ from .ir import KINDS, Alloc, Check, Program, statements
 from .lowering import FIRST, Layout, Lowering
 
 
+MOST = 1 << 28  # numbers on a tape
+
+
 class Again(Diverged):
     """Python has to run this loop: compiled code cannot go on (an integer beyond 64 bits, lengths that differ)."""
 
@@ -27,10 +30,8 @@ class Code:
         self.program, self.layout, self.failed = program, Layout(program), failed
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
-        self.arrays = [k for k, i in enumerate(program.inputs) if i.ndim is not None]
-        self.numbers = [k for k, i in enumerate(program.inputs) if i.ndim is None]
         self.written = program.written
-        self.complex = [program.inputs[k].kind.letter == "c" for k in self.numbers]
+        self.room = 1 << 12
         checks = [s for s in statements(program.body) if type(s) is Check]
         self.again = any(c.error == "again" for c in checks) or any(type(s) is Alloc for s in statements(program.body))
         self.makers = [
@@ -42,33 +43,54 @@ class Code:
         ]
 
     def run(self, values: Sequence[Any], donate: Sequence[bool] = ()) -> tuple:
-        """(the arrays that are written, the numbers that come out), as `program.written` and `program.outputs` have
-        them; a number that is not bound is None. Raises Again, and what the loop raises, with `partial` the arrays."""
-        arrays = [values[k] for k in self.arrays]
+        """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as
+        `program.written` and `program.outputs` have them. Raises Again, and what the loop raises, with `partial` the
+        arrays."""
+        while True:
+            out = self.once(values, donate)
+            if out is not None:
+                return out
+            self.room *= 4
+            if self.room > MOST:
+                raise MemoryError(f"the gradient of a loop keeps more than {MOST} numbers; checkpoint it in parts")
+
+    def once(self, values: Sequence[Any], donate: Sequence[bool]) -> tuple | None:
+        """One run; None if the tape was full."""
+        given = iter(values)
+        arrays: dict[str, Any] = {}
+        numbers: list = []
         results = []
-        for at, k in enumerate(self.arrays):
+        for k, i in enumerate(self.program.inputs):
+            if i.like:
+                like = arrays.get(i.like)
+                a = onp.empty(self.room) if like is None else onp.zeros(like.shape, i.kind.dtype)
+            elif i.ndim is None:
+                x = next(given)
+                numbers += (x.real, x.imag) if i.kind.letter == "c" else (x,)
+                continue
+            else:
+                a = next(given)
+                if i.written and not (donate and k in self.written and donate[self.written.index(k)] and not self.again):
+                    a = onp.array(a, order="K")
+            arrays[i.name] = a
             if k in self.written:
-                a = arrays[at]
-                if not (donate and donate[self.written.index(k)] and not self.again):
-                    a = arrays[at] = onp.array(a, order="K")
                 results.append(a)
-        key = tuple([a.flags.c_contiguous for a in arrays])
+        key = tuple([a.flags.c_contiguous for a in arrays.values()])
         found = self.built.get(key)
         if found is None:
             found = self.built[key] = self.build(key)
         function, errors = found
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = 0
-        numbers = [values[k] for k in self.numbers]
-        if any(self.complex):
-            numbers = [p for x, c in zip(numbers, self.complex) for p in ((x.real, x.imag) if c else (x,))]
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
-        function(slots, *arrays)
+        function(slots, *arrays.values())
         status = int(slots[0])
         if status:
             error, operands = errors[status]
             if error == "again":
                 raise Again
+            if error == "full":
+                return None
             failure = self.failed(
                 error,
                 [

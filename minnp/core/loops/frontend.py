@@ -880,6 +880,8 @@ class Translator(Arrays):
         kind = {"f": FLOAT, "i": INT, "u": INT, "b": BOOL, "c": Kind("c16", True)}[e.kind.letter]
         if e.kind.code == "u8":
             raise self.fail("uint64 as a number of Python's")
+        if e.kinds == {kind}:
+            return e
         return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
 
     def inlined(self, f: Any, args: list, kwargs: dict) -> Any:

@@ -193,12 +193,16 @@ class Check(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What a program is given: a number (`ndim` None) or an array."""
+    """What a program is given: a number (`ndim` None) or an array.
+
+    like    of an array that is made for it, and not given: zeros as the array of this name has, or a "tape"
+    """
 
     name: str
     kind: Kind
     ndim: int | None
     written: bool
+    like: str = ""
 
 
 class Program:
@@ -215,10 +219,12 @@ class Program:
         self.name = name
         self.inputs: list[Input] = []
         self.outputs: list[tuple[str, list, str, str]] = []
+        self.scratch: set[str] = set()  # arrays that are written, and are no results
         self.body: list = []
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, Kind] = {}
         self.file, self.line = "", 0
+        self.mark = "~"  # behind the names of cotangents, with the order of the derivative
         self.nested = False  # whether it is a loop of loops
         self.elements = False  # whether it reads or writes single elements, or runs until something holds
 
@@ -227,7 +233,13 @@ class Program:
 
     @property
     def written(self) -> list[int]:
-        return [i for i, given in enumerate(self.inputs) if given.written]
+        """The inputs that are results, too."""
+        return [k for k, i in enumerate(self.inputs) if i.written and i.name not in self.scratch]
+
+    @property
+    def given(self) -> list[Input]:
+        """The inputs that it is given."""
+        return [i for i in self.inputs if not i.like]
 
 
 def statements(body: list) -> Iterator[Any]:

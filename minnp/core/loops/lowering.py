@@ -172,8 +172,7 @@ class Lowering:
         params.append("ptr noalias %slots")
         for name, kind in program.kinds.items():
             self.alloca(f"v.{name}", type_of(kind))
-            if name.endswith(("?", "#")):
-                self.put(f'store {type_of(kind)} 0, ptr %"v.{name}"')
+            self.put(f'store {type_of(kind)} zeroinitializer, ptr %"v.{name}"')
         for i, dense in zip(arrays, self.contiguous):
             if dense:
                 size: Any = i.kind.dtype.itemsize

@@ -12,14 +12,18 @@ import numpy as onp
 
 from ..arrays.array import HANDLES, handle, read
 from ..arrays.writing import release, write
+from ..graph.capture import CaptureTrace
 from ..graph.scalars import Live
 from ..llvm import engine
 from ..rows.dispatch import bind
-from ..rows.primitive import Primitive
+from ..rows.primitive import TABLE, Joint, Primitive
 from ..rows.report import PACKAGE, record
 from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
+from ..transforms import grad
+from ..transforms.tape import GradTrace
 from .compiled import Again, Code
+from .derivative import adjoint
 from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import INT, Assign, Block, E, For, Program, kind_of, statements
@@ -29,6 +33,7 @@ from .source import Site, rewritten
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
+FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
 FEW, LARGE = 64, 1 << 14
 
 
@@ -38,6 +43,14 @@ def staged(f: Any) -> Any:
     if type(inner) is not FunctionType or inner.__code__.co_filename.startswith(LIBRARIES) or not engine.available():
         return f
     return rewritten(f, _asking)
+
+
+def _beneath(f: Any, watching: Any) -> Any:
+    """What `grad` of a function runs that is captured for machine code."""
+    return staged(f) if watching.fast else f
+
+
+grad.staging = _beneath
 
 
 def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
@@ -58,20 +71,54 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "program")
+    __slots__ = ("adjoint", "code", "program")
 
     def __init__(self, code: Code) -> None:
-        super().__init__("loop", self.run, shape=self.metas, saves="in")
+        super().__init__("loop", self.run, vjp=Joint(self.cotangents), saves="in")
         self.code, self.program = code, code.program
+        self.adjoint: Any = None
 
     def run(self, *values: Any, donate: Any = ()) -> tuple:
         return self.code.run(values, donate)
 
-    def metas(self, metas: Any, params: dict) -> Any:
-        raise NotImplementedError
+    def derivative(self) -> LoopRow:
+        """The row of the cotangents. Raises NotUnderstood."""
+        if self.adjoint is None:
+            try:
+                self.adjoint = LoopRow(Code(adjoint(self.program), failure))
+            except NotUnderstood as no:
+                self.adjoint = no
+        if isinstance(self.adjoint, NotUnderstood):
+            raise self.adjoint
+        return self.adjoint
+
+    def cotangents(self, wanted: Any, g: Any, y: Any, *values: Any, **params: Any) -> list:
+        """The cotangents of the inputs, for those of the results; None where none flows."""
+        row, given = self.derivative(), list(values)
+        names = [i.name for i in self.program.given]
+        results = [self.program.inputs[k] for k in self.program.written]
+        mark = row.program.mark
+        active = {i.name.removesuffix(mark) for i in row.program.inputs if i.name.endswith(mark)}
+        for i, gi in zip(results, g):
+            if i.name in active:
+                given.append(_zeros(values[names.index(i.name)]) if gi is None else gi)
+        for (name, *_), gi in zip(self.program.outputs, g[len(results) :]):
+            kind = self.program.kinds[name]
+            if kind.letter == "f":
+                given.append(kind.dtype.type(0) if gi is None else gi)
+        out = row(*given)
+        found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
+        by_name = dict(zip(found, out))
+        return [by_name.get(name + mark) if want else None for name, want in zip(names, wanted)]
 
     def __reduce__(self) -> Any:
         raise TypeError("a compiled loop is not pickled")
+
+
+def _zeros(x: Any) -> Any:
+    if type(x) is Host or isinstance(x, onp.generic):
+        return onp.zeros(x.shape, x.dtype)
+    return bind(TABLE["zeros_like"], (x,), {})
 
 
 def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
@@ -105,7 +152,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         if type(value) is Tracer:
             at = value
             while type(at) is Tracer:
-                if at.trace.differentiable or at.trace.batched or at.trace.symbolic:
+                if type(at.trace) not in FOLLOWING:
                     return None
                 at = at.value
         elif type(value) is not Host:
@@ -197,7 +244,7 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
     program: Program = found.code.program
     if not program.elements and _few(program, values):
         return None
-    inputs = [values[i.name.removesuffix(".in")] for i in program.inputs]
+    inputs = [values[i.name.removesuffix(".in")] for i in program.given]
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
     raw = [read(x) if type(x) in HANDLES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
@@ -208,6 +255,12 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
                 return None
             if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
                 return None
+    if any(map(_differentiated, raw)):
+        try:
+            found.row.derivative()
+        except NotUnderstood as no:
+            _say(site, f, no.why)
+            return None
     traced = watching is not None or any(type(v) in (Tracer, Live) for v in raw)
     written = [x for i, x in arrays if i.written]
     try:
@@ -247,6 +300,14 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
             return {"<return>": results.get("<return>")}
         results.pop("<return>", None)
     return results
+
+
+def _differentiated(v: Any) -> bool:
+    while type(v) is Tracer:
+        if type(v.trace) is GradTrace:
+            return True
+        v = v.value
+    return False
 
 
 def _few(program: Program, values: dict[str, Any]) -> bool:

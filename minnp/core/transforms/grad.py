@@ -15,10 +15,12 @@ from ..arrays.saved import expose
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
 from ..rows.pytree import tree_flatten, tree_leaves
-from ..rows.state import recording, state
+from ..rows.state import capture, recording, state
 from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
 from .tape import INEXACT, GradTrace
 
+# (function, capture) -> the function with its loops compiled; set by core.loops, which imports this module
+staging: Any = None
 LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 
 
@@ -133,6 +135,8 @@ class Run:
                 where[k] = rebuild([handle(trace.start(v)) for v in values])
                 rebuilds.append((len(leaves), rebuild))
         state.tapes[id(trace)] = trace
+        if state.busy and staging is not None and (watching := capture.get()) is not None and not watching.symbolic:
+            f = staging(f, watching)
         try:
             self.out = out = f(*boxed, **kwargs)
             self.values = [read(out)] if type(out) in HANDLES else _values(out)

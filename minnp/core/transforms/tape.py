@@ -144,7 +144,8 @@ class GradTrace(Trace):
         nodes = self.nodes
         first = len(nodes)
         saves = row.saves
-        ys = type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
+        # the numbers of Python's that come out of a compiled loop depend on nothing that is followed
+        ys = type(ys)([y if hasattr(y, "dtype") or row.name == "loop" else followed(row, y) for y in ys])
         if saves in ("in", "both"):
             arrays = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)]
         else:

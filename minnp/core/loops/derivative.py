@@ -1,0 +1,656 @@
+"""Reverse mode of a typed program: another typed program, which runs it forwards and then backwards.
+
+Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of numbers
+before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes it from
+there. Elements of arrays that are never written are read again instead. Arrays themselves are not kept: what is written
+to one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring: Griewank and
+Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same rules.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from .ir import (
+    BOOL,
+    INT,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Input,
+    Kind,
+    Leave,
+    Permute,
+    Program,
+    Store,
+    View,
+    While,
+    const,
+    expressions,
+    parts,
+    statements,
+    variables,
+    walk,
+)
+from .operations import NotUnderstood
+
+F8 = Kind("f8")
+TAPE, AT = "tape", "tape.at"
+
+
+def adjoint(program: Program) -> Program:
+    """The program of the cotangents of a program's inputs.
+
+    Its inputs are those of `program` and a cotangent for each result that has floating point numbers (arrays that are
+    written, then numbers), besides what is made for it; its results are the cotangents of the arrays among the inputs
+    on which a result depends, then of the numbers. Raises NotUnderstood for what has none.
+    """
+    return _Adjoint(program).made()
+
+
+def inexact(kind: Kind) -> bool:
+    return kind.letter == "f"
+
+
+class _Adjoint:
+    def __init__(self, program: Program) -> None:
+        self.source = program
+        if any(k.letter == "c" for k in program.kinds.values()) or any(
+            a.kind.letter == "c" for a in program.arrays.values()
+        ):
+            raise NotUnderstood("the derivative of complex numbers", program.line)
+        self.source = program
+        self.labels: dict[str, str] = {}
+        self.names: dict[Any, str] = {}
+        self.counts = itertools.count()
+        out = self.out = Program(f"{program.name}_adjoint")
+        out.file, out.line, out.elements = program.file, program.line, True
+        out.mark = f"~{int(program.mark[1:] or 0) + 1}"
+        out.kinds, out.arrays = dict(program.kinds), dict(program.arrays)
+        self.body = self.structured(flattened(program))
+        self.find_active()
+        if any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
+            raise NotUnderstood("a number of Python's made of what is differentiated", program.line)
+        self.find_definitions()
+        self.needed: set[str] = set()
+
+    def fresh(self, what: str, kind: Kind) -> str:
+        # names of this transformation must not be those of the one before
+        name = f"{what}.{next(self.counts)}"
+        while name in self.out.kinds:
+            name = f"{what}.{next(self.counts)}"
+        self.out.kinds[name] = kind
+        return name
+
+    def var(self, name: str) -> E:
+        kind = self.out.kinds[name]
+        return E("var", (name,), kind)
+
+    # -------------------------------------------------------------- no jumps
+    def structured(self, body: list) -> list:
+        """The same without Block and Leave: what they skip is behind a test."""
+        out: list = []
+        for k, s in enumerate(body):
+            if type(s) is Leave:
+                out.append(Assign(self.left(s.label), const(True)))
+                return out
+            if type(s) is Check and s.error != "full":
+                continue  # it held when the program ran
+            jumps = left_from(s)
+            if type(s) is Block:
+                inside = any(type(x) is Leave and x.label == s.label for x in statements(s.body))
+                if inside:
+                    self.labels[s.label] = flag = self.fresh("left", BOOL)
+                    out.append(Assign(flag, const(False)))
+                out += self.structured(s.body)
+            elif type(s) is If:
+                test = self.fresh("test", BOOL)
+                out.append(Assign(test, s.condition))
+                out.append(If(self.var(test), self.structured(s.then), self.structured(s.orelse)))
+            elif type(s) is For:
+                out += self.loop(s, jumps)
+            elif type(s) is While:
+                inner = self.structured(s.body)
+                test, condition = self.structured(s.test), s.condition
+                for label in jumps:
+                    condition = E("and", (condition, self.stays(label)), BOOL, 0, 1)
+                if jumps:  # the test itself must not run once more
+                    flag = self.fresh("again", BOOL)
+                    first = [*test, Assign(flag, condition)]
+                    stay: E = const(True)
+                    for label in jumps:
+                        stay = E("and", (stay, self.stays(label)), BOOL, 0, 1)
+                    out.append(While([Assign(flag, const(False)), If(stay, first, [])], self.var(flag), inner))
+                else:
+                    out.append(While(test, condition, inner))
+            else:
+                out.append(s)
+            rest = body[k + 1 :]
+            if jumps and rest:
+                stay = const(True)
+                for label in jumps:
+                    stay = E("and", (stay, self.stays(label)), BOOL, 0, 1)
+                flag = self.fresh("test", BOOL)
+                out += [Assign(flag, stay), If(self.var(flag), self.structured(rest), [])]
+                return out
+        return out
+
+    def left(self, label: str) -> str:
+        return self.labels[label]
+
+    def stays(self, label: str) -> E:
+        return E("not", (self.var(self.left(label)),), BOOL, 0, 1)
+
+    def loop(self, s: For, jumps: list[str]) -> list:
+        out: list = []
+        ends = []
+        for e, what in ((s.start, "start"), (s.stop, "stop")):
+            if e.op != "const":
+                name = self.fresh(what, INT)
+                out.append(Assign(name, e))
+                e = E("var", (name,), INT, e.low, e.high)
+            ends.append(e)
+        if isinstance(s.step, E):
+            raise NotUnderstood("the derivative of a loop whose step is not in the source", self.source.line)
+        inner = self.structured(s.body)
+        if not jumps:
+            return [*out, For(s.var, *ends, s.step, inner, s.exact)]
+        # a loop that may end early: its number of turn is counted
+        turn = self.fresh("turn", INT)
+        here = E("var", (turn,), INT, min(ends[0].low, ends[1].low), max(ends[0].high, ends[1].high))
+        more = E("lt" if s.step > 0 else "gt", (here, ends[1]), BOOL, 0, 1)
+        for label in jumps:
+            more = E("and", (more, self.stays(label)), BOOL, 0, 1)
+        following = E("add", (here, const(s.step)), INT)
+        body = [Assign(s.var, here), *inner, Assign(turn, following)]
+        return [*out, Assign(turn, ends[0]), While([], more, body)]
+
+    # -------------------------------------------------------------- what has derivatives
+    def find_active(self) -> None:
+        program = self.source
+        active: set[str] = {i.name for i in program.inputs if inexact(i.kind) and not i.kind.python}
+        while True:
+            before = len(active)
+            for s in statements(self.body):
+                if type(s) is Assign and inexact(self.out.kinds[s.name]) and self.depends(s.value, active):
+                    active.add(s.name)
+                elif type(s) is Store and inexact(self.array(s.array).kind) and self.depends(s.value, active):
+                    active.add(self.array(s.array).root)
+            if len(active) == before:
+                break
+        self.active = active
+
+    def array(self, name: str) -> Array:
+        return self.out.arrays[name]
+
+    def depends(self, e: E, active: set[str]) -> bool:
+        if not inexact(e.kind) or e.op in ("floor", "ceil", "trunc", "floordiv"):
+            return False
+        if e.op in ("var", "load"):
+            return e.args[0] in active
+        return any(isinstance(a, E) and self.depends(a, active) for a in e.args)
+
+    def leaves(self, e: E) -> bool:
+        """Whether something that is followed becomes a number of Python's, as float(x) makes it: an error, eagerly."""
+        if not self.depends(e, self.active) or e.op in ("var", "load"):
+            return False
+        if e.op in ("copy", "cast") and e.kind.python and not e.args[0].kind.python:
+            return True
+        return any(isinstance(a, E) and self.leaves(a) for a in e.args)
+
+    def find_definitions(self) -> None:
+        """Variables whose value can be computed again wherever it is read: they are bound at one place, from numbers
+        that do not change in between."""
+        count: dict[str, int] = {}
+        found: dict[str, E] = {}
+        written = {s.array for s in statements(self.body) if type(s) is Store} | {
+            s.name for s in statements(self.body) if type(s) is Alloc
+        }
+        loops: set[str] = set()
+        for s in statements(self.body):
+            if type(s) is Assign:
+                count[s.name] = count.get(s.name, 0) + 1
+                found[s.name] = s.value
+            elif type(s) is For:
+                loops.add(s.var)
+        fixed = {i.name for i in self.source.inputs} | {n for n in loops if n not in count}
+        self.again: dict[str, E] = {}
+        own = self.bound_in_loops()
+        moved = True
+        while moved:
+            moved = False
+            for name, e in found.items():
+                if name in self.again or count[name] > 1 or not (temporary(name) or name in own):
+                    continue
+                plain = all(
+                    (x.op != "var" or x.args[0] in fixed or x.args[0] in self.again)
+                    and (x.op != "load" or x.args[0] not in written)
+                    and (x.op != "dim" or x.args[0] not in written)
+                    and x.op not in EXPENSIVE
+                    for x in walk(e)
+                )
+                if plain:
+                    self.again[name] = e
+                    moved = True
+
+    def bound_in_loops(self) -> set[str]:
+        """Variables that a loop binds first of all and that nobody reads outside it."""
+        found: set[str] = set()
+        reads: dict[str, int] = {}
+        for s in statements(self.body):
+            for e in expressions(s):
+                for name in variables(e):
+                    reads[name] = reads.get(name, 0) + 1
+        outputs = {o[0] for o in self.source.outputs}
+        for s in statements(self.body):
+            if type(s) is not For:
+                continue
+            inside: dict[str, int] = {}
+            for x in statements(s.body):
+                for e in expressions(x):
+                    for name in variables(e):
+                        inside[name] = inside.get(name, 0) + 1
+            for x in s.body:
+                if type(x) is not Assign:
+                    break
+                if inside.get(x.name, 0) == reads.get(x.name, 0) and x.name not in outputs:
+                    found.add(x.name)
+        return found
+
+    def resolved(self, e: E) -> E:
+        """An expression without the variables that are computed again; what it reads then has to be there."""
+        if e.op == "var":
+            name = e.args[0]
+            if name in self.again:
+                r = self.resolved(self.again[name])
+                return r if r.kind == e.kind else E("copy", (r,), e.kind, e.low, e.high)
+            self.needed.add(name)
+            return e
+        if not any(isinstance(a, E) for a in e.args):
+            return e
+        args = tuple([self.resolved(a) if isinstance(a, E) else a for a in e.args])
+        return E(e.op, args, e.kind, e.low, e.high)
+
+    # -------------------------------------------------------------- the program
+    def made(self) -> Program:
+        source, out = self.source, self.out
+        size = -1
+        while size != len(self.needed):  # what the way back reads may itself have to be taken from the tape
+            size = len(self.needed)
+            self.made_bars: dict[str, Kind] = {}
+            back = self.backwards(self.body)
+        out.inputs = list(source.inputs)  # what it writes to are copies of its own
+        out.scratch = {i.name for i in source.inputs if i.written}
+        seeds: list = []
+        ends: list = []
+        arrays = [i for i in source.inputs if i.ndim is not None and i.name in self.active]
+        for i in arrays:
+            given = i.written and i.name not in source.scratch
+            out.inputs.append(Input(self.bar(i.name), i.kind, i.ndim, True, "" if given else i.name))
+            if i.like:
+                out.scratch.add(self.bar(i.name))
+        for name, kinds, *_ in source.outputs:
+            if inexact(source.kinds[name]):
+                given = f"{name}{out.mark}.in"
+                out.kinds[given] = source.kinds[name]
+                out.inputs.append(Input(given, source.kinds[name], None, False))
+                if name in self.active:
+                    bar = self.bar(name)
+                    seeds.append(Assign(bar, E("add", (self.var(bar), self.var(given)), source.kinds[name])))
+        for i in source.inputs:
+            if i.name in self.active and i.ndim is None:
+                bar = self.bar(i.name)
+                ends.append((bar, [out.kinds[bar]], "", ""))
+        tape = TAPE
+        while tape in out.arrays:
+            tape += "."
+        self.tape, self.at = tape, f"{tape}.at"
+        out.kinds[self.at] = INT
+        out.arrays[tape] = Array(tape, F8, 1, tape)
+        out.inputs.append(Input(tape, F8, 1, True, TAPE))
+        out.scratch.add(tape)
+        bars = [Assign(name, const(0.0, kind)) for name, kind in self.made_bars.items() if name in out.kinds]
+        forward = self.forwards(self.body)
+        back = self.backwards(self.body)
+        out.body = [Assign(self.at, const(0)), *forward, *bars, *seeds, *back]
+        out.outputs = ends
+        return out
+
+    def bar(self, name: str) -> str:
+        """The cotangent of a variable or an array."""
+        bar = name + self.out.mark
+        if name in self.out.arrays:
+            if bar not in self.out.arrays:
+                a = self.out.arrays[name]
+                self.out.arrays[bar] = made = Array(bar, a.kind, a.ndim, bar)
+                made.dims = [E("dim", (name, axis), INT, 0, 2**40) for axis in range(a.ndim)]
+            return bar
+        kind = self.out.kinds[name]
+        self.out.kinds[bar] = kind
+        self.made_bars[bar] = kind
+        return bar
+
+    tape, at = TAPE, AT
+
+    # -------------------------------------------------------------- forwards
+    def forwards(self, body: list) -> list:
+        out: list = []
+        count = sum(type(s) is Assign and self.saved(s.name) for s in body)
+        if count:
+            room = E("dim", (self.tape, 0), INT, 0, 2**40)
+            here = E("var", (self.at,), INT, 0, 2**40)
+            out.append(Check(E("le", (E("add", (here, const(count)), INT), room), BOOL, 0, 1), "full"))
+        for s in body:
+            if type(s) is Assign and self.saved(s.name):
+                here = E("var", (self.at,), INT, 0, 2**40)
+                out.append(Store(self.tape, (here,), cast(self.var(s.name), F8)))
+                out.append(Assign(self.at, E("add", (here, const(1)), INT)))
+                out.append(s)
+            elif type(s) is If:
+                out.append(If(s.condition, self.forwards(s.then), self.forwards(s.orelse)))
+            elif type(s) is For:
+                out.append(For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact))
+            elif type(s) is While:
+                count_ = self.counter(s)
+                one = E("add", (self.var(count_), const(1)), INT)
+                inner = [*self.forwards(s.body), Assign(count_, one)]
+                save = [Assign(count_, const(0))]
+                out += [*self.forwards(save), While(self.forwards(s.test), s.condition, inner)]
+            else:
+                out.append(s)
+        return out
+
+    def counter(self, s: While) -> str:
+        """The variable that counts the turns of a loop; what it was is needed."""
+        name = self.fresh_once(("turns", id(s)), INT)
+        self.needed.add(name)
+        return name
+
+    def saved(self, name: str) -> bool:
+        return name in self.needed and name not in self.again
+
+    # -------------------------------------------------------------- backwards
+    def backwards(self, body: list) -> list:
+        out: list = []
+        for s in body:
+            if type(s) is Alloc and self.array(s.name).root in self.active:
+                dims = tuple([self.resolved(d) for d in s.dims])
+                out.append(Alloc(self.bar(s.name), dims, True))
+        for s in reversed(body):
+            out += self.back(s)
+        return out
+
+    def restore(self, name: str) -> list:
+        if not self.saved(name):
+            return []
+        before = E("sub", (E("var", (self.at,), INT, 1, 2**40), const(1)), INT, 0, 2**40)
+        kind = self.out.kinds[name]
+        value = E("load", (self.tape, E("var", (self.at,), INT, 0, 2**40)), F8)
+        return [Assign(self.at, before), Assign(name, cast(value, kind))]
+
+    def back(self, s: Any) -> list:
+        if type(s) is Assign:
+            out = self.restore(s.name)
+            if s.name in self.active:
+                bar = self.bar(s.name)
+                kind = self.out.kinds[s.name]
+                g = self.fresh_once(("g", id(s)), kind)
+                out += [Assign(g, self.var(bar)), Assign(bar, const(0.0, kind))]
+                self.flow(s.value, self.var(g), out, id(s))
+            return out
+        if type(s) is Store:
+            if self.array(s.array).root not in self.active:
+                return []
+            bar, kind = self.bar(s.array), self.array(s.array).kind
+            index = tuple([self.resolved(i) for i in s.index])
+            g = self.fresh_once(("g", id(s)), kind)
+            out = [Assign(g, E("load", (bar, *index), kind)), Store(bar, index, const(0.0, kind))]
+            self.flow(s.value, self.var(g), out, id(s))
+            return out
+        if type(s) is If:
+            then, orelse = self.backwards(s.then), self.backwards(s.orelse)
+            return [If(self.resolved(s.condition), then, orelse)] if then or orelse else []
+        if type(s) is For:
+            inner = self.backwards(s.body)
+            if not inner:
+                return []
+            start, stop = self.resolved(s.start), self.resolved(s.stop)
+            if s.step in (1, -1):
+                first = E("sub", (stop, const(s.step)), INT, -(2**62), 2**62)
+            else:
+                sign = 1 if s.step > 0 else -1
+                span = E("sub", (E("sub", (stop, start), INT), const(sign)), INT)
+                turns = E("floordiv", (span, const(s.step)), INT, LOW, HIGH)
+                first = E("add", (start, E("mul", (turns, const(s.step)), INT)), INT, LOW, HIGH)
+            return [For(s.var, first, E("sub", (start, const(s.step)), INT, LOW, HIGH), -s.step, inner, s.exact)]
+        if type(s) is While:
+            inner = self.backwards(s.body)
+            restore = self.backwards_of_test(s)
+            count = self.counter(s)
+            turn = self.fresh_once(("back", id(s)), INT)
+            if not inner and not restore:
+                return self.restore(count)
+            loop = For(turn, const(0), self.var(count), 1, [*inner, *restore], True)
+            return [*restore, loop, *self.restore(count)]
+        return []
+
+    def backwards_of_test(self, s: While) -> list:
+        """A loop's test runs once more than its body."""
+        return self.backwards(s.test)
+
+    def fresh_once(self, key: Any, kind: Kind) -> str:
+        """The variable of this use, the same in every pass."""
+        found = self.names.get(key)
+        if found is None:
+            found = self.names[key] = self.fresh(str(key[0]), kind)
+        return found
+
+    def flow(self, e: E, g: E, out: list, key: Any) -> None:
+        """Emits what adds g times the derivative of e to the cotangents of what it reads."""
+        if not self.depends(e, self.active):
+            return
+        kind = e.kind
+        if e.op == "var":
+            bar = self.bar(e.args[0])
+            out.append(Assign(bar, E("add", (self.var(bar), cast(g, self.out.kinds[bar])), self.out.kinds[bar])))
+            return
+        if e.op == "load":
+            bar, of = self.bar(e.args[0]), self.array(e.args[0]).kind
+            index = tuple([self.resolved(i) for i in e.args[1:]])
+            out.append(Store(bar, index, E("add", (E("load", (bar, *index), of), cast(g, of)), of)))
+            return
+        if e.op == "cast" or e.op == "copy":
+            self.flow(e.args[0], cast(g, e.args[0].kind), out, key)
+            return
+        a = [self.resolved(x) if isinstance(x, E) else x for x in e.args]
+        flows = [isinstance(x, E) and self.depends(x, self.active) for x in e.args]
+        for k, part in enumerate(partial(e.op, kind, a, g)):
+            if flows[k]:
+                if part is None:
+                    raise NotUnderstood(f"the derivative of {e.op}", self.source.line)
+                n = self.fresh_once(("d", key, id(e), k), kind)
+                out.append(Assign(n, part))
+                self.flow(e.args[k], self.var(n), out, key)
+
+
+LOW, HIGH = -(2**62), 2**62
+EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
+EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
+
+
+def temporary(name: str) -> bool:
+    """Whether a variable is the translator's own, read on no way but behind its assignment."""
+    return name.count(".") == 1 and name.rpartition(".")[2].isdigit() and "~" not in name
+
+
+def left_from(s: Any) -> list[str]:
+    """The labels that a statement leaves, and does not hold."""
+    if type(s) is Leave:
+        return [s.label]
+    inner = [x for body in parts(s) for t in body for x in left_from(t)]
+    if type(s) is Block:
+        inner = [x for x in inner if x != s.label]
+    return list(dict.fromkeys(inner))
+
+
+def cast(e: E, kind: Kind) -> E:
+    if e.kind.code == kind.code:
+        return e if e.kind == kind else E("copy", (e,), kind, e.low, e.high)
+    return E("cast", (e,), kind, e.low if kind.letter in "iu" else None, e.high if kind.letter in "iu" else None)
+
+
+def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
+    """g times the derivative of an operation with respect to each argument; zero where g is, whatever the derivative."""
+    f = lambda op, *args: E(op, args, kind)
+    c = lambda x: const(float(x), kind)
+    mul, div, add, sub = (lambda x, y, op=op: f(op, x, y) for op in ("mul", "div", "add", "sub"))
+    neg = lambda x: f("neg", x)
+    x, y = [*a, None, None][:2]
+    if op == "add":
+        return iter((g, g))
+    if op == "sub":
+        return iter((g, neg(g)))
+    if op == "mul":
+        return iter((mul(g, y), mul(g, x)))
+    if op == "neg":
+        return iter((neg(g),))
+    if op == "div":
+        return iter((strong(g, div(g, y)), strong(g, neg(div(mul(g, div(x, y)), y)))))
+    if op == "select":
+        return iter((None, f("select", x, g, c(0)), f("select", x, c(0), g)))
+    if op == "abs":
+        sign = f("select", E("gt", (x, c(0)), BOOL), c(1), f("select", E("lt", (x, c(0)), BOOL), c(-1), c(0)))
+        return iter((mul(g, sign),))
+    if op == "pow":
+        first = mul(y, f("pow", x, sub(y, c(1))))
+        safe = f("select", E("gt", (x, c(0)), BOOL), f("log", x), c(0))
+        return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(f("pow", x, y), safe)))))
+    if op == "mod":
+        return iter((g, neg(mul(g, f("floordiv", x, y)))))
+    if op == "fmod":
+        return iter((g, neg(mul(g, f("trunc", div(x, y))))))
+    if op in ("arctan2", "atan2"):
+        square = add(mul(x, x), mul(y, y))
+        return iter((strong(g, div(mul(g, y), square)), strong(g, neg(div(mul(g, x), square)))))
+    if op == "hypot":
+        size = f("hypot", x, y)
+        return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
+    if op in ("min", "max"):
+        return iter((None, None))
+    one = {
+        "sqrt": lambda: div(c(0.5), f("sqrt", x)),
+        "exp": lambda: f("exp", x),
+        "log": lambda: div(c(1), x),
+        "sin": lambda: f("cos", x),
+        "cos": lambda: neg(f("sin", x)),
+        "tan": lambda: add(c(1), mul(f("tan", x), f("tan", x))),
+        "tanh": lambda: sub(c(1), mul(f("tanh", x), f("tanh", x))),
+        "sinh": lambda: f("cosh", x),
+        "cosh": lambda: f("sinh", x),
+        "arcsin": lambda: div(c(1), f("sqrt", sub(c(1), mul(x, x)))),
+        "arccos": lambda: neg(div(c(1), f("sqrt", sub(c(1), mul(x, x))))),
+        "arctan": lambda: div(c(1), add(c(1), mul(x, x))),
+        "log2": lambda: div(c(1 / math.log(2)), x),
+        "log10": lambda: div(c(1 / math.log(10)), x),
+        "log1p": lambda: div(c(1), add(c(1), x)),
+        "expm1": lambda: f("exp", x),
+        "exp2": lambda: mul(f("exp2", x), c(math.log(2))),
+        "cbrt": lambda: div(c(1 / 3), mul(f("cbrt", x), f("cbrt", x))),
+        "conj": lambda: c(1),
+    }.get(op)
+    return iter((None if one is None else strong(g, mul(g, one())),))
+
+
+def strong(g: E, e: E) -> E:
+    """e, but zero where g is."""
+    return E("select", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), const(0.0, e.kind), e), e.kind)
+
+
+# ------------------------------------------------------------------ views
+def flattened(program: Program) -> list:
+    """The body with every view's elements as those of the root."""
+    where: dict[str, tuple[str, Any]] = {}  # view -> (root, index -> the root's index)
+    dims: dict[str, list[E]] = {}
+
+    def place(name: str, index: tuple) -> tuple[str, tuple]:
+        while name in where:
+            name, move = where[name]
+            index = move(index)
+        return name, index
+
+    def e_(e: E) -> E:
+        if e.op == "load":
+            name, index = place(e.args[0], tuple([e_(i) for i in e.args[1:]]))
+            return E("load", (name, *index), e.kind)
+        if e.op == "dim":
+            name, axis = e.args
+            return dims[name][axis] if name in dims else e
+        if not any(isinstance(x, E) for x in e.args):
+            return e
+        return E(e.op, tuple([e_(x) if isinstance(x, E) else x for x in e.args]), e.kind, e.low, e.high)
+
+    def moved(spec: tuple) -> Any:
+        def move(index: tuple) -> tuple:
+            given, out = list(index), []
+            for part in spec:
+                if part[0] == "new":
+                    given.pop(0)
+                elif part[0] == "index":
+                    out.append(part[1])
+                else:
+                    _, start, _, step = part
+                    i = given.pop(0)
+                    if step.op != "const" or step.args[0] != 1:
+                        i = E("mul", (i, step), INT, LOW, HIGH)
+                    if start.op != "const" or start.args[0] != 0:
+                        i = E("add", (start, i), INT, 0, 2**40)
+                    out.append(i)
+            return tuple(out)
+
+        return move
+
+    def go(body: list) -> list:
+        out: list = []
+        for s in body:
+            if type(s) is View:
+                spec = tuple([(p[0], *[e_(x) for x in p[1:]]) for p in s.spec])
+                where[s.name] = (s.base, moved(spec))
+                dims[s.name] = [const(1) if p[0] == "new" else p[2] for p in spec if p[0] != "index"]
+            elif type(s) is Permute:
+                axes = s.axes
+                where[s.name] = (s.base, lambda index, axes=axes: tuple([index[axes.index(k)] for k in range(len(axes))]))
+                own = [e_(E("dim", (s.base, k), INT, 0, 2**40)) for k in range(len(axes))]
+                dims[s.name] = [own[a] for a in axes]
+            elif type(s) is Assign:
+                out.append(Assign(s.name, e_(s.value)))
+            elif type(s) is Store:
+                name, index = place(s.array, tuple([e_(i) for i in s.index]))
+                out.append(Store(name, index, e_(s.value)))
+            elif type(s) is Alloc:
+                dims[s.name] = [e_(d) for d in s.dims]
+                out.append(Alloc(s.name, tuple(dims[s.name]), s.zero))
+            elif type(s) is For:
+                step = e_(s.step) if isinstance(s.step, E) else s.step
+                out.append(For(s.var, e_(s.start), e_(s.stop), step, go(s.body), s.exact))
+            elif type(s) is While:
+                test = go(s.test)
+                out.append(While(test, e_(s.condition), go(s.body)))
+            elif type(s) is If:
+                out.append(If(e_(s.condition), go(s.then), go(s.orelse)))
+            elif type(s) is Block:
+                out.append(Block(s.label, go(s.body)))
+            elif type(s) is Check:
+                out.append(s)
+            else:
+                out.append(s)
+        return out
+
+    return go(program.body)
