@@ -235,7 +235,7 @@ def gradients(f, transform, given):
 
 
 def differs_in_gradient(seed):
-    """"", or how the gradients of a program differ under jit from eager ones."""
+    """ "", or how the gradients of a program differ under jit from eager ones."""
     program = Program(seed)
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -251,7 +251,9 @@ def differs_in_gradient(seed):
             ("jit(grad)", plain, lambda f: jit(minnp.grad(f, argnums))),
         ):
             found = gradients(f, transform, given)
-            if isinstance(found, str) or not all(numpy.allclose(x, y, rtol=1e-7, atol=1e-9) for x, y in zip(expected, found)):
+            if isinstance(found, str) or not all(
+                numpy.allclose(x, y, rtol=1e-7, atol=1e-9) for x, y in zip(expected, found)
+            ):
                 return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
     return ""
 

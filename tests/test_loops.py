@@ -223,3 +223,84 @@ def test_gradients_of_functions_with_loops():
     numpy.testing.assert_allclose(minnp.grad(jit(f))(x), want)
     numpy.testing.assert_allclose(jit(minnp.grad(f))(x), want)
     numpy.testing.assert_allclose(minnp.vmap(jit(f))(np.stack([x, x + 1])), [f(x), f(x + 1)])
+    tangent = np.array([1.0, 2.0, 3.0])
+    numpy.testing.assert_allclose(minnp.jvp(jit(f), (x,), (tangent,))[1], want @ tangent)
+
+
+SMOOTH = {
+    "cholesky": 0,
+    "cholesky_scalar": 0,
+    "lu": 0,
+    "ludcmp": 0,
+    "trisolv": 0,
+    "trmm": 1,
+    "syrk": 3,
+    "symm": 3,
+    "gramschmidt": 0,
+    "seidel": 1,
+    "seidel_rows": 1,
+    "jacobi_1d": 1,
+    "adi": 1,
+    "vadv": 2,
+    "nbody": 1,
+    "lstm": 3,
+    "go_fast": 0,
+    "spmv": 2,
+    "spmv_scalar": 2,
+    "metropolis": 0,
+    "kmeans": 0,
+}
+
+
+@compiles
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_of_programs_to_order_two(name):
+    k, n = SMOOTH[name], {"lstm": 4, "gramschmidt": 4}.get(name, 7)
+    values = given(getattr(PLAIN, f"make_{name}")(n))
+    f, rng = getattr(OURS, name), numpy.random.default_rng(0)
+    compiled = jit(f)
+
+    def loss(f, x):
+        args = [np.array(v) if isinstance(v, np.ndarray) else v for v in values]
+        args[k] = x * 1.0
+        out = f(*args)
+        out = out[0] if type(out) is tuple else out
+        weight = np.cos(np.arange(float(np.size(out)))).reshape(np.shape(out))
+        return np.sum(np.sin(out) * weight)
+
+    x = np.array(values[k])
+    direction = np.array(rng.normal(size=x.shape))
+    step = 1e-5
+
+    def along(g):
+        return lambda x: np.sum(g(x) * direction)
+
+    first = along(minnp.grad(lambda x: loss(compiled, x)))
+    difference = (loss(f, x + step * direction) - loss(f, x - step * direction)) / (2 * step)
+    numpy.testing.assert_allclose(first(x), difference, rtol=1e-6, atol=1e-7)
+    numpy.testing.assert_allclose(along(jit(minnp.grad(lambda x: loss(f, x))))(x), first(x), rtol=1e-9, atol=1e-12)
+    second = along(minnp.grad(first))
+    difference = (first(x + step * direction) - first(x - step * direction)) / (2 * step)
+    numpy.testing.assert_allclose(second(x), difference, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(0, 2000, 200))
+def test_gradients_of_random_programs(seed):
+    assert not loop_fuzzer.differs_in_gradient(seed)
+
+
+@compiles
+def test_a_loop_is_one_node_whatever_its_length_and_its_gradient_another():
+    f = jit(squares)
+    x = np.linspace(0, 1, 1000)
+    f(x)
+    assert [n.name for n in f.lower(x).graph.nodes if n.op == "call_function" and n.name.startswith("loop")][:1]
+    assert len(f.lower(x).graph.nodes) < 12
+    assert len(jit(minnp.grad(squares)).lower(x).graph.nodes) < 24
+
+
+def squares(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * x[i]
+    return s

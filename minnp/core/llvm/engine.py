@@ -61,15 +61,15 @@ class Machine:
         self.cpu, self.features = llvm.get_host_cpu_name(), features.flatten()
         self.vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
 
-    def assemble(self, text: str, optimise: bool = False) -> Any:
+    def assemble(self, text: str, optimise: int = 0) -> Any:
         """The machine code of a module: it has the addresses, and lives as long as this object. `optimise`: the IR is
-        plain scalar code, of which LLVM makes registers and vectors."""
+        plain scalar code, of which LLVM makes registers (1) and vectors (2)."""
         llvm = self.llvm
         module = llvm.parse_assembly(text)
         if optimise:
-            target = self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=3)
-            options = llvm.create_pipeline_tuning_options(speed_level=3)
-            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+            target = self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=optimise)
+            options = llvm.create_pipeline_tuning_options(speed_level=optimise)  # 3: 1.7 times as long, for little
+            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = optimise > 1
             builder = llvm.create_pass_builder(target, options)
             builder.getModulePassManager().run(module, builder)
             engine = llvm.create_mcjit_compiler(module, target)

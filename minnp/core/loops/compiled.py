@@ -13,10 +13,11 @@ from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from .ir import KINDS, Alloc, Check, Program, statements
-from .lowering import FIRST, Layout, Lowering
-
+from .lowering import FIRST, Layout, Lowering, NotLowered
 
 MOST = 1 << 28  # numbers on a tape
+# Characters of LLVM's text: from so many on it only does what it does fast, and beyond nothing. At its usual level it
+LONG, LONGEST = 400_000, 4_000_000  # takes a second for the former, at the lower one two for the latter.
 
 
 class Again(Diverged):
@@ -70,7 +71,9 @@ class Code:
                 continue
             else:
                 a = next(given)
-                if i.written and not (donate and k in self.written and donate[self.written.index(k)] and not self.again):
+                if i.written and not (
+                    donate and k in self.written and donate[self.written.index(k)] and not self.again
+                ):
                     a = onp.array(a, order="K")
             arrays[i.name] = a
             if k in self.written:
@@ -125,9 +128,11 @@ class Code:
         lowering = Lowering(self.program, list(contiguous))
         entry, others = lowering.text()
         text = f"{others}\ndefine {BUILT_IN} {{\n{entry}}}\n"
+        if len(text) > LONGEST:
+            raise NotLowered(f"a loop that makes {len(text)} characters of LLVM's text, for which it takes too long")
         machine = engine.machine()
         assert machine is not None
-        code = machine.assemble(text, optimise=True)
+        code = machine.assemble(text, optimise=2 if len(text) < LONG else 1)
         method = _Method(b"loop", code.get_function_address("kernel"), FASTCALL, None)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object

@@ -1,10 +1,10 @@
 """Reverse mode of a typed program: another typed program, which runs it forwards and then backwards.
 
-Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of numbers
-before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes it from
-there. Elements of arrays that are never written are read again instead. Arrays themselves are not kept: what is written
-to one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring: Griewank and
-Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same rules.
+Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of
+numbers before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes
+it from there. Elements of arrays that are never written are read again instead. Arrays themselves are not kept: what is
+written to one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring:
+Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same rules.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ class _Adjoint:
             out.inputs.append(Input(self.bar(i.name), i.kind, i.ndim, True, "" if given else i.name))
             if i.like:
                 out.scratch.add(self.bar(i.name))
-        for name, kinds, *_ in source.outputs:
+        for name, *_ in source.outputs:
             if inexact(source.kinds[name]):
                 given = f"{name}{out.mark}.in"
                 out.kinds[given] = source.kinds[name]
@@ -508,7 +508,7 @@ def cast(e: E, kind: Kind) -> E:
 
 
 def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
-    """g times the derivative of an operation with respect to each argument; zero where g is, whatever the derivative."""
+    """g times the derivative of an operation with respect to each argument; zero where g is."""
     f = lambda op, *args: E(op, args, kind)
     c = lambda x: const(float(x), kind)
     mul, div, add, sub = (lambda x, y, op=op: f(op, x, y) for op in ("mul", "div", "add", "sub"))
@@ -626,7 +626,10 @@ def flattened(program: Program) -> list:
                 dims[s.name] = [const(1) if p[0] == "new" else p[2] for p in spec if p[0] != "index"]
             elif type(s) is Permute:
                 axes = s.axes
-                where[s.name] = (s.base, lambda index, axes=axes: tuple([index[axes.index(k)] for k in range(len(axes))]))
+                where[s.name] = (
+                    s.base,
+                    lambda index, axes=axes: tuple([index[axes.index(k)] for k in range(len(axes))]),
+                )
                 own = [e_(E("dim", (s.base, k), INT, 0, 2**40)) for k in range(len(axes))]
                 dims[s.name] = [own[a] for a in axes]
             elif type(s) is Assign:

@@ -75,7 +75,7 @@ class Builder:
         self.emit(Assign(name, e))
         tag = e.tag
         if tag is not None:
-            tag = self.temporary(tag)
+            tag = self.frozen(tag)
         return E("var", (name,), e.kind, e.low, e.high, e.kinds, tag)
 
     # -------------------------------------------------------------- variables

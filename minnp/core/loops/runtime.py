@@ -101,7 +101,7 @@ class LoopRow(Primitive):
         active = {i.name.removesuffix(mark) for i in row.program.inputs if i.name.endswith(mark)}
         for i, gi in zip(results, g):
             if i.name in active:
-                given.append(_zeros(values[names.index(i.name)]) if gi is None else gi)
+                given.append(_zeros(values[names.index(i.like or i.name)]) if gi is None else gi)
         for (name, *_), gi in zip(self.program.outputs, g[len(results) :]):
             kind = self.program.kinds[name]
             if kind.letter == "f":
