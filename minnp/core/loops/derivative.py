@@ -4,7 +4,8 @@ Forwards, what the way back needs of a variable (places, factors, which branch, 
 numbers before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes
 it from there. Elements of arrays that are never written are read again instead. Arrays themselves are not kept: what is
 written to one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring:
-Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same rules.
+Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same
+rules.
 """
 
 from __future__ import annotations
@@ -117,6 +118,14 @@ class _Adjoint:
                 out.append(If(self.var(test), self.structured(s.then), self.structured(s.orelse)))
             elif type(s) is For:
                 out += self.loop(s, jumps)
+            elif type(s) is Alloc:  # the way back asks for its lengths first, when what they were made of is gone
+                dims = []
+                for d in s.dims:
+                    if d.op != "const":
+                        out.append(Assign(self.fresh("dim", INT), d))
+                        d = E("var", (out[-1].name,), INT, d.low, d.high)
+                    dims.append(d)
+                out.append(Alloc(s.name, tuple(dims), s.zero))
             elif type(s) is While:
                 inner = self.structured(s.body)
                 test, condition = self.structured(s.test), s.condition

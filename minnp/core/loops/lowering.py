@@ -125,7 +125,7 @@ class Lowering:
         self.strides: dict[str, list[Any]] = {}
         self.bases: dict[str, str] = {}
         self.sites: list[str] = []
-        self.proved: set[int] = set()
+        self.proved: set[tuple] = set()  # (index, length) of the checks that hold
         self.free_order = False
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
@@ -438,7 +438,7 @@ class Lowering:
         self.at(self.label("dead"))
 
     def do_Check(self, s: Check) -> None:
-        if s.bounds is not None and id(s.bounds[0]) in self.proved:
+        if s.bounds is not None and check_of(*s.bounds) in self.proved:
             return
         self.refuse(self.value(s.condition), s.error, s.operands)
 
@@ -496,7 +496,7 @@ class Lowering:
             fast, slow = self.label("fast"), self.label("slow")
             self.put(f"br i1 {fine}, label %{fast}, label %{slow}")
             self.at(fast)
-            self.proved = before | {id(c.bounds[0]) for c in checks(s)} & {i for *_, i in ids(s, self.single)}
+            self.proved = before | {key for *_, key in ids(s, self.single)}
             self.turns(s, start, stop, step, down, done)
             self.proved = before
             self.at(slow)
@@ -538,7 +538,7 @@ class Lowering:
             return self.cast(self.value(e.args[0]), e.args[0].kind, kind)
         if e.op == "wrap":
             i = self.value(e.args[0])
-            if id(e.args[0]) in self.proved:
+            if check_of(*e.args) in self.proved:
                 return i
             behind = self.do(f"add i64 {i}, {self.value(e.args[1])}")
             return self.do(f"select i1 {self.do(f'icmp slt i64 {i}, 0')}, i64 {behind}, i64 {i}")
@@ -823,8 +823,9 @@ def definitions(body: list) -> dict[str, E]:
     return {n: e for n, e in found.items() if count[n] == 1 and not any(x.op == "load" for x in walk(e))}
 
 
-def checks(s: For) -> list[Check]:
-    return [c for c in statements(s.body) if type(c) is Check and c.bounds is not None]
+def check_of(index: E, dim: E) -> tuple:
+    """What tells one check of an index from others."""
+    return id(index), repr(dim)
 
 
 def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
@@ -835,7 +836,7 @@ def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
     return list(found.values())
 
 
-def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, int]]:
+def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, tuple]]:
     """(index, length, whether it moves, which check it is) of those checks."""
     if any(type(x) in (For, While) for x in statements(s.body)):
         return
@@ -851,7 +852,7 @@ def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, int]]:
             continue
         if s.var in variables(length) or not linear(expanded, s.var):
             continue
-        yield expanded, length, s.var in variables(expanded), id(index)
+        yield expanded, length, s.var in variables(expanded), check_of(index, dim)
 
 
 def ordered(body: list, before: set[str]) -> Iterator[tuple[Check, set[str]]]:
