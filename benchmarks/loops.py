@@ -1,10 +1,10 @@
-"""Programs of loops under jit, beside NumPy, Numba and (some of them, written by hand with scan) JAX.
+"""Programs of loops under jit, beside NumPy and Numba.
 
     python -m benchmarks.loops [--large] [--gradients] [names]
 
-Medians of seven calls in milliseconds, each on fresh arguments, and the first call in seconds. Numba and JAX are asked if
-they are installed; Numba gets the program as it is, in nopython mode. Gradients: of the sum of what a program returns with
-respect to its first array of floats, against the eager gradient.
+Medians of seven calls in milliseconds, each on fresh arguments, and the first call in seconds. Numba is asked if it is
+installed, and gets the program as it is, in nopython mode. Gradients: of the sum of what a program returns with respect
+to its first array of floats, against the eager gradient.
 """
 
 import importlib.util
@@ -78,7 +78,7 @@ def speed(names, size):
         getattr(PLAIN, name)(*make())
         slow = time.perf_counter() - start
         _, plain = timed(getattr(PLAIN, name), make, 1 if slow > 0.5 else 5)
-        first, mine = timed(jit(getattr(OURS, name)), lambda: ours(make()))
+        first, mine = timed(jit(getattr(OURS, name)), lambda make=make: ours(make()))
         to_numpy.append(plain / mine)
         line = f"{name:24}{plain * 1e3:10.3f}{mine * 1e3:10.3f}{first:8.2f}"
         beside = ""
@@ -104,7 +104,9 @@ def gradients(names, size):
             continue
         k = places[0]
 
-        def loss(x, f=getattr(OURS, name), values=values, k=k):
+        f = getattr(OURS, name)
+
+        def loss(x, f=f, values=values, k=k):
             given = [v.copy() if isinstance(v, numpy.ndarray) else v for v in values]
             given[k] = x * 1.0
             out = f(*given)
