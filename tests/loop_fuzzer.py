@@ -210,6 +210,8 @@ def differs(seed):
         for turn in range(3):
             given = arguments(seed + 1000 * (turn // 2))
             expected = ran(plain, [numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in given])
+            if any(abs(x).max() > 1e12 for x in expected[1]):
+                return ""  # the last bits of sums decide what the sines of such numbers are
             found = ran(ours, [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in given])
             if not close(expected, found):
                 return f"program {seed}, call {turn}\n{program.source}\nPython: {expected}\njit:    {found}"
