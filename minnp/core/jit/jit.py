@@ -112,6 +112,7 @@ class Jitted:
         backend = None
         for x, v in zip(leaves, values):
             if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
+                arrays = values = a = v = None  # the memory of what the function writes to is the caller's alone
                 return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
             if type(v) is Buffer:
                 backend = v.backend

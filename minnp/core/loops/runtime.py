@@ -34,7 +34,7 @@ from .source import Site, rewritten
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
-FEW, LARGE = 64, 1 << 14
+FEW, LARGE = 256, 1 << 14
 
 
 def staged(f: Any) -> Any:
@@ -285,6 +285,7 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
             _write(x, a)
         del error.partial
         raise
+    del raw, bases  # a write asks who else holds the memory
     for x, a in zip(written, out):
         _write(x, a)
     results: dict[str, Any] = {}
@@ -316,7 +317,7 @@ def _few(program: Program, values: dict[str, Any]) -> bool:
     if program.nested:
         return False
     count = turns(program, values)
-    return count <= (FEW if any(onp.size(x) >= LARGE for x in values.values()) else FEW // 8)
+    return count <= (FEW if any(onp.size(x) >= LARGE for x in values.values()) else FEW // 32)
 
 
 def turns(program: Program, values: dict[str, Any]) -> float:
