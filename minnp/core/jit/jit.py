@@ -110,10 +110,10 @@ class Jitted:
         shape = open_tree(marked, leaves)
         values = [read(x) if type(x) in HANDLES else numpys_own(x) for x in leaves]
         backend = None
-        for x, v in zip(leaves, values):
-            if type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)):
-                arrays = values = a = v = None  # the memory of what the function writes to is the caller's alone
-                return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
+        if any(type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)) for x, v in zip(leaves, values)):
+            arrays = values = a = None  # the memory of what the function writes to is the caller's alone
+            return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
+        for v in values:
             if type(v) is Buffer:
                 backend = v.backend
             elif isinstance(v, Host) and type(v) not in ARRAYS:
