@@ -8,10 +8,20 @@
 Everything travels by torch.distributed, which is imported where there is more than one process.
 """
 
+import importlib
+from typing import Any
+
 from .batches import Share, share, sharing
 from .collectives import all_gather, all_reduce, all_to_all, barrier, broadcast, reduce, reduce_scatter
 from .mesh import Mesh, MeshError, init, leave
 from .training import Step, average, value_and_grad
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("save", "load"):  # of split arrays
+        return getattr(importlib.import_module("minnp.backends.mesh.files"), name)
+    raise AttributeError(f"module 'minnp.distributed' has no attribute {name!r}")
+
 
 __all__ = [
     "Mesh",
@@ -26,8 +36,10 @@ __all__ = [
     "broadcast",
     "init",
     "leave",
+    "load",
     "reduce",
     "reduce_scatter",
+    "save",
     "share",
     "sharing",
     "value_and_grad",

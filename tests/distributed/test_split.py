@@ -3,7 +3,18 @@
 import pytest
 
 pytestmark = pytest.mark.either("what ranks do with parts is Python")
-CASES = ["functions", "writes", "gradients", "compiled", "branches", "where_it_is", "told", "in_parts", "programs"]
+CASES = [
+    "functions",
+    "writes",
+    "gradients",
+    "compiled",
+    "branches",
+    "where_it_is",
+    "told",
+    "in_parts",
+    "files",
+    "programs",
+]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])

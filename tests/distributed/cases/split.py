@@ -1,6 +1,8 @@
 """Split arrays against NumPy: rows on every split, views and writes, gradients, and random programs of them."""
 
 import itertools
+import os
+import tempfile
 
 import numpy as onp
 import pytest
@@ -8,7 +10,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import distributed
-from minnp.errors import FallbackError
+from minnp.errors import FallbackError, MeshError
 
 
 def layouts(mesh):
@@ -224,6 +226,41 @@ def told(mesh):
         with pytest.raises(FallbackError, match=r"linalg\.svd of split arrays"):
             np.linalg.svd(x)
         assert np.linalg.svd(numbers((3, 3))).S.shape == (3,)  # a host array is nobody's matter
+
+
+def files(mesh):
+    """One .npy that each rank writes its part of; read again with other splits, and by NumPy."""
+    path = os.path.join(tempfile.gettempdir(), f"minnp-split-{os.getppid()}-{mesh.size}.npy")
+    for shape, dtype in [((7, 5), "f8"), ((2, 3, 4), "i2"), ((0, 3), "f4"), ((), "c16")]:
+        host = numbers(shape, "f8").astype(dtype) if shape else onp.array(2 + 1j)
+        for layout in layouts(mesh):
+            x = np.asarray(host, device=layout)
+            distributed.save(path, x)
+            assert not os.path.exists(path + ".tmp")
+            for other in layouts(mesh):
+                y = distributed.load(path, other)
+                assert y.device == (repr(other) if shape else "mesh.replicate()")
+                same(y, host)
+            if mesh.first:
+                same(onp.load(path), host)
+            mesh.barrier()
+    with pytest.raises(TypeError, match=r"np\.save"):
+        distributed.save(path, np.ones(3))
+    with pytest.raises(TypeError, match="layout"):
+        distributed.load(path, "cpu")
+    with pytest.raises((OSError, MeshError)):
+        distributed.save("/nowhere/x.npy", x)
+    with pytest.raises(OSError):
+        distributed.load("/nowhere/x.npy", layout)
+    mesh.barrier()
+    if mesh.first:
+        onp.save(path, onp.array([None]), allow_pickle=True)
+    mesh.barrier()
+    with pytest.raises(ValueError):
+        distributed.load(path, layout)
+    mesh.barrier()
+    if mesh.first:
+        os.remove(path)
 
 
 # what has no rule: everything else here works on parts alone

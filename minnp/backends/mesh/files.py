@@ -1,0 +1,88 @@
+"""Split arrays in files: one .npy, of which each rank writes and reads its part alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from ...core.arrays.array import HANDLES, handle, read
+from ...core.rows.value import Buffer
+from ...errors import MeshError
+from . import Layout
+from .parts import Part, bounds, fitted
+
+
+def save(path: str | os.PathLike, x: Any) -> None:
+    """Write an array that is split over a mesh to one .npy file, every rank its part, on a disk that all ranks see.
+
+    The file is the old one or the new one, whole: it is written as `<path>.tmp`, and renamed when all ranks are done.
+    What goes wrong on one rank is raised there, and as MeshError on the others. On any other array, np.save.
+    """
+    path = os.fspath(path)
+    value = read(x) if type(x) in HANDLES else x
+    part = value.data if type(value) is Buffer else None
+    if type(part) is not Part:
+        raise TypeError(f"save takes an array that lives on a mesh, got {type(x).__name__}: np.save writes others")
+    temporary = f"{path}.tmp"
+
+    def create() -> None:
+        if part.mesh.first:
+            onp.lib.format.open_memmap(temporary, "w+", part.dtype, part.shape).flush()
+
+    def fill() -> None:
+        if part.size:
+            file = onp.lib.format.open_memmap(temporary, "r+")
+            file[place(part.mesh, part.shape, part.on)] = part.local
+            file.flush()
+
+    def rename() -> None:
+        if part.mesh.first:
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+
+    for step in (create, fill, rename):
+        together(part.mesh, f"save {path}", step)
+
+
+def load(path: str | os.PathLike, layout: Layout) -> Any:
+    """The array of a .npy file, split as `layout` says (mesh.split(0)): every rank reads its part alone.
+
+    The file may be of any number of ranks, or of np.save. Raises ValueError for objects, which would be a pickle.
+    """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"load takes a layout of a mesh, such as mesh.split(0), got {layout!r:.60}")
+    mesh, out = layout.mesh, []
+
+    def get() -> None:
+        file = onp.load(os.fspath(path), mmap_mode="r", allow_pickle=False)
+        on = fitted(layout.on, file.ndim)
+        out.append(Part(mesh, file.shape, on, onp.array(file[place(mesh, file.shape, on)])))
+
+    together(mesh, f"load {os.fspath(path)}", get)
+    return handle(Buffer(out[0], layout.device))
+
+
+def place(mesh: Any, shape: tuple, on: tuple) -> tuple:
+    """The index of this rank's part."""
+    return tuple(slice(None) if m is None else slice(*bounds(n, mesh.axis(m))) for n, m in zip(shape, on, strict=True))
+
+
+def together(mesh: Any, what: str, step: Callable) -> None:
+    """Do a step on every rank, and raise on all of them what went wrong on one."""
+    error: Exception | None = None
+    try:
+        step()
+    except (OSError, ValueError) as failed:
+        error = failed
+    group = mesh.group()
+    facts = {"op": what[-200:], "error": "" if error is None else f"{type(error).__name__}: {error}"[:200]}
+    said = [facts] if group is None else [facts for facts, _ in group.agree(facts)]
+    if error is not None:
+        raise error
+    for rank, other in enumerate(said):
+        if other["error"]:
+            raise MeshError(f"{what}: rank {rank} raised {other['error']}")
