@@ -16,9 +16,11 @@ import numpy as onp
 
 import minnp
 
+from ..core import cpu
 from ..core.arrays.array import HANDLES, handle, on_host, read
 from ..core.rows.dispatch import describe
 from ..core.rows.pytree import tree_flatten, tree_leaves
+from ..core.rows.references import references
 from ..core.rows.state import watched
 from ..core.rows.value import Buffer, Tracer, concrete, lower
 from ..core.transforms.grad import argument_numbers, differentiate
@@ -27,6 +29,7 @@ from .batches import Share, sharing
 from .collectives import BY_GLOO, REDUCING, hosted, raw
 
 MB = 1 << 20
+ALONE = 1 * MB  # bytes of a gradient that travels alone, without a copy
 VALUE = 256  # bytes of a result that travels within the ranks' agreement
 
 
@@ -45,8 +48,13 @@ class Buckets:
     def send(self, b: int, grads: list) -> None:
         """Start bucket b on its way with what `grads` has for its arrays (None: zeros)."""
         members = self.plan[b]
+        if len(members) == 1 and free_to_write(grads, members[0]):  # it travels where it lies
+            flat = self.flat[b] = grads[members[0]].reshape(-1)
+            grads[members[0]] = None
+            self._start(b, flat)
+            return
         sizes = [self.like[k].size for k in members]
-        flat = self.flat[b] = onp.empty(sum(sizes), self.like[members[0]].dtype)
+        flat = self.flat[b] = cpu.empty((sum(sizes),), self.like[members[0]].dtype)
         at = 0
         for k, n in zip(members, sizes):
             g, part = grads[k], flat[at : at + n]
@@ -55,6 +63,9 @@ class Buckets:
             else:
                 part.reshape(self.like[k].shape)[...] = g.host() if type(g) is Buffer else g
             grads[k], at = None, at + n
+        self._start(b, flat)
+
+    def _start(self, b: int, flat: onp.ndarray) -> None:
         what = f"the sum of gradients, bucket {b + 1} of {len(self.plan)} ({describe(flat)})"
         self.group.transport.doing = what
         numbers = flat.view(flat.real.dtype)
@@ -84,11 +95,17 @@ class Buckets:
 
 
 def planned(like: list, order: list[int], limit: float) -> list[list[int]]:
-    """Buckets of at most `limit` bytes (or one array), of one dtype each, of the arrays in that order."""
+    """Buckets of at most `limit` bytes (or one array), of one dtype each, of the arrays in that order.
+
+    A large array is a bucket by itself: it need not be copied into one.
+    """
     plan: list[list[int]] = []
     open_: dict[Any, tuple[list[int], int]] = {}
     for k in order:
         nbytes = like[k].size * like[k].dtype.itemsize
+        if nbytes >= min(ALONE, limit):
+            plan.append([k])
+            continue
         members, held = open_.get(like[k].dtype, ([], 0))
         if members and held + nbytes > limit:
             plan.append(members)
@@ -96,6 +113,14 @@ def planned(like: list, order: list[int], limit: float) -> list[list[int]]:
         members.append(k)
         open_[like[k].dtype] = members, held + nbytes
     return plan + [members for members, _ in open_.values() if members]
+
+
+def free_to_write(grads: list, k: int) -> bool:
+    """Whether grads[k] is an array of the walk's own, which nothing else refers to."""
+    g = grads[k]
+    plain = type(g) is onp.ndarray and g.flags.c_contiguous and g.flags.writeable and cpu.owned(g)
+    del g
+    return plain and references(list.__getitem__, grads, k) == 1
 
 
 def first_uses(nodes: list, inputs: int) -> list[int]:

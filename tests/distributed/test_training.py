@@ -4,10 +4,10 @@ import pytest
 
 pytestmark = pytest.mark.either("what travels between ranks is Python and torch.distributed")
 CASES = ["gradients", "facts_of_the_call", "on_the_way", "other_ways", "accumulation", "other_parameters", "compiled"]
-CASES += ["curves", "half_precision", "streams", "stopping", "resuming"]
+CASES += ["curves", "half_precision", "large", "streams", "stopping", "resuming"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [2, 3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_training(on_ranks, size, case):
     on_ranks(size, f"training.{case}")

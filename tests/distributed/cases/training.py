@@ -304,3 +304,20 @@ def resuming(mesh):
         went_on.checkpoint = path
         went_on.save_checkpoint()
     assert mesh.first or "rank 0 could not write" in str(error.value)
+
+
+def large(mesh):
+    """Gradients that travel where they lie, and those that something else refers to, which are copied."""
+    n = 1 << 20
+    kept = np.ones(n) * (mesh.rank + 1)
+
+    def f(a, b, c):
+        return np.sum(a * kept) + np.sum(b * 2.0 + c)  # the gradient of a is `kept` itself, of b and c one array
+
+    a, b, c = np.ones(n), np.ones(n), np.ones(n)
+    for _ in range(2):
+        _, (ga, gb, gc) = distributed.value_and_grad(f, mesh, (0, 1, 2))(a, b, c)
+        for g, expected in ((ga, (mesh.size + 1) / 2), (gb, 2.0), (gc, 1.0)):
+            assert g.shape == (n,) and float(g.min()) == float(g.max()) and abs(float(g[0]) - expected) < 1e-12
+        ga += 1.0
+        assert float(kept.max()) == mesh.rank + 1 and float(a.max()) == 1
