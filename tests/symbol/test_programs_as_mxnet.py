@@ -24,7 +24,7 @@ pytestmark = [
 
 
 class Theirs:
-    sym, ctx, sym_attr, prefix = mx.sym, mx.cpu(), mx.AttrScope, mx.name.Prefix
+    sym, ctx, sym_attr, prefix, names = mx.sym, mx.cpu(), mx.AttrScope, mx.name.Prefix, mx.name.NameManager
     CustomOp, CustomOpProp, register = (
         mx.operator.CustomOp,
         mx.operator.CustomOpProp,
@@ -47,7 +47,7 @@ class Theirs:
 
 
 class Ours:
-    sym, ctx, sym_attr, prefix = sym, None, sym.AttrScope, sym.Prefix
+    sym, ctx, sym_attr, prefix, names = sym, None, sym.AttrScope, sym.Prefix, sym.NameManager
     CustomOp, CustomOpProp, register = sym.CustomOp, sym.CustomOpProp, staticmethod(sym.register)
     nd_save, nd_load = map(staticmethod, (sym.params.save, sym.params.load))
     save_checkpoint, load_checkpoint = map(staticmethod, (sym.save_checkpoint, sym.load_checkpoint))
@@ -86,5 +86,8 @@ def compare(ours: Any, theirs: Any, where: str = "") -> None:
 def test_a_program_does_what_it_does_with_mxnet(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # shapes that do not follow are warned of
-        ours, theirs = (PROGRAMS[name](library) for library in (Ours, Theirs))
-    compare(ours, theirs)
+        results = []
+        for library in (Ours, Theirs):
+            with library.names():  # which count from 0
+                results.append(PROGRAMS[name](library))
+    compare(*results)
