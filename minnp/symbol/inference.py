@@ -64,7 +64,7 @@ def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
         if wanted and all(s is not None and 0 not in s for s in ins):
             outs = [unified(a, b) for a, b in zip(outs, _results(node, ins), strict=True)]
         return ins, outs
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         named = ", ".join(f"{n} {s}" for n, s in zip(node.arguments, ins))
         raise SymbolError(f"{row.name} {node.name!r} cannot take {named}: {error}") from error
 

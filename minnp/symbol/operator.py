@@ -17,6 +17,8 @@ from ..errors import SymbolError
 Shape = tuple[int, ...]
 Names = Sequence[str] | Callable[[dict], Sequence[str]]
 REQUIRED = object()
+# What counts inputs or results, each of which gets a name: a file may say any number.
+COUNTS, MOST = ("num_args", "num_outputs", "num_arrays", "sections"), 1 << 16
 
 
 # ------------------------------------------------------------------ parameters
@@ -41,6 +43,8 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def _dtype(text: str) -> onp.dtype:
+    if not text.isidentifier():  # of what else NumPy reads, MXNet has nothing
+        raise ValueError(text)
     try:
         return onp.dtype(text)
     except TypeError:
@@ -71,16 +75,21 @@ class Parameter:
 
     def read(self, text: str) -> Any:
         """The value of a text, as MXNet writes it. Raises ValueError."""
-        if text == "None" and "None" not in self.choices:
+        if text == "None" and not self.choices:
             return None
         if self.choices:
             if text not in self.choices:
                 raise ValueError(text)
             return None if text == "None" else text
         try:
-            return TYPES[self.type](text.strip())
-        except (SyntaxError, TypeError):
+            value = TYPES[self.type](text.strip())
+        except (SyntaxError, TypeError, OverflowError, MemoryError, RecursionError):
             raise ValueError(text) from None
+        numbers = value if isinstance(value, tuple) else (value,)
+        most = MOST if self.name in COUNTS else 1 << 63
+        if any(isinstance(n, int) and abs(n) >= most for n in numbers):
+            raise ValueError(text)
+        return value
 
     def __str__(self) -> str:
         kind = "one of " + ", ".join(self.choices) if self.choices else self.type

@@ -180,7 +180,17 @@ def maketrian(A: Any, offset: int = 0, lower: bool = True) -> Any:
     return out
 
 
-for _name, _function in {"extractdiag": extractdiag, "makediag": makediag}.items():
-    operator(f"_linalg_{_name}", _function, ("A",), "offset:int=0", aliases=(f"linalg_{_name}",))
-for _name, _function in {"extracttrian": extracttrian, "maketrian": maketrian}.items():
-    operator(f"_linalg_{_name}", _function, ("A",), "offset:int=0 lower:bool=1", aliases=(f"linalg_{_name}",))
+def _on_a_diagonal(p: dict, a: Shape) -> list[Shape]:
+    return [(*a[:-1], *[a[-1] + abs(p["offset"])] * 2)]
+
+
+def _in_a_triangle(p: dict, a: Shape) -> list[Shape]:
+    return [(*a[:-1], *[int((onp.sqrt(8 * a[-1] + 1) - 1) / 2) + abs(p["offset"])] * 2)]
+
+
+for _name, _function, _more, _result in (
+    ("extractdiag", extractdiag, "", None), ("makediag", makediag, "", _on_a_diagonal),
+    ("extracttrian", extracttrian, " lower:bool=1", None), ("maketrian", maketrian, " lower:bool=1", _in_a_triangle),
+):  # fmt: skip
+    operator(f"_linalg_{_name}", _function, ("A",), f"offset:int=0{_more}", aliases=(f"linalg_{_name}",),
+             result=_result)  # fmt: skip

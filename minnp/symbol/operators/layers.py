@@ -380,9 +380,16 @@ def _upsampling_fill(p: dict, shapes: list) -> list:
     return shapes
 
 
+def _upsampled(p: dict, data: Shape, *others: Shape) -> list[Shape]:
+    channels = data[1]
+    if p["sample_type"] == "nearest" and p["multi_input_mode"] == "concat":
+        channels += sum(s[1] for s in others)
+    return [(data[0], channels, data[2] * p["scale"], data[3] * p["scale"])]
+
+
 operator("UpSampling", upsampling, _upsampling_arguments,
          "scale:int num_filter:int=0 sample_type:bilinear|nearest multi_input_mode:concat|sum=concat num_args:~int "
-         "workspace:~int=512", fill=_upsampling_fill, count="num_args")  # fmt: skip
+         "workspace:~int=512", fill=_upsampling_fill, count="num_args", result=_upsampled)  # fmt: skip
 
 
 def crop(*data: Any, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: bool = False) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 import numpy as onp
@@ -256,8 +256,21 @@ def broadcast_like(lhs: Any, rhs: Any, lhs_axes: Shape | None = None, rhs_axes: 
     return np.broadcast_to(lhs, tuple(sizes))
 
 
-operator("repeat", repeat, ("data",), "repeats:int axis:int=None")
-operator("tile", tile, ("data",), "reps:shape")
+def _repeated(p: dict, data: Shape) -> list[Shape]:
+    if p["axis"] is None:
+        return [(prod(data) * p["repeats"],)]
+    axis = range(len(data))[p["axis"]]
+    return [(*data[:axis], data[axis] * p["repeats"], *data[axis + 1 :])]
+
+
+def _tiled(p: dict, data: Shape) -> list[Shape]:
+    n = max(len(data), len(p["reps"]))
+    ones = (1,) * n
+    return [tuple(a * b for a, b in zip((*ones, *data)[-n:], (*ones, *p["reps"])[-n:]))]
+
+
+operator("repeat", repeat, ("data",), "repeats:int axis:int=None", result=_repeated)
+operator("tile", tile, ("data",), "reps:shape", result=_tiled)
 operator("reverse", reverse, ("data",), "axis:shape", aliases=("flip",), same=True)
 operator("broadcast_to", broadcast_to, ("data",), "shape:shape=()")
 operator("broadcast_axis", broadcast_axis, ("data",), "axis:shape=() size:shape=()", aliases=("broadcast_axes",))
@@ -300,7 +313,15 @@ def diag(data: Any, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return np.diag(data, k) if data.ndim == 1 else np.diagonal(data, k, axis1, axis2)
 
 
-operator("diag", diag, ("data",), "k:int=0 axis1:int=0 axis2:int=1")
+def _diagonal(p: dict, data: Shape) -> list[Shape]:
+    if len(data) == 1:
+        return [(data[0] + abs(p["k"]),) * 2]
+    first, second = (range(len(data))[p[n]] for n in ("axis1", "axis2"))
+    rows, columns = data[first] + min(p["k"], 0), data[second] - max(p["k"], 0)
+    return [(*(n for i, n in enumerate(data) if i not in (first, second)), min(rows, columns))]
+
+
+operator("diag", diag, ("data",), "k:int=0 axis1:int=0 axis2:int=1", result=_diagonal)
 
 
 def cumsum(data: Any, axis: int | None = None, dtype: Any = None) -> Any:
@@ -475,9 +496,15 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = "float32") -> Any:
     return np.eye(N, M or N, k, dtype=dtype)
 
 
+def _range(p: dict) -> list[Shape]:
+    start, stop = (0.0, p["start"]) if p["stop"] is None else (p["start"], p["stop"])
+    return [(max(ceil((stop - start) / p["step"]), 0) * p["repeat"],)]
+
+
 operator("_arange", arange, (),
          "start:float stop:float=None step:float=1 repeat:int=1 infer_range:bool=0 ctx:~str= dtype:dtype=float32",
-         dtypes=_of_dtype)  # fmt: skip
+         result=_range, dtypes=_of_dtype)  # fmt: skip
 operator("_linspace", linspace, (), "start:float stop:float num:int endpoint:bool=1 ctx:~str= dtype:dtype=float32",
          result=lambda p: [(p["num"],)], dtypes=_of_dtype)  # fmt: skip
-operator("_eye", eye, (), "N:int M:int=0 k:int=0 ctx:~str= dtype:dtype=float32", dtypes=_of_dtype)
+operator("_eye", eye, (), "N:int M:int=0 k:int=0 ctx:~str= dtype:dtype=float32", dtypes=_of_dtype,
+         result=lambda p: [(p["N"], p["M"] or p["N"])])  # fmt: skip
