@@ -74,6 +74,8 @@ Array.__class_getitem__ = classmethod(lambda cls, item: GenericAlias(cls, onp.nd
 
 def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
     """The module whose functions take this array, for the Array API standard."""
+    if not isinstance(api_version, (str, type(None))):
+        raise ValueError(f"Only None and strings are allowed as the Array API version, but received: {api_version}.")
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
     return importlib.import_module(ndarray.__module__)
