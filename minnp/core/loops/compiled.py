@@ -15,6 +15,7 @@ from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from .ir import KINDS, Alloc, Check, Program, statements
 from .lowering import FIRST, Layout, Lowering, NotLowered
 
+BUG = "minnp's compiler failed, please report it"
 MOST = 1 << 28  # numbers on a tape
 # Characters of LLVM's text: from so many on it only does what it does fast, and beyond nothing. At its usual level it
 LONG, LONGEST = 400_000, 4_000_000  # takes a second for the former, at the lower one two for the latter.
@@ -126,13 +127,16 @@ class Code:
     def build(self, contiguous: tuple) -> tuple:
         """(the built-in function, its errors)."""
         lowering = Lowering(self.program, list(contiguous))
-        entry, others = lowering.text()
-        text = f"{others}\ndefine {BUILT_IN} {{\n{entry}}}\n"
-        if len(text) > LONGEST:
-            raise NotLowered(f"a loop that makes {len(text)} characters of LLVM's text, for which it takes too long")
         machine = engine.machine()
         assert machine is not None
-        code = machine.assemble(text, optimise=2 if len(text) < LONG else 1)
+        try:
+            entry, others = lowering.text()
+            text = f"{others}\ndefine {BUILT_IN} {{\n{entry}}}\n"
+            if len(text) > LONGEST:
+                raise NotLowered(f"{len(text)} characters of LLVM's text, for which it takes too long")
+            code = machine.assemble(text, optimise=2 if len(text) < LONG else 1)
+        except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
+            raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
         method = _Method(b"loop", code.get_function_address("kernel"), FASTCALL, None)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object

@@ -22,7 +22,7 @@ from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
 from ..transforms.tape import GradTrace
-from .compiled import Again, Code
+from .compiled import BUG, Again, Code
 from .derivative import adjoint
 from .errors import failure
 from .frontend import LIMIT, translate
@@ -231,6 +231,9 @@ def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable) -> C
     except NotUnderstood as no:
         found.why = no.why
         _say(site, f, no.why, no.line)
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as bug:  # ours: the loop is Python's
+        found.why = f"{BUG}: {type(bug).__name__}: {bug}"
+        _say(site, f, found.why)
     return found
 
 
