@@ -19,16 +19,30 @@ static void add_whole(PyObject *nodes, PyObject *node, Arguments &given) {
     }
 }
 
+/* Whether a cotangent has this shape. */
+static bool has_shape(PyObject *g, PyObject *shape) {
+    if (!is_host(g)) {
+        Ref its = attribute(g, word_shape);
+        int same = PyObject_RichCompareBool(its, shape, Py_EQ);
+        return check(same), same;
+    }
+    if (fields(g)->nd != PyTuple_GET_SIZE(shape))
+        return false;
+    for (int i = 0; i < fields(g)->nd; i++)
+        if (fields(g)->dimensions[i] != PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)))
+            return false;
+    return true;
+}
+
 /* A cotangent in the shape and the dtype of a node, as argument i of a row. */
 static Ref fitted(Ref g, PyObject *node, PyObject *row, Py_ssize_t i) {
     PyObject *shape = part(node, NODE_SHAPE), *dtype = part(node, NODE_DTYPE);
-    auto [has_shape, has_dtype] = is_host(g.get()) ? described(g) : std::pair(attribute(g, word_shape), Ref());
-    int same = PyObject_RichCompareBool(has_shape, shape, Py_EQ);
-    check(same);
-    if (!same)
+    if (!has_shape(g, shape))
         g = call(unbroadcast, g, shape);
-    has_dtype = is_host(g.get()) ? borrow(dtype_of_array(g)) : attribute(g, word_dtype);
-    same = has_dtype.get() == dtype ? 1 : PyObject_RichCompareBool(has_dtype, dtype, Py_EQ);
+    if (is_host(g.get()) && dtype_of_array(g) == dtype)
+        return g;
+    Ref its = attribute(g, word_dtype);
+    int same = its.get() == dtype ? 1 : PyObject_RichCompareBool(its, dtype, Py_EQ);
     check(same);
     return same ? g : call(restore, g, dtype, row, number(i));
 }
