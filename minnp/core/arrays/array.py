@@ -117,6 +117,13 @@ class Array:
     __array_priority__ = 100.0
 
 
+class _BaseClass:
+    """The class of which a masked array of ours is one. No property: a class that derives from MaskedArray too sets it."""
+
+    def __get__(self, x: Any, owner: Any = None) -> type:
+        return onp.ndarray if x is None or type(x) is ndarray else type(x)
+
+
 class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     """An array with NumPy's behaviour; `ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)`.
 
@@ -125,7 +132,7 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     """
 
     __slots__ = ("_array", "_path", "_root", "_seen", "_value", "_views")
-    _baseclass = property(lambda self: onp.ndarray if type(self) is ndarray else type(self))  # of which a masked one is
+    _baseclass = _BaseClass()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         sources: list = []
