@@ -118,7 +118,7 @@ class Array:
 
 
 class _BaseClass:
-    """The class of which a masked array of ours is one. No property: a class that derives from MaskedArray too sets it."""
+    """The class of which a masked array of ours is one; a class that derives from MaskedArray too sets its own."""
 
     def __get__(self, x: Any, owner: Any = None) -> type:
         return onp.ndarray if x is None or type(x) is ndarray else type(x)
