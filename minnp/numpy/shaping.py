@@ -346,7 +346,7 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
     return copy_(out) if copy else out
 
 
-@defines(onp.ravel)
+@defines(onp.ravel, takes=("ravel", "reshape"))
 def _ravel(a: Any, order: str = "C") -> Any:
     a = as_array(a)
     if order == "K":
