@@ -14,7 +14,7 @@ import numpy as onp
 
 from ..core.arrays.array import HANDLES, ndarray, read
 from ..core.cpu import kernels
-from ..core.rows.dispatch import defines
+from ..core.rows.dispatch import TAKES, defines
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
 from ..core.rows.value import overlapping
 from .arguments import as_array, plain, spelled
@@ -344,6 +344,9 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
     if copy is False and out is not a and not overlapping(read(out), read(a)):
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return copy_(out) if copy else out
+
+
+TAKES.update({f: (f.__name__, "concatenate", "stack") for f in (onp.hstack, onp.vstack)})  # their code is NumPy's
 
 
 @defines(onp.ravel, takes=("ravel", "reshape"))
