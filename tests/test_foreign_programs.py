@@ -422,6 +422,19 @@ def a_subclass_with_a_unit(np, grad):
 
 
 @program
+def a_class_that_is_a_masked_array_too(np, grad):
+    class Named(np.ndarray):
+        pass
+
+    class Both(Named, onp.ma.MaskedArray):
+        pass
+
+    m = onp.ma.MaskedArray(np.asarray([1.0, 2, 3]), mask=[0, 1, 0]).view(Both)
+    kind = type(m + 1).__name__
+    return kind, float(m.sum()), float((m + 1).sum()), m.mean(), m[1] is onp.ma.masked, repr(m), m.shape, m.mask + 0
+
+
+@program
 def matrices(np, grad):
     x = np.arange(4.0).reshape(2, 2)
     m = onp.asmatrix(x)

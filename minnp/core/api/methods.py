@@ -58,6 +58,8 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     e.definition = first
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
+        if type(self) not in HANDLES and isinstance(self, onp.ma.MaskedArray):  # a class that derives from both
+            return getattr(super(Array, self), name)(*args, **kwargs)
         return invoke(e, (self, *args), kwargs)
 
     call.__name__ = name

@@ -225,7 +225,7 @@ def _shared(name: str, member: Any) -> Any:
     """A function or property of our arrays, which is NumPy's for an instance of a user's subclass."""
     numpys = getattr(onp.ndarray, name)
     if isinstance(member, property):
-        get = lambda x: member.fget(x) if type(x) in HANDLES else numpys.__get__(x)
+        get = lambda x: member.fget(x) if type(x) in HANDLES else getattr(super(Array, x), name)
 
         def set_(x: Any, value: Any) -> None:
             if type(x) in HANDLES and member.fset is None:
@@ -236,7 +236,9 @@ def _shared(name: str, member: Any) -> Any:
 
     @functools.wraps(member)
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return (member if type(x) in HANDLES else numpys)(x, *args, **kwargs)
+        if type(x) in HANDLES:
+            return member(x, *args, **kwargs)
+        return getattr(super(Array, x), name)(*args, **kwargs)  # NumPy's, or a masked array's
 
     return call
 
