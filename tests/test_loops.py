@@ -297,3 +297,59 @@ def squares(x):
     for i in range(x.shape[0]):
         s += x[i] * x[i]
     return s
+
+
+def agrees(f, *args):
+    """Whether f gives, raises and writes under jit what it does under NumPy, at the first call and the next."""
+    compiled = jit(f)
+    for _ in range(2):
+        plain, ours = [numpy.copy(a) if isinstance(a, numpy.ndarray) else a for a in args], given(args)
+        results = []
+        for function, values in ((f, plain), (compiled, ours)):
+            try:
+                results.append(numpy.asarray(function(*values)).tolist())
+            except ArithmeticError as error:
+                results.append(repr(error))
+        assert results[0] == results[1]
+        for a, b in zip(plain, ours):
+            assert numpy.array_equal(a, b)
+
+
+@pytest.mark.parametrize("c", [0, 2])
+def test_what_may_fail_in_an_index_is_not_computed_before_the_loop(c):
+    def always(a, n, c):
+        for _ in range(3):
+            a[n // c] = 1.0
+        return a
+
+    def guarded(a, n, c):
+        for i in range(4):
+            a[i] = 3.0
+            if c > 0:
+                a[n % c] += 1.0
+        return a
+
+    agrees(always, numpy.zeros(6), 5, c)
+    agrees(guarded, numpy.zeros(6), 5, c)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_list_is_not_an_index_of_several_axes(columns):
+    def swapped(m):
+        rows = [0, 1]
+        for i in range(2):
+            m[[i, i + 1]] = m[[i + 1, i]]
+            m[rows] += 1.0
+        return m
+
+    agrees(swapped, numpy.arange(3.0 * columns).reshape(3, columns))
+
+
+def test_a_builtin_that_numpy_once_had_is_looked_up_without_a_warning():
+    def characters(x):
+        n = 0
+        for i in range(3):
+            n += len(str(x[i]))
+        return n
+
+    agrees(characters, numpy.ones(3))

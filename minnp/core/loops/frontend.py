@@ -49,10 +49,10 @@ UNROLLED = 32  # items of a tuple that a loop goes over
 
 
 class Tup:
-    """A tuple, or a list that nobody changes."""
+    """A tuple, or a list that nobody changes: as an index, a list is not its items."""
 
-    def __init__(self, items: list) -> None:
-        self.items = items
+    def __init__(self, items: list, listed: bool = False) -> None:
+        self.items, self.listed = items, listed
 
 
 class Static:
@@ -626,9 +626,9 @@ class Translator(Arrays):
             raise self.fail("an array from outside the function, which is no argument")
         return Static(x)
 
-    def of_Tuple(self, node: ast.Tuple) -> Tup:
+    def of_Tuple(self, node: ast.Tuple | ast.List) -> Tup:
         items = [self.value(e) for e in node.elts]
-        return Tup([self.frozen(x) if isinstance(x, E) else x for x in items])
+        return Tup([self.frozen(x) if isinstance(x, E) else x for x in items], isinstance(node, ast.List))
 
     of_List = of_Tuple
 
@@ -779,7 +779,9 @@ class Translator(Arrays):
             x = self.value(n)
             if isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
                 out.append(x.value)
-            elif isinstance(x, Tup):
+            elif isinstance(x, Tup) and not isinstance(node, ast.Tuple):
+                if x.listed or any(isinstance(y, Tup) for y in x.items):
+                    raise self.fail("a list as an index")
                 out += [self.frozen(y) if isinstance(y, E) else y for y in x.items]
             elif isinstance(x, Array) and not x.ndim:
                 out.append(self.number(x))
@@ -1306,8 +1308,8 @@ def known_function(f: Any) -> tuple[str, str] | None:
     if getattr(math, name, None) is f:
         return "math", name
     ours = sys.modules.get("minnp.numpy")
-    name = {"bool_": "bool_"}.get(name, name)
-    if getattr(onp, name, None) is f or (ours is not None and getattr(ours, name, None) is f):
+    # without __getattr__, by which NumPy warns of names that it once had
+    if vars(onp).get(name) is f or (ours is not None and vars(ours).get(name) is f):
         return "np", name
     if getattr(builtins, name, None) is f:
         return "builtins", name
@@ -1382,8 +1384,8 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         t.program.arrays[variable] = array
         t.program.inputs.append(Input(variable, kind, ndim, False))
         return array
-    if sort == "tuple":
-        return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])])
+    if sort in ("tuple", "list"):
+        return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])], sort == "list")
     return t.outside(what)
 
 

@@ -65,6 +65,9 @@ INTRINSICS = {
     "pow": "pow",
     "copysign": "copysign",
 }
+# what an index that is seen before its loop consists of: nothing that traps unless a check in the loop lets it through
+SAFE = {"add", "sub", "mul", "neg", "copy", "cast", "min", "max", "abs", "select", "and", "or", "xor", "not", "invert"}
+SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
@@ -127,6 +130,7 @@ class Lowering:
         self.sites: list[str] = []
         self.proved: set[tuple] = set()  # (index, length) of the checks that hold
         self.free_order = False
+        self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
         self.single = definitions(program.body)
@@ -486,13 +490,14 @@ class Lowering:
                 last = self.do(f"add nsw i64 {start}, {last}")
             else:
                 last = self.do(f"sub nsw i64 {stop}, 1")
-            fine = "true"
+            fine, self.early = "true", True
             for index, dim, moves in found:
                 length = self.value(dim)
                 for end in (start, last) if moves else (start,):
                     self.put(f'store i64 {end}, ptr %"v.{s.var}"')
                     inside = self.do(f"icmp ult i64 {self.value(index)}, {length}")
                     fine = self.do(f"and i1 {fine}, {inside}")
+            self.early = False
             fast, slow = self.label("fast"), self.label("slow")
             self.put(f"br i1 {fine}, label %{fast}, label %{slow}")
             self.at(fast)
@@ -618,7 +623,7 @@ class Lowering:
             sign = "" if op in ("eq", "ne") else "s" if signed else "u"
             return self.do(f"icmp {sign}{op} {t} {args[0]}, {args[1]}")
         if op in ("add", "sub", "mul"):
-            flags = "nsw " if kind.python else ""
+            flags = "nsw " if kind.python and not self.early else ""
             return self.do(f"{op} {flags}{t} {args[0]}, {args[1]}")
         if op.startswith("fits_"):
             op = op[5:]
@@ -887,6 +892,9 @@ def expand(e: E, var: str, inside: set[str], single: dict[str, E], made: set[str
         raise NotLowered(e.op)
     if e.op in ("const", "dim"):
         return e
+    divided = e.op in ("floordiv", "mod") and e.args[1].op == "const" and e.args[1].args[0] > 0
+    if not (divided or e.op in SAFE) or any(a.kind.letter not in "iub" for a in e.args):
+        raise NotLowered(e.op)
     return E(e.op, tuple(expand(a, var, inside, single, made) for a in e.args), e.kind, e.low, e.high)
 
 

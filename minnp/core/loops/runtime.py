@@ -181,7 +181,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
     if type(x) in (tuple, list) and len(x) <= 16:
         inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
         if all(isinstance(d, tuple) for d in inner):
-            return ("tuple", tuple(inner))
+            return (type(x).__name__, tuple(inner))
     if type(x) is tuple and any(type(y) in HANDLES for y in x):  # of kinds that no program has
         return None
     return x
