@@ -353,3 +353,30 @@ def test_a_builtin_that_numpy_once_had_is_looked_up_without_a_warning():
         return n
 
     agrees(characters, numpy.ones(3))
+
+
+@pytest.mark.parametrize("size", [100, 2048, 5000])
+@pytest.mark.parametrize("pair", ["same", "shifted", "reversed"])
+def test_arguments_that_share_memory(size, pair):
+    def mixed(a, b):
+        for i in range(1, len(a)):
+            a[i] = b[i - 1] + a[i] * 0.5
+        return a
+
+    def refuses(a, b):
+        mixed(a, b)
+        a[len(a)] = 0.0
+
+    take = {"same": lambda x: (x, x), "shifted": lambda x: (x[1:], x[:-1]), "reversed": lambda x: (x, x[::-1])}[pair]
+    for apart_first in (False, True):
+        f, g = jit(mixed), jit(refuses)
+        if apart_first:
+            f(*map(np.array, take(np.arange(float(size)))))
+        for _ in range(2):
+            plain, ours = numpy.arange(float(size)), np.arange(float(size))
+            want, got = mixed(*take(plain)), f(*take(ours))
+            assert numpy.array_equal(want, got) and numpy.array_equal(plain, ours)
+            for call, x in ((refuses, plain), (g, ours)):
+                with pytest.raises(IndexError):
+                    call(*take(x))
+            assert numpy.array_equal(plain, ours)

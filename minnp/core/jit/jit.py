@@ -37,7 +37,7 @@ from ..rows.on_device import free
 from ..rows.pytree import open_tree, tree_flatten
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
-from .specialisation import Specialisation, steps_back
+from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
@@ -250,6 +250,8 @@ class Jitted:
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
                 return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
             inputs = _inputs(values, live)
+            if unfinished and not apart([i for i, _ in unfinished], [values[i] for i in inputs], {}):
+                return self.function(*args, **kwargs)
             for i, final in unfinished:
                 self._write_back(leaves[inputs[i]], final)
             raise
@@ -257,6 +259,8 @@ class Jitted:
         inputs = _inputs(values, live)
         if captured.left or not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
             self.changing += 1
+            if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
+                return self.function(*args, **kwargs)
             for i, final in zip(captured.written, written, strict=True):
                 self._write_back(leaves[inputs[i]], final)
             return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))

@@ -148,24 +148,29 @@ class Specialisation:
         return True
 
     def apart(self, arrays: list) -> bool:
-        """Whether the arguments that are written may be, and share no memory with what else the graph reads."""
-        if not all(arrays[i].flags.writeable for i in self.captured.written if type(arrays[i]) is Host):
-            return False
-        others = [*arrays, *map(unwrapped, self.captured.constants.values())]
-        if len(set(map(id, others))) == len(others):
-            for a in others:
-                if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):
-                    break
-            else:
-                return True
-        others = [a for a in others if isinstance(a, (Host, Buffer))]
-        return not any(
-            k != j and overlap(arrays[i], a)
-            for i in self.captured.written
-            for k in [next((k for k, a in enumerate(others) if a is arrays[i]), None)]
-            for j, a in enumerate(others)
-            if k is not None
-        )
+        """As `apart` below has it, for what this path writes."""
+        return apart(self.captured.written, arrays, self.captured.constants)
+
+
+def apart(written: Sequence[int], arrays: list, constants: dict[str, Any]) -> bool:
+    """Whether the arguments that are written may be, and share no memory with what else a graph reads."""
+    if not all(arrays[i].flags.writeable for i in written if type(arrays[i]) is Host):
+        return False
+    others = [*arrays, *map(unwrapped, constants.values())]
+    if len(set(map(id, others))) == len(others):
+        for a in others:
+            if type(a) is Buffer or ((base := getattr(a, "base", None)) is not None and type(base) is not Lease):
+                break
+        else:
+            return True
+    others = [a for a in others if isinstance(a, (Host, Buffer))]
+    return not any(
+        k != j and overlap(arrays[i], a)
+        for i in written
+        for k in [next((k for k, a in enumerate(others) if a is arrays[i]), None)]
+        for j, a in enumerate(others)
+        if k is not None
+    )
 
 
 def overlap(a: Any, b: Any) -> bool:
