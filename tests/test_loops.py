@@ -380,3 +380,27 @@ def test_arguments_that_share_memory(size, pair):
                 with pytest.raises(IndexError):
                     call(*take(x))
             assert numpy.array_equal(plain, ours)
+
+
+@pytest.mark.parametrize("one", [np.float64(1.0), np.float32(1.0), np.int64(1)])
+def test_numbers_of_numpys_and_numbers_that_are_arguments(one):
+    def total(x):
+        return (one + x) * (x - one) / (one * 2.0)
+
+    def grows(x):
+        t = one
+        for _ in range(4):
+            if t <= x:
+                t = t + x
+        return t
+
+    def length(x):
+        return len(one + x)
+
+    for f in (total, grows):
+        g = jit(f)
+        for x in (0.5, 2.5, 1.0, 0.25):
+            assert numpy.asarray(g(x)).dtype == numpy.asarray(f(x)).dtype
+            assert float(g(x)) == f(x)
+    with pytest.raises(TypeError, match="len"):
+        jit(length)(0.5)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as onp
 
 from ..api.functions import STATIC
-from ..arrays.array import ndarray
+from ..arrays.array import handle, ndarray
 from ..rows import state
 from ..rows.primitive import TABLE, Meta
 from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Host, Tracer, Value
@@ -137,7 +137,8 @@ def _operation(function: Any, name: str, reflected: bool) -> Any:
         if not self.trace.alive:
             return function(*values)
         if isinstance(other, (Value, Host, ndarray, onp.generic)) and not _plain(other):
-            return TABLE[name](a, b)
+            out = TABLE[name](a, b)
+            return out if isinstance(other, Value) else handle(out)  # as the program's own code meets it
         if not _plain(other):
             return NotImplemented
         if name in ("power", "divmod", "matmul") and not (name == "power" and type(values[0]) is float):

@@ -29,6 +29,8 @@ class Value(Shaped):
         return TABLE["transpose"](self)
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
