@@ -22,7 +22,6 @@ TOUCHES_FILES = {"memmap", "fromfile", "savetxt", "loadtxt", "save", "savez", "l
 DIFFERENT = {
     "flatiter": "prints the class, which is minnp.numpy's",
     "ndarray.flat": "prints the class, which is minnp.numpy's",
-    "ndarray.resize": "refuses by counting references, of which a handle's array has one",
 }
 if compiled.fastpath is not None:
     DIFFERENT["set_numeric_ops"] = "sets NumPy's own operators, which the C part's arithmetic of small arrays is not"

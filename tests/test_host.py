@@ -168,7 +168,7 @@ def any_size(monkeypatch):
     for uf in elementwise.LEAST:
         monkeypatch.setitem(elementwise.LEAST, uf, 0)
     monkeypatch.setattr(elementwise, "PIECE", 64)
-    monkeypatch.setattr(elementwise, "PLAIN", 0)
+    monkeypatch.setattr(elementwise, "CHEAP", 0)
     monkeypatch.setattr(memory, "LEAST", 0)
     pieces = []
     ranges = elementwise.ranges

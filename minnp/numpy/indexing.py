@@ -108,9 +108,11 @@ def _take_accumulate(
     buffer: onp.ndarray, g: Any, x: Any, indices: Any, axis: int | None = None, mode: str = "raise"
 ) -> None:
     if axis is None:  # of any layout: a view of all of it may not exist
-        where = onp.unravel_index(
-            onp.remainder(_valid(onp.asarray(indices), buffer.size, mode), buffer.size), buffer.shape
-        )
+        flat = onp.remainder(_valid(onp.asarray(indices), buffer.size, mode), buffer.size)
+        if buffer.ndim == 0:  # of which unravel_index of NumPy 1 knows nothing
+            buffer += onp.sum(g)
+            return
+        where = onp.unravel_index(flat, buffer.shape)
     else:
         where = _take_index(indices, buffer.shape, axis, mode)
     onp.add.at(buffer, where, g)

@@ -116,8 +116,8 @@ def test_functions_in_one_call_agree_with_numpy(char):
 def test_what_is_said_to_be_one_call_is():
     if install.fastpath is not None:
         for name in WHOLE:
-            operator.attrgetter(name)(np)  # which makes its entry
-        forms = {name: install.row_of(HOST_CALLS[name])[-1] for name in WHOLE}
+            operator.attrgetter(name)(np)  # which makes its entry, if this NumPy has such a function
+        forms = {name: install.row_of(HOST_CALLS[name])[-1] for name in WHOLE if name in HOST_CALLS}
         whole, writes = install.fastpath.WHOLE, install.fastpath.WHOLE | install.fastpath.WRITES
         assert set(forms.values()) == {whole, writes}, forms
 
