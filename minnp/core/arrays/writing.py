@@ -210,7 +210,7 @@ def lent(value: Any) -> bool:
 def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     """h[index] = value: every write goes through here. `fresh`: nobody else has the array `value`."""
     sources: list = []
-    given = value
+    given, said = value, (index, value)
     index, value = indexed(unwrap(index, sources)), unwrap(value, sources)
     current = read(h)
     if type(current) is Buffer and not isinstance(value, Tracer) and capture.get() is None:
@@ -243,10 +243,8 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             "one record of a traced array is written; name the field first: x['name'][i] = v, not x[i]['name'] = v"
         )
     if watching is not None and type(old) in (Host, Buffer):
-        raise errors.CaptureError(
-            f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)}); "
-            "pass the array in and return it, or make it inside the function"
-        )
+        watching.ends(f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)})")
+        return write(h, *said, fresh)
     lies = example(old)
     if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
         if watching is not None:

@@ -48,13 +48,13 @@ class CaptureTrace(Trace):
     differentiable = False
     symbolic = False
     __slots__ = (
-        *("asked", "constants", "fast", "fixed", "graph", "handles", "handling", "known", "left", "moved"),
-        "were",
+        *("asked", "constants", "ended", "fast", "fixed", "graph", "handles", "handling", "known", "left", "may_leave"),
+        *("moved", "were"),
     )
 
-    def __init__(self, fast: bool = False) -> None:
+    def __init__(self, fast: bool = False, may_leave: bool = True) -> None:
         super().__init__()
-        self.graph, self.fast = Graph(), fast
+        self.graph, self.fast, self.may_leave, self.ended = Graph(), fast, may_leave, False
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
@@ -115,9 +115,7 @@ class CaptureTrace(Trace):
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if len(self.graph) > MOST:
-            self.left = f"the function's Python, loops that stay Python unrolled, does more than {MOST} things"
-            self.finish()
-            capture.set(None)
+            self.ends(f"the function's Python, loops that stay Python unrolled, does more than {MOST} things")
             return bind(row, values, params)
         if any(type(v) is Live for v in values):
             values = self._numbers(row, values)
@@ -245,7 +243,13 @@ class CaptureTrace(Trace):
 
     def leave(self, name: str, made: Any) -> None:
         """The rest of the program runs as it is, on the values that tracers wrap."""
-        self.left = f"np.{name} makes a {type(made).__name__}, whose operators are its own"
+        self.ends(f"np.{name} makes a {type(made).__name__}, whose operators are its own")
+
+    def ends(self, why: str) -> None:
+        """No graph holds this program: the rest of it runs as it is, and another capture would end here too."""
+        if not self.may_leave:
+            raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
+        self.left, self.ended = why, True
         self.finish()
         capture.set(None)
 
@@ -306,9 +310,10 @@ class Captured:
     fixed       leaves that are numbers, or arrays in a memory layout, for which alone the graph holds
     shown       parts that are not computed but the caller's own (outputs.py)
     left        why the graph does not hold what the function did, or ""
+    ended       whether every other capture would end as well
     """
 
-    __slots__ = ("changes", "constants", "fixed", "graph", "left", "rebuild", "shown", "written")
+    __slots__ = ("changes", "constants", "ended", "fixed", "graph", "left", "rebuild", "shown", "written")
 
     def __init__(
         self,
@@ -363,7 +368,7 @@ def capture_call(
     fast        as CaptureTrace has it
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     """
-    trace = CaptureTrace(fast)
+    trace = CaptureTrace(fast, may_leave)
     boxed, roots = [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
         if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):
@@ -421,7 +426,7 @@ def capture_call(
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
-    captured.left = trace.left
+    captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 
 

@@ -295,6 +295,9 @@ class SymbolicTrace(Trace):
         return made
 
     # -------------------------------------------------------------- what has no graph
+    def ends(self, why: str) -> None:
+        raise errors.CaptureError(f"{why}; pass the array in and return it, or make it inside the function")
+
     def error(self, fact: str, way_out: str) -> errors.CaptureError:
         return errors.CaptureError(f"symbolic_trace, at {user_line()}: {fact}; {way_out}")
 

@@ -35,6 +35,7 @@ from ..passes import optimize
 from ..rows import policy
 from ..rows.on_device import free
 from ..rows.pytree import open_tree, tree_flatten
+from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
 from .specialisation import Specialisation, apart, steps_back
@@ -70,6 +71,7 @@ class Jitted:
         self.fixed: dict[
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
+        self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -208,8 +210,8 @@ class Jitted:
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
-        if self.changing > TRIES:
-            return self.function(*args, **kwargs)
+        if self.changing > TRIES or key in self.ended:
+            return self._eager(*args, **kwargs)
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         asked = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
         if asked:
@@ -258,7 +260,11 @@ class Jitted:
         self.calls += 1
         inputs = _inputs(values, live)
         if captured.left or not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
-            self.changing += 1
+            if captured.ended:
+                self.ended.add(key)
+                record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), captured.left)
+            else:
+                self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
                 return self.function(*args, **kwargs)
             for i, final in zip(captured.written, written, strict=True):
