@@ -431,3 +431,33 @@ def test_what_no_graph_holds_runs_as_it_is():
         assert TOTALS.tolist() == [0, k, 2 * k, 3 * k]
         assert g(a + k).tolist() == bare(a + k).tolist()
     assert any("writes to an array made outside it" in said for said in why())
+
+
+@compiles
+def test_integers_of_several_types_are_stored_in_int64():
+    def steps(t, k):
+        for i in range(1, len(t)):
+            t[i] = max(0, t[i] - k, t[i - 1] - 1)
+        return t
+
+    minnp.report(reset=True)
+    agrees(steps, numpy.array([3, -2, 7, 0, 2**62]), 2)
+    agrees(steps, numpy.array([3, -2, 7, 0, 5]), 2**62)
+    assert not any("several types" in said for said in why())
+    agrees(steps, numpy.array([3, -2, 7, 0, 5], numpy.int32), 2)
+
+
+def test_a_function_that_cannot_be_captured_is_not_captured_again():
+    def unrolled(x, n):
+        seen = {}
+        for i in range(n):
+            seen[i % 3] = 1
+            x[i % 5] = x[(i + 1) % 5] * 0.5 + 1
+        return x
+
+    f = jit(unrolled)
+    minnp.report(reset=True)
+    for _ in range(5):
+        assert f(np.ones(5), 4000).tolist() == unrolled(np.ones(5), 4000).tolist()
+    (said,) = [r for r in minnp.report(reset=True) if "does more than" in r["why"]]
+    assert said["calls"] == 1

@@ -139,7 +139,8 @@ class Arrays(Builder):
 
     def stored(self, value: E, kind: Kind) -> E:
         """A number as an element of an array: NumPy's cast, and what it refuses."""
-        if len(value.kinds) > 1 and kind.letter not in "fc":
+        wide = kind.code == "i8" and all(k.letter in "iub" for k in value.kinds)  # which holds every integer met here
+        if len(value.kinds) > 1 and kind.letter not in "fc" and not wide:
             raise self.fail(f"a number of several types stored in an array of {kind}")
         if value.kind.letter == "c" and kind.letter != "c":
             raise self.fail("a complex number stored in an array of real ones")
