@@ -461,3 +461,15 @@ def test_a_function_that_cannot_be_captured_is_not_captured_again():
         assert f(np.ones(5), 4000).tolist() == unrolled(np.ones(5), 4000).tolist()
     (said,) = [r for r in minnp.report(reset=True) if "does more than" in r["why"]]
     assert said["calls"] == 1
+
+
+@compiles
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_vector_by_a_matrix_in_a_loop(rows):
+    def products(a, b):
+        out = np.zeros((3, 3))
+        for i in range(3):
+            out[i, i:] = a[:, i] @ b[:, i:] + (a[:, i] @ b)[i]
+        return out
+
+    agrees(products, numpy.arange(3.0 * rows).reshape(rows, 3), numpy.arange(3.0 * rows)[::-1].reshape(rows, 3) - 4)

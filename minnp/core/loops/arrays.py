@@ -423,7 +423,16 @@ class Arrays(Builder):
             self.alike(a.dims[-1], b.dims[0])
             if a.ndim == 2:
                 return Lazy([a.dims[0]], kind, lambda i: self.dot(line(0, a, i, []), b), [*a.reads, *b.reads])
-            return Lazy([b.dims[1]], kind, lambda j: self.dot(a, line(0, b, [], j)), [*a.reads, *b.reads])
+            made = self.new([b.dims[1]], kind, True)  # row by row, as they lie in memory
+
+            def add(index: list[E]) -> None:
+                k, j = index
+                x, y = self.cast(a.at([k]), kind), self.cast(b.at([k, j]), kind)
+                more = E("add", (self.element(made, [j]), E("mul", (x, y), kind)), kind)
+                self.emit(Store(made.name, (j,), more))
+
+            self.over([a.dims[0], b.dims[1]], add)
+            return self.lazy(made)
         self.alike(a.dims[0], b.dims[0])
         out = self.fresh("acc")
         self.program.kinds[out] = kind
