@@ -10,6 +10,7 @@ import minnp.npx
 import minnp.numpy as np
 from minnp import grad, vjp
 from minnp.core.arrays.array import read
+from minnp.core.rows import on_device
 from minnp.core.rows.primitive import CONSTANT, TABLE, Meta, Primitive
 from minnp.core.rows.value import is_scalar
 
@@ -214,3 +215,10 @@ def test_what_is_known_of_an_operator_is_in_its_row():
         total = Primitive("total_of_the_rows", lambda x: x.sum(), **facts)
         minnp.vmap(lambda v: kinds.setdefault(scalar, is_scalar(read(total(v)))) or v)(np.ones((2, 3)))  # noqa: B023
     assert kinds == {True: True, False: False}
+
+
+def test_whether_a_row_shows_memory_is_asked_without_warnings(monkeypatch):
+    anything = onp.array([[onp.inf, 1.0], [-onp.inf, 1.0]])  # what memory may hold before it is written
+    monkeypatch.setattr(on_device, "laid_out", lambda buffer: anything)
+    assert not on_device.numpy_views(TABLE["sum_to"], None, {"shape": (2,)})
+    assert on_device.numpy_views(TABLE["reshape"], None, {"shape": (4,)})
