@@ -204,6 +204,9 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
     Ref params;
     if (f->form & (SIDE_BY_SIDE | BELOW)) { /* words: the rows that join along an axis, and along a new one */
         Py_ssize_t axes = axes_of(values[0]);
+        for (Py_ssize_t i = 1; i < arrays; i++)
+            if (axes_of(values[i]) != axes)
+                return {}; /* those with fewer axes are given more, in Python */
         row = PyTuple_GET_ITEM(f->words, f->form & BELOW && axes == 1);
         Ref axis = number(f->form & SIDE_BY_SIDE && axes > 1);
         params = n == 1 && k == 0 && axes > 0 ? params_of(word_axis, axis) : Ref();
