@@ -22,6 +22,7 @@ def test_nothing_listens_beyond_this_machine(on_ranks):
     on_ranks(2, "collectives.listening")
 
 
+@pytest.mark.host("without torch there is no policy that prefers it")
 def test_a_mesh_of_one_needs_no_torch():
     import subprocess
 
