@@ -180,13 +180,15 @@ def before_out(e: Entry, count: int) -> bool:
     return count <= (e.nin or 1) or (e.nin is None and count <= out_position(e.name)[0])
 
 
-def _leaves_to_numpy(e: Entry, values: list) -> bool:
+def _leaves_to_numpy(e: Entry, values: list, options: dict) -> bool:
     """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
-    return e.host in policy.MAKERS or e.writes or policy.current().plain or any(map(overrides, values))
+    if e.host in policy.MAKERS or e.writes or policy.current().plain:
+        return True
+    return any(map(overrides, values)) or any(map(overrides, options.values()))
 
 
 def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, options: dict) -> Any:
-    special = state.busy and (capture.get() is not None or not _leaves_to_numpy(e, values))
+    special = state.busy and (capture.get() is not None or not _leaves_to_numpy(e, values, options))
     if not special:
         for s in sources:
             if s._host is None or (s._root is not None and s._root._host is None and state.busy):
@@ -533,10 +535,13 @@ _DECLINED = ("no implementation found for", "operand type(s) all returned NotImp
 
 
 def overrides(x: Any) -> bool:
-    """Whether NumPy asks the argument's class what a function means (NEP 13): a Series, a Quantity, a Proxy."""
-    if type(x) in CONTAINERS:
+    """Whether NumPy asks the argument's class what a function means, or to wrap its result: a Series, a Quantity."""
+    t = type(x)
+    if t in CONTAINERS:
         return any(map(overrides, inside(x)))
-    return type(x) is not onp.ndarray and getattr(type(x), "__array_ufunc__", None) is not None
+    if t in STATIC or t in STAND_INS or isinstance(x, Value):
+        return False
+    return hasattr(t, "__array_ufunc__") or hasattr(t, "__array_wrap__")
 
 
 def refused(error: TypeError) -> bool:
