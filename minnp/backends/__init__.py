@@ -19,12 +19,14 @@ class Backend:
                   take and return its own buffers
     refuses       its kernels refuse what they cannot take, so `supports` need not be asked before every call
     device        ("cpu" or "gpu", number): where the memory of a device is
+    spans         its arrays lie in several processes: no other backend has the whole of one
     """
 
     name = ""
     shares_host = True
     refuses = False
     device = ("cpu", 0)
+    spans = False
     slots: dict
     makers: dict  # by NumPy's name, what makes its array out of no arrays here, for NumPy's arguments; or raises
 

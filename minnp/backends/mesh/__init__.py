@@ -65,6 +65,7 @@ class Place(Backend):
 
     name = "split"
     shares_host = False
+    spans = True
 
     def __init__(self, mesh: Any, on: tuple) -> None:
         self.mesh, self.on = mesh, on

@@ -60,17 +60,20 @@ class Policy:
         values   its arrays (shape, dtype, size) and numbers, params its other arguments
         device   where they live, or None for NumPy's memory; it must be asked for values that live on it
         """
-        if self.backend is not None:
-            return [device if self.keeps(device) else backends.get(self.backend)]
-        if device is not None:
+        if self.keeps(device) or (device is not None and self.plain):
             return [device]
+        if self.backend is not None:
+            return [] if device is not None and device.spans else [backends.get(self.backend)]
         if self.only or row.worth is None:
             return []
         return [backends.get(name) for name in backends.installed() if row.worth(name, values, params)]
 
     def keeps(self, device: Any) -> bool:
-        """Whether a call on buffers of this device may stay there: under `auto`, or if it is the policy's backend."""
-        return device is not None and (self is AUTO or self.name == "only_split" or self.backend == device.name)
+        """Whether a call on buffers of this device may stay there: under `auto`, if it is the policy's backend, or
+        where the device spans processes and another backend is preferred, not demanded."""
+        if device is None or self is AUTO or self.name == "only_split":
+            return device is not None
+        return self.backend == device.name or (device.spans and not (self.only and self.backend))
 
     def __enter__(self) -> Policy:
         if self.backend is not None:

@@ -226,6 +226,12 @@ def told(mesh):
         with pytest.raises(FallbackError, match=r"linalg\.svd of split arrays"):
             np.linalg.svd(x)
         assert np.linalg.svd(numbers((3, 3))).S.shape == (3,)  # a host array is nobody's matter
+    with minnp.policy("prefer_torch"):  # no other backend has the whole of it
+        x[2:] *= 2
+        assert x.device == (x + x).device == "mesh.split(0)"
+        same(x[1:] + 1, numbers((8, 3))[1:] * onp.where(onp.arange(1, 8) < 2, 1, 2)[:, None] + 1)
+    with minnp.policy("only_torch"), pytest.raises(FallbackError, match="only_torch"):
+        x * 2
 
 
 def files(mesh):
