@@ -1,131 +1,178 @@
-"""Programs of loops under jit, beside NumPy and Numba.
+"""Programs of loops under jit, beside NumPy, Numba and JAX.
 
-    python -m benchmarks.loops [--large] [--gradients] [names]
+    python -m benchmarks.loops [--small] [--gradients] [names]
 
-Medians of seven calls in milliseconds, each on fresh arguments, and the first call in seconds. Numba is asked if it is
-installed, and gets the program as it is, in nopython mode. Gradients: of the sum of what a program returns with respect
-to its first array of floats, against the eager gradient.
+The programs of benchmarks/programs/loops. Medians in milliseconds, each call on fresh arguments, and the first call in
+seconds. Numba, if it is installed, gets the program as it is, in nopython mode, helpers too; JAX gets the program in
+its own words (in_jax.py), in 64 bits. "best" is the faster of these two; what a peer cannot run is left out, and so is
+what gives other numbers. Gradients: of the sum of a program's first result with respect to the first argument that it
+is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`.
 """
 
-import importlib.util
+import copy
+import functools
 import statistics
 import sys
 import time
-from pathlib import Path
+import warnings
 
 import numpy
 
 import minnp
 import minnp.numpy
+from benchmarks.programs.loops import functions
+from benchmarks.programs.loops.cases import CASES
 from minnp import grad, jit
 
 try:
     import numba
 except ImportError:
     numba = None
-CALLS = 7
+try:
+    import jax
 
+    from benchmarks.programs.loops import in_jax
 
-def load(name, module):
-    """The programs, with `np` for this module."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "loop_programs.py")
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[name] = found
-    spec.loader.exec_module(found)
-    found.np = module
-    return found
-
-
-PLAIN, OURS = load("loop_programs_numpy", numpy), load("loop_programs_minnp", minnp.numpy)
+    jax.config.update("jax_enable_x64", True)
+except ImportError:
+    jax = None
+SECONDS, CALLS = 0.5, 15  # of calls of one program: no longer, and no more
+PLAIN, OURS = functions(numpy), functions(minnp.numpy)
 
 
 def ours(values):
     return [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in values]
 
 
-def timed(f, make, calls=CALLS):
-    """(seconds of the first call, median of the others in seconds)."""
+def timed(f, make, checked=None):
+    """(seconds of the first call, median seconds of the others), each on fresh arguments."""
+    given = make()
     start = time.perf_counter()
-    f(*make())
+    out = f(*given)
     first, taken = time.perf_counter() - start, []
-    for _ in range(calls):
+    if checked is not None:
+        checked(out)
+    while len(taken) < 3 or (sum(taken) < SECONDS and len(taken) < CALLS):
         given = make()
         start = time.perf_counter()
         f(*given)
         taken.append(time.perf_counter() - start)
+        if taken[0] > 3:
+            break
     return first, statistics.median(taken)
 
 
-def numbas(name):
-    """The program under Numba, with the functions that it calls; None where Numba refuses it."""
-    module = load(f"loop_programs_numba_{name}", numpy)
-    for helper in ("match", "find", "rate"):
-        setattr(module, helper, numba.njit(getattr(module, helper)))
-    return numba.njit(getattr(module, name))
+def agree(got, expected, rtol):
+    got, expected = (x if isinstance(x, tuple) else (x,) for x in (got, expected))
+    for a, b in zip(got, expected, strict=True):
+        if b is not None:
+            numpy.testing.assert_allclose(numpy.asarray(a), b, rtol=rtol, atol=rtol)
 
 
-def geometric_mean(ratios):
+def attempt(*given):
+    """What timed(*given) returns, or the name of what it raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return timed(*given)
+        except Exception as error:
+            return type(error).__name__
+
+
+def shown(found):
+    return f"{found:>17.17}" if isinstance(found, str) else f"{found[1] * 1e3:10.3f}{found[0]:7.2f}"
+
+
+def in_the_words_of_jax(name, arguments):
+    f = in_jax.compiled(name, arguments)
+    return lambda *given: jax.block_until_ready(f(*given))
+
+
+def as_jax(values):
+    return [jax.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in values]
+
+
+def mean(ratios):
     return statistics.geometric_mean(ratios) if ratios else float("nan")
 
 
 def speed(names, size):
-    print(f"{'program':24}{'numpy':>10}{'minnp':>10}{'first':>8}{'numba':>10}{'first':>8}   numpy/minnp  numba/minnp")
-    to_numpy, to_numba = [], []
+    columns = "".join(f"{who:>10}{'first':>7}" for who in ("minnp", "numba", "jax"))
+    print(f"{'ms, first call in s':21}{'numpy':>10}{columns}")
+    ratios = {"NumPy": [], "Numba": [], "JAX": [], "the best of Numba and JAX": []}
     for name in names:
-        n = PLAIN.SIZES[name][size]
-        make = lambda name=name, n=n: getattr(PLAIN, f"make_{name}")(n)
+        case = CASES[name]
+        arguments, expected = case.make(getattr(case, size))
+        checked = functools.partial(agree, expected=expected(), rtol=case.rtol)
+        fresh = functools.partial(copy.deepcopy, arguments)
         start = time.perf_counter()
-        getattr(PLAIN, name)(*make())
-        slow = time.perf_counter() - start
-        _, plain = timed(getattr(PLAIN, name), make, 1 if slow > 0.5 else 5)
-        first, mine = timed(jit(getattr(OURS, name)), lambda make=make: ours(make()))
-        to_numpy.append(plain / mine)
-        line = f"{name:24}{plain * 1e3:10.3f}{mine * 1e3:10.3f}{first:8.2f}"
-        beside = ""
+        PLAIN[name](*fresh())
+        plain = time.perf_counter() - start
+        if plain < 1:
+            plain = timed(PLAIN[name], fresh)[1]
+        compiled = jit(OURS[name])
+        mine = timed(compiled, lambda fresh=fresh: ours(fresh()), checked)
+        of_numba = of_jax = "absent"
         if numba is not None:
-            try:
-                first, theirs = timed(numbas(name), make)
-                to_numba.append(theirs / mine)
-                line += f"{theirs * 1e3:10.3f}{first:8.2f}"
-                beside = f"{theirs / mine:12.2f}"
-            except Exception as error:
-                line += f"{type(error).__name__[:18]:>18}"
-        print(f"{line}{plain / mine:14.1f}{beside}", flush=True)
-    print(f"geometric means: {geometric_mean(to_numpy):.1f} times NumPy, {geometric_mean(to_numba):.2f} times Numba")
+            of_numba = attempt(functions(numpy, numba.njit)[name], fresh, checked)
+        if jax is not None:
+            of_jax = attempt(in_the_words_of_jax(name, arguments), lambda fresh=fresh: as_jax(fresh()), checked)
+        peers = [p[1] for p in (of_numba, of_jax) if not isinstance(p, str)]
+        ratios["NumPy"].append(plain / mine[1])
+        for peer, found in (("Numba", of_numba), ("JAX", of_jax)):
+            ratios[peer] += [] if isinstance(found, str) else [found[1] / mine[1]]
+        best = min(peers) / mine[1] if peers else float("nan")
+        ratios["the best of Numba and JAX"] += [best] if peers else []
+        line = f"{name:21}{plain * 1e3:10.3f}{shown(mine)}{shown(of_numba)}{shown(of_jax)}"
+        print(f"{line}  numpy{plain / mine[1]:8.1f}  best{best:7.2f}", flush=True)
+    for peer, found in ratios.items():
+        print(f"{len(found)} programs, geometric mean: {mean(found):.2f} times as fast as {peer}")
 
 
 def gradients(names, size):
-    print(f"{'gradient of':24}{'eager':>10}{'minnp':>10}{'first':>8}   eager/minnp")
-    ratios = []
+    print(f"{'gradient, ms':21}{'eager':>10}{'minnp':>10}{'first':>7}{'jax':>10}{'first':>7}")
+    ratios = {"eager": [], "JAX": []}
     for name in names:
-        values = ours(getattr(PLAIN, f"make_{name}")(PLAIN.SIZES[name][size]))
-        places = [k for k, v in enumerate(values) if isinstance(v, numpy.ndarray) and v.dtype.kind == "f"]
-        if not places:
+        case = CASES[name]
+        if not case.wrt:
             continue
-        k = places[0]
+        arguments, _ = case.make(getattr(case, size))
+        k = case.wrt[0]
 
-        f = getattr(OURS, name)
-
-        def loss(x, f=f, values=values, k=k):
-            given = [v.copy() if isinstance(v, numpy.ndarray) else v for v in values]
+        def loss(x, f=OURS[name], arguments=arguments, k=k):
+            given = ours(copy.deepcopy(arguments))
             given[k] = x * 1.0
             out = f(*given)
             return minnp.numpy.sum(out[0] if type(out) is tuple else out)
 
-        make = lambda values=values, k=k: (values[k],)
-        try:
-            _, slow = timed(grad(loss), make, 1)
-            first, mine = timed(jit(grad(loss)), make)
-        except (minnp.errors.NotDifferentiableError, TypeError) as error:
-            print(f"{name:24}{error!s:.80}")
-            continue
-        ratios.append(slow / mine)
-        print(f"{name:24}{slow * 1e3:10.3f}{mine * 1e3:10.3f}{first:8.2f}{slow / mine:14.1f}", flush=True)
-    print(f"geometric mean: {geometric_mean(ratios):.1f} times eager")
+        make = lambda arguments=arguments, k=k: [minnp.numpy.array(arguments[k])]
+        mine, eager = attempt(jit(grad(loss)), make), attempt(grad(loss), make)
+        of_jax = "absent"
+        if jax is not None:
+            of_jax = "no reverse mode"
+            if name not in in_jax.not_reverse:
+
+                def theirs(x, f=in_jax.PROGRAMS[name], arguments=arguments, k=k):
+                    out = f(*[x if j == k else y for j, y in enumerate(arguments)])
+                    return jax.numpy.sum(out[0] if isinstance(out, tuple) else out)
+
+                run = jax.jit(jax.grad(theirs))
+                of_jax = attempt(
+                    lambda x, run=run: jax.block_until_ready(run(x)),
+                    lambda make=make: as_jax(map(numpy.asarray, make())),
+                )
+        line = f"{name:21}{shown(eager)[:10]}{shown(mine)}{shown(of_jax)}"
+        for peer, found in (("eager", eager), ("JAX", of_jax)):
+            if not isinstance(found, str) and not isinstance(mine, str):
+                ratios[peer].append(found[1] / mine[1])
+                line += f"  {peer}{ratios[peer][-1]:8.2f}"
+        print(line, flush=True)
+    for peer, found in ratios.items():
+        print(f"{len(found)} programs, geometric mean: {mean(found):.2f} times as fast as {peer}")
 
 
 if __name__ == "__main__":
     options = {a for a in sys.argv[1:] if a.startswith("--")}
-    chosen = [a for a in sys.argv[1:] if not a.startswith("--")] or list(PLAIN.SIZES)
+    chosen = [a for a in sys.argv[1:] if not a.startswith("--")] or list(CASES)
     run = gradients if "--gradients" in options else speed
-    run(chosen, int("--large" in options))
+    run(chosen, "small" if "--small" in options else "medium")

@@ -473,3 +473,73 @@ def test_a_vector_by_a_matrix_in_a_loop(rows):
         return out
 
     agrees(products, numpy.arange(3.0 * rows).reshape(rows, 3), numpy.arange(3.0 * rows)[::-1].reshape(rows, 3) - 4)
+
+
+# ------------------------------------------------------------------ what is written
+def scaled_powers(a, n):
+    t = 1
+    for i in range(len(a)):
+        t *= n
+        a[i] += t
+    return t
+
+
+def first_elements(a, b, n):
+    c = np.zeros(3)
+    for i in range(n):
+        a[i] = a[i] * 2
+        c[i % 3] += a[i]
+        b[i] += c[0]
+    return c
+
+
+def run_twice(f, plain, *values):
+    """The second call's outcome and arguments, under jit as by Python; the first is with harmless numbers."""
+    found = []
+    for g, convert in ((f, given), (plain, list)):
+        args = convert([v.copy() if isinstance(v, numpy.ndarray) else v for v in values])
+        try:
+            out = g(*args)
+        except (ArithmeticError, IndexError) as error:
+            out = f"{type(error).__name__}: {error}"
+        found.append((out, args))
+    (out, args), (want, wanted) = found
+    assert type(out) is type(want) or isinstance(out, numpy.ndarray)
+    assert numpy.array_equal(out, want)
+    assert all(map(numpy.array_equal, args, wanted))
+
+
+def test_an_argument_that_a_loop_writes_is_written_where_it_lies():
+    f = jit(first_elements)
+    run_twice(f, first_elements, numpy.ones(4), numpy.zeros(5), 3)
+    run_twice(f, first_elements, numpy.ones(4), numpy.zeros(5), 4)
+    if engine.available():
+        ((path,),) = f.paths.values()
+        assert path.overwrites == [0, 1] and path.run.source.count("donate") == 1
+    run_twice(f, first_elements, numpy.ones(4), numpy.zeros(5), 5)  # what was written before the error stays
+    run_twice(f, first_elements, numpy.ones(4)[::2], numpy.zeros(5), 2)
+    a = np.ones(9)
+    b = a[3:]
+    f(a, b, 2)  # which share memory
+    want = numpy.ones(9)
+    first_elements(want, want[3:], 2)
+    assert numpy.array_equal(a, want)
+
+
+def test_a_loop_that_python_has_to_run_again_finds_what_it_wrote_as_it_was():
+    f = jit(scaled_powers)
+    for n in (2, 3, 1000, 3):  # 1000 ** 9 is no int64
+        run_twice(f, scaled_powers, numpy.arange(9.0), n)
+
+
+def test_numbers_drawn_before_a_loop_are_drawn_once():
+    def f(a, n):
+        return np.random.random(2), scaled_powers(a, n), np.random.random(2)
+
+    g = jit(f)
+    for n in (2, 3, 1000, 2):
+        np.random.seed(n)
+        want = f(np.arange(9.0), n)
+        np.random.seed(n)
+        got = g(np.arange(9.0), n)
+        assert all(map(numpy.array_equal, got, want))

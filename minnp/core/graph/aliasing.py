@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rows.primitive import Primitive
-from .effects import guard
+from .effects import guard, is_loop, pick
 from .graph import Graph, Node
 
 NEW = ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "array", "copy")  # public functions
@@ -47,4 +47,6 @@ def made_here(node: Any) -> bool:
         return False
     if isinstance(node.target, Primitive):
         return not node.target.view
+    if node.target is pick:
+        return getattr(node.args[0].target, "makes_new", False) or is_loop(node.args[0])
     return getattr(node.target, "__name__", "") in NEW

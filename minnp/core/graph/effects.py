@@ -33,6 +33,11 @@ def pick(results: Any, i: int) -> Any:
     return results[i]
 
 
+def is_loop(node: Any) -> bool:
+    """Whether a node is a compiled loop, which may raise, or find that Python has to run it."""
+    return getattr(node.target, "name", "") == "loop"
+
+
 class Diverged(Exception):
     """A guard did not hold: these arguments take another path."""
 

@@ -11,7 +11,7 @@ from ..arrays.devices import default_device
 from ..rows.on_device import kept
 from ..rows.primitive import TABLE, Primitive
 from ..rows.value import Buffer
-from .effects import Under, fails, guard
+from .effects import Under, fails, guard, is_loop
 from .graph import Graph, Node
 
 
@@ -56,7 +56,7 @@ def streams(graph: Graph) -> list[Any]:
     last = max((i for i, n in enumerate(nodes) if _begins_anew(n)), default=-1)
     found: dict[int, Any] = {}
     for node in nodes[:last]:
-        if not node.meta.get("effect") or node.target in (guard, fails):
+        if not node.meta.get("effect") or node.target in (guard, fails) or is_loop(node):
             continue
         if (device := drawn_at(node)) is not None:
             if (stream := device.generator()) is not None:
@@ -69,10 +69,11 @@ def streams(graph: Graph) -> list[Any]:
 
 
 def _begins_anew(node: Node) -> bool:
-    """Whether a node may find that this is not the way, or raise what programs catch: errors of linear algebra, and
-    those of np.errstate."""
+    """Whether a node may find that this is not the way, or raise what programs catch: errors of linear algebra, those
+    of np.errstate, and a loop's."""
     target: Any = node.target
-    return target in (guard, fails) or type(target) is Under or getattr(target, "name", "").startswith("linalg.")
+    named = getattr(target, "name", "").startswith("linalg.")
+    return target in (guard, fails) or type(target) is Under or named or is_loop(node)
 
 
 def drawn_at(node: Node) -> Any:

@@ -181,7 +181,8 @@ class Jitted:
                 continue
             except Exception as error:
                 blame(error, path.run, path.run.nodes)
-                if path.overwrites and given is arrays:  # they may be written already
+                restored = hasattr(error, "partial")  # by a loop that failed: nothing is written before one
+                if path.overwrites and given is arrays and not restored:  # they may be written already
                     raise
                 for stream, before in zip(path.streams, drawn):
                     stream.state = before

@@ -1,12 +1,13 @@
-"""Writing into arguments: the last value of one that a graph overwrites is computed where the argument lies."""
+"""Writing in place: the last value of an argument that a graph overwrites is computed where the argument lies, and
+loops write into arrays of the graph that nobody reads after them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..cpu import products
-from ..graph.aliasing import donated, is_write, last_read, shares
-from ..graph.effects import guard, pick
+from ..graph.aliasing import donated, is_write, last_read, made_here, shares
+from ..graph.effects import guard, is_loop, pick
 from ..graph.graph import Graph, Node
 from ..llvm.kernels import Large
 
@@ -22,7 +23,7 @@ def write_arguments(graph: Graph, written: list[int]) -> list[int]:
     nodes, fresh = graph.nodes, donated(graph)
     at = {n: i for i, n in enumerate(nodes)}
     inputs, outputs = graph.find_nodes(op="placeholder"), graph.output_node().args[0]
-    last_guard = max((at[n] for n in nodes if n.target is guard), default=-1)
+    guards = [n for n in nodes if n.target is guard or is_loop(n)]
     done = []
     for i, final in zip(written, outputs[len(outputs) - len(written) :], strict=True):
         target = inputs[i]
@@ -33,7 +34,8 @@ def write_arguments(graph: Graph, written: list[int]) -> list[int]:
         writer = final.args[0] if final.target is pick else final
         while writer in fresh and writer.args[0] is not target:  # the first of several writes
             writer = writer.args[0]
-        if last_guard < at[writer] and last_read(target, at) <= at[writer] and redirect(writer, final, target, at):
+        last = all(at[n] < at[writer] or n is writer for n in guards)
+        if last and last_read(target, at) <= at[writer] and redirect(writer, final, target, at):
             done.append(i)
     return done
 
@@ -47,6 +49,8 @@ def redirect(writer: Node, final: Node, target: Node, at: dict[Node, int]) -> bo
         return True
     if any(shares(u) and last_read(u, at) >= at[writer] for u in target.users):
         return False  # the writer itself reads a view of it
+    if is_loop(writer) and final.target is pick:
+        return donate(writer, final.args[1], target, True)
     if isinstance(writer.target, Large) and final.target is pick:
         result = final.args[1]
         if not all(writer.target.may_write(k, result) for k, n in enumerate(writer.args) if n is target):
@@ -59,3 +63,24 @@ def redirect(writer: Node, final: Node, target: Node, at: dict[Node, int]) -> bo
         writer.kwargs = {**writer.kwargs, "out": target}
         return True
     return False
+
+
+# ------------------------------------------------------------------ loops
+def donate_to_loops(graph: Graph) -> None:
+    """Let loops write into the arrays that the graph made, where nobody reads these, or views of them, afterwards."""
+    at = {n: i for i, n in enumerate(graph.nodes)}
+    for node in filter(is_loop, at):
+        for result, place in enumerate(node.target.code.places):
+            source = node.args[place]
+            if made_here(source) and last_read(source, at) == at[node]:
+                donate(node, result, source, False)
+
+
+def donate(loop: Node, result: int, source: Node, lent: bool) -> bool:
+    """Let a loop's result lie where one of its arguments does; False if it cannot. `lent`: if the loop fails, the
+    array must be as it was."""
+    places = loop.target.code.places
+    if result >= len(places) or loop.args[places[result]] is not source or loop.args.count(source) != 1:
+        return False
+    loop.kwargs = {"donate": {**loop.kwargs.get("donate", {}), result: (places[result], lent)}}
+    return True

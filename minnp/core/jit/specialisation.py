@@ -25,7 +25,7 @@ from ..rows.primitive import Meta, Primitive
 from ..rows.value import Buffer, Host
 from .compilation import compile_native
 from .executor import compile_host
-from .overwriting import write_arguments
+from .overwriting import donate_to_loops, write_arguments
 from .unrolled import gather_parts
 
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
@@ -72,6 +72,7 @@ class Specialisation:
         run = self._run_beside(graph, backend, compiler)
         if run is None:
             graph = lowered(graph, compiler if backend is None else "numpy")
+            donate_to_loops(graph)
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)
         elif self.environment is not None:

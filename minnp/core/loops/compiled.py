@@ -12,7 +12,7 @@ import numpy as onp
 from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
-from .ir import KINDS, Alloc, Check, Program, statements
+from .ir import KINDS, Alloc, Check, For, Program, Store, While, parts, statements
 from .lowering import FIRST, Layout, Lowering, NotLowered
 
 BUG = "minnp's compiler failed, please report it"
@@ -34,8 +34,12 @@ class Code:
         self.built: dict[tuple, tuple] = {}
         self.written = program.written
         self.room = 1 << 12
-        checks = [s for s in statements(program.body) if type(s) is Check]
-        self.again = any(c.error == "again" for c in checks) or any(type(s) is Alloc for s in statements(program.body))
+        names = [i.name for i in program.given]
+        # of each result that is an array, which value it was; those that are made for the program are the last
+        self.places = [names.index(i.name) for i in (program.inputs[k] for k in self.written) if not i.like]
+        tape = any(i.like and i.like not in program.arrays for i in program.inputs)
+        self.late, self.repeats = tape or fails_late(program.body), tape
+        self.in_place = {result: (place, True) for result, place in enumerate(self.places)}
         self.makers = [
             [
                 (k.dtype.type if not k.python else {"i": int, "f": float, "b": bool, "c": complex}[k.letter])
@@ -44,10 +48,14 @@ class Code:
             for _, kinds, _, _ in program.outputs
         ]
 
-    def run(self, values: Sequence[Any], donate: Sequence[bool] = ()) -> tuple:
+    def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as
         `program.written` and `program.outputs` have them. Raises Again, and what the loop raises, with `partial` the
-        arrays."""
+        arrays.
+
+        donate   of a result that is an array: (which of the values may be written for it, whether that has to be as it
+                 was if this raises)
+        """
         while True:
             out = self.once(values, donate)
             if out is not None:
@@ -56,25 +64,29 @@ class Code:
             if self.room > MOST:
                 raise MemoryError(f"the gradient of a loop keeps more than {MOST} numbers; checkpoint it in parts")
 
-    def once(self, values: Sequence[Any], donate: Sequence[bool]) -> tuple | None:
+    def once(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple | None:
         """One run; None if the tape was full."""
-        given = iter(values)
+        written = {place for place, _ in donate.values()}
+        restored = [
+            (values[place], values[place].copy("K"))
+            for place, lent in donate.values()
+            if self.late and (lent or self.repeats)
+        ]
         arrays: dict[str, Any] = {}
         numbers: list = []
         results = []
+        at = 0
         for k, i in enumerate(self.program.inputs):
             if i.like:
                 like = arrays.get(i.like)
                 a = onp.empty(self.room) if like is None else onp.zeros(like.shape, i.kind.dtype)
-            elif i.ndim is None:
-                x = next(given)
-                numbers += (x.real, x.imag) if i.kind.letter == "c" else (x,)
-                continue
             else:
-                a = next(given)
-                if i.written and not (
-                    donate and k in self.written and donate[self.written.index(k)] and not self.again
-                ):
+                a = values[at]
+                at += 1
+                if i.ndim is None:
+                    numbers += (a.real, a.imag) if i.kind.letter == "c" else (a,)
+                    continue
+                if i.written and at - 1 not in written:
                     a = onp.array(a, order="K")
             arrays[i.name] = a
             if k in self.written:
@@ -89,24 +101,20 @@ class Code:
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
         function(slots, *arrays.values())
         status = int(slots[0])
-        if status:
-            error, operands = errors[status]
-            if error == "again":
-                raise Again
-            if error == "full":
-                return None
-            failure = self.failed(
-                error,
-                [
-                    slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
-                    for k, e in enumerate(operands)
-                ],
-            )
-            if failure is None:
-                raise Again
-            failure.partial = results
-            raise failure
-        return (*results, *self.numbers_of(slots))
+        if not status:
+            return (*results, *self.numbers_of(slots))
+        error, operands = errors[status]
+        failure = None
+        if error not in ("again", "full"):
+            number = lambda k, e: slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
+            failure = self.failed(error, [number(k, e) for k, e in enumerate(operands)])
+        if failure is not None:
+            failure.partial = [a.copy("K") if any(a is b for b, _ in restored) else a for a in results]
+        for a, was in restored:
+            a[...] = was
+        if error == "full":
+            return None
+        raise Again if failure is None else failure
 
     def numbers_of(self, slots: onp.ndarray) -> list:
         if not self.makers:
@@ -141,3 +149,13 @@ class Code:
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
         return new(ctypes.addressof(method), (code, method), None), lowering.errors
+
+
+def fails_late(body: list, written: bool = False) -> bool:
+    """Whether statements may fail after they wrote to an array, or if another did before."""
+    for s in body:
+        written = written or any(type(x) is Store for x in statements([s] if type(s) in (For, While) else []))
+        if (type(s) in (Alloc, Check) and written) or any(fails_late(inner, written) for inner in parts(s)):
+            return True
+        written = written or any(type(x) is Store for x in statements([s]))
+    return False

@@ -33,6 +33,7 @@ from .source import Site, rewritten
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
+NOTHING: dict = {}
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
 FEW, LARGE = 256, 1 << 14
 
@@ -78,7 +79,7 @@ class LoopRow(Primitive):
         self.code, self.program = code, code.program
         self.adjoint: Any = None
 
-    def run(self, *values: Any, donate: Any = ()) -> tuple:
+    def run(self, *values: Any, donate: Any = NOTHING) -> tuple:
         return self.code.run(values, donate)
 
     def derivative(self) -> LoopRow:
@@ -273,7 +274,7 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
             for x in written:
                 if state.tapes:
                     release(read(x) if type(x) in HANDLES else x)
-            out = found.code.run(raw, [not found.code.again] * len(written))
+            out = found.code.run(raw, found.code.in_place)
     except (Again, NotLowered) as no:
         found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
         _say(site, f, found.why)

@@ -104,7 +104,12 @@ def storages(graph: Graph) -> list[Storage]:
         elif source is not None:
             shown[node] = shown.get(source)
         elif isinstance(value, tuple):
+            given = node.kwargs.get("donate", {})
             for i, part in enumerate(value):
+                if i in given:  # a loop's result, in the memory of an argument
+                    if (storage := shown.get(node.args[given[i][0]])) is not None:
+                        results[node, i] = storage
+                    continue
                 results[node, i] = Storage(node, _size(part, node), at)
                 found.append(results[node, i])
             continue
