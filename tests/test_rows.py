@@ -8,9 +8,10 @@ from derivatives import inexact, leaves, paired, random_like, slope
 
 import minnp.npx
 import minnp.numpy as np
-from minnp import grad, vjp
+from minnp import errors, fx, grad, vjp
+from minnp.core.api import functions, public
 from minnp.core.arrays.array import read
-from minnp.core.rows import on_device
+from minnp.core.rows import dispatch, on_device
 from minnp.core.rows.primitive import CONSTANT, TABLE, Meta, Primitive
 from minnp.core.rows.value import is_scalar
 
@@ -215,6 +216,73 @@ def test_what_is_known_of_an_operator_is_in_its_row():
         total = Primitive("total_of_the_rows", lambda x: x.sum(), **facts)
         minnp.vmap(lambda v: kinds.setdefault(scalar, is_scalar(read(total(v)))) or v)(np.ones((2, 3)))  # noqa: B023
     assert kinds == {True: True, False: False}
+
+
+@pytest.fixture
+def new_function():
+    """A function of NumPy's, for one test: what is known of it is said where it is defined, and nowhere else."""
+    made = []
+
+    def make(name, host, definition=None, **facts):
+        made.append((name, host))
+        host.__name__ = name
+        setattr(onp, name, host)
+        dispatch.defines(host, **facts)(definition or host)
+        return public.function(name, host)
+
+    yield make
+    for name, host in made:
+        delattr(onp, name)
+        for table in (dispatch.DEFINITIONS, dispatch.FACTS, functions.ENTRIES, functions.PUBLIC):
+            del table[host]
+        del functions.report.HOST_CALLS[name]
+
+
+def test_what_is_known_of_a_function_is_said_with_its_definition(new_function):
+    """No table elsewhere names it: `out=`, policies, graphs without values and shapes ask `dispatch.fact`."""
+    total = lambda a, dtype=None, out=None: onp.sum(a, dtype=dtype, out=out)
+    rule = dispatch.Out(casts=True, sums="all", broadcasts=True)
+    summed = new_function("summed_of_the_rows", total, lambda a, dtype=None: np.sum(a, dtype=dtype), out=rule)
+    out = np.zeros(2, "f4")
+    minnp.jvp(lambda x: summed(x, out=out) * 1, (np.ones(3),), (np.ones(3),))
+    assert out.dtype == "f4" and out.tolist() == [3.0, 3.0]
+
+    filled = new_function("filled_of_the_rows", lambda n: onp.full(n, 2.0), creates="dense")
+
+    def program(x):
+        y = filled(6)
+        y.reshape(2, 3)[0] = x  # known to be a view
+        return y
+
+    assert fx.symbolic_trace(program)(np.ones(3)).tolist() == [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]
+
+    some = new_function("some_of_the_rows", lambda x: x[x > 0], dynamic="shape")
+    with pytest.raises(errors.CaptureError, match="depends on data"):
+        fx.propagate_shapes(fx.symbolic_trace(lambda x: some(x)).graph, Meta((3,), onp.dtype(float)))
+
+
+def test_array_gives_a_view_or_a_copy_in_graphs_without_values():
+    def transposed(x):
+        y = np.array(x.T)  # a copy, in the order of memory of its argument
+        z = y.reshape(-1)
+        z[0] = 9
+        return y
+
+    def perhaps_copied(x):
+        y = np.array(x, copy=None if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else False)
+        y[0] = 9
+        return x * 1
+
+    def of_list(x):
+        y = np.array([x[0], x[1]])
+        y.reshape(-1)[0] = 9
+        return y
+
+    x = np.arange(6.0).reshape(2, 3)
+    for program in (transposed, perhaps_copied):
+        with pytest.raises(errors.CaptureError, match="may or may not be a view"):
+            fx.symbolic_trace(program)
+    assert fx.symbolic_trace(of_list)(x).tolist() == of_list(x).tolist() == [[9, 1, 2], [3, 4, 5]]
 
 
 def test_whether_a_row_shows_memory_is_asked_without_warnings(monkeypatch):

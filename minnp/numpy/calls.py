@@ -14,7 +14,7 @@ from ..core.api.public import UFUNC_DEFINITIONS
 from ..core.arrays.array import HANDLES, ndarray, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
-from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.dispatch import DEFINITIONS, Out, defines
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
@@ -294,8 +294,8 @@ for _method, _definition in {
 defines(onp.real)(lambda val: as_array(val).real)
 defines(onp.imag)(lambda val: as_array(val).imag)
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
-defines(onp.fix)(spelled(ufuncs.fix, "x |"))
-defines(onp.round, onp.around, takes=("one", "round"))(spelled(ufuncs.round_, "a | decimals"))
+defines(onp.fix, out=Out(broadcasts=True))(spelled(ufuncs.fix, "x |"))
+defines(onp.round, onp.around, takes=("one", "round"), out=Out(broadcasts=True))(spelled(ufuncs.round_, "a | decimals"))
 
 
 @defines(onp.where)
@@ -307,7 +307,7 @@ def _where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN) -> Any:
     return where(operand(condition), operand(x), operand(y))
 
 
-@defines(onp.clip)
+@defines(onp.clip, out=Out(broadcasts=True))
 def _clip(
     a: Any, a_min: Any = NOT_GIVEN, a_max: Any = NOT_GIVEN, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
 ) -> Any:

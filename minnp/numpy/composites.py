@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.api.namespace import wrapped
-from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.dispatch import DEFINITIONS, defines, knows
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
 from .indexing import take, take_along_axis
@@ -39,6 +39,13 @@ REBOUND = """
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
     if hasattr(onp, _name) and getattr(onp, _name) not in DEFINITIONS:
         defines(getattr(onp, _name))(rebound(getattr(onp, _name)))
+
+
+DYNAMIC = """
+    compress extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all unique_counts unique_inverse
+    unique_values where
+"""  # `where` of a condition alone
+knows(*(getattr(onp, name) for name in DYNAMIC.split() if hasattr(onp, name)), dynamic="shape")
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions

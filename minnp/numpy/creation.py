@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
 from ..core.arrays.array import HANDLES, OURS, ndarray, path_of, read, root_of, wrap
-from ..core.rows.dispatch import defines
+from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.rows.pytree import CONTAINERS, replaced
@@ -48,14 +48,14 @@ def _constant_like(name: str) -> Primitive:
         a, shape = as_array(a), plain(shape)
         return in_order(row(a, dtype=dtype, shape=(shape,) if isinstance(shape, int) else shape), order, a)
 
-    defines(getattr(onp, name))(definition)
+    defines(getattr(onp, name), creates="new", device=True)(definition)
     return row
 
 
 zeros_like, ones_like, empty_like = map(_constant_like, ("zeros_like", "ones_like", "empty_like"))
 
 
-@defines(onp.full_like)
+@defines(onp.full_like, creates="new", device=True)
 def _full_like(
     a: Any,
     fill_value: Any,
@@ -72,7 +72,7 @@ def _full_like(
     return in_order(full, "A" if order == "K" and full.ndim == a.ndim else order, a)
 
 
-@defines(onp.full)
+@defines(onp.full, creates="dense", device=True)
 def _full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -88,7 +88,7 @@ def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
     return copy_(broadcast_to(value, shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))), order="C")
 
 
-@defines(onp.arange)
+@defines(onp.arange, creates="dense", device=True)
 def _arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Any:
@@ -99,6 +99,10 @@ def _arange(
     start, step = (0 if stop is None else start), (1 if step is None else step)
     out = as_array(start) + as_array(step) * onp.arange(values.size)
     return out if out.dtype == values.dtype else astype(out, dtype=values.dtype)
+
+
+knows(onp.zeros, onp.ones, onp.empty, onp.eye, onp.linspace, creates="dense", device=True)
+knows(onp.identity, onp.tri, creates="dense")
 
 
 # ------------------------------------------------------------------ arrays from array-likes
@@ -118,7 +122,7 @@ def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
 
 
-@defines(onp.array)
+@defines(onp.array, creates="new")
 def _array(
     x: Any,
     dtype: Any = None,
@@ -134,7 +138,7 @@ def _array(
     return in_order(a, order, a)
 
 
-@defines(onp.asarray, onp.asanyarray)
+@defines(onp.asarray, onp.asanyarray, creates="converted", device=True)
 def _asarray(
     a: Any,
     dtype: Any = None,
@@ -148,19 +152,19 @@ def _asarray(
     return in_order(a, order, a)
 
 
-@defines(onp.ascontiguousarray)
+@defines(onp.ascontiguousarray, creates="converted")
 def _ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     a = _converted(a, dtype, False, ndmin=1)
     return a if a.flags.c_contiguous else copy_(a, order="C")
 
 
-@defines(onp.asfortranarray)
+@defines(onp.asfortranarray, creates="converted")
 def _asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     a = _converted(a, dtype, False, ndmin=1)
     return a if a.flags.f_contiguous else copy_(a, order="F")
 
 
-@defines(onp.asarray_chkfinite)
+@defines(onp.asarray_chkfinite, creates="converted")
 def _asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
     onp.asarray_chkfinite(plain(as_array(a)))
     a = _converted(a, dtype, False)

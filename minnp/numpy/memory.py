@@ -146,7 +146,7 @@ def _refuse_gradients(a: ndarray, what: str) -> None:
         value = value.value
 
 
-@defines(onp.ndarray.view)
+@defines(onp.ndarray.view, creates="converted")
 def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if isinstance(dtype, builtins.type) and issubclass(dtype, ndarray):
         dtype, type = None, dtype

@@ -20,7 +20,7 @@ from ..core.api.public import function as _function
 from ..core.arrays import devices
 from ..core.arrays.array import HANDLES, ndarray, read, wrap
 from ..core.arrays.writing import write
-from ..core.rows.dispatch import DEFINITIONS, WRITES
+from ..core.rows.dispatch import DEFINITIONS, knows
 from ..core.rows.state import capture, watched
 from .arguments import plain
 
@@ -83,7 +83,7 @@ for _name, _definition in _definitions(
     lambda name, *args, **kwargs: _drawn(name, getattr(_onp.random, name), args, kwargs)
 ).items():
     DEFINITIONS[getattr(_onp.random, _name)] = _definition
-WRITES[_onp.random.shuffle] = (0,)
+knows(_onp.random.shuffle, writes=(0,))
 
 
 # ------------------------------------------------------------------ the two classes of generators

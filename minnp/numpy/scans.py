@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.rows.dispatch import defines
+from ..core.rows.dispatch import Out, defines
 from ..core.rows.primitive import TABLE, Meta, per_input, primitive
 from .arguments import NOT_GIVEN, as_array, spelled
 from .facts import axis_of, kept_shape, same, sampled, spread
@@ -186,9 +186,10 @@ ufunc_reduce = primitive(
 )
 
 # ------------------------------------------------------------------ definitions
-defines(onp.prod)(total(prod, multiply, 1))
-defines(onp.cumsum)(spelled(cumsum, "a | axis dtype"))
-defines(onp.cumprod)(spelled(cumprod, "a | axis dtype"))
+defines(onp.prod, out=Out(casts=True, sums="all"))(total(prod, multiply, 1))
+_SCAN = Out(casts=True, sums="all", scans=True)
+defines(onp.cumsum, out=_SCAN)(spelled(cumsum, "a | axis dtype"))
+defines(onp.cumprod, out=_SCAN)(spelled(cumprod, "a | axis dtype"))
 
 
 @defines(onp.diff)

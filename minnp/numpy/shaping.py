@@ -14,7 +14,7 @@ import numpy as onp
 
 from ..core.arrays.array import HANDLES, ndarray, read
 from ..core.cpu import kernels
-from ..core.rows.dispatch import TAKES, defines
+from ..core.rows.dispatch import defines, knows
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
 from ..core.rows.value import overlapping
 from .arguments import as_array, plain, spelled
@@ -346,7 +346,8 @@ def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, 
     return copy_(out) if copy else out
 
 
-TAKES.update({f: (f.__name__, "concatenate", "stack") for f in (onp.hstack, onp.vstack)})  # their code is NumPy's
+for _stack in (onp.hstack, onp.vstack):  # their code is NumPy's
+    knows(_stack, takes=(_stack.__name__, "concatenate", "stack"))
 
 
 @defines(onp.ravel, takes=("ravel", "reshape"))
@@ -394,7 +395,7 @@ if hasattr(onp, "astype"):  # NumPy 2
         return x if not copy and x.dtype == dtype else astype(x, dtype=onp.dtype(dtype))
 
 
-@defines(onp.copy)
+@defines(onp.copy, creates="new")
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return copy_(as_array(a), order=order)
 

@@ -30,7 +30,7 @@ from ..arrays.writing import held_elsewhere, release, tell_holders, write
 from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
-from ..rows.dispatch import DEFINITIONS, WRITES
+from ..rows.dispatch import DEFINITIONS, Out, fact
 from ..rows.primitive import TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
@@ -79,7 +79,7 @@ def entry(name: str, host: Callable, writes: tuple = ()) -> Entry:
     found = ENTRIES.get(host)
     if found is None:
         found = ENTRIES[host] = Entry(
-            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or WRITES.get(host, ())
+            name, host, DEFINITIONS.get(host) or ufunc_definition(host), writes or fact(host, "writes", ())
         )
         report.HOST_CALLS[name] = found
     return found
@@ -117,7 +117,7 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         return watching.public(e, args, kwargs)
     if state.variables is not None and state.variables.among(args, kwargs):
         return state.variables.public(e, args, kwargs)
-    if kwargs and "device" in kwargs and e.host in devices.CREATION:
+    if kwargs and "device" in kwargs and fact(e.host, "device"):
         return devices.on_device(lambda **rest: invoke(e, args, rest), **kwargs)
     if kwargs and "like" in kwargs:
         known = names_of(e)
@@ -182,7 +182,7 @@ def before_out(e: Entry, count: int) -> bool:
 
 def _leaves_to_numpy(e: Entry, values: list, options: dict) -> bool:
     """Whether the policy has nothing to say of a call on untraced host values: one that makes or writes arrays, say."""
-    if e.host in policy.MAKERS or e.writes or policy.current().plain:
+    if e.writes or policy.current().plain or fact(e.host, "creates"):
         return True
     return any(map(overrides, values)) or any(map(overrides, options.values()))
 
@@ -261,8 +261,8 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
     counts = type(out) in HANDLES and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
-    if counts and kwargs.get("dtype") is None and typed_by(out, last := last_of(e.name), values[0]):
-        at = 3 if last == "reduceat" else 2  # where the dtype stands among the positional arguments
+    if counts and kwargs.get("dtype") is None and sums_in(out, out_rule(e.name), values[0]):
+        at = 3 if last_of(e.name) == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
             dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
             args, kwargs = args[:at], {**kwargs, "dtype": dtype}
@@ -279,7 +279,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     where = kwargs.get("where", True)
     if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
         result = _masked(operand(where), result, out)
-    if last_of(e.name) in ("accumulate", "cumsum", "cumprod") and result.ndim > 1:
+    if out_rule(e.name).scans and result.ndim > 1:
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
     return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
@@ -320,35 +320,29 @@ def _zeros(x: Any) -> Any:
     return onp.zeros(x.shape, x.dtype) if isinstance(x, Value) else x
 
 
-# Where `out` stands among the positional arguments, and what follows it, of functions without a signature.
-_OUT_POSITIONS: dict[str, tuple[int, tuple]] = {
-    "dot": (2, ()),
-    "concatenate": (2, ("dtype", "casting")),
-    "reduce": (3, ("keepdims", "initial", "where")),
-    "accumulate": (3, ()),
-    "reduceat": (4, ()),
+# The arguments of functions whose signature NumPy does not show, or not in every version.
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    "dot": ("a", "b", "out"),
+    "concatenate": ("arrays", "axis", "out", "dtype", "casting"),
+    "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "accumulate": ("array", "axis", "dtype", "out"),
+    "reduceat": ("array", "indices", "axis", "dtype", "out"),
 }
-# What NumPy computes in the common dtype of its argument and `out`; what it casts to `out` in any case; what, besides
-# ufuncs, it broadcasts to `out`.
-TYPED_BY_OUT = {"sum", "prod", "cumsum", "cumprod", "reduce", "accumulate", "reduceat"}
-CAST_TO_OUT = TYPED_BY_OUT | {"take", "mean", "var", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"}
 
 
-def typed_by(out: ndarray, name: str, a: Any) -> bool:
-    """Whether NumPy adds up in the dtype of `out`, so far as that is wider than the array's."""
-    floats = name in ("mean", "var", "std") and out.dtype.kind in "fc" and getattr(a, "dtype", out.dtype).kind in "fc"
-    return floats or name in TYPED_BY_OUT
+@functools.cache
+def out_rule(name: str) -> Out:
+    """What a function, a method of that name or a ufunc's method does with `out=`."""
+    last = last_of(name)
+    if last in ("reduce", "accumulate", "reduceat"):
+        return Out(casts=True, sums="all", scans=last == "accumulate")
+    return fact(getattr(onp, last, None), "out", Out())
 
 
-BROADCAST_TO_OUT = {"clip", "fix", "round", "around"}
-EXACT_OUT: dict[str, Callable] = {  # (result, out): NumPy's exception where `out` is none for it
-    **dict.fromkeys(("argmax", "nanargmax"), lambda r, o: onp.argmax([0], out=onp.empty((), o.dtype))),
-    **dict.fromkeys(("argmin", "nanargmin"), lambda r, o: onp.argmin([0], out=onp.empty((), o.dtype))),
-    "compress": lambda r, o: onp.compress([True], onp.empty(1, r.dtype), out=onp.empty(1, o.dtype)),
-    "einsum": lambda r, o: onp.einsum("i", onp.empty(0, r.dtype), out=onp.empty(0, o.dtype)),
-    "take": lambda r, o: onp.take(onp.empty(1, r.dtype), [0], out=onp.empty(1, o.dtype)),
-    "dot": lambda r, o: onp.dot([], [], out=onp.empty(() if r.dtype == o.dtype and o.flags.c_contiguous else 1)),
-}
+def sums_in(out: ndarray, rule: Out, a: Any) -> bool:
+    """Whether NumPy adds up in the dtype of `out`, as far as that is wider than the array's."""
+    floats = out.dtype.kind in "fc" and getattr(a, "dtype", out.dtype).kind in "fc"
+    return rule.sums == "all" or (rule.sums == "floats" and floats)
 
 
 def last_of(name: str) -> str:
@@ -360,17 +354,17 @@ def last_of(name: str) -> str:
 def out_position(name: str) -> tuple[int, tuple]:
     """(position of `out`, names of the arguments after it); methods have it where the function of that name does."""
     last = last_of(name)
-    if last in _OUT_POSITIONS:
-        return _OUT_POSITIONS[last]
-    if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
-        return 64, ()
-    try:
-        parameters = inspect.signature(getattr(onp, last)).parameters.values()
-    except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature
-        return 64, ()
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = SIGNATURES.get(last)
+    if names is None:
+        if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
+            return 64, ()
+        try:
+            parameters = inspect.signature(getattr(onp, last)).parameters.values()
+        except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature
+            return 64, ()
+        names = tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
     place = names.index("out") if "out" in names else 64
-    return place, tuple(names[place + 1 :])
+    return place, names[place + 1 :]
 
 
 def late_definition(host: Callable) -> Callable | None:
@@ -378,14 +372,6 @@ def late_definition(host: Callable) -> Callable | None:
     for library in [name for name in LATE if name in sys.modules]:
         importlib.import_module(LATE.pop(library))
     return DEFINITIONS.get(host)
-
-
-# The keywords of ufuncs' methods, which show no signature
-METHOD_KEYWORDS: dict[str, set[str]] = {
-    "reduce": {"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
-    "accumulate": {"array", "axis", "dtype", "out"},
-    "reduceat": {"array", "indices", "axis", "dtype", "out"},
-}
 
 
 def check_keywords(e: Entry, values: list, out: Any, kwargs: dict) -> None:
@@ -403,7 +389,8 @@ def check_keywords(e: Entry, values: list, out: Any, kwargs: dict) -> None:
 def names_of(e: Entry) -> set[str] | None:
     """The names of the arguments of NumPy's callable; None where it shows none, or takes any."""
     if isinstance(getattr(e.host, "__self__", None), onp.ufunc):
-        return METHOD_KEYWORDS.get(last_of(e.name))
+        shown = SIGNATURES.get(last_of(e.name))
+        return None if shown is None else set(shown)
     try:
         parameters = inspect.signature(e.host).parameters.values()
     except (TypeError, ValueError):
@@ -451,6 +438,7 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
+    rule = out_rule(name)
     given = [read(r) if type(r) in HANDLES else r for r in results]  # NumPy's own arrays may receive host data
     outs = [handle(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
     for o, r in zip(outs, results, strict=False):
@@ -461,14 +449,15 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )
         ufunc = getattr(onp, name, None)
-        EXACT_OUT.get(last_of(name), lambda *_: None)(r, o)
-        if last_of(name) not in CAST_TO_OUT and not onp.can_cast(r.dtype, o.dtype, casting):
+        if rule.check is not None:
+            rule.check(r, o)
+        if not rule.casts and not onp.can_cast(r.dtype, o.dtype, casting):
             if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
                 ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
             )
-        broadcasts = last_of(name) in BROADCAST_TO_OUT
+        broadcasts = rule.broadcasts
         if isinstance(ufunc, onp.ufunc):  # but for the axes that its signature gives a result, such as a product's
             core = min(r.ndim, len(re.findall(r"\w+", (ufunc.signature or "").partition("->")[2])))
             broadcasts = o.ndim >= core and r.shape[r.ndim - core :] == o.shape[o.ndim - core :]

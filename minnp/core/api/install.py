@@ -17,7 +17,7 @@ from ..arrays import array
 from ..compiled import fastpath
 from ..cpu import bound
 from ..cpu.elementwise import IN_PLACE, KERNELS, LEAST
-from ..rows.dispatch import TAKES
+from ..rows.dispatch import fact
 from ..rows.primitive import TABLE
 from ..rows.value import BINARY, COMPARISON, UNARY
 from . import functions
@@ -112,7 +112,7 @@ def row_of(e: functions.Entry) -> tuple | None:
     arguments are arrays, the row's parameters in the order of what follows them, and how it takes those; or None."""
     name = e.name.removeprefix("ndarray.")
     row, takes = TABLE.get(name), ("whole",)
-    if (of_function := TAKES.get(e.host) or TAKES.get(getattr(onp, name, None))) is not None:
+    if (of_function := fact(e.host, "takes") or fact(getattr(onp, name, None), "takes")) is not None:
         form, *rows = of_function
         row = TABLE[rows[0]] if rows else None
         takes = row.takes if form == "one" else (form, *(TABLE[name] for name in rows[1:] and rows))

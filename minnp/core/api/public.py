@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays import devices
 from ..arrays.array import unwrap, wrap
 from ..compiled import FUNCTION
+from ..rows.dispatch import fact
 from . import install
 from .fallback import fallback
 from .functions import ENTRIES, PUBLIC, Entry, entry, invoke
@@ -68,7 +68,7 @@ def finish(call: Callable, name: str, host: Any, receiver: Any = None) -> Callab
     with contextlib.suppress(ValueError):  # a builtin may have none
         signature = inspect.signature(host) if not isinstance(host, onp.ufunc) else signature_of(host)
         parameters = [_RECEIVER, *signature.parameters.values()]
-        if host in devices.CREATION and "device" not in signature.parameters:  # NumPy 1.26
+        if fact(host, "device") and "device" not in signature.parameters:  # NumPy 1.26
             parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
         call.__signature__ = signature.replace(parameters=parameters)
     public = FUNCTION(install.function(call, ENTRIES.get(host)), receiver or Receiver(call, host))
@@ -118,8 +118,8 @@ def make_ufunc(name: str, host: onp.ufunc) -> Callable:
     """The public form of a ufunc: a function, for speed, with a ufunc's attributes and methods."""
     call = function(name, host)
     facts = call.__func__
-    for fact in UFUNC_FACTS:
-        setattr(facts, fact, getattr(host, fact))
+    for attribute in UFUNC_FACTS:
+        setattr(facts, attribute, getattr(host, attribute))
     for method in UFUNC_METHODS:
         bound = getattr(host, method, None)
         if bound is None:

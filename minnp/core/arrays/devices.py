@@ -174,12 +174,6 @@ def settle(result: Any, device: Any) -> Any:
 
 
 # ------------------------------------------------------------------ the Array API's word for it: device
-CREATION = {
-    onp.arange, onp.asarray, onp.asanyarray, onp.empty, onp.empty_like, onp.eye, onp.full, onp.full_like, onp.linspace,
-    onp.ones, onp.ones_like, onp.zeros, onp.zeros_like,
-}  # fmt: skip
-
-
 def on_device(create: Any, device: Any = None, **options: Any) -> Any:
     """create(**options), its result on `device`."""
     where = None if device in (None, "cpu") else target(device)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..rows.dispatch import fact
 from ..rows.primitive import Primitive
 from .effects import guard, is_loop, pick
 from .graph import Graph, Node
-
-NEW = ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "array", "copy")  # public functions
 
 
 def donated(graph: Graph) -> set[Node]:
@@ -47,6 +46,8 @@ def made_here(node: Any) -> bool:
         return False
     if isinstance(node.target, Primitive):
         return not node.target.view
-    if node.target is pick:
+    target: Any = node.target
+    if target is pick:
         return getattr(node.args[0].target, "makes_new", False) or is_loop(node.args[0])
-    return getattr(node.target, "__name__", "") in NEW
+    new = fact(getattr(target, "__wrapped__", target), "creates") in ("dense", "new")
+    return new and node.kwargs.get("copy", True) is True

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as onp
 
+from ..api import methods
+from ..rows.dispatch import fact
 from ..rows.primitive import TABLE
 from ..rows.report import PACKAGE
 from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY, Host
@@ -24,7 +26,7 @@ from .node import Node
 # Attributes that are facts, not arrays; methods that give Python objects; methods that write.
 FACTS = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "device"}
 TO_PYTHON = {"item", "tolist", "tobytes"}
-WRITING = {"fill", "itemset", "partition", "put", "sort"}
+WRITING = {*methods.WRITING} - {"byteswap"}  # which writes with inplace=True alone
 
 
 def reduces(name: str) -> bool:
@@ -281,22 +283,20 @@ def _viewed(dtype: Any = None, type: Any = None) -> tuple[str, dict] | None:
     return ("getitem", {"index": ...}) if dtype is None else ("view", {"dtype": onp.dtype(dtype)})
 
 
-# name -> (args after the array, kwargs) -> (row, params), or None where there is no such row: views, always.
+# Views, always, besides those of rows that have a function of their name: name -> (args after the array, kwargs) ->
+# (row, params), or None where there is no such row.
 ROWS: dict[str, Callable] = {
     "T": lambda a, k: ("transpose", {}),
     "transpose": lambda a, k: ("transpose", _axes(a, k)),
     "permute_dims": lambda a, k: ("transpose", _axes(a, k)),
-    "swapaxes": lambda a, k: ("swapaxes", dict(zip(("axis1", "axis2"), a, strict=False)) | k),
     "mT": lambda a, k: ("swapaxes", {"axis1": -1, "axis2": -2}),
     "matrix_transpose": lambda a, k: ("swapaxes", {"axis1": -1, "axis2": -2}),
-    "squeeze": lambda a, k: ("squeeze", {"axis": a[0]} if a else k),
-    "expand_dims": lambda a, k: ("expand_dims", {"axis": a[0]} if a else k),
     "asarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
     "asanyarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
     "view": lambda a, k: _viewed(*a, **k),
     **dict.fromkeys(
-        ("moveaxis", "rollaxis", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "diagonal", "atleast_1d", "real",
-         "imag", "atleast_2d", "atleast_3d", "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "flat"),
+        ("moveaxis", "rollaxis", "flip", "fliplr", "flipud", "rot90", "atleast_1d", "atleast_2d", "atleast_3d", "split",
+         "array_split", "hsplit", "vsplit", "dsplit", "unstack", "flat"),
         lambda a, k: None,
     ),
 }  # fmt: skip
@@ -304,9 +304,31 @@ ROWS: dict[str, Callable] = {
 PERHAPS = {"reshape", "ravel", "ascontiguousarray", "asfortranarray", "require", "einsum", "broadcast_arrays", "astype",
            "as_strided", "sliding_window_view", "nan_to_num", "diag", "conj", "conjugate", "ix_", "trim_zeros", "mat",
            "real_if_close", "asmatrix", "asfarray", "asarray_chkfinite", "getfield", "newbyteorder"}  # fmt: skip
-PERHAPS |= {"round", "around", "round_"} if onp.__version__.startswith("1.") else set()  # of integers
-# Results that are C-contiguous whatever the arguments.
-DENSE = {"zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity", "array", "ascontiguousarray", "tri"}
+PERHAPS |= {"array"} | ({"round", "around", "round_"} if onp.__version__.startswith("1.") else set())  # of integers
+
+
+def is_view(name: str) -> bool:
+    """Whether a function or method of this name always gives a view of its array."""
+    return name in ROWS or (name not in PERHAPS and name in TABLE and TABLE[name].view)
+
+
+def row_of_view(name: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
+    """(row, params) of a view that a call of this name gives, by the arguments after the array; None: no row has it."""
+    if name in ROWS:
+        return ROWS[name](args, kwargs)
+    form, *words = TABLE[name].takes or ("",)
+    return (name, dict(zip(words, args, strict=False)) | kwargs) if form == "view" else None
+
+
+def is_dense(op: str, target: Any, args: tuple, kwargs: dict) -> bool:
+    """Whether the result of a call is a new array in C order."""
+    if "order" in kwargs or not {"F", "A", "K"}.isdisjoint(a for a in args if isinstance(a, str)):
+        return False
+    if op == "call_method":
+        return target == "copy"
+    host = getattr(target, "__wrapped__", target)
+    made_of_list = host is onp.array and type(args[0]) in (list, tuple)
+    return host is onp.ascontiguousarray or made_of_list or fact(host, "creates") == "dense"
 
 
 def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
@@ -319,11 +341,11 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
     if target is operator.getitem:
         flat = base._path and base._path[-1].args[1:] == ("flat",)  # an iterator, of which parts are copies
         return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) and not flat else None
-    if name in ROWS and at == 0:
-        said = ROWS[name](rest, kwargs)
+    if at == 0 and is_view(name):
+        said = row_of_view(name, rest, kwargs)
         sure = said is not None or name not in ("asarray", "asanyarray", "view")  # not so of a class
         return Step(call, 0, (TABLE[said[0]], said[1]) if said else None, sure)
-    if name not in PERHAPS or (name == "astype" and kwargs.get("copy", True) is True):
+    if name not in PERHAPS or (name in ("array", "astype") and kwargs.get("copy", True) is True):
         return None
     if isinstance(getattr(target, "__wrapped__", None), onp.ufunc):  # the function; the method may give x itself
         return None

@@ -28,7 +28,7 @@ from .closures import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, target_name
-from .proxy import DENSE, FACTS, TO_PYTHON, Cell, Proxy, holds_proxies, reduces, unpack_count, view_step
+from .proxy import FACTS, TO_PYTHON, Cell, Proxy, holds_proxies, is_dense, reduces, unpack_count, view_step
 
 _REDUCING_CALL = {"axis", "keepdims", "out"}
 
@@ -148,8 +148,7 @@ class SymbolicTrace(Trace):
             if unknown and not any(isinstance(i, (Host, list)) for i in (index if type(index) is tuple else (index,))):
                 for cell in (base._cell, made._cell):
                     cell.copies.append(unknown)
-        fresh = called in DENSE or (called == "copy" and op == "call_method" and len(args) == 1)
-        made._cell.dense |= fresh and "order" not in kwargs and step is None
+        made._cell.dense |= step is None and is_dense(op, target, args, kwargs)
         if known is not None:
             vars(made).update(_value=known, _value_at=made._cell.node)
         return made

@@ -11,7 +11,7 @@ from ..api.functions import ENTRIES, PUBLIC
 from ..api.methods import METHODS
 from ..graph.effects import in_place, pick
 from ..graph.node import Node
-from ..graph.proxy import PERHAPS, ROWS, WRITING
+from ..graph.proxy import PERHAPS, WRITING, is_view, row_of_view
 from ..rows.primitive import TABLE, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY
 
@@ -48,8 +48,8 @@ def moved(node: Node) -> tuple[str, Node, dict] | None:
         name, rest = (target if isinstance(target, str) else target.__name__), args[1:]
     else:
         return None
-    if name in ROWS:
-        said = ROWS[name](rest, node.kwargs)
+    if is_view(name):
+        said = row_of_view(name, rest, node.kwargs)
         return (said[0], args[0], said[1]) if said else None
     if name == "reshape" and rest and not node.kwargs:
         return name, args[0], {"shape": rest[0] if len(rest) == 1 else rest}
@@ -100,13 +100,10 @@ def gives_new(node: Node) -> bool:
     row = row_of(node)
     if row is not None:
         return not row.view
-    if node.op == "call_method":
-        return target_is_new(node.target)
-    return node.op == "call_function" and node.target in _PUBLIC and target_is_new(node.target.__name__)
-
-
-def target_is_new(name: str) -> bool:
-    return name not in ROWS and name not in PERHAPS and name not in ("getitem", "diag", "einsum")
+    name = node.target if node.op == "call_method" else node.target.__name__ if node.target in _PUBLIC else ""
+    if name == "array":
+        return node.kwargs.get("copy", True) is True
+    return bool(name) and not is_view(name) and name not in PERHAPS
 
 
 def escapes(node: Node) -> bool:

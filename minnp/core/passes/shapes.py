@@ -14,12 +14,10 @@ from ..graph.effects import assign, guard
 from ..graph.graph import Graph, Node
 from ..graph.interpreter import Interpreter
 from ..graph.node import target_name
+from ..rows.dispatch import fact
 from ..rows.primitive import TABLE, Meta
 from ..rows.value import Host
 from .modules import on_modules
-
-# functions whose result has a shape that depends on data, besides those of rows, and methods
-WHERE = {"where", "extract", "unique", "compress", "setdiff1d", "union1d", "intersect1d", "trim_zeros"}
 
 
 @on_modules
@@ -76,8 +74,8 @@ class _Shapes(Interpreter):
         if name == "where" and len(node.args) > 1:
             return False
         row = TABLE.get(name)
-        known = name in WHERE or (row is not None and row.dynamic == "shape")
-        return known and node.op in ("call_function", "call_method")
+        dynamic = row.dynamic if row is not None else fact(getattr(onp, name, None), "dynamic")
+        return dynamic == "shape" and node.op in ("call_function", "call_method")
 
 
 def _is_mask(value: Any) -> bool:

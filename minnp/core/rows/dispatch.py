@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import backends, errors
 from . import policy as policies
@@ -18,22 +18,53 @@ from .value import STAND_INS, Buffer, Host, Tracer, lower
 # A public NumPy function expressed in rows, by the NumPy function object; used when an argument is traced or lives on
 # a backend. A definition works on handles and has NumPy's signature, less `out`.
 DEFINITIONS: dict[Any, Callable] = {}
-# What else is known of a NumPy function: the positions of the arguments it writes to; how the fast path on devices does
-# one that is no row, (form, names of rows), see install.py.
-WRITES: dict[Any, tuple[int, ...]] = {}
-TAKES: dict[Any, tuple[str, ...]] = {}
+# What else is known of a NumPy function, by the NumPy function object: see `knows`.
+FACTS: dict[Any, dict[str, Any]] = {}
 
 
-def defines(*functions: Any, writes: tuple[int, ...] = (), takes: tuple[str, ...] = ()) -> Callable:
+class Out(NamedTuple):
+    """What a NumPy function does with `out=`, where that differs from a ufunc.
+
+    casts       a result of any dtype is cast to that of `out`
+    sums        it adds up in the wider of the dtypes of its argument and of `out`: "all" dtypes, "floats" alone, or ""
+    broadcasts  the result is broadcast to the shape of `out`
+    scans       it accumulates along an axis
+    check       (result, out) -> None: raises NumPy's exception where `out` does not fit
+    """
+
+    casts: bool = False
+    sums: str = ""
+    broadcasts: bool = False
+    scans: bool = False
+    check: Callable | None = None
+
+
+def knows(*functions: Any, **facts: Any) -> None:
+    """Register facts of NumPy functions.
+
+    writes   the positions of the arguments that it writes to
+    takes    how the fast path on devices calls it, if it is not a row: (form, names of rows), see api/install.py
+    out      what it does with `out=`, an Out
+    creates  the memory of its result: "dense" (new, in C order), "new", or "converted" (possibly its argument's)
+    device   whether it takes the Array API's `device=`
+    dynamic  "shape": the shape of its result depends on the elements of its arguments
+    """
+    for function in functions:
+        FACTS.setdefault(function, {}).update(facts)
+
+
+def fact(function: Any, name: str, default: Any = None) -> Any:
+    """A fact of a NumPy function (see `knows`)."""
+    return FACTS.get(function, {}).get(name, default)
+
+
+def defines(*functions: Any, **facts: Any) -> Callable:
     """Register the decorated definition for these NumPy functions (a row with NumPy's signature is one too).
 
     A definition that returns NotImplemented leaves the call to the function itself: values, and no gradient.
-    `writes`, `takes`: see WRITES and TAKES.
+    facts   what else is known of the functions: see `knows`
     """
-    if writes:
-        WRITES.update(dict.fromkeys(functions, writes))
-    if takes:
-        TAKES.update(dict.fromkeys(functions, takes))
+    knows(*functions, **facts)
 
     def register(definition: Callable) -> Callable:
         for function in functions:

@@ -14,18 +14,10 @@ import functools
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as onp
-
 from ... import backends
 from .primitive import Primitive
 from .report import show_op_stat as show_op_stat  # MinPy writes np.policy.show_op_stat()
 from .state import state
-
-# Making an array of host data, or converting one, is nothing that a policy's backend could do better.
-MAKERS = {
-    *(onp.array, onp.asarray, onp.asanyarray, onp.ascontiguousarray, onp.asfortranarray, onp.asarray_chkfinite),
-    *(onp.ndarray.view, onp.copy, onp.full, onp.full_like, onp.zeros_like, onp.ones_like, onp.empty_like, onp.arange),
-}
 
 
 class Policy:
