@@ -1,11 +1,14 @@
-"""Random programs of loops, run by Python and under jit: values, types, errors, and what is written before an error.
+"""Random programs of loops, run by NumPy, by eager minnp and under jit: values, types, errors, what is written before
+an error, and gradients, beside eager ones and differences.
 
 `python tests/loop_fuzzer.py FIRST COUNT [gradient]` runs programs by their numbers and prints those that differ.
 """
 
 import collections
 import linecache
+import math
 import random
+import signal
 import sys
 import warnings
 
@@ -15,87 +18,180 @@ import minnp
 import minnp.numpy
 from minnp import jit
 
-HEAD = "def program(a, b, c, n, x):\n    i = j = k = 0\n    s = 0.0\n    t = 1\n"
+HEAD = """def program(a, b, c, d, m, n, x):
+    i = j = k = 0
+    s, r = 0.0, 1.0
+    t, u = 1, n
+    ok, found = True, False
+    w = np.zeros(6)
+"""
+HELPERS = [  # what a function of p and q does
+    """if p > q: return p - q
+return q * 0.5""",
+    """z = p * q
+if z < 0: z = -z
+return z / (1 + z)""",
+    """for e in range(4):
+    if p > q: break
+    p += 0.5
+return p""",
+    "return max(p, 0.0) - min(q, 1.0)",
+    """if p * q <= 0: return 0.0
+return p if abs(p) < abs(q) else q""",
+]
+VECTOR_HELPERS = [  # what a function of v does
+    """z = 0.0
+for e in v: z += e
+return z""",
+    """z = 0.0
+for e in range(len(v)):
+    if v[e] > 0: z += v[e] * e
+return z""",
+    """e, z = 0, 0.0
+while e < v.shape[0]:
+    z -= v[e]
+    e += 2
+return z""",
+]
+
+
+def function(head, body):
+    return head + "".join(f"    {line}\n" for line in body.splitlines())
 
 
 class Program:
-    """The source of one program. a: float64[7], b: float64[5, 6], c: int64[6], n: int, x: float."""
+    """The source of one program. a: float64[7], b: float64[5, 6], c: int64[6], d: float32[5], m: bool[6], n: int,
+    x: float. w is an array of its own, float64[6]."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.depth = self.loops = self.count = 0
-        self.ints, self.floats, self.views = ["n", "t"], ["x", "s"], []
+        self.ints, self.floats, self.views, self.bools = ["n", "t", "u"], ["x", "s", "r"], [], ["ok", "found"]
+        self.helpers = self.random.random() < 0.35
+        self.whole = self.random.random() < 0.5  # as some programs do, it has operations on whole arrays
+        self.odd = self.random.random() < 0.3  # lists, raises, returns from within
         body = [line for _ in range(self.random.randint(1, 3)) for line in self.loop()]
-        self.source = HEAD + "".join(f"    {line}\n" for line in [*body, "return s, t, i, j, k"])
+        if self.odd and self.random.random() < 0.5:
+            body = ["out = []", *body, "s += sum(out)", "t += len(out)"]
+        else:
+            body = [line.replace("out.append(", "s += (") for line in body]
+        ends = "return s, t, i, j, k, r, u, ok, found, w"
+        source = HEAD + "".join(f"    {line}\n" for line in [*body, ends])
+        if self.helpers:
+            helper = function("def helper(p, q):\n", self.pick(*HELPERS))
+            source = f"{helper}\n\n{function('def total(v):' + chr(10), self.pick(*VECTOR_HELPERS))}\n\n{source}"
+        self.source = source
 
     def pick(self, *choices):
         return self.random.choice(choices)
 
+    # -------------------------------------------------------------- expressions
     def int(self, depth=0):
         r = self.random.random()
-        if depth > 2 or r < 0.35:
+        if depth > 2 or r < 0.33:
             return self.pick(*self.ints, "i", "j")
-        if r < 0.5:
+        if r < 0.46:
             return str(self.random.randint(-3, 6))
-        if r < 0.6:
+        if r < 0.56:
             return f"c[{self.index(6)}]"
-        if r < 0.65:
+        if r < 0.6:
             return f"int({self.float(depth + 1)})"
-        if r < 0.7:
+        if r < 0.64:
             return f"{self.pick('min', 'max')}({self.int(depth + 1)}, {self.int(depth + 1)})"
-        if r < 0.74:
+        if r < 0.67:
             return f"abs({self.int(depth + 1)})"
+        if r < 0.7:
+            return self.pick("len(a)", "b.shape[1]", "c.size", "len(w) - 1", "b.shape[0] - i")
+        if r < 0.72 and self.whole:
+            return self.pick("np.argmax(a)", "int(c.sum())", "np.argmin(b[1])", "c[1:4].max()", "np.count_nonzero(m)")
+        if r < 0.74:
+            return self.pick("int(ok)", "m[i % 6] + 1", "(found + ok)", "-t", "~u", "(t & 7) << 1", "u >> 1")
         if r < 0.78:
             return f"({self.int(depth + 1)} if {self.test(depth + 1)} else {self.int(depth + 1)})"
+        if r < 0.8:
+            return f"({self.int(depth + 1)}) {self.pick('**', '//', '%')} {self.random.randint(1, 3)}"
         op = self.pick("+", "-", "+", "-", "*", "//", "%", "&", "|", "^")
         return f"({self.int(depth + 1)} {op} {self.int(depth + 1)})"
 
     def float(self, depth=0):
         r = self.random.random()
-        if depth > 2 or r < 0.3:
+        if depth > 2 or r < 0.28:
             return self.pick(*self.floats)
-        if r < 0.4:
-            return self.pick("0.5", "2.0", "1.25", "-1.0", "0.0", "3")
-        if r < 0.55:
+        if r < 0.36:
+            return self.pick("0.5", "2.0", "1.25", "-1.0", "0.0", "3", "1e-3")
+        if r < 0.48:
             return f"a[{self.index(7)}]"
-        if r < 0.65:
+        if r < 0.56:
             return f"b[{self.index(5)}, {self.index(6)}]"
-        if r < 0.7 and self.views:
+        if r < 0.61:
+            return f"w[{self.index(6)}]"
+        if r < 0.63:
+            return f"d[{self.index(5)}]"
+        if r < 0.67 and self.views:
             return f"{self.pick(*self.views)}[{self.index(5)}]"
-        if r < 0.73:
-            return self.pick("np.sum(a[:{0}])", "a[{0}:] @ a[{0}:]", "b[:, 1].max()", "np.sum(b[1:3])").format(
-                self.pick(1, 2, 3, "i")
-            )
-        if r < 0.78:
-            return f"{self.pick('np.tanh', 'np.sin', 'abs', 'float', 'np.floor')}({self.float(depth + 1)})"
+        if r < 0.71:
+            forms = [
+                "np.sum(a[:{0}])",
+                "a[{0}:] @ a[{0}:]",
+                "b[:, 1].max()",
+                "np.sum(b[1:3])",
+                "b[i % 5, :{0}] @ a[:{0}]",
+            ]
+            forms += ["np.dot(b[j % 5], w)", "a[{0}:{0} + 3].mean()", "sum(a)", "np.abs(w).max()", "(b[{0}] * w).sum()"]
+            if self.whole:
+                forms += ["np.max(np.abs(a - a[::-1]))", "w.min()", "np.linalg.norm(a[:3])", "a.std()", "(a > x).sum()"]
+            return self.pick(*forms).format(self.pick(1, 2, 3, "i"))
+        if r < 0.73 and self.helpers:
+            return f"helper({self.float(depth + 1)}, {self.float(depth + 1)})"
+        if r < 0.74 and self.helpers:
+            return f"total({self.pick('a', 'w', 'b[1]', 'a[i:]', 'b[:, 2]')})"
+        if r < 0.79:
+            function = self.pick("np.tanh", "np.sin", "abs", "float", "np.floor", "np.cos", "math.floor", "np.sign")
+            return f"{function}({self.float(depth + 1)})"
         if r < 0.82:
-            function = self.pick("min", "max", "np.minimum", "np.maximum")
+            form = self.pick(
+                "np.sqrt(abs({}))", "np.exp(-abs({}))", "np.log(1 + abs({}))", "math.sqrt(abs({}))", "round({})"
+            )
+            return form.format(self.float(depth + 1))
+        if r < 0.85:
+            function = self.pick("min", "max", "np.minimum", "np.maximum", "np.hypot", "np.arctan2")
             return f"{function}({self.float(depth + 1)}, {self.float(depth + 1)})"
+        if r < 0.87:
+            return f"({self.float(depth + 1)} if {self.test(depth + 1)} else {self.float(depth + 1)})"
+        if r < 0.885:
+            return f"({self.float(depth + 1)}) ** {self.pick('2', '3', '2', '-1', '0.5')}"
         op = self.pick("+", "-", "*", "+", "-", "*", "/", "%", "//")
         return f"({self.float(depth + 1)} {op} {self.pick(self.float, self.int)(depth + 1)})"
 
     def test(self, depth=0):
         r = self.random.random()
         compare = self.pick("<", "<=", ">", ">=", "==", "!=")
-        if r < 0.4:
+        if r < 0.36:
             return f"{self.int(depth + 1)} {compare} {self.int(depth + 1)}"
-        if r < 0.75 or depth > 1:
+        if r < 0.68 or depth > 1:
             return f"{self.float(depth + 1)} {compare} {self.float(depth + 1)}"
-        if r < 0.9:
+        if r < 0.76:
+            return self.pick(*self.bools, "m[i % 6]", f"m[{self.index(6)}]", "not found", "ok and not found")
+        if r < 0.88:
             return f"({self.test(depth + 1)} {self.pick('and', 'or')} {self.test(depth + 1)})"
-        return self.pick(f"not ({self.test(depth + 1)})", f"0 <= {self.int(depth + 1)} < 4", self.pick(*self.ints))
+        if r < 0.91:
+            return self.pick(
+                "i in (1, 3)", "t not in (0, 2, 4)", "abs(s - r) < 1e-3", "np.isnan(s)", "a[i % 7] is None"
+            )
+        return self.pick(f"not ({self.test(depth + 1)})", f"0 <= {self.int(depth + 1)} < 4", self.pick(*self.ints), "s")
 
     def index(self, size):
         r = self.random.random()
         if r < 0.55:
-            return self.pick("i", "j", "i - 1", "i + 1", "j % 3", "-1", "0", "k")
+            return self.pick("i", "j", "i - 1", "i + 1", "j % 3", "-1", "0", "k", "-i - 1", "i // 2", "j - i")
         if r < 0.97:
             return f"{self.pick('i', 'j', *self.ints)} % {size}"
         return self.int(2)
 
     def slice(self):
-        return self.pick("1:", ":-1", "i:", ":j", "::2", "1:4", "i:i + 2", ":", "::-1")
+        return self.pick("1:", ":-1", "i:", ":j", "::2", "1:4", "i:i + 2", ":", "::-1", "-3:", "j:i", "i - 1:i + 2")
 
+    # -------------------------------------------------------------- statements
     def block(self):
         self.depth += 1
         before = [list(v) for v in (self.ints, self.floats, self.views)]
@@ -106,54 +202,124 @@ class Program:
 
     def statement(self):
         r = self.random.random()
-        if r < 0.2 and self.depth < 3:
+        if r < 0.18 and self.depth < 3:
             return self.loop()
-        if r < 0.36 and self.depth < 4:
+        if r < 0.32 and self.depth < 4:
             out = [f"if {self.test()}:", *self.block()]
+            if self.random.random() < 0.25:
+                out += [f"elif {self.test()}:", *self.block()]
             if self.random.random() < 0.4:
                 out += ["else:", *self.block()]
             return out
-        if r < 0.42 and self.loops:
+        if r < 0.37 and self.loops:
             return [f"if {self.test()}:", f"    {self.pick('break', 'continue')}"]
-        if r < 0.56:
+        if r < 0.47:
             return [f"a[{self.index(7)}] {self.pick('=', '+=', '-=', '*=')} {self.float()}"]
-        if r < 0.66:
+        if r < 0.53:
+            return [f"w[{self.index(6)}] {self.pick('=', '+=', '-=')} {self.float()}"]
+        if r < 0.6:
             return [f"b[{self.index(5)}, {self.index(6)}] {self.pick('=', '+=')} {self.float()}"]
-        if r < 0.72:
+        if r < 0.64:
             return [f"c[{self.index(6)}] {self.pick('=', '+=')} {self.int()}"]
-        if r < 0.79:
-            return [f"s {self.pick('=', '+=', '*=', '-=')} {self.float()}"]
-        if r < 0.86:
-            return [f"t {self.pick('=', '+=', '-=')} {self.int()}"]
-        if r < 0.9:
+        if r < 0.66:
+            return [self.pick(f"d[{self.index(5)}] = {self.float(1)}", f"m[{self.index(6)}] = {self.test(1)}")]
+        if r < 0.72:
+            return [f"{self.pick('s', 's', 'r')} {self.pick('=', '+=', '*=', '-=', '/=')} {self.float()}"]
+        if r < 0.78:
+            name, op = self.pick("t", "t", "u"), self.pick("=", "+=", "-=", "+=", "//=", "%=", "^=", "*=")
+            return [f"{name} {op} {self.int()}"]
+        if r < 0.81:
+            return [
+                self.pick(
+                    *(f"ok = {self.test(1)}", f"found = found or {self.test(1)}", f"ok = ok and {self.test(1)}"),
+                    *(f"found |= {self.test(1)}", f"ok &= m[{self.index(6)}]", f"found = bool({self.int(1)})"),
+                )
+            ]
+        if r < 0.84:
             name = f"v{len(self.views)}"
             self.views.append(name)
-            return [f"{name} = b[{self.index(5)}]"]
-        if r < 0.94:
+            return [
+                f"{name} = {self.pick(f'b[{self.index(5)}]', 'a[::-1]', 'b.T[i % 5]', 'b[:, j % 6]', 'w', 'a[1:]')}"
+            ]
+        if r < 0.875:
             s = self.slice()
             return [f"a[{s}] {self.pick('=', '+=', '*=')} {self.pick(self.float(2), f'a[{s}] * 2', f'a[{s}][::-1]')}"]
-        if r < 0.97:
+        if r < 0.9:
             return [f"b[{self.index(5)}, {self.slice()}] {self.pick('=', '+=', '*=')} {self.float(2)}"]
+        if r < 0.93:
+            return [self.rows()]
+        if r < 0.95:
+            return self.exchange()
+        if r < 0.97 and self.whole:
+            return [
+                self.pick(
+                    *(f"a[a > {self.float(2)}] = {self.float(2)}", "a[m.sum():] *= -1", "w[m] += x", "w[:] = b[i % 5]"),
+                    *(
+                        "w = w * 0.5 + b[j % 5]",
+                        "a = a + x",
+                        "b += w",
+                        "b *= 0.5",
+                        "w = np.where(m, w, -w)",
+                        "w = w[::-1]",
+                    ),
+                    *("a[c % 7] = 0.5", "w = np.maximum(w, 0.0)", "w = np.cumsum(b[1])", "b[:, i % 6] = a[:5]"),
+                )
+            ]
+        if r < 0.985 and self.odd:
+            return [
+                self.pick(
+                    *(f"out.append({self.float(1)})", f"out.append({self.float(1)})"),
+                    *(f"if {self.test(1)}: return s, t, i, j, k", "if s > 50: raise ValueError('too large')"),
+                    *("if found: return s, r", "assert s == s or ok", "s += sum(a[e] for e in range(3))"),
+                )
+            ]
         return [f"i, t = t, {self.int(2)}"] if not self.loops else [f"s, x = x, {self.float(2)}"]
+
+    def rows(self):
+        return self.pick(
+            *("b[i % 5] -= x * b[j % 5]", "b[i % 5, :] = b[j % 5] * 0.5", "b[:, j % 6] += a[:5]", "b[0] = w"),
+            *("b[i % 5] /= 2.0", "w[:] = b[i % 5] + w[::-1]", "b[1:, 1:] -= b[:-1, :-1]", "w += b[i % 5]"),
+            *("a[:i] += a[i]", "w[i:] = w[i - 1]", "b[i % 5, i:] -= b[0, i:] * x", "a[1:-1] = (a[:-2] + a[2:]) / 2"),
+        )
+
+    def exchange(self):
+        i, j = self.index(7), self.index(7)
+        return self.pick(
+            [f"a[{i}], a[{j}] = a[{j}], a[{i}]"],
+            ["s, r = r, s + r"],
+            [f"if a[{i}] > a[{j}]:", f"    a[{i}], a[{j}] = a[{j}], a[{i}]"],
+            ["s, t = s + t, t + 1"],
+            ["t, u = u, t % (u * u + 1)"],
+            [f"z = a[{i}]", f"a[{i}] = w[i % 6]", "w[i % 6] = z"],
+        )
 
     def loop(self):
         var = self.pick("i", "j", "k")
         r = self.random.random()
         before, after = [], []
-        if r < 0.6:
-            over = self.pick("5", "n", "1, 5", "4, -1, -1", "i, 5", "0, 6, 2", "3", "n, 6", "5, 0, -2")
+        if r < 0.58:
+            over = self.pick(
+                *("5", "n", "1, 5", "4, -1, -1", "i, 5", "0, 6, 2", "3", "n, 6", "5, 0, -2", "len(a)", "i + 1, 6", "i"),
+                *("1, len(a) - 1", "b.shape[0]", "n - 1, -1, -1", "t % 5", "c[0]", "0, n, u * u + 1", "8"),
+            )
             head = f"for {var} in range({over}):"
-        elif r < 0.72:
+        elif r < 0.7:
             head = self.pick(
                 *("for s in a:", f"for {var}, s in enumerate(a):", "for s, t in zip(a, c):", "for v in b[1:3]:"),
-                *(f"for {var} in reversed(range(4)):", f"for {var} in (0, 2, 1):"),
+                *(f"for {var} in reversed(range(4)):", f"for {var} in (0, 2, 1):", "for r in a[1:4]:", "for t in c:"),
+                *(f"for {var}, v in enumerate(b):", "for s, r in zip(w, a[::-1]):", f"for {var} in [3, 1]:"),
+                *("for ok in m:", "for s in b[i % 5]:", f"for {var}, (s, r) in enumerate(zip(a, w)):"),
             )
         else:
             self.count += 1
             counter = f"w{self.count}"
             before = [f"{counter} = 0"]
-            head = f"while {counter} < {self.random.randint(1, 6)} and {self.test()}:"
-            after = [f"    {counter} += 1"]
+            most = self.random.randint(1, 6)
+            if self.random.random() < 0.2:
+                head, after = "while True:", [f"    {counter} += 1", f"    if {counter} > {most}:", "        break"]
+            else:
+                head = f"while {counter} < {most} and {self.test()}:"
+                after = [f"    {counter} += 1"]
         self.loops += 1
         body = self.block()
         self.loops -= 1
@@ -161,120 +327,220 @@ class Program:
         return [*before, head, *after, *body, *end]
 
 
-def arguments(seed):
+def arguments(seed, np=numpy):
+    """A program's arguments; of one seed in seven, a shows memory of b's."""
     rng = numpy.random.default_rng(seed)
     a, b = rng.normal(size=7).round(2), rng.normal(size=(5, 6)).round(2)
-    return a, b, rng.integers(-3, 6, 6), int(rng.integers(0, 6)), round(float(rng.normal()), 2)
+    c, n, x = rng.integers(-3, 6, 6), int(rng.integers(0, 6)), round(float(rng.normal()), 2)
+    d, m = rng.normal(size=5).round(2).astype("f4"), rng.integers(0, 2, 6).astype(bool)
+    a, b, c, d, m = map(np.array, (a, b, c, d, m))
+    if seed % 7 == 3:
+        a = b.reshape(-1)[4:25:3]
+    return a, b, c, d, m, n, x
 
 
 def made(source, np, name):
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    names = {"np": np, "__name__": "fuzzed"}
+    names = {"np": np, "math": math, "__name__": "fuzzed"}
     exec(compile(source, name, "exec"), names)
     return names["program"]
 
 
-def ran(f, given):
+RAISED = (ArithmeticError, LookupError, ValueError, TypeError, UnboundLocalError, AssertionError)
+
+
+def ran(f, given, exactly):
     """(what it returns or raises, with types, and its arrays after)."""
     try:
         out = f(*given)
-        result = [(number(x), numpy.asarray(x).item()) for x in out]
-    except (ArithmeticError, LookupError, ValueError, TypeError, UnboundLocalError) as error:
+        result = [(kind(x, exactly), plain(x)) for x in out]
+    except RAISED as error:
         result = [type(error).__name__, str(error)]
-    return result, [numpy.array(x) for x in given[:3]]
+    return result, [numpy.array(x) for x in given[:5]]
 
 
-def number(x):
-    """Its type, where NumPy's numbers are arrays without axes, as those that come out of jit are."""
-    return type(x).__name__ if type(x) in (int, float, bool) else numpy.asarray(x).dtype.name
+def plain(x):
+    return numpy.array(x) if numpy.ndim(x) else numpy.asarray(x).item()
 
 
-def close(a, b):
+def kind(x, exactly):
+    """Its type. NumPy's numbers are arrays without axes where they come out of jit."""
+    if type(x) in (int, float, bool) or (exactly and isinstance(x, numpy.generic)):
+        return type(x).__name__
+    return f"{numpy.asarray(x).dtype}[{numpy.ndim(x)}]"
+
+
+def close(a, b, rtol=1e-9):
     if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(close, a, b))
+        return type(a) is type(b) and len(a) == len(b) and all(close(x, y, rtol) for x, y in zip(a, b))
     if isinstance(a, (float, numpy.ndarray)):
-        return (
-            numpy.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
-            and numpy.asarray(a).dtype == numpy.asarray(b).dtype
-        )
+        if numpy.asarray(a).dtype != numpy.asarray(b).dtype or numpy.shape(a) != numpy.shape(b):
+            return False
+        at = max(rtol, 1e-5) if rtol and numpy.asarray(a).dtype.itemsize == 4 else rtol
+        return numpy.allclose(a, b, rtol=at, atol=at and 1e-3 * at, equal_nan=True)
     return a == b
 
 
+tally = collections.Counter()
+
+
 def differs(seed):
-    """ "", or how a program differs under jit."""
+    """ "", or how a program differs, eager or under jit, from NumPy's."""
     program = Program(seed)
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        plain = made(program.source, numpy, f"<fuzzed numpy {seed}>")
-        ours = jit(made(program.source, minnp.numpy, f"<fuzzed {seed}>"))
+        ours = made(program.source, minnp.numpy, f"<fuzzed {seed}>")
+        numpys, compiled = made(program.source, numpy, f"<fuzzed numpy {seed}>"), jit(ours)
         for turn in range(3):
-            given = arguments(seed + 1000 * (turn // 2))
-            expected = ran(plain, [numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in given])
-            if any(abs(x).max() > 1e12 for x in expected[1]):
+            which = seed + 1000 * (turn // 2)
+            expected = ran(numpys, arguments(which), turn != 1)
+            if any(x.dtype.kind != "b" and abs(x).max() > 1e12 for x in expected[1]):
+                tally["beyond 1e12"] += 1
                 return ""  # the last bits of sums decide what the sines of such numbers are
-            found = ran(ours, [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in given])
+            if turn != 1:
+                eager = ran(ours, arguments(which, minnp.numpy), True)
+                if not close(expected, eager, 0):
+                    return f"program {seed}, eager\n{program.source}\nNumPy: {expected}\neager: {eager}"
+                expected = ran(numpys, arguments(which), False)
+            found = ran(compiled, arguments(which, minnp.numpy), False)
             failed = any("compiler failed" in row["why"] for row in minnp.report())
             if failed or not close(expected, found):
                 return f"program {seed}, call {turn}\n{program.source}\nPython: {expected}\njit:    {found}"
+            tally["calls that raise"] += isinstance(expected[0][0], str)
     return ""
 
 
-def gradients(f, transform, given):
-    """The gradients of a number made of all that a program computes, or what it raises."""
-    a, b, c, n, x = given
+# ------------------------------------------------------------------ gradients
+def loss_of(f, given, np):
+    """A number made of all that a program computes, as a function of a, b and x."""
+    _, _, c, d, m, n, _ = given
     rng = numpy.random.default_rng(0)
     p, q = rng.normal(size=7), rng.normal(size=(5, 6))
 
     def loss(a, b, x):
         a, b = a.copy(), b.copy()
-        s, *_ = f(a, b, c.copy(), n, x)
-        return np_sum(a * p) + np_sum(b * q) + s
+        s, *more = f(a, b, c.copy(), d.copy(), m.copy(), n, x)
+        end = more[-1].sum() if len(more) == 9 else 0.0
+        return np.sum(a * p) + np.sum(b * q) + s + end
 
-    np_sum = minnp.numpy.sum
+    return loss
+
+
+def gradients(f, transform, given):
+    """What a transformation of the loss gives, or the name of what it raises."""
+    a, b, *_, x = given
     try:
-        return [numpy.asarray(g) for g in transform(loss)(a, b, minnp.numpy.float64(x))]
-    except (ArithmeticError, LookupError, ValueError, TypeError, UnboundLocalError) as error:
+        found = transform(loss_of(f, given, minnp.numpy))(a, b, minnp.numpy.float64(x))
+        return [numpy.asarray(g) for g in found]
+    except RAISED as error:
         return type(error).__name__
 
 
+def second(f):
+    """The gradients of all gradients' products with fixed numbers."""
+
+    def product(a, b, x):
+        ga, gb, gx = minnp.grad(f, (0, 1, 2))(a, b, x)
+        p, q = numpy.cos(numpy.arange(7.0)), numpy.sin(numpy.arange(30.0)).reshape(5, 6)
+        return minnp.numpy.sum(ga * p) + minnp.numpy.sum(gb * q) + gx
+
+    return minnp.grad(product, (0, 1, 2))
+
+
+def along(f, given, step):
+    """Central and one-sided differences of a NumPy program's loss."""
+    a, b, *_, x = given
+    loss = loss_of(f, given, numpy)
+    rng = numpy.random.default_rng(1)
+    e = rng.normal(size=7), rng.normal(size=(5, 6)), rng.normal()
+    at = lambda h: float(loss(a + h * e[0], b + h * e[1], numpy.float64(x + h * e[2])))
+    low, mid, high = at(-step), at(0.0), at(step)
+    return [(high - low) / (2 * step), (high - mid) / step, (mid - low) / step], e
+
+
 def differs_in_gradient(seed):
-    """ "", or how the gradients of a program differ under jit from eager ones."""
+    """ "", or how the gradients of a program differ: eager ones from differences, those under jit from eager ones."""
     program = Program(seed)
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        plain = made(program.source, minnp.numpy, f"<fuzzed gradient {seed}>")
-        given = [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in arguments(seed)]
+        eager = made(program.source, minnp.numpy, f"<fuzzed gradient {seed}>")
+        given = arguments(seed, minnp.numpy)
         argnums = (0, 1, 2)
-        expected = gradients(plain, lambda f: minnp.grad(f, argnums), given)
+        expected = gradients(eager, lambda f: minnp.grad(f, argnums), given)
         if isinstance(expected, str) or not all(numpy.isfinite(g).all() and abs(g).max() < 1e8 for g in expected):
+            tally["no gradient" if isinstance(expected, str) else "infinite gradient"] += 1
             return ""
-        ours = jit(plain)
+        if said := differs_from_differences(seed, program, expected):
+            return said
+        ours = jit(eager)
         for name, f, transform in (
             ("grad(jit)", ours, lambda f: minnp.grad(f, argnums)),
-            ("jit(grad)", plain, lambda f: jit(minnp.grad(f, argnums))),
+            ("jit(grad)", eager, lambda f: jit(minnp.grad(f, argnums))),
         ):
             found = gradients(f, transform, given)
-            if isinstance(found, str) or not all(
-                numpy.allclose(x, y, rtol=1e-7, atol=1e-9) for x, y in zip(expected, found)
-            ):
+            if isinstance(found, str) or not alike(expected, found):
                 return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
+        tally["gradients"] += 1
+        if seed % 4 == 0:
+            expected = gradients(eager, second, given)
+            if not isinstance(expected, str) and all(numpy.isfinite(g).all() and abs(g).max() < 1e8 for g in expected):
+                for name, f, transform in (
+                    ("grad(grad(jit))", ours, second),
+                    ("jit(grad(grad))", eager, lambda f: jit(second(f))),
+                ):
+                    found = gradients(f, transform, given)
+                    if isinstance(found, str) or not alike(expected, found):
+                        return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
+                tally["second gradients"] += 1
     return ""
+
+
+def alike(a, b):
+    size = max(1.0, *(abs(x).max() for x in a))
+    return all(numpy.allclose(x, y, rtol=1e-7, atol=1e-9 * size) for x, y in zip(a, b))
+
+
+def differs_from_differences(seed, program, expected):
+    numpys = made(program.source, numpy, f"<fuzzed numpy gradient {seed}>")
+    try:
+        (central, *sides), e = along(numpys, arguments(seed), 1e-5)
+        (again, *_), _ = along(numpys, arguments(seed), 1e-6)
+    except RAISED:
+        return ""
+    slope = float(sum(numpy.sum(g * v) for g, v in zip(expected, e)))
+    size = 1e-4 * max(1.0, abs(central))
+    if not all(abs(v - central) < 10 * size for v in sides) or not abs(again - central) < size:
+        tally["not smooth"] += 1  # a jump, a kink, or round-off: differences tell nothing
+        return ""
+    if not abs(slope - central) < 10 * size:
+        return f"program {seed}, eager gradient\n{program.source}\ndifference: {central}, gradient: {slope}"
+    tally["differences"] += 1
+    return ""
+
+
+def stop(*_):
+    raise TimeoutError("60 seconds")
 
 
 if __name__ == "__main__":
     first, count = map(int, sys.argv[1:3])
     differs = {"gradient": differs_in_gradient}.get(sys.argv[-1], differs)
-    wrong, reasons = 0, collections.Counter()
+    wrong, reasons, sources = 0, collections.Counter(), set()
+    signal.signal(signal.SIGALRM, stop)
     for seed in range(first, first + count):
+        signal.alarm(60)
         try:
             said = differs(seed)
         except Exception as error:
             said = f"program {seed}: {type(error).__name__}: {error}\n{Program(seed).source}"
-        for row in minnp.report(reset=True):
-            if row["backend"] == "python":
-                reasons[row["why"].partition(" (")[0]] += row["calls"]
+        signal.alarm(0)
+        left = [row["why"].partition(" (")[0] for row in minnp.report(reset=True) if row["backend"] == "python"]
+        reasons.update(set(left))
+        tally["wholly compiled"] += not left
+        sources.add(Program(seed).source)
         if said:
             wrong += 1
             print(said, flush=True)
-    print(reasons.most_common(20))
+    print(reasons.most_common(40))
+    print(dict(tally), len(sources), "programs")
     print(f"{wrong} of {count} differ")

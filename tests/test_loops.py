@@ -543,3 +543,109 @@ def test_numbers_drawn_before_a_loop_are_drawn_once():
         np.random.seed(n)
         got = g(np.arange(9.0), n)
         assert all(map(numpy.array_equal, got, want))
+
+
+def alike(f, *args):
+    """Whether f gives under jit what it does under NumPy, in value and type, where NumPy's numbers are arrays."""
+    kind = lambda x: type(x) if type(x) in (int, float, bool) else (numpy.asarray(x).dtype, numpy.shape(x))
+    compiled = jit(f)
+    for _ in range(2):
+        want = f(*[numpy.copy(a) if isinstance(a, numpy.ndarray) else a for a in args])
+        got = compiled(*given(args))
+        assert [kind(x) for x in got] == [kind(x) for x in want]
+        assert [numpy.asarray(x).tolist() for x in got] == [numpy.asarray(x).tolist() for x in want]
+
+
+def test_truth_values_are_of_python_or_of_numpy():
+    def given_to_a_loop(a, x):
+        found = False
+        for i in range(3):
+            found |= a[i] > x
+        for i in range(3):
+            found = found and a[i] > 0.0
+        return found, i
+
+    def compared(a, x):
+        s, found = 0.0, False
+        for i in range(len(a)):
+            found = s < x
+            if i > 1:
+                s = s + a[i]
+        return found, s
+
+    for x in (-5.0, 0.5, 5.0):
+        alike(given_to_a_loop, numpy.array([1.0, 2.0, 3.0]), x)
+    for n in (1, 2, 4):
+        alike(compared, numpy.linspace(0.0, 1.0, n), 0.5)
+
+
+def test_numbers_of_several_precisions_are_rounded_as_numpy_rounds_them():
+    def rounded(a, d):
+        s, r = 0.0, 1.0
+        for i in range(len(d)):
+            s += d[i] if i % 2 else a[i]
+            r *= d[i]
+            s, r = r, s / 3
+        return s, r
+
+    alike(rounded, numpy.linspace(0.1, 0.7, 5), numpy.linspace(0.2, 0.9, 5, dtype="f4"))
+    alike(rounded, numpy.arange(1, 6), numpy.arange(2, 7, dtype="i4"))
+
+
+def test_a_shift_by_a_negative_number_raises_where_it_is_reached():
+    def shifted(t, n):
+        for i in range(n):
+            if i > 2:
+                t = t >> 1 - 2
+        return t
+
+    assert jit(shifted)(5, 2) == 5
+    with pytest.raises(ValueError, match="negative shift count"):
+        jit(shifted)(5, 4)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_second_derivatives_of_loops_where_a_cotangent_is_zero_by_chance(jitted):
+    def roots(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += (np.sqrt(x[i]) - 1) ** 2 / 2
+        return s
+
+    def of_python(x):
+        s = 1.0
+        for i in range(len(x)):
+            s = s * 0.5 if i == 0 else s * x[i] * x[i]
+        return s
+
+    of = (lambda f: jit(minnp.grad(lambda x: minnp.grad(f)(x).sum()))) if jitted else lambda f: minnp.hessian(jit(f))
+    for f, x in ((roots, [1.0, 4.0]), (of_python, [3.0, 2.0])):
+        want, got = minnp.hessian(f)(np.array(x)), of(f)(np.array(x))
+        numpy.testing.assert_allclose(numpy.asarray(got), numpy.asarray(want).sum(0) if jitted else want, rtol=1e-12)
+    assert float(numpy.asarray(of(roots)(np.array([1.0]))).ravel()[0]) == 0.25
+
+
+@compiles
+def test_products_in_loops_are_strong_zeros():
+    def entropy(p):
+        s = 0.0
+        for i in range(len(p)):
+            h = p[i] * np.log(p[i])
+            s -= h if p[i] > 0 else 0.0
+        return s
+
+    def masked(p):
+        out = np.zeros(len(p))
+        for i in range(len(p)):
+            out[i] = p[i] * np.log(p[i])
+        for i in range(len(p)):
+            if p[i] == 0:
+                out[i] = 0.0
+        return out.sum()
+
+    p = np.array([0.0, 0.25, 0.75])
+    want = -numpy.array([0.0, numpy.log(0.25) + 1, numpy.log(0.75) + 1])
+    with numpy.errstate(all="ignore"):
+        for f, sign in ((entropy, 1), (masked, -1)):
+            for g in (minnp.grad(jit(f)), jit(minnp.grad(f))):
+                numpy.testing.assert_allclose(numpy.asarray(g(p)), sign * want, rtol=1e-12)

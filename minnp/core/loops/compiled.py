@@ -84,7 +84,10 @@ class Code:
                 a = values[at]
                 at += 1
                 if i.ndim is None:
-                    numbers += (a.real, a.imag) if i.kind.letter == "c" else (a,)
+                    # (NumPy's bool is no integer to struct)
+                    numbers += (
+                        (a.real, a.imag) if i.kind.letter == "c" else (bool(a),) if i.kind.letter == "b" else (a,)
+                    )
                     continue
                 if i.written and at - 1 not in written:
                     a = onp.array(a, order="K")

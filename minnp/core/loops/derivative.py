@@ -78,7 +78,8 @@ class _Adjoint:
         out.kinds, out.arrays = dict(program.kinds), dict(program.arrays)
         self.body = self.structured(flattened(program))
         self.find_active()
-        if any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
+        user = int(program.mark[1:] or 0) == 0  # an adjoint's own conversions are none of the program's
+        if user and any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
             raise NotUnderstood("a number of Python's made of what is differentiated", program.line)
         self.find_definitions()
         self.needed: set[str] = set()
@@ -528,7 +529,7 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
     if op == "sub":
         return iter((g, neg(g)))
     if op == "mul":
-        return iter((mul(g, y), mul(g, x)))
+        return iter((strong(g, mul(g, y)), strong(g, mul(g, x))))
     if op == "neg":
         return iter((neg(g),))
     if op == "div":
@@ -543,9 +544,9 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
         safe = f("select", E("gt", (x, c(0)), BOOL), f("log", x), c(0))
         return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(f("pow", x, y), safe)))))
     if op == "mod":
-        return iter((g, neg(mul(g, f("floordiv", x, y)))))
+        return iter((g, strong(g, neg(mul(g, f("floordiv", x, y))))))
     if op == "fmod":
-        return iter((g, neg(mul(g, f("trunc", div(x, y))))))
+        return iter((g, strong(g, neg(mul(g, f("trunc", div(x, y)))))))
     if op in ("arctan2", "atan2"):
         square = add(mul(x, x), mul(y, y))
         return iter((strong(g, div(mul(g, y), square)), strong(g, neg(div(mul(g, x), square)))))
@@ -579,8 +580,12 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
 
 
 def strong(g: E, e: E) -> E:
-    """e, but zero where g is."""
-    return E("select", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), const(0.0, e.kind), e), e.kind)
+    """g times a slope, zero where g is; with a finite slope the product, which has a derivative where g is zero by
+    chance."""
+    if e.op == "mul" and any(x.op == "const" for x in e.args):
+        return e
+    zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
+    return E("select", (zero, const(0.0, e.kind), e), e.kind)
 
 
 # ------------------------------------------------------------------ views

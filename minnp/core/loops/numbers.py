@@ -199,8 +199,11 @@ class Builder:
         kinds = frozenset(found.values())
         if len(kinds) == 1:
             return next(iter(kinds)), kinds, None
-        if op in ("pow", "shl", "shr", "and", "or", "xor"):
+        if op in ("pow", "shl", "shr", "and", "or", "xor", "invert"):
             raise self.fail(f"{op} of a number that is of several types")
+        codes = {k.code for k in kinds}
+        if len(codes) > 1 and not codes <= {"b1", "i8", "f8", "c16"}:  # one of them rounds, or wraps around, before
+            raise self.fail(f"{op} of a number that is of several precisions")
         tag: E | None = None
         for ks, r in found.items():
             here = const(True)
@@ -293,6 +296,8 @@ class Builder:
     def shift(self, op: str, a: E, b: E, kind: Kind) -> E:
         a, b = self.temporary(a), self.temporary(b)
         if kind.python:
+            if b.high < 0:
+                raise self.fail("a shift by a negative number")
             if b.low < 0 or b.high > 62:
                 self.check(E("within", (b, const(0), const(62)), BOOL))
             low, high = max(b.low, 0), min(b.high, 62)
@@ -304,10 +309,9 @@ class Builder:
         python = all(k.python for x in (a, b) for k in x.kinds)
         if python and a.op == b.op == "const":
             return const(bool(OPERATORS[op](a.args[0], b.args[0])))
+        kind, kinds, tag = BOOL if python else Kind("b1"), None, None
         if not python and any(k.python for x in (a, b) for k in x.kinds if len(x.kinds) > 1):
-            kind = Kind("b1")  # either way a truth value: of NumPy's, as its users cannot tell
-        else:
-            kind = BOOL if python else Kind("b1")
+            kind, kinds, tag = self.results(op, [a, b])  # a truth value of Python's or of NumPy's
         letters = {a.kind.letter, b.kind.letter}
         if letters <= {"i", "u", "b"}:
             if "u8" in (a.kind.code, b.kind.code) and a.kind.code != b.kind.code:
@@ -323,9 +327,9 @@ class Builder:
             common = result_kind(operator.add, (a.kind, b.kind))
         if common.letter in "iu" and op not in ("eq", "ne"):
             low, high = self.decided(op, a, b)
-            if low == high:
+            if low == high and tag is None:
                 return const(low) if kind == BOOL else E("const", (low,), kind, int(low), int(low))
-        return E(op, (self.cast(a, common), self.cast(b, common)), kind, 0, 1)
+        return E(op, (self.cast(a, common), self.cast(b, common)), kind, 0, 1, kinds, tag)
 
     def decided(self, op: str, a: E, b: E) -> tuple[bool, bool]:
         """(whether it holds for some, whether it holds for all) of integers between these bounds."""

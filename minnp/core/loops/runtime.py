@@ -259,9 +259,12 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
                 return None
             if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
                 return None
-    if any(map(_differentiated, raw)):
+    orders = max(map(_orders, raw), default=0)
+    if orders:
+        row = found.row
         try:
-            found.row.derivative()
+            for _ in range(orders):
+                row = row.derivative()
         except NotUnderstood as no:
             _say(site, f, no.why)
             return None
@@ -307,12 +310,13 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
     return results
 
 
-def _differentiated(v: Any) -> bool:
+def _orders(v: Any) -> int:
+    """How many gradients follow a value."""
+    count = 0
     while type(v) is Tracer:
-        if type(v.trace) is GradTrace:
-            return True
+        count += type(v.trace) is GradTrace
         v = v.value
-    return False
+    return count
 
 
 def _few(program: Program, values: dict[str, Any]) -> bool:
