@@ -32,7 +32,11 @@ WINDOWS = sys.platform == "win32"
 VECTORS = () if WINDOWS else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
 setup(
     ext_modules=[
-        extension("fastpath.cpp", "/std:c++17" if WINDOWS else "-std=c++17", include=[numpy.get_include()]),
+        extension(
+            "fastpath.cpp",
+            *(["/std:c++17"] if WINDOWS else ["-std=c++17", "-fvisibility=hidden"]),
+            include=[numpy.get_include()],
+        ),
         extension("team.c", *VECTORS),
     ]
 )

@@ -3,7 +3,9 @@
 import contextlib
 import copy
 import gc
+import importlib
 import inspect
+import itertools
 import operator
 import os
 import pickle
@@ -26,6 +28,8 @@ from minnp.core.api import install
 from minnp.core.api import operators as in_python
 from minnp.core.rows.primitive import TABLE, Meta, Primitive
 from minnp.core.rows.value import Tracer
+from minnp.core.transforms import tape
+from minnp.core.transforms.formulas import formula
 from minnp.core.transforms.tape import GradTrace
 
 PROGRAM = """
@@ -527,3 +531,62 @@ def test_without_memory_a_call_raises_or_gives_its_result():
             env={**os.environ, "MINNP_COMPILED": switch},
         )
         assert done.returncode == 0 and done.stdout == "all\n", done.stderr[-2000:]
+
+
+def _stepped_back(tracers, y, g, monkeypatch, sweep):
+    """Cotangents (NaN of one form) and warnings, or the exception, of the walk backwards from y."""
+    monkeypatch.setattr(tape, "sweep", sweep)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            gs = y.trace.backward([(y.node, g)], len(tracers))
+            out = [None if a is None else (a.dtype, a.shape, onp.where(a == a, a, onp.nan).tobytes()) for a in gs]
+        except Exception as error:
+            out = repr(error)
+    return out, sorted(str(w.message) for w in said)
+
+
+@pytest.mark.skipif(not compiled.fastpath, reason="the C part was not built")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_formulas_of_rules_give_what_the_rules_give(dtype, monkeypatch):
+    values = onp.array([0.0, -0.0, 1.5, -2, onp.inf, -onp.inf, onp.nan, 1e-30, 3e38, 0.25, 1, 0.7])
+    g = onp.array([1.0, 0, -2, 0, 0, 3, 0, 1, 2, 0, 0.5, onp.nan]).astype(dtype)
+    in_c, walked = tape.sweep, 0
+    rows = [row for name, row in TABLE.items() if row.elementwise and not name.startswith("scipy")]
+    for row, numbers in [(r, n) for r in rows for n in itertools.product((None, 2.5, 3), repeat=len(r.vjp))]:
+        for tame in (False, True):
+            draw = onp.random.default_rng(walked)
+            arrays = [draw.uniform(0.3, 0.9, 12) if tame else draw.permutation(values) for _ in numbers]
+            trace = GradTrace()
+            given = [trace.start(a.astype(dtype)) if n is None else n for a, n in zip(arrays, numbers, strict=True)]
+            tracers = [t for t in given if type(t) is Tracer]
+            if not tracers:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                y = row(*given)
+            if type(y) is Tracer:
+                told = [_stepped_back(tracers, y, g.astype(y.dtype), monkeypatch, way) for way in (in_c, None)]
+                assert told[0] == told[1], (row, numbers, tame)
+                walked += 1
+    formulas = sum(f is not None for row in rows for known in row.formulas.values() for f in known.values())
+    assert walked > 300 and formulas > 80
+
+
+def test_what_a_formula_cannot_say_has_none():
+    scale = 2.0
+    user = Primitive("scaled", lambda x: 2 * x, vjp=[lambda g, y, x: g * scale], jvp="elementwise")
+    for row in (user, TABLE["power"]):
+        formula(row, row.vjp[0], 0)
+        assert row.formulas[row.vjp[0]][0] is None
+    product = TABLE["multiply"]
+    formula(product, product.vjp[0], 4)  # the second argument is a number
+    assert product.formulas[product.vjp[0]][4] == ((), ((onp.multiply, 0, 3),), 4)
+
+
+def test_every_elementwise_rule_may_be_asked_for_its_formula():
+    if find_spec("scipy"):
+        importlib.import_module("minnp.scipy.special")
+    for row in [row for row in TABLE.values() if row.elementwise]:
+        for rule, key in itertools.product(row.vjp, range(2 << len(row.vjp))):
+            formula(row, rule, key)

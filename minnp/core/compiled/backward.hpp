@@ -138,6 +138,81 @@ static bool is_simple(PyObject *node) {
            (arrays == Py_None || PySequence_Fast_GET_SIZE(arrays) < MOST - 2) && has_rules(slot(row, row_vjp), parents);
 }
 
+/* ------------------------------------------------------------------ rules as formulas: transforms/formulas.py
+   Of small arrays of one shape and dtype, and of Python's numbers. */
+static PyObject *strong_functions[3]; /* a product or quotient in which a cotangent of 0 gives 0, whatever the slope */
+static const int strong_operations[3] = {TIMES, OVER, TIMES};
+
+static bool has_nan(PyObject *a) {
+    Py_ssize_t n = size_of(a), i = 0;
+    if (descr(a) == small_dtypes[DOUBLE])
+        while (i < n && !std::isnan(((double *)fields(a)->data)[i]))
+            i++;
+    else
+        while (i < n && !std::isnan(((float *)fields(a)->data)[i]))
+            i++;
+    return i < n;
+}
+
+/* A kernel of one or two operands, or of more. */
+static Ref step_of_formula(PyObject *kernel, PyObject *const *given, Py_ssize_t n) {
+    if (Ref out = n <= 2 ? small_result(small_operation(kernel), given, n) : Ref())
+        return out;
+    for (int i = 0; i < 3; i++) /* a zero beside an infinity or a zero raises a flag; only NaN does not */
+        if (kernel == strong_functions[i])
+            if (Ref out = small_result(strong_operations[i], given, n))
+                if (!has_nan(out))
+                    return out;
+    return made(PyObject_Vectorcall(kernel, given, n, nullptr));
+}
+
+/* The key of formulas for what a row's rules are given, g, y and the arrays; -1 where there are none for these. */
+static int key_of_formula(PyObject *row, const Arguments &given) {
+    PyObject *g = given.items[0];
+    if (!is_host(g) || slot(row, row_elementwise) != Py_True || fields(g)->nd == 0 || size_of(g) > LARGEST || busy())
+        return -1;
+    int key = descr(g) == small_dtypes[FLOAT];
+    if (!key && descr(g) != small_dtypes[DOUBLE])
+        return -1;
+    for (Py_ssize_t i = 1; i < given.n; i++) {
+        PyObject *x = given.items[i];
+        if (i > 1 && (PyFloat_CheckExact(x) || PyLong_CheckExact(x)))
+            key |= 2 << (i - 2);
+        else if (is_host(x) ? descr(x) != descr(g) || !same_shape(x, g)
+                            : !Py_IS_TYPE(x, Meta) || slot(x, meta_dtype) != dtype_of_array(g) || !has_shape(g, slot(x, meta_shape)))
+            return -1;
+    }
+    return key;
+}
+
+/* What a rule makes of what it is given, by its formula; nothing where it has none. */
+static Ref by_formula(PyObject *row, PyObject *rule, int key, const Arguments &given) {
+    Ref number_of_key = number(key);
+    PyObject *known = found(slot(row, row_formulas), rule), *plan = known != nullptr ? found(known, number_of_key) : nullptr;
+    if (plan == nullptr) {
+        call(formula, row, rule, number_of_key);
+        plan = found(found(slot(row, row_formulas), rule), number_of_key);
+    }
+    if (plan == Py_None)
+        return {};
+    Ref owned = borrow(plan);
+    PyObject *constants = part(plan, 0), *steps = part(plan, 1), *values[3 * MOST], *operands[4];
+    Arguments results;
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; i < given.n; i++)
+        values[n++] = given.items[i];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++)
+        values[n++] = PyTuple_GET_ITEM(constants, i);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++) {
+        PyObject *step = PyTuple_GET_ITEM(steps, i);
+        for (Py_ssize_t k = 1; k < PyTuple_GET_SIZE(step); k++)
+            operands[k - 1] = values[integer(PyTuple_GET_ITEM(step, k))];
+        results.add(step_of_formula(PyTuple_GET_ITEM(step, 0), operands, PyTuple_GET_SIZE(step) - 1));
+        values[n++] = results.items[i];
+    }
+    return borrow(values[integer(part(plan, 2))]);
+}
+
 /* The one function that steps backwards: the cotangent g of node n to those of its parents. */
 static void step_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssize_t n, Ref g) {
     Ref node = borrow(PyList_GET_ITEM(nodes, n)); /* a rule that writes makes the tape replace nodes */
@@ -146,6 +221,7 @@ static void step_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssiz
     Arguments given;
     given.add(std::move(g));
     add_whole(nodes, node, given);
+    int key = keywords == nullptr && PyList_CheckExact(rules) ? key_of_formula(row, given) : -1;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parents); i++) {
         PyObject *at = PySequence_Fast_GET_ITEM(parents, i);
         Py_ssize_t p = integer(at);
@@ -156,7 +232,11 @@ static void step_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssiz
         Ref source = borrow(PyList_GET_ITEM(nodes, p)), out;
         if (i == 0 && accumulated_in_place(row, grads, owned, at, source, given, params))
             continue;
-        if (PyList_CheckExact(rules))
+        if (key >= 0)
+            out = by_formula(row, PyList_GET_ITEM(rules, i), key, given);
+        if (out)
+            ;
+        else if (PyList_CheckExact(rules))
             out = made(PyObject_VectorcallDict(PyList_GET_ITEM(rules, i), given.items, given.n, keywords));
         else {
             Ref which = number(i);

@@ -13,20 +13,20 @@ static Py_ssize_t virtual_host_at, virtual_root_at, virtual_path_at, virtual_see
 static Py_ssize_t state_busy, state_written, state_tapes, state_policy;
 static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes;
 static Py_ssize_t buffer_data, buffer_backend, buffer_view, buffer_computed, buffer_shape, buffer_dtype, buffer_copy;
-static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_saves, row_fast, row_worth, row_accumulate;
+static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_saves, row_fast, row_worth, row_accumulate, row_formulas;
 static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
 static PyObject *wrap, *take_over, *set_host, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
-static PyObject *unbroadcast, *restore, *zeros, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
+static PyObject *unbroadcast, *restore, *formula, *zeros, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_;
 
 /* ------------------------------------------------------------------ limits: elements, or bytes where the name says so */
-static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, large, long_runs;
+static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, large, long_runs, cubes;
 
 /* ------------------------------------------------------------------ words */
-static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_is_view;
+static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
 static PyObject *word_meta, *word_recorded, *word_fields, *word_base, *word_axis, *word_index, *word_keepdims, *word_T;
 static PyObject *word_holders, *word_views_refer;
 
@@ -97,6 +97,7 @@ static const Binding of_calls[] = {
     {Binding::SLOT, &row_fast, ROWS "primitive", "Primitive.fast"},
     {Binding::SLOT, &row_worth, ROWS "primitive", "Primitive.worth"},
     {Binding::SLOT, &row_accumulate, ROWS "primitive", "Primitive.accumulate"},
+    {Binding::SLOT, &row_formulas, ROWS "primitive", "Primitive.formulas"},
     {Binding::SLOT, &meta_shape, ROWS "primitive", "Meta.shape"},
     {Binding::SLOT, &meta_dtype, ROWS "primitive", "Meta.dtype"},
     {Binding::SLOT, &flat_iterator, API "attributes", "FlatIterator._flat"},
@@ -118,6 +119,7 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &owner, ROWS "value", "owner"},
     {Binding::OBJECT, &unbroadcast, TRANSFORMS "cotangents", "unbroadcast"},
     {Binding::OBJECT, &restore, TRANSFORMS "cotangents", "restore"},
+    {Binding::OBJECT, &formula, TRANSFORMS "formulas", "formula"},
     {Binding::OBJECT, &zeros, "numpy", "zeros"},
     {Binding::OBJECT, &numpy_array, "numpy", "array"},
     {Binding::OBJECT, &true_, "numpy", "True_"},
@@ -137,6 +139,7 @@ static const Binding of_calls[] = {
     {Binding::LIMIT, &compared_bytes, CPU "elementwise", "CHEAP"},
     {Binding::LIMIT, &large, "minnp.core.cpu", "LARGE"},
     {Binding::LIMIT, &long_runs, CPU "selection", "LONG"},
+    {Binding::LIMIT, &cubes, API "operators", "CUBES"},
     {Binding::WORD, &word_out, "out", nullptr},
     {Binding::WORD, &word_device, "device", nullptr},
     {Binding::WORD, &word_call, "__call__", nullptr},
@@ -144,6 +147,7 @@ static const Binding of_calls[] = {
     {Binding::WORD, &word_dtype, "dtype", nullptr},
     {Binding::WORD, &word_ndim, "ndim", nullptr},
     {Binding::WORD, &word_shape, "shape", nullptr},
+    {Binding::WORD, &word_size, "size", nullptr},
     {Binding::WORD, &word_is_view, "is_view", nullptr},
     {Binding::WORD, &word_meta, "meta", nullptr},
     {Binding::WORD, &word_recorded, "recorded", nullptr},

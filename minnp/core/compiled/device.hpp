@@ -6,7 +6,7 @@
 enum { KERNEL, CALLS, PREPARED, PLAN, EXACT, BASIC, SHOWS, INTO, ORDERED, NUMBERS, SLOT_SIZE };
 static const char *const OFFERED[] = {"prepared", "short", "exact", "basic", "shows", "into", "ordered"}; /* from PREPARED on */
 
-static PyObject *getitem_row, *transpose_row, *multiply_row, *write_row, *reshape_row;
+static PyObject *getitem_row, *transpose_row, *multiply_row, *square_row, *write_row, *reshape_row;
 static PyObject *dtypes; /* of devices' libraries -> NumPy's, as they were met */
 
 /* Forget a refusal by a device's library of what it was given: the general path has NumPy's words for it, or another way.

@@ -138,6 +138,9 @@ static PyObject *bind_calls(PyObject *, PyObject *) {
         bind(of_calls);
         check_offers();
         find_operators();
+        Ref kernels = imported(TRANSFORMS "formulas", "strong"), strong = call(kernels);
+        for (int i = 0; i < 3; i++)
+            strong_functions[i] = Py_NewRef(PyTuple_GET_ITEM(strong.get(), i));
         dtypes = made(PyDict_New()).release();
         PyNumberMethods *number = Virtual->tp_as_number;
         general_setitem = Virtual->tp_as_mapping->mp_ass_subscript, general_len = Virtual->tp_as_mapping->mp_length;
@@ -209,7 +212,7 @@ PyMODINIT_FUNC PyInit__fastpath(void) {
     import_array();
     return guarded([] {
         Ref module = made(PyModule_Create(&module_definition));
-        ready_counter(), ready_functions(), ready_attributes(), find_small_dtypes();
+        ready_counter(), ready_functions(), ready_attributes(), find_small_operations();
         Host = &PyArray_Type;
         check(PyModule_AddObjectRef(module, "FastFunction", (PyObject *)&FastFunctionType));
         check(PyModule_AddObjectRef(module, "Function", (PyObject *)&PublicFunctionType));

@@ -13,6 +13,7 @@ struct FastFunction {
     Py_ssize_t limit; /* of an array from which Python may do better: bytes, or, negative, elements */
     PyObject *row, *words; /* what it is where arrays are traced or on a device, or null; the parameters that row takes */
     int form, arrays;      /* how that row takes NumPy's arguments: below; how many are arrays */
+    int small;             /* what it is of small arrays, or NONE */
 };
 
 /* The first argument is an object of another class; it is what a public function is bound to. An array is returned as it
@@ -454,6 +455,7 @@ static PyObject *make_function(PyObject *, PyObject *args) {
         FastFunction *f = (FastFunction *)owned.get();
         f->kernel = Py_NewRef(given.kernel), f->entry = Py_NewRef(given.entry);
         f->kind = given.kind, f->nin = given.nin, f->limit = given.limit, f->least = given.least;
+        f->small = small_operation(f->kernel);
         return owned;
     });
 }
@@ -520,6 +522,8 @@ static PyObject *public_call(PyObject *self, PyObject *const *args, size_t nargs
         Ref first = borrow(a.object), second = borrow(b.object);
         PyObject *given[] = {first, second};
         count(f->entry);
+        if (Ref out = small_result(f->small, given, n))
+            return array_on(std::move(out), Py_None);
         return finished(made(PyObject_Vectorcall(f->kernel, given, n, nullptr)), args, n);
     });
 }

@@ -1,6 +1,5 @@
 /* The slots of operators and comparisons. */
 #pragma once
-#include "small_arrays.hpp"
 #include "tape.hpp"
 
 struct Operator {
@@ -28,6 +27,15 @@ static bool is_short_power(PyObject *w) {
     return x == 2 || x == 0.5;
 }
 
+/* Whether a ** w is the cube of a large array, in three products: operators._power. */
+static bool is_cube(PyObject *a, PyObject *w) {
+    int beyond = 0;
+    if (!PyLong_CheckExact(w) || PyLong_AsLongAndOverflow(w, &beyond) != 3)
+        return false;
+    Ref size = attribute(a, word_size);
+    return integer(size) >= cubes;
+}
+
 /* v op w of traced arrays, or on a device. Nothing where Python must do it. */
 static Ref apply_operator(const Operator &o, PyObject *const *operands, const Value *values, bool power) {
     if (!power)
@@ -37,7 +45,8 @@ static Ref apply_operator(const Operator &o, PyObject *const *operands, const Va
         if (row.get() != Py_None)
             return apply(row, operands, values, 1, no_params);
     }
-    return values[0].kind == Kind::traced ? Ref() : apply(o.row, operands, values, 2, no_params);
+    bool python = values[0].kind == Kind::traced && (busy() || !is_python_number(operands[1]) || is_cube(operands[0], operands[1]));
+    return python ? Ref() : apply(o.row, operands, values, 2, no_params);
 }
 
 /* What NumPy makes of two operands, arrays and numbers. */
@@ -132,6 +141,12 @@ static bool write_on_device(PyObject *v, PyObject *w, PyObject *x, const Operato
     }
 }
 
+/* Whether a tape watches a number, which cannot be written to. */
+static bool is_traced_number(const Value &v) {
+    PyObject *x = v.kind == Kind::traced ? slot(v.object, tracer_value) : nullptr;
+    return x != nullptr && is_number(x) && Py_IS_TYPE(slot(v.object, tracer_trace), Tape);
+}
+
 static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, binaryfunc kernel, bool power = false) {
     return guarded([&] {
         Value a = value_of(v), b = value_of(w);
@@ -145,6 +160,8 @@ static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, bi
         }
         if (!power && a.kind == Kind::device && is_handle(v) && write_on_device(v, w, a.object, o))
             return borrow(v);
+        if (is_traced_number(a)) /* as NumPy's numbers: `s += 1` makes another one (operators._assigned) */
+            return borrow(Py_NotImplemented);
         return made(power ? ((ternaryfunc)o.general)(v, w, Py_None) : ((binaryfunc)o.general)(v, w));
     });
 }
@@ -292,7 +309,8 @@ static void find_operators() {
         comparison_entries[i] = named(calls, "%s", comparisons[i]), comparison_rows[i] = row_of(name);
     }
     getitem_row = named(rows, "%s", "getitem"), transpose_row = named(rows, "%s", "transpose");
-    multiply_row = named(rows, "%s", "multiply"), write_row = named(rows, "%s", "write_view");
+    multiply_row = named(rows, "%s", "multiply"), square_row = named(rows, "%s", "square");
+    write_row = named(rows, "%s", "write_view");
     reshape_row = named(rows, "%s", "reshape");
     general_compare = Virtual->tp_richcompare;
 }

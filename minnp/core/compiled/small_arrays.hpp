@@ -42,11 +42,13 @@ struct Side { /* an operand: its elements lie `step` bytes apart, those of a num
     } number;
 };
 
-/* Whether the elements of an array lie in one line. */
+/* Whether the elements of an array lie in one line, or are all the same one. */
 static inline bool in_line(PyObject *a, Py_ssize_t size, Py_ssize_t &step) {
-    int nd = fields(a)->nd, flags = fields(a)->flags;
-    step = nd == 1 ? fields(a)->strides[0] : size;
-    return (flags & NPY_ARRAY_ALIGNED) && (nd == 1 || (flags & NPY_ARRAY_C_CONTIGUOUS));
+    int nd = fields(a)->nd, flags = fields(a)->flags, moving = 0;
+    while (moving < nd && fields(a)->strides[moving] == 0)
+        moving++;
+    step = moving == nd ? 0 : nd == 1 ? fields(a)->strides[0] : size;
+    return (flags & NPY_ARRAY_ALIGNED) && (nd == 1 || moving == nd || (flags & NPY_ARRAY_C_CONTIGUOUS));
 }
 
 /* Whether x is an operand beside array a of this type; a truth value is left to NumPy. */
@@ -198,8 +200,32 @@ template <bool COMPARES> static Ref small(PyObject *a, PyObject *b, int op, PyOb
     return borrow(into);
 }
 
-static void find_small_dtypes() {
+/* The operations by NumPy's functions: ufuncs, which rows have as their kernels; comparisons follow NONE. */
+constexpr int FUNCTIONS = NONE + 1 + Py_GE + 1;
+static const char *const small_names[FUNCTIONS] = {"add", "subtract", "multiply", "divide", "negative", "absolute", "bitwise_and",
+                                                   "bitwise_or", "bitwise_xor", "invert", "",
+                                                   "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+static PyObject *small_functions[FUNCTIONS];
+
+static inline int small_operation(PyObject *function) {
+    int op = 0;
+    while (op < FUNCTIONS && small_functions[op] != function)
+        op++;
+    return op == FUNCTIONS ? NONE : op;
+}
+
+/* A function of NumPy's of one array, or of two and of numbers, by its operation; nothing where NumPy must do it. */
+static Ref small_result(int op, PyObject *const *given, Py_ssize_t n) {
+    if (op == NONE || n == 0 || !(is_host(given[0]) || is_host(given[n - 1])))
+        return {};
+    return op < NONE ? small<false>(given[0], given[n - 1], op) : small<true>(given[0], given[n - 1], op - NONE - 1);
+}
+
+static void find_small_operations() {
     const int types[TYPES] = {NPY_DOUBLE, NPY_FLOAT, NPY_INT64, NPY_BOOL};
     for (int i = 0; i < TYPES; i++)
         small_dtypes[i] = (PyArray_Descr *)made((PyObject *)PyArray_DescrFromType(types[i])).release();
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (i != NONE)
+            small_functions[i] = imported("numpy", small_names[i]).release();
 }

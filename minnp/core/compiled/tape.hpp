@@ -2,6 +2,7 @@
    transforms/tape.py. */
 #pragma once
 #include "device.hpp"
+#include "small_arrays.hpp"
 enum { NODE_ROW, NODE_PARAMS, NODE_PARENTS, NODE_ARRAYS, NODE_Y, NODE_SHAPE, NODE_DTYPE };
 
 static Ref shape_of(PyObject *z) {
@@ -94,7 +95,9 @@ static Ref run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObje
         if (is_host(raw[i]) && size_of(raw[i]) >= large)
             return {};
     count_row(row);
-    return made(PyObject_VectorcallDict(slot(row, elementwise ? row_numpy : row_fast), raw, n, bare ? nullptr : params));
+    PyObject *kernel = slot(row, elementwise ? row_numpy : row_fast);
+    Ref out = elementwise && n <= 2 ? small_result(small_operation(kernel), raw, n) : Ref();
+    return out ? out : made(PyObject_VectorcallDict(kernel, raw, n, bare ? nullptr : params));
 }
 
 /* Which of its arguments and results a row's rules read: "in", "out", "both", "". */
@@ -203,6 +206,14 @@ static Ref in_users_form(Ref value, PyObject *first) {
     return h;
 }
 
+/* The kind of dtype of a value that is traced, or lies on a device. */
+static char kind_of(const Value &v) {
+    PyObject *x = v.object;
+    while (x != nullptr && Py_IS_TYPE(x, Tracer))
+        x = slot(x, tracer_value);
+    return x == nullptr ? 0 : ((PyArray_Descr *)described(x).second.get())->kind;
+}
+
 /* A row of what users hold, traced or on a device, with params: what they get. Nothing where Python must do it. */
 static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, Py_ssize_t n, PyObject *params,
                  bool positional = false) {
@@ -211,8 +222,11 @@ static Ref apply(PyObject *row, PyObject *const *operands, const Value *values, 
         return {};
     for (Py_ssize_t i = 0; i < n; i++)
         traced = traced || values[i].kind == Kind::traced, device = device || values[i].kind == Kind::device;
-    if (traced && n == 2 && operands[0] == operands[1] && row == multiply_row)
-        return {}; /* x * x has a row of its own */
+    if (traced && n == 2 && operands[0] == operands[1] && row == multiply_row && kind_of(values[0]) == 'f') {
+        if (busy())
+            return {};
+        row = square_row, n = 1; /* operators._multiply */
+    }
     Ref out = traced   ? record(row, values, n, params, operands)
               : device ? run_on_device(row, values, n, params, positional)
                        : Ref();

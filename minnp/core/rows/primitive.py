@@ -86,6 +86,7 @@ class Primitive:
         "elementwise",
         "fast",
         "flops",
+        "formulas",
         "jvp",
         "kernels",
         "layout",
@@ -109,6 +110,7 @@ class Primitive:
         for fact, default in DEFAULTS.items():
             setattr(self, fact, facts.pop(fact, default))
         self.fast = self.fast or numpy
+        self.formulas: dict[Any, dict] = {}  # of its rules (transforms/formulas.py)
         # of the operators that need to be fast on ten elements, whose rules and kernel need nothing else
         rules = self.vjp if type(self.vjp) is list else [None]
         plain = self.worth is None and self.accumulate is None and not self.view
