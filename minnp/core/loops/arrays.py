@@ -91,7 +91,7 @@ class Arrays(Builder):
         if not dims and all(p[0] == "index" for p in spec):
             self.program.elements = True
             return self.load(array, [p[1] for p in spec])
-        where = (array.name, tuple(map(repr, spec)))
+        where = (array.name, self.versions.get(array.name, 0), tuple(map(repr, spec)))
         view = self.array(array.kind, len(dims), array.root, where=where)
         for axis, d in enumerate(dims):
             if d is not None and d.op == "const":
@@ -164,8 +164,9 @@ class Arrays(Builder):
         return self.cast(value, kind)
 
     def written(self, array: Array) -> None:
+        roots = self.roots(array)
         for i, given in enumerate(self.program.inputs):
-            if given.name == array.root:
+            if given.name in roots:
                 self.program.inputs[i] = given._replace(written=True)
 
     # -------------------------------------------------------------- array expressions
@@ -264,25 +265,41 @@ class Arrays(Builder):
                 self.alike(d, t)
         if lazy.kind.letter == "c" and target.kind.letter != "c":
             raise self.fail("complex numbers written to real ones")
-        same = (target.root, target.where, target.name)
-        overlaps = lambda r: (
-            r.root == target.root
-            and not (
-                r.name == target.name
-                or (r.where is not None and (r.root, r.where) == same[:2] and r.ndim == target.ndim)
-            )
-        )
-        if any(map(overlaps, lazy.reads)):
-            lazy = self.lazy(self.materialised(lazy))
+        read = [r for r in lazy.reads if self.may_overlap(r, target)]
+        if any(r.root == target.root for r in read):
+            lazy, read = self.lazy(self.materialised(lazy)), []
 
-        def body(index: list[E]) -> None:
+        def body(lazy: Lazy, index: list[E]) -> None:
             e = lazy.at(self.within(lazy, index))
             if combine is not None:
                 e = combine(self.element(target, index), e)
             self.emit(Store(target.name, tuple(index), self.unsafe(e, target.kind)))
 
-        self.over(target.dims, body)
         self.written(target)
+        if not read:
+            return self.over(target.dims, lambda index: body(lazy, index))
+        apart: E = const(True)  # what variables stand for is told when it runs
+        for name in dict.fromkeys(r.name for r in read):
+            one = E("apart", (target.name, name), BOOL, 0, 1)
+            apart = one if apart.op == "const" else E("and", (apart, one), BOOL, 0, 1)
+        with self.into([]) as direct:
+            self.over(target.dims, lambda index: body(lazy, index))
+        with self.into([]) as by_copy:
+            made = self.lazy(self.materialised(lazy))
+            self.over(target.dims, lambda index: body(made, index))
+        self.emit(If(apart, direct, by_copy))
+
+    def may_overlap(self, read: Array, target: Array) -> bool:
+        """Whether an array may show memory of another one otherwise than element by element alike."""
+        if read.name == target.name:
+            return False
+        if read.root == target.root and read.where is not None and read.where == target.where:
+            return read.ndim != target.ndim
+        return bool(self.roots(read) & self.roots(target))
+
+    def roots(self, array: Array) -> frozenset[str]:
+        """The roots of all arrays that one may be."""
+        return self.program.moving.get(array.root, frozenset((array.root,)))
 
     def unsafe(self, e: E, kind: Kind) -> E:
         """The cast of array elements, which refuses nothing."""
@@ -316,7 +333,7 @@ class Arrays(Builder):
 
     def transposed(self, x: Array, axes: tuple | None = None) -> Array:
         axes = tuple(reversed(range(x.ndim))) if axes is None else axes
-        out = self.array(x.kind, x.ndim, x.root, where=(x.name, axes))
+        out = self.array(x.kind, x.ndim, x.root, where=(x.name, self.versions.get(x.name, 0), axes))
         for k, axis in enumerate(axes):
             if x.dims[axis].op == "const":
                 out.dims[k] = x.dims[axis]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from .lowering import FIRST, Layout, Lowering, NotLowered
 BUG = "minnp's compiler failed, please report it"
 MOST = 1 << 28  # numbers on a tape
 # Characters of LLVM's text: from so many on it only does what it does fast, and beyond nothing. At its usual level it
+FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
+FREE.argtypes, FREE.restype = [ctypes.c_void_p], None
 LONG, LONGEST = 400_000, 4_000_000  # takes a second for the former, at the lower one two for the latter.
 
 
@@ -38,7 +41,7 @@ class Code:
         # of each result that is an array, which value it was; those that are made for the program are the last
         self.places = [names.index(i.name) for i in (program.inputs[k] for k in self.written) if not i.like]
         tape = any(i.like and i.like not in program.arrays for i in program.inputs)
-        self.late, self.repeats = tape or fails_late(program.body), tape
+        self.late, self.repeats = tape or bool(program.results) or fails_late(program.body), tape
         self.in_place = {result: (place, True) for result, place in enumerate(self.places)}
         self.makers = [
             [
@@ -104,9 +107,14 @@ class Code:
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
         function(slots, *arrays.values())
         status = int(slots[0])
-        if not status:
-            return (*results, *self.numbers_of(slots))
         error, operands = errors[status]
+        if not status:
+            if not self.program.results:
+                return (*results, *self.numbers_of(slots))
+            made = self.arrays_of(slots, list(arrays.values()))
+            if made is not None:
+                return (*results, *[a for a, _ in made], *self.numbers_of(slots), *[what for _, what in made])
+            error = "again"
         failure = None
         if error not in ("again", "full"):
             number = lambda k, e: slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
@@ -118,6 +126,36 @@ class Code:
         if error == "full":
             return None
         raise Again if failure is None else failure
+
+    def arrays_of(self, slots: onp.ndarray, given: list) -> list | None:
+        """Of each array that comes out: (copy, "new") or (None, which other it is); None if one is part of another."""
+        out: list = []
+        seen: dict[int, tuple] = {}
+        let_go = []
+        for (_, variable), at in zip(self.program.results, self.layout.arrays):
+            kind, ndim = self.program.arrays[variable].kind, self.program.arrays[variable].ndim
+            which, data, owner, *rest = slots[at : at + 3 + 2 * ndim].tolist()
+            shape, strides = tuple(rest[:ndim]), tuple(rest[ndim:])
+            lies = (data, shape, strides if 0 not in shape else None)
+            if which == -2:
+                out.append((None, "unbound"))
+            elif which >= 0:
+                a = given[which]
+                same = lies == (a.ctypes.data, a.shape, a.strides if 0 not in shape else None) and kind.dtype == a.dtype
+                out.append((None, str(which)) if same else None)
+            else:
+                let_go.append(owner)
+                if owner in seen:
+                    out.append((None, f"={seen[owner][0]}") if seen[owner][1] == lies else None)
+                    continue
+                seen[owner] = len(out), lies
+                out.append((copied(data, shape, strides, kind.dtype), "new"))
+        for owner in let_go:
+            count = ctypes.c_int64.from_address(owner)
+            count.value -= 1
+            if not count.value:
+                FREE(owner)
+        return None if None in out else out
 
     def numbers_of(self, slots: onp.ndarray) -> list:
         if not self.makers:
@@ -152,6 +190,17 @@ class Code:
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
         return new(ctypes.addressof(method), (code, method), None), lowering.errors
+
+
+def copied(data: int, shape: tuple, strides: tuple, dtype: onp.dtype) -> onp.ndarray:
+    """A copy of the array that lies there."""
+    if 0 in shape:
+        return onp.empty(shape, dtype)
+    ends = [(n - 1) * s for n, s in zip(shape, strides)]
+    low = sum(min(e, 0) for e in ends)
+    high = sum(max(e, 0) for e in ends) + dtype.itemsize
+    memory = (ctypes.c_char * (high - low)).from_address(data + low)
+    return onp.array(onp.ndarray(shape, dtype, memory, -low, strides), order="K")
 
 
 def fails_late(body: list, written: bool = False) -> bool:

@@ -63,7 +63,8 @@ def inexact(kind: Kind) -> bool:
 
 class _Adjoint:
     def __init__(self, program: Program) -> None:
-        self.source = program
+        if program.moving:
+            raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
         if any(k.letter == "c" for k in program.kinds.values()) or any(
             a.kind.letter == "c" for a in program.arrays.values()
         ):

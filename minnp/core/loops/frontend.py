@@ -16,7 +16,25 @@ import numpy as onp
 
 from .arrays import Arrays, Lazy
 from .arrays import whole as is_whole
-from .ir import BOOL, FLOAT, INT, Array, Block, E, For, If, Input, Kind, Leave, Program, While, const, kind_of
+from .ir import (
+    BOOL,
+    FLOAT,
+    INT,
+    Array,
+    Bind,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Input,
+    Kind,
+    Leave,
+    Program,
+    While,
+    const,
+    kind_of,
+)
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, place, result_kind
 
@@ -45,6 +63,7 @@ AST_OPERATORS = {
 }
 PASSES = 20
 DEPTH = 8  # of calls of Python functions in one another
+ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "true_divide": "divide"}
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
@@ -76,6 +95,23 @@ class Zip:
 
 class Scalar(str):
     """A name of Python's that stands for the variable of this name in the program."""
+
+
+class Moving:
+    """What is known of a name that stands for one array and then for another: their dtype, number of axes and roots.
+
+    found   the roots, in this pass
+    """
+
+    def __init__(self) -> None:
+        self.kind: Kind | None = None
+        self.ndim = 0
+        self.roots: frozenset[str] = frozenset()
+        self.found: frozenset[str] = frozenset()
+
+
+class Anew(Exception):
+    """A pass found a name that stands for one array and then for another: the next pass knows."""
 
 
 class Lost:
@@ -134,9 +170,8 @@ class Translator(Arrays):
     def do_Assign(self, s: ast.Assign) -> None:
         value = self.value(s.value)
         if len(s.targets) > 1:
-            if not isinstance(value, E):
-                raise self.fail("an array bound to several names at once")
-            value = self.frozen(value)
+            value = self.frozen(value) if isinstance(value, E) else self.now(value)
+            value = self.materialised(value) if isinstance(value, Lazy) else value
         for target in s.targets:
             self.bind(target, value, s.value)
 
@@ -174,9 +209,50 @@ class Translator(Arrays):
             variable = self.scope.prefix + name
             self.assign(variable, value)
             self.scope.names[name] = Scalar(variable)
+        elif isinstance(value, Array) and self.scope.prefix + name in self.moving:
+            self.scope.names[name] = self.rebind(self.scope.prefix + name, value)
         else:
-            self.scope.names[name] = value
+            self.scope.names[name] = self.now(value)
         self.scope.local.add(name)
+
+    # -------------------------------------------------------------- names that stand for several arrays
+    def rebind(self, variable: str, array: Array) -> Array:
+        """variable = array, where it may have been another one."""
+        info = self.moving[variable]
+        if info.kind is None:
+            info.kind, info.ndim = array.kind, array.ndim
+        if (info.kind, info.ndim) != (array.kind, array.ndim):
+            raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
+        info.found |= self.roots(array)
+        moving = self.stands_for(variable)
+        self.emit(Bind(moving.name, array.name))
+        self.versions[moving.name] = next(self.counts)
+        self.bound.add(moving.name)
+        return moving
+
+    def stands_for(self, variable: str) -> Array:
+        """The array that a variable stands for now."""
+        name, info = f"{variable}@", self.moving[variable]
+        found = self.program.arrays.get(name)
+        if found is None:
+            assert info.kind is not None
+            found = self.program.arrays[name] = Array(name, info.kind, info.ndim, name)
+            self.program.moving[name] = info.roots
+        return found
+
+    def now(self, value: Any) -> Any:
+        """A value as it is, whatever becomes of the name that it was read from."""
+        if isinstance(value, Array) and value.name in self.program.moving:
+            return self.index(value, [Ellipsis])
+        return value
+
+    def lost(self, name: str) -> None:
+        """A name that stands for several arrays is read: what it stands for is kept, from the next pass on."""
+        variable = self.scope.prefix + name
+        if variable in self.moving:
+            raise self.fail(f"{name}, which stands for another array from turn to turn")
+        self.moving[variable] = Moving()
+        raise Anew
 
     def items(self, value: Any, count: int) -> list:
         if isinstance(value, Tup):
@@ -225,7 +301,7 @@ class Translator(Arrays):
                 self.emit_store(base, index, new)
             self.emit(If(test, chosen, []))
 
-        if any(r.root == base.root and r.name != base.name for r in mask.reads):
+        if any(self.may_overlap(r, base) for r in mask.reads):
             mask = self.lazy(self.materialised(mask))
         self.over(base.dims, element)
         self.written(base)
@@ -305,6 +381,9 @@ class Translator(Arrays):
         else:
             self.bound &= after_then
             self.scope.names = self.merged(names_then, self.scope.names)
+        while then and orelse and type(then[0]) is Check and repr(then[0]) == repr(orelse[0]):
+            self.emit(then.pop(0))  # ways without checks become selections, which nobody has to predict
+            orelse.pop(0)
         self.emit(If(test, then, orelse))
 
     def merged(self, a: dict, b: dict) -> dict:
@@ -312,12 +391,15 @@ class Translator(Arrays):
         for name, x in b.items():
             y = a.get(name)
             if name not in a or (y is not x and not (isinstance(x, Scalar) and x == y)):
-                one = x if name not in a else y
-                out[name] = one if name not in a and isinstance(x, Scalar) else Lost
+                out[name] = x if name not in a and self.kept(x) else Lost
         for name, y in a.items():
             if name not in b:
-                out[name] = y if isinstance(y, Scalar) else Lost
+                out[name] = y if self.kept(y) else Lost
         return out
+
+    def kept(self, value: Any) -> bool:
+        """Whether a name with this value is a variable of the program."""
+        return isinstance(value, Scalar) or (isinstance(value, Array) and value.name in self.program.moving)
 
     def do_Break(self, s: ast.Break) -> None:
         self.leave(self.scope.breaks)
@@ -374,7 +456,7 @@ class Translator(Arrays):
         self.loop(s, lambda: run([], []))
 
     def do_For(self, s: ast.For) -> None:
-        over = self.value(s.iter)
+        over = self.now(self.value(s.iter))
         if isinstance(over, Tup):
             self.unrolled(s, over)
             return
@@ -403,8 +485,9 @@ class Translator(Arrays):
         bound, names = set(self.bound), dict(self.scope.names)
         assigned = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for name in assigned:
-            if name in names and not isinstance(names[name], Scalar):
+            if name in names and not self.kept(names[name]):
                 self.scope.names[name] = Lost  # as the turn before left it
+        self.moves(assigned)
         outer: list = []
         self.program.nested |= self.nested > 0
         self.nested += 1
@@ -419,13 +502,17 @@ class Translator(Arrays):
             if name in inner:
                 new = inner[name]
                 old = names.get(name)
-                if isinstance(new, Scalar):
-                    self.scope.names[name] = new if old is None or isinstance(old, Scalar) else Lost
-                else:
-                    self.scope.names[name] = Lost
+                alike = isinstance(old, Scalar) if isinstance(new, Scalar) else old is new
+                self.scope.names[name] = new if self.kept(new) and (old is None or alike) else Lost
+        self.moves(assigned)
         with self.into(outer):
             self.body(s.orelse)
         self.emit(Block(end, outer))
+
+    def moves(self, assigned: set[str]) -> None:
+        """Views that were taken of these names are not told to be those that are taken from here on."""
+        for name in assigned:
+            self.versions[f"{self.scope.prefix}{name}@"] = next(self.counts)
 
     def turn(self, statements: list[ast.stmt]) -> None:
         """The body of a loop, once."""
@@ -555,8 +642,10 @@ class Translator(Arrays):
         if name in scope.names:
             found = scope.names[name]
             if found is Lost:
-                raise self.fail(f"{name}, which stands for another array from turn to turn")
+                self.lost(name)
             if not isinstance(found, Scalar):
+                if self.kept(found) and found.name not in self.bound:
+                    self.check(E("held", (found.name,), BOOL, 0, 1))
                 return found
             variable = str(found)
             if variable not in self.bound:
@@ -567,11 +656,15 @@ class Translator(Arrays):
                 self.check(self.flag(variable))
             return self.variable(variable)
         variable = scope.prefix + name
+        if variable in self.moving and self.moving[variable].kind is not None:
+            found = self.stands_for(variable)
+            self.check(E("held", (found.name,), BOOL, 0, 1))
+            return found
         if name in scope.local or name in self.assigned_in_scope():
             if variable not in self.known or not self.known[variable].kinds:
                 if self.rounds > 2:
                     raise self.fail(f"{name} is read before it is bound")
-                return const(0)
+                return const(0)  # the next pass knows
             self.check(self.flag(variable))
             return self.variable(variable)
         return self.outside(self.resolve_name(name))
@@ -586,6 +679,7 @@ class Translator(Arrays):
         return E("var", (f"{variable}?",), BOOL, 0, 1)
 
     flags: set[str]
+    moving: dict[str, Moving]
 
     def assign(self, name: str, e: E) -> None:
         super().assign(name, e)
@@ -628,7 +722,7 @@ class Translator(Arrays):
 
     def of_Tuple(self, node: ast.Tuple | ast.List) -> Tup:
         items = [self.value(e) for e in node.elts]
-        return Tup([self.frozen(x) if isinstance(x, E) else x for x in items], isinstance(node, ast.List))
+        return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], isinstance(node, ast.List))
 
     of_List = of_Tuple
 
@@ -709,9 +803,27 @@ class Translator(Arrays):
         test = self.condition(node.test)
         if test.op == "const":
             return self.value(node.body if test.args[0] else node.orelse)
+        with self.into([]) as then:
+            first = self.value(node.body)
+        if isinstance(first, (Array, Lazy)) and first.ndim:
+            return self.either(test, then, first, node)
         return self.choose(
             test, lambda: self.number(self.value(node.body)), lambda: self.number(self.value(node.orelse))
         )
+
+    def either(self, test: E, then: list, first: Array | Lazy, node: ast.IfExp) -> Array:
+        """One array or another one."""
+        variable = f"{self.scope.prefix}if.{node.lineno}.{node.col_offset}"
+        self.moving.setdefault(variable, Moving())
+        with self.into(then):
+            found = self.rebind(variable, self.materialised(first) if isinstance(first, Lazy) else first)
+        with self.into([]) as orelse:
+            second = self.value(node.orelse)
+            if not isinstance(second, (Array, Lazy)):
+                raise self.fail("an array or a number")
+            self.rebind(variable, self.materialised(second) if isinstance(second, Lazy) else second)
+        self.emit(If(test, then, orelse))
+        return self.now(found)
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
         base = self.value(node.value)
@@ -1008,6 +1120,7 @@ class Translator(Arrays):
                 return const(len(args[0].items))
             if isinstance(args[0], (Array, Lazy)) and args[0].ndim:
                 return self.frozen(args[0].dims[0])
+        args = [self.now(a) for a in args] if name in ("enumerate", "zip") else args
         if name == "enumerate":
             return Zip([args[0]], self.number(args[1]) if len(args) > 1 else const(0))
         if name == "zip":
@@ -1309,8 +1422,9 @@ def known_function(f: Any) -> tuple[str, str] | None:
         return "math", name
     ours = sys.modules.get("minnp.numpy")
     # without __getattr__, by which NumPy warns of names that it once had
-    if vars(onp).get(name) is f or (ours is not None and vars(ours).get(name) is f):
-        return "np", name
+    for called in (name, ALIASES.get(name, name)):
+        if vars(onp).get(called) is f or (ours is not None and vars(ours).get(called) is f):
+            return "np", name
     if getattr(builtins, name, None) is f:
         return "builtins", name
     if isinstance(f, type) and issubclass(f, onp.generic):
@@ -1335,32 +1449,43 @@ def translate(
     """
     known: dict[str, Known] = {}
     flags: set[str] = set()
+    moving: dict[str, Moving] = {}
     assigned = stored_names(tree)
-    for rounds in range(PASSES):
+    rounds = 0
+    while rounds < PASSES:
         program = Program(name)
         t = Translator(program, known, rounds, resolve)
-        t.flags = flags
+        t.flags, t.moving = flags, moving
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, function, "", "return")
         top.assigned = assigned  # type: ignore[attr-defined]
         t.scopes.append(top)
-        for variable, what in given.items():
-            top.names[variable] = _entry(t, variable, what, assigned)
-        top.local = set(top.names)
-        for flag in sorted(flags):
-            if flag not in given:
-                t.emit_flag(flag)
-        if "<returned>" in known:
-            t.assign("<returned>", const(False))
-        body: list = []
-        with t.into(body):
-            t.body([tree])
-        program.body.append(Block("return", body))
-        if not t.moved and len(flags) == count:
-            _outputs(t, program, given, wanted & assigned)
-            if len(flags) == count:
-                return program
+        try:
+            for variable, what in given.items():
+                top.names[variable] = _entry(t, variable, what, assigned)
+            top.local = set(top.names)
+            for flag in sorted(flags):
+                if flag not in given:
+                    t.emit_flag(flag)
+            if "<returned>" in known:
+                t.assign("<returned>", const(False))
+            body: list = []
+            with t.into(body):
+                t.body([tree])
+            program.body.append(Block("return", body))
+            for info in moving.values():
+                t.moved |= info.found != info.roots
+                info.roots, info.found = info.found, frozenset()
+            if not t.moved and len(flags) == count:
+                _outputs(t, program, given, wanted & assigned)
+                if len(flags) == count:
+                    return program
+        except Anew:  # once for each name
+            for info in moving.values():
+                info.found = frozenset()
+            continue
+        rounds += 1
     raise NotUnderstood("the types of its variables do not settle", tree.lineno)
 
 
@@ -1383,7 +1508,7 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         array = Array(variable, kind, ndim, variable)
         t.program.arrays[variable] = array
         t.program.inputs.append(Input(variable, kind, ndim, False))
-        return array
+        return t.rebind(variable, array) if variable in t.moving else array
     if sort in ("tuple", "list"):
         return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])], sort == "list")
     return t.outside(what)
@@ -1398,8 +1523,13 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> 
         what = names.get(variable)
         if what is None:
             continue
+        if isinstance(what, Array) and what.name in program.moving:
+            program.results.append((variable, what.name))
+            continue
+        if what is Lost or isinstance(what, Array):
+            t.lost(variable)
         if not isinstance(what, Scalar):
-            raise NotUnderstood(f"{variable}, an array that the loop makes, is read after it", t.line)
+            raise NotUnderstood(f"{variable}, which the loop makes, is read after it", t.line)
         _output(t, program, variable, variable not in t.bound)
     if "<returned>" in t.known and t.known["<returned>"].kinds:
         _output(t, program, "<returned>", False)

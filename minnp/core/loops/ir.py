@@ -137,6 +137,13 @@ class Permute(NamedTuple):
     axes: tuple
 
 
+class Bind(NamedTuple):
+    """name = source: a variable that stands for one array and then for another."""
+
+    name: str
+    source: str
+
+
 class Alloc(NamedTuple):
     """name = new memory for an array of these lengths, all zero if `zero`; taken again when it runs again."""
 
@@ -213,6 +220,8 @@ class Program:
               is bound, or "")]
     arrays    name -> Array
     kinds     variable -> Kind in which it is kept
+    moving    variables that are bound to arrays anew (Bind) -> the roots of all these
+    results   [(name, moving variable)] of arrays that come out, besides those that are inputs
     """
 
     def __init__(self, name: str) -> None:
@@ -223,6 +232,8 @@ class Program:
         self.body: list = []
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, Kind] = {}
+        self.moving: dict[str, frozenset[str]] = {}
+        self.results: list[tuple[str, str]] = []
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
         self.nested = False  # whether it is a loop of loops
@@ -324,6 +335,8 @@ def expression(e: E) -> str:
         return f"{plain(e.args[0])}[{', '.join(map(expression, e.args[1:])) or '()'}]"
     if e.op == "dim":
         return f"{plain(e.args[0])}.shape[{e.args[1]}]"
+    if e.op in ("apart", "held"):
+        return f"{e.op}({', '.join(map(plain, e.args))})"
     shown = [expression(a) for a in e.args]
     if e.op in SIGNS:
         return f"({shown[0]} {SIGNS[e.op]} {shown[1]})"
@@ -339,13 +352,13 @@ def expression(e: E) -> str:
 
 
 def plain(name: str) -> str:
-    return name.replace(".", "_").replace("?", "_bound").replace("#", "_kind")
+    return name.replace(".", "_").replace("?", "_bound").replace("#", "_kind").replace("@", "_array")
 
 
 def code(program: Program) -> list[str]:
     """The program as lines of Python."""
     given = ", ".join(f"{plain(i.name)}: {i.kind}{'' if i.ndim is None else [i.ndim]}" for i in program.inputs)
-    out = ", ".join(plain(o[0]) for o in program.outputs)
+    out = ", ".join(plain(o) for o in [*(v for _, v in program.results), *(o[0] for o in program.outputs)])
     return [f"def {program.name}({given}):", *lines(program.body, "    "), f"    return {out}"]
 
 
@@ -363,6 +376,8 @@ def lines(body: list, indent: str) -> list[str]:
             out.append(f"{indent}{plain(s.name)} = {plain(s.base)}[{spec}]")
         elif type(s) is Permute:
             out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.transpose({s.axes})")
+        elif type(s) is Bind:
+            out.append(f"{indent}{plain(s.name)} = {plain(s.source)}")
         elif type(s) is Alloc:
             how = "zeros" if s.zero else "empty"
             out.append(f"{indent}{plain(s.name)} = np.{how}(({''.join(f'{d}, ' for d in s.dims)}))")

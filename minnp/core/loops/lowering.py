@@ -15,7 +15,9 @@ from ..llvm.engine import DATA, SHAPE, symbol
 from .ir import (
     INT,
     Alloc,
+    Array,
     Assign,
+    Bind,
     Block,
     Check,
     E,
@@ -71,6 +73,48 @@ SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
+HEADER = 16  # bytes before an array that variables may stand for: how many do
+COUNTING = {
+    "retain": """define internal void @retain(ptr %p) alwaysinline {
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %done, label %count
+count:
+  %n = load i64, ptr %p
+  %more = add i64 %n, 1
+  store i64 %more, ptr %p
+  br label %done
+done:
+  ret void
+}""",
+    "release": """define internal void @release(ptr %p) alwaysinline {
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %done, label %count
+count:
+  %n = load i64, ptr %p
+  %less = sub i64 %n, 1
+  store i64 %less, ptr %p
+  %last = icmp eq i64 %less, 0
+  br i1 %last, label %free, label %done
+free:
+  call void @free(ptr %p)
+  br label %done
+done:
+  ret void
+}""",
+    "alone": """define internal i1 @alone(ptr %p) alwaysinline {
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %no, label %count
+count:
+  %n = load i64, ptr %p
+  %one = icmp eq i64 %n, 1
+  ret i1 %one
+no:
+  ret i1 false
+}""",
+    "free": "declare void @free(ptr)",
+}
+
+
 class NotLowered(Exception):
     """Something that has no instructions here."""
 
@@ -107,6 +151,12 @@ class Layout:
             self.results.append((here, at, at + 1))
             self.back += _format(kind) + "qq"
             at += 2
+        self.arrays: list[
+            int
+        ] = []  # where an array that comes out is told of: which input, data, owner, lengths, steps
+        for _, variable in program.results:
+            self.arrays.append(at)
+            at += 3 + 2 * program.arrays[variable].ndim
         self.size = at
 
 
@@ -134,6 +184,11 @@ class Lowering:
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
         self.single = definitions(program.body)
+        self.owners: dict[
+            str, str
+        ] = {}  # of what shows memory that may be let go of meanwhile: where its owner is kept
+        self.heads: dict[str, str] = {}  # of inputs: what stands for the owner
+        self.dense = dense(program, contiguous)
 
     # -------------------------------------------------------------- pieces
     def fresh(self, what: str = "x") -> str:
@@ -191,7 +246,14 @@ class Lowering:
                 self.put(
                     f'store {type_of(i.kind)} {self.read_slot(self.layout.given[i.name], i.kind)}, ptr %"v.{i.name}"'
                 )
+        for i in arrays if program.moving else ():
+            self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")
+            self.put(f"store i64 1, ptr {self.heads[i.name]}")
+        for name in program.moving:
+            self.moving(name)
         self.block(program.body)
+        for (_, variable), at in zip(program.results, self.layout.arrays):
+            self.array_out(variable, at)
         for (name, _, tag, flag), (value, tagged, flagged) in zip(program.outputs, self.layout.results):
             self.write_slot(value, self.read(name), program.kinds[name])
             if tag:
@@ -200,9 +262,12 @@ class Lowering:
                 self.write_slot(flagged, self.read(flag), program.kinds[flag])
         self.put("br label %finish")
         self.at("finish")
-        for site in self.sites:
-            self.put(f"call void @free(ptr {self.do(f'load ptr, ptr {site}')})")
+        for site in [*self.sites, *self.owners.values()]:
+            free = "release" if program.moving else "free"
+            self.put(f"call void @{free}(ptr {self.do(f'load ptr, ptr {site}')})")
         self.put("ret void")
+        if program.moving:
+            self.declared |= COUNTING
         if self.sites:
             self.declared["free"] = "declare void @free(ptr)"
         body = "\n".join(["entry:", *self.slots, *self.lines])
@@ -363,12 +428,79 @@ class Lowering:
         self.keep_base(s.name, pointer)
         self.dims[s.name] = self.kept(s.name, dims, "d")
         self.strides[s.name] = self.kept(s.name, strides, "s")
+        self.keep_owner(s.name, s.base)
 
     def do_Permute(self, s: Permute) -> None:
         one = lambda x: x if isinstance(x, int) else self.number(x)
         self.keep_base(s.name, self.base(s.base))
         self.dims[s.name] = self.kept(s.name, [one(self.dims[s.base][a]) for a in s.axes], "d")
         self.strides[s.name] = self.kept(s.name, [one(self.strides[s.base][a]) for a in s.axes], "s")
+        self.keep_owner(s.name, s.base)
+
+    # -------------------------------------------------------------- variables that stand for several arrays
+    def moving(self, name: str) -> None:
+        """Where is kept what a variable stands for: nothing, as yet."""
+        array = self.program.arrays[name]
+        self.keep_base(name, "null")
+        self.owner_slot(name)
+        slots = []
+        for what in ("d", "s"):
+            slots.append([(self.alloca(f"{name}.{what}{k}", "i64"),) for k in range(array.ndim)])
+            for (slot,) in slots[-1]:
+                self.put(f"store i64 0, ptr {slot}")
+        self.dims[name], self.strides[name] = slots
+        if name in self.dense:
+            self.strides[name][-1] = array.kind.dtype.itemsize
+
+    def owner_slot(self, name: str) -> str:
+        if name not in self.owners:
+            self.owners[name] = slot = f'%"{name}.owner"'
+            self.slots += [f"  {slot} = alloca ptr, align 8", f"  store ptr null, ptr {slot}"]
+        return self.owners[name]
+
+    def owner(self, name: str) -> str:
+        """What counts who shows the memory that an array lies in."""
+        if name in self.owners:
+            return self.do(f"load ptr, ptr {self.owners[name]}")
+        root = self.program.arrays[name].root
+        return self.heads.get(root) or self.do(f'load ptr, ptr %"{root}.site"')
+
+    def keep_owner(self, name: str, base: str) -> None:
+        """A view of what a variable stands for keeps that memory."""
+        if base in self.owners:
+            self.own(self.owner_slot(name), self.owner(base))
+
+    def own(self, slot: str, owner: str) -> None:
+        self.put(f"call void @retain(ptr {owner})")
+        old = self.do(f"load ptr, ptr {slot}")
+        self.put(f"store ptr {owner}, ptr {slot}")
+        self.put(f"call void @release(ptr {old})")
+
+    def do_Bind(self, s: Bind) -> None:
+        base, owner = self.base(s.source), self.owner(s.source)
+        pairs = [
+            (slot, self.number(x))
+            for mine, theirs in ((self.dims, self.dims), (self.strides, self.strides))
+            for slot, x in zip(mine[s.name], theirs[s.source])
+            if type(slot) is tuple
+        ]
+        self.keep_base(s.name, base)
+        for (slot,), x in pairs:
+            self.put(f"store i64 {x}, ptr {slot}")
+        self.own(self.owners[s.name], owner)
+
+    def array_out(self, variable: str, at: int) -> None:
+        """Tells of an array that comes out: which input it lies in (-1: none), or that there is none (-2)."""
+        owner = self.owner(variable)
+        self.put(f"call void @retain(ptr {owner})")
+        which = "-1"
+        for k, head in enumerate(self.heads.values()):
+            which = self.do(f"select i1 {self.do(f'icmp eq ptr {owner}, {head}')}, i64 {k}, i64 {which}")
+        which = self.do(f"select i1 {self.do(f'icmp eq ptr {owner}, null')}, i64 -2, i64 {which}")
+        told = [which, *(self.do(f"ptrtoint ptr {p} to i64") for p in (self.base(variable), owner))]
+        told += [self.number(x) for x in (*self.dims[variable], *self.strides[variable])]
+        for k, x in enumerate(told):
+            self.put(f"store i64 {x}, ptr {self.slot(at + k)}")
 
     def do_Alloc(self, s: Alloc) -> None:
         kind = self.program.arrays[s.name].kind
@@ -399,19 +531,27 @@ class Lowering:
         held = self.do(f"load i64, ptr {room}")
         more, done = self.label("more"), self.label("made")
         old = self.do(f"load ptr, ptr {site}")
-        first = self.do(f"icmp eq ptr {old}, null")
+        counted = bool(self.program.moving)
+        if counted:  # somebody else may show it
+            taken = self.do(f"xor i1 {self.do(f'call i1 @alone(ptr {old})')}, true")
+        else:
+            taken = self.do(f"icmp eq ptr {old}, null")
         larger = self.do(f"icmp sgt i64 {size}, {held}")
-        self.put(f"br i1 {self.do(f'or i1 {first}, {larger}')}, label %{more}, label %{done}")
+        self.put(f"br i1 {self.do(f'or i1 {taken}, {larger}')}, label %{more}, label %{done}")
         self.at(more)
-        self.put(f"call void @free(ptr {old})")
+        self.put(f"call void @{'release' if counted else 'free'}(ptr {old})")
         self.put(f"store ptr null, ptr {site}")
-        made = self.do(f"call ptr @malloc(i64 {self.do(f'add i64 {size}, 8')})")
+        made = self.do(f"call ptr @malloc(i64 {self.do(f'add i64 {size}, {HEADER + 8}')})")
         self.refuse(self.do(f"icmp ne ptr {made}, null"), "again")
+        if counted:
+            self.put(f"store i64 1, ptr {made}")
         self.put(f"store ptr {made}, ptr {site}")
         self.put(f"store i64 {size}, ptr {room}")
         self.put(f"br label %{done}")
         self.at(done)
         memory = self.do(f"load ptr, ptr {site}")
+        if counted:
+            memory = self.do(f"getelementptr inbounds i8, ptr {memory}, i64 {HEADER}")
         if s.zero:
             self.put(f"call void @llvm.memset.p0.i64(ptr {memory}, i8 0, i64 {size}, i1 false)")
         self.keep_base(s.name, memory)
@@ -537,6 +677,10 @@ class Lowering:
         if e.op == "dim":
             name, axis = e.args
             return self.number(self.dims[name][axis])
+        if e.op == "apart":
+            return self.do(f"icmp ne ptr {self.owner(e.args[0])}, {self.owner(e.args[1])}")
+        if e.op == "held":
+            return self.do(f"icmp ne ptr {self.owner(e.args[0])}, null")
         if e.op == "copy":
             return self.value(e.args[0])
         if e.op == "cast":
@@ -814,6 +958,35 @@ class Lowering:
         raise NotLowered(f"{op} of {given}")
 
 
+# ------------------------------------------------------------------ how arrays lie that variables stand for
+def dense(program: Program, contiguous: list[bool]) -> set[str]:
+    """The arrays of a program that lie in C order, whatever variables stand for."""
+    if not program.moving:
+        return set()
+    inputs = [i.name for i in program.inputs if i.ndim is not None]
+    found = {*program.arrays} - {n for n, c in zip(inputs, contiguous) if not c}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for s in statements(program.body):
+            lies = type(s) is not Permute
+            if type(s) is View:
+                lies = s.base in found and _rows(s.spec, program.arrays[s.base])
+            elif type(s) is Bind:
+                lies = s.source in found
+            if not lies:
+                found.discard(s.name)
+    return found
+
+
+def _rows(spec: tuple, base: Array) -> bool:
+    """Whether a view of an array in C order is its rows, or some of them, one after the other."""
+    rest = list(itertools.dropwhile(lambda p: p[1][0] == "index", enumerate(spec)))
+    if any(part[0] != "slice" or repr(part[3]) != "1" for _, part in rest):
+        return False
+    return all(repr(part[1]) == "0" and repr(part[2]) == repr(base.dims[axis]) for axis, part in rest[1:])
+
+
 # ------------------------------------------------------------------ indices that are seen to stay inside
 def definitions(body: list) -> dict[str, E]:
     """What variables are that are assigned at one place alone, from integers without loads."""
@@ -846,7 +1019,7 @@ def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, tuple]]:
     if any(type(x) in (For, While) for x in statements(s.body)):
         return
     inside = {x.name for x in statements(s.body) if type(x) is Assign}
-    made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute)}
+    made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute, Bind)}
     for c, before in ordered(s.body, set()):
         index, dim = c.bounds
         known = {n: e for n, e in single.items() if n in before or temporary(n)}

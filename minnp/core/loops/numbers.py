@@ -36,6 +36,7 @@ class Builder:
         self.out: list = program.body
         self.moved = False
         self.bound: set[str] = set()  # variables that are bound here on every way
+        self.versions: dict[str, int] = {}  # of variables bound to arrays anew: how often, in the order of the text
         self.counts = itertools.count()
         self.line = 0
 

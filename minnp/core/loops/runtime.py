@@ -35,7 +35,7 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 ABSENT = object()
 NOTHING: dict = {}
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
-FEW, LARGE = 256, 1 << 14
+FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
 
 
 def staged(f: Any) -> Any:
@@ -78,6 +78,7 @@ class LoopRow(Primitive):
         super().__init__("loop", self.run, vjp=Joint(self.cotangents), saves="in")
         self.code, self.program = code, code.program
         self.adjoint: Any = None
+        self.dynamic = "shape" if self.program.results else ""
 
     def run(self, *values: Any, donate: Any = NOTHING) -> tuple:
         return self.code.run(values, donate)
@@ -297,7 +298,15 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
         _write(x, a)
     results: dict[str, Any] = {}
     outputs = program.outputs
-    at = len(written)
+    at = len(written) + len(program.results)
+    for k, ((name, _), v) in enumerate(zip(program.results, out[len(written) : at])):
+        what = out[len(out) - len(program.results) + k]
+        if what == "new":
+            results[name] = handle(v)
+        elif what.startswith("="):
+            results[name] = results[program.results[int(what[1:])][0]]
+        elif what != "unbound":
+            results[name] = arrays[int(what)][1]
     flags = iter(out[at + len(outputs) :])
     for (name, _, _, flag), v in zip(outputs, out[at : at + len(outputs)]):
         if flag and not next(flags):
@@ -325,7 +334,7 @@ def _few(program: Program, values: dict[str, Any]) -> bool:
     if program.nested:
         return False
     count = turns(program, values)
-    return count <= (FEW if any(onp.size(x) >= LARGE for x in values.values()) else FEW // 32)
+    return count <= (MANY if any(onp.size(x) >= LARGE for x in values.values()) else FEW)
 
 
 def turns(program: Program, values: dict[str, Any]) -> float:

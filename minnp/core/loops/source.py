@@ -44,8 +44,8 @@ def _tree(f: Any) -> ast.FunctionDef | None:
     found.decorator_list = []
     ast.increment_lineno(found, first - 1)
     # how CPython compiles np.f(x) depends on whether its module imports np
-    names = [n for n in code.co_names if n.isidentifier()]
-    for imported in (names, []):
+    names = [n for n in (*code.co_names, *code.co_varnames, *code.co_freevars) if n.isidentifier()]
+    for imported in (names, [], [n for n in names if n in f.__globals__]):
         again = compiled(found, code, [], imported)
         if again is not None and same(again, code):
             return found
