@@ -1,11 +1,16 @@
 """Sphinx: `./run docs` builds the pages; every warning is an error."""
 
+import re
 import sys
+import textwrap
 from pathlib import Path
+
+from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import minnp
+from minnp import table
 
 project = "minnp"
 author = "The minnp authors"
@@ -14,16 +19,72 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "minnp"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
+# `name, other   what they are`, as docstrings list parameters
+PARAMETER = re.compile(r"(\*{0,2}[A-Za-z_][\w.()]*(?:, \*{0,2}[A-Za-z_][\w.()]*)*) {2,}(\S.*)")
 
-def keep_lines(app, what, name, obj, options, lines):
-    """Docstrings are plain text, laid out by hand: show them as they are."""
-    if any(lines):
-        lines[:] = ["::", "", *("    " + line for line in lines), ""]
+
+def as_rst(lines):
+    """A docstring of ours as reStructuredText: prose, lists of parameters, examples, and code that is indented."""
+    out, rest = [], list(lines)
+
+    def take(belongs):
+        taken = [rest.pop(0)]
+        while rest and belongs(rest[0]):
+            taken.append(rest.pop(0))
+        return taken
+
+    while rest:
+        line = rest[0]
+        if not line.strip():
+            rest.pop(0)
+        elif line.startswith(">>>"):
+            out += [".. code-block:: python", "", *("   " + text for text in take(str.strip))]
+        elif line.startswith(" "):
+            block = textwrap.dedent("\n".join(take(lambda text: text[:1] in ("", " ")))).splitlines()
+            is_list = PARAMETER.fullmatch(block[0])
+            out += as_rst(block) if is_list else [".. code-block:: python", "", *("   " + text for text in block)]
+        elif found := PARAMETER.fullmatch(line):
+            text = " ".join([found[2], *map(str.strip, take(lambda text: text.startswith(" "))[1:])])
+            out += [", ".join(f"``{name}``" for name in found[1].split(", ")), "   " + prose(text)]
+        else:
+            plain = lambda text: text[:1] not in ("", " ", ">") and not PARAMETER.fullmatch(text)
+            out.append(prose(" ".join(take(plain))))
+        out.append("")
+    return out
+
+
+def prose(text):
+    """Text with `code` as code, and nothing else that reStructuredText would read as markup."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(f"`{p}`" if p[:1] == "`" and len(p) > 1 else re.sub(r"([*|_\\`])", r"\\\1", p) for p in parts)
+
+
+class NamesTable(SphinxDirective):
+    """`names-table:: numpy`: the public names of a namespace and their gradients."""
+
+    required_arguments = 1
+
+    def run(self):
+        prefix = {"numpy": "", "npx": "npx.", "scipy": "scipy."}[self.arguments[0]]
+        rows = []
+        for line in table.table(scipy=prefix == "scipy."):
+            mine = not line.name.startswith(("npx.", "scipy.")) if prefix == "" else line.name.startswith(prefix)
+            if mine and line.made not in ("value", "module"):
+                rows += [f"   * - ``{line.name}``", f"     - {line.made}", f"     - {prose(line.gradient) or '-'}"]
+        head = [".. list-table::", "   :header-rows: 1", "", "   * - name", "     - made as", "     - gradient"]
+        return self.parse_text_to_nodes("\n".join([*head, *rows]))
+
+
+def rewrite(app, what, name, obj, options, lines):
+    lines[:] = as_rst(lines)
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", keep_lines)
+    app.add_directive("names-table", NamesTable)
+    app.connect("autodoc-process-docstring", rewrite)

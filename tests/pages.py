@@ -1,27 +1,29 @@
-"""The Python blocks of a page, and a way to run one as a reader would who pastes it into a new process.
+"""The Python blocks of a page, and a way to run each as a reader would who pastes it into a new process.
 
-`python tests/pages.py PAGE NUMBER` runs one block. An expression followed by `# text` must print as that text.
+`python tests/pages.py PAGE` runs them. An expression followed by `# text` must print as that text.
 """
 
 import ast
 import importlib.util
+import os
 import re
 import sys
+import textwrap
 import types
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 from alone import run_alone
 
 # ```python, or ```python NAME for a block that needs a library which is not always installed
-BLOCK = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^( *)```python *(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A block of a page: its place among them, its first line there, the library it needs or "", its text."""
+    """A block of a page: its first line there, the library it needs or "", its text."""
 
     page: Path
-    number: int
     line: int
     needs: str
     text: str
@@ -32,9 +34,7 @@ class Block(NamedTuple):
 
 def blocks(page):
     text = page.read_text()
-    return [
-        Block(page, n, text.count("\n", 0, m.start(2)) + 1, *m.groups()) for n, m in enumerate(BLOCK.finditer(text))
-    ]
+    return [Block(page, text.count("\n", 0, m.start(3)) + 1, m[2], textwrap.dedent(m[3])) for m in BLOCK.finditer(text)]
 
 
 def run(block):
@@ -54,14 +54,30 @@ def run(block):
             assert repr(value) == said or str(value) == said, f"{source} is {value!r}, {block} says {said}"
 
 
-def run_block(block):
-    """Run a block in a process of its own, where the library it needs is installed."""
-    import pytest  # the new process runs without
+def run_page(page):
+    """Run each block of a page in a process of its own, where the library it needs is installed."""
+    run_alone(Path(__file__), page)
 
-    if block.needs and importlib.util.find_spec(block.needs) is None:
-        pytest.skip(f"{block.needs} is not installed")
-    run_alone(Path(__file__), block.page, block.number)
+
+def main(page):
+    """A child for each block, which begins with minnp imported. Those that need a library come last."""
+    for module in ("minnp.fx", "minnp.nn", "minnp.symbol"):  # so that not every block waits for them
+        importlib.import_module(module)
+    todo = [b for b in blocks(page) if not b.needs or importlib.util.find_spec(b.needs)]
+    for block in sorted(todo, key=lambda b: b.needs):
+        if block.needs == "torch":
+            importlib.import_module("torch")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, for OpenBLAS's threads, which sleep
+            child = os.fork()
+        if not child:
+            run(block)
+            return 0
+        if os.waitpid(child, 0)[1]:
+            print(f"{page}:{block.line} failed", file=sys.stderr)
+            return 1
+    return 0
 
 
 if __name__ == "__main__":
-    run(blocks(Path(sys.argv[1]))[int(sys.argv[2])])
+    sys.exit(main(Path(sys.argv[1])))

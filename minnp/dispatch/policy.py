@@ -18,24 +18,29 @@ __all__ = [
 
 
 def AutoPolicy() -> Policy:
+    """The policy "auto": NumPy, and another backend's kernel where it is verified and worth it at this size."""
     return Policy("auto")
 
 
 def PreferMXNetPolicy() -> Policy:
+    """The policy "prefer_mxnet": every verified kernel of MXNet, NumPy for the rest."""
     return Policy("prefer_mxnet")
 
 
 def AutoBlacklistPolicy(gen_rule: bool = False, append_rule: bool = True, loc: str | None = None) -> Policy:
-    """PreferMXNetPolicy: kernels say by the arguments of each call whether they take it.
+    """The policy "prefer_mxnet", under MinPy's name.
 
-    MinPy's learnt from exceptions which functions MXNet refuses, and kept the list in a file; its arguments say how.
+    MinPy's learnt from exceptions which functions MXNet refuses, and kept the list in a file: gen_rule, append_rule and
+    loc said how. Here kernels say by the arguments of each call whether they take it, and the three change nothing.
     """
     return Policy("prefer_mxnet")
 
 
 def OnlyNumPyPolicy() -> Policy:
+    """The policy "only_numpy": NumPy's kernels alone."""
     return Policy("only_numpy")
 
 
 def OnlyMXNetPolicy() -> Policy:
+    """The policy "only_mxnet": MXNet's kernels alone; a call without one raises FallbackError."""
     return Policy("only_mxnet")
