@@ -15,6 +15,7 @@ import numpy as onp
 from ...core.arrays.array import HANDLES, Array, on_host, read
 from ...core.arrays.devices import Context
 from ...core.rows import policy
+from ...core.rows.references import references
 from ...core.rows.state import state
 from ...core.rows.value import Buffer, concrete
 from ...errors import BackendUnsupportedError, FallbackError
@@ -112,6 +113,11 @@ class Place(Backend):
     def context_of(self, data: Part) -> Layout:
         return Layout(self.mesh, data.on)
 
+    def holders(self, data: Part) -> int:
+        """1 where the part's memory is its own, and no array made of it shows it; 0 where nobody knows."""
+        alone = data.local.base is None and references(getattr, data, "local") == 1
+        return int(alone and not data.lent and data.margin is None)
+
     def lent(self, data: Part) -> bool:
         return data.lent
 
@@ -189,7 +195,7 @@ def local(self: Any) -> Any:
         return on_host(onp.array(part.local))
     if not part.local.flags.writeable or not part.local.flags.owndata:
         part.local = onp.array(part.local)
-    part.whole, part.lent = None, True
+    part.whole, part.margin, part.lent = None, None, True
     if hasattr(value, "_host"):
         del value._host
     return on_host(part.local)

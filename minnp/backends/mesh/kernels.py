@@ -12,7 +12,7 @@ from ...core.rows.primitive import TABLE, Primitive
 from ...core.rows.value import Buffer
 from ...distributed import collectives
 from ...errors import BackendUnsupportedError
-from .parts import Part, bounds, cut, exchange, fitted, gathered, moved, ranges, whole_of
+from .parts import Part, bounds, cut, exchange, fitted, gathered, moved, ranges, shifted, whole_of
 
 KERNELS: dict[str, Callable] = {}
 SMALL = 1 << 16  # elements of a product of split sums that every rank gets
@@ -503,6 +503,12 @@ def getitem(place: Any, x: Part, index: Any) -> Part:
     if parts is None:
         return chosen(place, x, index)
     local, shape, on, axis, out = x.local, [], [], 0, 0
+    near = next((i for i, p in enumerate(p for p in parts if p is not None)
+                 if x.on[i] is not None and type(p) is Taken and p.step == 1), None)  # fmt: skip
+    if near is not None:
+        p = [p for p in parts if p is not None][near]
+        found = shifted(x, near, p.start, p.length)
+        local, near = (x.local, None) if found is None else (found, near)
     for p in parts:  # `out` is the axis of `local` that is next
         if p is None:
             local = onp.expand_dims(local, out)
@@ -528,7 +534,7 @@ def getitem(place: Any, x: Part, index: Any) -> Part:
             if line is None:
                 here[out] = p.local(0, 0, p.length)
                 local = local[tuple(here)]
-            elif (p.start, p.step, p.length) != (0, 1, n):
+            elif axis != near and (p.start, p.step, p.length) != (0, 1, n):
                 have = [p.of(a, b) for a, b in ranges(n, line)]
                 here[out] = p.local(bounds(n, line)[0], *have[line.rank])
                 local = exchange(line, local[tuple(here)], out, have, ranges(p.length, line))
@@ -633,7 +639,7 @@ def write_view(
     index = unwrapped(index)
     parts = composed(path, index, old.shape)
     if parts is None and not path:
-        return write_chosen(old, new, index)
+        return write_chosen(old, new, index, donate)
     if parts is None or None in parts:
         refuse("a write through this view, or to this index,")
     shape = tuple(p.length for p in parts if type(p) is Taken)
@@ -667,10 +673,15 @@ def write_view(
             new = Part(new.mesh, new.shape, new.on, new.local[cuts])
         else:
             new = Part(new.mesh, new.shape, new.on, exchange(line, new.local, j, ranges(p.length, line), have))
-    local = onp.array(old.local)
+    local = written(old, donate)
     if mine:
         local[tuple(here)] = new.local if type(new) is Part else new
     return old.like(local)
+
+
+def written(old: Part, donate: bool) -> onp.ndarray:
+    """The memory that a write to `old` goes to: its own, if nobody else shows it, or a copy."""
+    return old.local if donate and old.local.flags.writeable else onp.array(old.local)
 
 
 def fit(new: Any, shape: tuple) -> Any:
@@ -703,10 +714,10 @@ def composed(path: tuple, index: Any, shape: tuple) -> list | None:
     return [Taken(a) if type(a) is range else a for a in axes]
 
 
-def write_chosen(old: Part, new: Any, index: Any) -> Part:
+def write_chosen(old: Part, new: Any, index: Any, donate: bool = False) -> Part:
     """old[mask] = new, and old[integers] = new along the first axis."""
     mask = mask_of(index, old)
-    local = onp.array(old.local)
+    local = written(old, donate)
     if not old.split:
         local[whole_index(index)] = whole_of(new) if type(new) is Part else new
         return old.like(local)

@@ -17,6 +17,7 @@ from ...distributed import collectives
 from ...distributed.collectives import raw
 
 KEPT = 1 << 20  # bytes of an array known on all ranks that is kept whole beside its part
+MARGIN = 4  # rows of the neighbours that are fetched at least when some are: a stencil's next slice wants them too
 
 
 class Part:
@@ -26,14 +27,16 @@ class Part:
     on      for each axis the mesh axis it is split over, or None
     whole   the whole array, where every rank has it anyway
     lent    whether the program holds `local`, and may write to it
+    margin  (axis, width, array): the part with up to `width` elements of the neighbours on both sides, once a slice
+            that is shifted along this axis wanted some; `local` is a view of it
     """
 
-    __slots__ = ("dtype", "lent", "local", "mesh", "on", "shape", "whole")
+    __slots__ = ("dtype", "lent", "local", "margin", "mesh", "on", "shape", "whole")
 
     def __init__(self, mesh: Any, shape: Sequence[int], on: Sequence[int | None], local: Any, whole: Any = None):
         self.mesh, self.shape, self.on, self.whole = mesh, tuple(shape), tuple(on), whole
         self.local = local if type(local) is onp.ndarray else onp.asarray(local)
-        self.dtype, self.lent = self.local.dtype, False
+        self.dtype, self.lent, self.margin = self.local.dtype, False, None
 
     @property
     def ndim(self) -> int:
@@ -121,6 +124,29 @@ def exchange(line: Any, local: onp.ndarray, axis: int, have: list, want: list) -
         result[c - start : d - start] = came[at : at + n].view(x.dtype).reshape(d - c, *rest)
         at += n
     return onp.moveaxis(result, 0, axis)
+
+
+def shifted(x: Part, axis: int, start: int, length: int) -> onp.ndarray | None:
+    """What this rank holds of the elements start, start + 1, ... of a split axis, where all of it lies on this rank or
+    a few rows into its neighbours': those come once, and stay with the part. None where more has to move."""
+    line, n = x.mesh.axis(x.on[axis]), x.shape[axis]
+    have, want = ranges(n, line), [(start + a, start + b) for a, b in ranges(length, line)]
+    reach = max([max(a - c, d - b) for (a, b), (c, d) in zip(have, want) if d > c], default=0)
+    if reach <= 0:
+        first = have[line.rank][0]
+        return x.local[(slice(None),) * axis + (slice(want[line.rank][0] - first, want[line.rank][1] - first),)]
+    if reach > max(MARGIN, n // (8 * line.size)) or x.lent:
+        return None
+    if x.margin is None or x.margin[0] != axis or x.margin[1] < reach:
+        width = max(reach, MARGIN)
+        wide = [(max(a - width, 0), min(b + width, n)) if b > a else (a, b) for a, b in have]
+        array = exchange(line, x.local, axis, have, wide)
+        x.margin = axis, width, array
+        first = have[line.rank][0] - wide[line.rank][0]
+        x.local = array[(slice(None),) * axis + (slice(first, first + x.local.shape[axis]),)]
+    _, width, array = x.margin
+    first = max(have[line.rank][0] - width, 0)
+    return array[(slice(None),) * axis + (slice(want[line.rank][0] - first, want[line.rank][1] - first),)]
 
 
 def gathered(x: Part, axis: int) -> Part:
