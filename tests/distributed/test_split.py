@@ -5,6 +5,7 @@ import pytest
 pytestmark = pytest.mark.either("what ranks do with parts is Python")
 CASES = [
     "functions",
+    "rules",
     "writes",
     "gradients",
     "compiled",

@@ -6,6 +6,8 @@ as NumPy on every rank, and the result is split again: `minnp.report()` tells wh
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +17,8 @@ import numpy as onp
 from ...core.arrays.array import HANDLES, Array, on_host, read
 from ...core.arrays.devices import Context
 from ...core.rows import policy
+from ...core.rows.on_device import hosted
+from ...core.rows.primitive import TABLE
 from ...core.rows.references import references
 from ...core.rows.state import state
 from ...core.rows.value import Buffer, concrete
@@ -23,8 +27,8 @@ from .. import Backend
 from .kernels import KERNELS, kernel_of
 from .parts import Part, bounds, fitted, moved, of_host, whole_of
 
-# kernels that several rows share
-BY_NAME = {"alike", "reduce", "moments", "position", "scan", "reshape", "along", "triangle"}
+for _module in ("indices", "products", "sorting", "transforms", "linalg"):  # their kernels are in KERNELS then
+    importlib.import_module(f"{__name__}.{_module}")
 
 
 class Layout(Context):
@@ -84,7 +88,7 @@ class Place(Backend):
 
     def _found(self, row: Any) -> Callable:
         run = kernel_of(row)
-        more = {"_row": row.name} if run is not None and run.__name__ in BY_NAME else {}
+        more = {"_row": row.name} if run is not None and "_row" in inspect.signature(run).parameters else {}
 
         def call(*data: Any, **params: Any) -> Any:
             try:
@@ -92,6 +96,8 @@ class Place(Backend):
                     raise BackendUnsupportedError("it has no rule for split arrays")
                 return run(self, *[self._data(d) for d in data], **params, **more)
             except BackendUnsupportedError as refusal:
+                if TABLE.get(row.name) is row and everywhere((data, params)):
+                    return self._alike(row, data, params)
                 if policy.current().name == "only_split":
                     raise FallbackError(
                         f"np.{row.name} of split arrays under policy 'only_split': {refusal}; under 'auto' it gathers "
@@ -100,6 +106,14 @@ class Place(Backend):
                 raise
 
         return call
+
+    def _alike(self, row: Any, data: Any, params: dict) -> Any:
+        """A row whose arguments every rank has: each computes it."""
+        out = row.numpy(*[d.local if type(d) is Part else d for d in data], **hosted(params))
+        if any(onp.asarray(y).dtype.hasobject for y in (out if type(out) is tuple else (out,))):
+            raise BackendUnsupportedError("objects do not travel between processes")
+        part = lambda y: Part(self.mesh, onp.shape(y), (None,) * onp.ndim(y), y)
+        return tuple(map(part, out)) if type(out) is tuple else part(out)
 
     def _data(self, x: Any) -> Any:
         """An operand: a part, or a number. What the ranks hold of another mesh is refused."""
@@ -169,6 +183,16 @@ class Place(Backend):
             return Part(self.mesh, shape, on, make(local, *args, **kwargs))
 
         return run
+
+
+def everywhere(x: Any) -> bool:
+    """Whether no array among these is split."""
+    if type(x) in (tuple, list):
+        return all(map(everywhere, x))
+    if type(x) is dict:
+        return all(map(everywhere, x.values()))
+    x = x.data if type(x) is Buffer else x
+    return type(x) is not Part or not x.split
 
 
 def held(mesh: Any, x: Any) -> list[tuple[slice, ...]]:

@@ -190,3 +190,51 @@ def moved(x: Part, on: Sequence[int | None]) -> Part:
 def whole_of(x: Part) -> onp.ndarray:
     """All elements, on every rank."""
     return x.whole if x.whole is not None else moved(x, [None] * x.ndim).local
+
+
+# ------------------------------------------------------------------ elements, each to the rank that has or wants it
+def traded(line: Any, pieces: Sequence[onp.ndarray], what: str) -> tuple[onp.ndarray, onp.ndarray]:
+    """(what came, how many rows of it from each rank) for pieces[r] sent to rank r: arrays of one dtype, of rows of one
+    shape."""
+    group, rest, dtype = line.group(), pieces[0].shape[1:], pieces[0].dtype
+    if group is None:
+        return pieces[0], onp.array([len(pieces[0])])
+    table = collectives._all_gather(onp.array([[len(p) for p in pieces]]), mesh=line, axis=0)
+    many = table[:, line.rank]
+    if not table.any():
+        return onp.empty((0, *rest), dtype), many
+    each = math.prod(rest) * dtype.itemsize
+    sent = onp.concatenate([raw(onp.ascontiguousarray(p)) for p in pieces])
+    came = group.exchange(sent, [len(p) * each for p in pieces], (many * each).tolist(), what)
+    return came.view(dtype).reshape(int(many.sum()), *rest), many
+
+
+def dealt(at: onp.ndarray, ends: list) -> tuple[onp.ndarray, onp.ndarray]:
+    """(the order of positions by the rank that has them, where in it each further rank begins); ends: (start, stop)."""
+    owners = onp.searchsorted(onp.array([b for _, b in ends]), at, side="right")
+    order = onp.argsort(owners, kind="stable")
+    return order, onp.searchsorted(owners[order], onp.arange(1, len(ends)))
+
+
+def fetched(line: Any, rows: onp.ndarray, ends: list, at: onp.ndarray) -> onp.ndarray:
+    """The rows at these positions, of which each rank asks for its own; ends: which positions each rank has."""
+    start = ends[line.rank][0]
+    if line.size == 1:
+        return rows[at - start]
+    order, cuts = dealt(at, ends)
+    asked, many = traded(line, onp.split(at[order], cuts), "asking for elements of a split array")
+    answers = onp.split(rows[asked - start], onp.cumsum(many)[:-1])
+    came, _ = traded(line, answers, "elements of a split array")
+    out = onp.empty((len(at), *rows.shape[1:]), rows.dtype)
+    out[order] = came
+    return out
+
+
+def delivered(line: Any, ends: list, at: onp.ndarray, rows: onp.ndarray) -> tuple[onp.ndarray, onp.ndarray]:
+    """(positions, rows) for this rank's elements, in the order of the ranks that sent them, and as each had them."""
+    if line.size == 1:
+        return at, rows
+    order, cuts = dealt(at, ends)
+    places, _ = traded(line, onp.split(at[order], cuts), "places in a split array")
+    values, _ = traded(line, onp.split(rows[order], cuts), "elements for a split array")
+    return places, values

@@ -1,0 +1,329 @@
+"""Linear algebra on split arrays.
+
+Stacks of matrices are each rank's own. A tall matrix, split by rows, becomes q r by the ranks' own q r and one of their
+r's (Demmel et al., "Communication-optimal parallel and sequential QR and LU factorizations", 2012); singular values and
+least squares follow from r. A square one is dealt out in blocks of columns, as on a round table: whoever has the next
+block factors it (LAPACK's, by torch), all others see it and update what they have: LU with partial pivoting, Cholesky.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as onp
+
+from ...core.rows.primitive import TABLE
+from ...distributed import collectives
+from .indices import getitem
+from .kernels import kernel, reduce, refuse, transpose
+from .parts import Part, bounds, delivered, fetched, moved, ranges, whole_of
+
+BLOCK = 64  # columns that are factored at a time
+la = onp.linalg
+
+STACKS = "inv det slogdet solve eigh eigvalsh eig eigvals svd svdvals cholesky qr pinv matrix_rank cofactor"
+
+
+@kernel(*[f"linalg.{name}" for name in (*STACKS.split(), "cofactor_change", "lstsq")])
+def stacked(place: Any, *xs: Any, _row: Any = None, **params: Any) -> Any:
+    first = next(x for x in xs if type(x) is Part)
+    mesh = first.mesh
+    parts = [x if type(x) is Part else Part(mesh, onp.shape(x), (None,) * onp.ndim(x), x) for x in xs]
+    parts = [in_stack(x) if x.ndim > 2 else x for x in parts]
+    first = max(parts, key=lambda x: x.ndim)
+    if any(m is not None for x in parts for m in x.on[-2:]):
+        run = BY_BLOCKS.get(_row)
+        if run is None or any(x.ndim > 2 for x in parts) or any(x.dtype.char not in "?bhilqpBHILQPfdFD" for x in parts):
+            refuse(f"{_row} of a matrix that is split")
+        return run(place, *[x if x.dtype.kind in "fc" else x.like(x.local.astype(float)) for x in parts], **params)
+    on = first.on[:-2]
+    shape = first.shape[:-2]
+    if any(x.shape[:-2] != shape for x in parts if x.ndim > 2 or shape):
+        refuse(f"{_row} of stacks of other shapes")
+    out = TABLE[_row].numpy(*[moved(x, (*on, *[None] * (x.ndim - len(on)))).local for x in parts], **params)
+    wrap = lambda y: Part(mesh, (*shape, *onp.shape(y)[len(on) :]), (*on, *[None] * (onp.ndim(y) - len(on))), y)
+    return tuple(map(wrap, out)) if type(out) is tuple else wrap(out)
+
+
+def in_stack(x: Part) -> Part:
+    """A stack whose matrices are whole, split along another axis if one is free."""
+    on = list(x.on)
+    for i in (x.ndim - 2, x.ndim - 1):
+        free = next((k for k in range(x.ndim - 2) if on[k] is None and x.shape[k] > 1), None)
+        if on[i] is not None and free is not None:
+            on[free], on[i] = on[i], None
+    return moved(x, on)
+
+
+@kernel("linalg.norm")
+def norm(place: Any, x: Part, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Part:
+    if ord not in (None, 2) or (ord == 2 and (x.ndim != 1 if axis is None else isinstance(axis, tuple))):
+        refuse("a norm of this order")
+    if x.dtype.kind not in "fc":
+        x = x.like(x.local.astype("f8"))
+    squares = x.like((x.local * x.local.conj()).real)
+    y = reduce(place, squares, axis, keepdims, _row="sum")
+    return y.like(onp.sqrt(y.local))
+
+
+# ------------------------------------------------------------------ tall matrices
+def tall(x: Part) -> tuple[Part, onp.ndarray]:
+    """(q, split by rows, r on every rank) of a matrix that is long enough for it, with LAPACK's signs."""
+    m = x.on[0] if x.on[0] is not None else x.on[1]
+    line, (rows, n) = x.mesh.axis(m), x.shape
+    if rows < n * line.size or not n:
+        refuse(f"a factorisation of a {rows} x {n} matrix over {line.size} ranks, which is not tall enough,")
+    x = moved(x, (m, None))
+    q, r = la.qr(x.local)
+    if line.size == 1:
+        return x.like(q), r
+    every = collectives._all_gather(r, mesh=line, axis=0)
+    before = sum(min(b - a, n) for a, b in ranges(rows, line)[: line.rank])
+    inner, r = la.qr(every)
+    q = Part(x.mesh, (rows, n), (m, None), q @ inner[before : before + q.shape[1]])
+    signs = householder(whole_of(getitem(None, q, slice(0, n))))
+    return q.like(q.local * signs), signs[:, None] * r
+
+
+def householder(top: onp.ndarray) -> onp.ndarray:
+    """The signs that the columns of q have where Householder's reflections made it, from its first rows (Ballard et
+    al., "Reconstructing Householder vectors from tall-skinny QR", 2014, algorithm 5)."""
+    a = top.copy()
+    signs = onp.ones(len(a), a.real.dtype)
+    for k in range(len(a)):
+        signs[k] = -1 if a[k, k].real >= 0 else 1
+        a[k, k] -= signs[k]
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[k, k + 1 :]
+    return signs
+
+
+def known(x: Part, y: Any) -> Part:
+    return Part(x.mesh, onp.shape(y), (None,) * onp.ndim(y), y)
+
+
+def adjoint(x: Part) -> Part:
+    y = transpose(None, x)
+    return y.like(y.local.conj())
+
+
+def qr(place: Any, x: Part, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "r"):
+        refuse(f"qr in mode {mode!r}")
+    q, r = tall(x)
+    return known(x, r) if mode == "r" else (q, known(x, r))
+
+
+def svd(place: Any, x: Part, full_matrices: bool = True) -> tuple:
+    if full_matrices:
+        refuse("svd with full_matrices, whose u is a square,")
+    if x.shape[0] < x.shape[1]:
+        u, s, vh = svd(place, adjoint(x), False)
+        return adjoint(vh), s, adjoint(u)
+    q, r = tall(x)
+    u, s, vh = la.svd(r, full_matrices=False)
+    return q.like(q.local @ u), known(x, s), known(x, vh)
+
+
+def svdvals(place: Any, x: Part) -> Part:
+    _, r = tall(x if x.shape[0] >= x.shape[1] else adjoint(x))
+    return known(x, la.svd(r, compute_uv=False))
+
+
+def pinv(place: Any, x: Part, hermitian: bool = False, **cutoff: Any) -> Part:
+    if hermitian or any(not isinstance(v, float) for v in cutoff.values()):
+        refuse("pinv with these arguments")
+    if x.shape[0] < x.shape[1]:
+        return adjoint(pinv(place, adjoint(x), **cutoff))
+    q, r = tall(x)
+    return Part(x.mesh, x.shape[::-1], (None, q.on[0]), la.pinv(r, **cutoff) @ q.local.conj().T)
+
+
+def lstsq(place: Any, a: Part, b: Part, rcond: Any = None) -> tuple:
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0] or rcond in ("warn", -1):
+        refuse("lstsq of these arguments")
+    q, r = tall(a)
+    b = moved(b, (q.on[0], *[None] * (b.ndim - 1)))
+    line = a.mesh.axis(q.on[0])
+    right = collectives._all_reduce(q.local.conj().T @ b.local, mesh=line, op="sum")
+    rcond = onp.finfo(r.dtype).eps * max(a.shape) if rcond is None else rcond
+    x, _, rank, s = la.lstsq(r, right, rcond=rcond)
+    error = b.local - (q.local @ (r @ x))
+    squares = (error * error.conj()).real.sum(0).reshape(b.shape[1] if b.ndim > 1 else 1)
+    squares = collectives._all_reduce(squares, mesh=line, op="sum")
+    if rank < a.shape[1] or a.shape[0] <= a.shape[1]:
+        squares = squares[:0]
+    return known(a, x), known(a, squares), known(a, onp.int32(rank)), known(a, s)
+
+
+def matrix_rank(place: Any, x: Part, **params: Any) -> Part:
+    if any(v is not None and v is not False for v in params.values()):
+        refuse("matrix_rank with these arguments")
+    s = svdvals(place, x).local
+    return known(x, onp.count_nonzero(s > s.max() * max(x.shape) * onp.finfo(s.dtype).eps))
+
+
+# ------------------------------------------------------------------ square ones, in blocks of columns
+class Blocks:
+    """A matrix [n, n] whose blocks of columns are dealt out to the ranks, in turn.
+
+    local    this rank's columns, side by side; columns: their numbers
+    """
+
+    def __init__(self, x: Part) -> None:
+        if x.ndim != 2 or x.shape[0] != x.shape[1] or None not in x.on:
+            refuse("linear algebra of a matrix that is not square, or split along both axes,")
+        self.x, self.m, self.n = x, x.on[0] if x.on[0] is not None else x.on[1], x.shape[0]
+        self.line = x.mesh.axis(self.m)
+        self.width = max(min(BLOCK, -(-self.n // self.line.size)), 1)
+        starts = range(0, self.n, self.width)
+        self.blocks = [(a, min(a + self.width, self.n)) for a in starts]
+        mine = self.blocks[self.line.rank :: self.line.size]
+        self.columns = onp.array([c for a, b in mine for c in range(a, b)], onp.int64)
+        self.ends = ranges(self.n, self.line)
+        columns = moved(x, (None, self.m)).local
+        self.local = fetched(self.line, onp.ascontiguousarray(columns.T), self.ends, self.columns).T.copy()
+
+    def owner(self, k: int) -> bool:
+        return k % self.line.size == self.line.rank
+
+    def before(self, column: int) -> int:
+        """How many of this rank's columns come before that one."""
+        return int(onp.searchsorted(self.columns, column))
+
+    def seen(self, k: int, block: onp.ndarray | None, rows: int) -> onp.ndarray:
+        """A block of columns [rows, width] that one rank has, on every rank."""
+        a, b = self.blocks[k]
+        block = onp.empty((rows, b - a), self.local.dtype) if block is None else onp.ascontiguousarray(block)
+        return onp.asarray(collectives._broadcast(block, mesh=self.line, root=k % self.line.size))
+
+    def given_back(self) -> Part:
+        """The matrix as x was split."""
+        columns, rows = delivered(self.line, self.ends, self.columns, onp.ascontiguousarray(self.local.T))
+        a, b = self.ends[self.line.rank]
+        out = onp.empty((self.n, b - a), self.local.dtype)
+        out[:, columns - a] = rows.T
+        return moved(Part(self.x.mesh, self.x.shape, (None, self.m), out), self.x.on)
+
+
+def triangular(a: onp.ndarray, b: onp.ndarray, **kind: bool) -> onp.ndarray:
+    """The solution of a x = b for a triangular a; left=False: of x a = b."""
+    import torch
+
+    if not b.size:
+        return b
+    a, b = (torch.from_numpy(onp.ascontiguousarray(v)) for v in (a, b))
+    return torch.linalg.solve_triangular(a, b, **kind).numpy()
+
+
+def eliminated(x: Part, b: onp.ndarray) -> tuple[Blocks, onp.ndarray, onp.ndarray, int]:
+    """(u in blocks, inv(l) p b, the diagonal of u, the sign of p) where p x = l u; b [n, k] is each rank's own."""
+    import torch
+
+    a, b, sign, diagonal = Blocks(x), b.copy(), 1, []
+    for k, (start, stop) in enumerate(a.blocks):
+        panel, width = None, stop - start
+        here = slice(a.before(start), a.before(stop))
+        if a.owner(k):
+            lu, pivots, _ = torch.linalg.lu_factor_ex(torch.from_numpy(onp.ascontiguousarray(a.local[start:, here])))
+            panel = onp.concatenate([pivots.numpy()[None].astype(a.local.dtype), lu.numpy()])
+        panel = a.seen(k, panel, 1 + a.n - start)
+        pivots, lu = panel[0].real.astype(int) - 1, panel[1:]
+        order = onp.arange(a.n - start)
+        for i, p in enumerate(pivots):
+            order[[i, p]] = order[[p, i]]
+            sign = -sign if p != i else sign
+        swapped = onp.flatnonzero(order != onp.arange(len(order)))
+        diagonal.append(lu.diagonal().copy())
+        if a.owner(k):
+            a.local[start:stop, here] = onp.triu(lu[:width])
+        for rest in (a.local[start:, a.before(stop) :], b[start:]):  # what has not been eliminated yet
+            rest[swapped] = rest[order[swapped]]
+            rest[:width] = triangular(lu[:width], rest[:width], upper=False, unitriangular=True)
+            if rest.shape[1]:
+                rest[width:] -= lu[width:] @ rest[:width]
+    return a, b, onp.concatenate(diagonal) if diagonal else onp.ones(0, a.local.dtype), sign
+
+
+def solved(x: Part, b: onp.ndarray) -> onp.ndarray:
+    a, b, diagonal, _ = eliminated(x, b)
+    if not diagonal.all():
+        raise la.LinAlgError("Singular matrix")
+    for k in range(len(a.blocks) - 1, -1, -1):
+        start, stop = a.blocks[k]
+        mine = a.local[:stop, a.before(start) : a.before(stop)] if a.owner(k) else None
+        block = a.seen(k, mine, stop)
+        b[start:stop] = triangular(block[start:], b[start:stop], upper=True)
+        b[:start] -= block[:start] @ b[start:stop]
+    return b
+
+
+def solve(place: Any, a: Part, b: Part) -> Part:
+    if b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
+        refuse("solve of these shapes")
+    dtype = onp.result_type(a.dtype, b.dtype)
+    a, b = (x.like(x.local.astype(dtype, copy=False)) for x in (a, b))
+    m = next((m for m in a.on if m is not None), None)
+    columns = moved(b, (None, *[m if m is not None else b.on[-1]] * (b.ndim - 1)))
+    rows = columns.local.reshape(a.shape[0], -1)
+    y = la.solve(a.local, rows) if m is None else solved(a, rows)
+    return moved(columns.like(y.reshape(columns.local.shape)), b.on)
+
+
+def inv(place: Any, x: Part) -> Part:
+    blocks_of = x.on[0] if x.on[0] is not None else x.on[1]
+    a, b = bounds(x.shape[0], x.mesh.axis(blocks_of))
+    y = solved(x, onp.eye(x.shape[0], dtype=x.dtype)[:, a:b])
+    return moved(Part(x.mesh, x.shape, (None, blocks_of), y), x.on)
+
+
+def det(place: Any, x: Part) -> Part:
+    _, _, diagonal, sign = eliminated(x, onp.empty((x.shape[0], 0), x.dtype))
+    return known(x, x.dtype.type(sign * diagonal.prod()))
+
+
+def cofactor(place: Any, x: Part) -> Part:
+    """The gradient of det, where x has an inverse."""
+    try:
+        y = transpose(None, inv(place, x))
+    except la.LinAlgError:
+        refuse("cofactors of a singular matrix")
+    return y.like(y.local * det(place, x).local)
+
+
+def slogdet(place: Any, x: Part) -> tuple[Part, Part]:
+    _, _, diagonal, sign = eliminated(x, onp.empty((x.shape[0], 0), x.dtype))
+    size = abs(diagonal)
+    if not size.all():
+        return known(x, x.dtype.type(0)), known(x, size.dtype.type(-math.inf))
+    return known(x, x.dtype.type(sign * (diagonal / size).prod())), known(x, onp.log(size).sum())
+
+
+def cholesky(place: Any, x: Part, upper: bool = False) -> Part:
+    import torch
+
+    if upper:
+        return adjoint(cholesky(place, adjoint(x)))
+    a = Blocks(x)
+    for k, (start, stop) in enumerate(a.blocks):
+        panel, width = None, stop - start
+        here = slice(a.before(start), a.before(stop))
+        if a.owner(k):
+            panel = a.local[start:, here]
+            top, wrong = torch.linalg.cholesky_ex(torch.from_numpy(onp.ascontiguousarray(panel[:width])))
+            panel[:width] = onp.nan if int(wrong) else top.numpy()
+            panel[width:] = triangular(panel[:width].conj().T, panel[width:], upper=True, left=False)
+            a.local[:start, here] = 0
+        panel = a.seen(k, panel, a.n - start)
+        if not onp.isfinite(panel[:width].diagonal()).all():
+            raise la.LinAlgError("Matrix is not positive definite")
+        later = a.columns[a.before(stop) :]
+        if later.size:
+            a.local[stop:, a.before(stop) :] -= panel[width:] @ panel[later - start].conj().T
+    return a.given_back()
+
+
+BY_BLOCKS = {f"linalg.{run.__name__}": run for run in (
+    qr, svd, svdvals, pinv, lstsq, matrix_rank, solve, inv, det, cofactor, slogdet, cholesky
+)}  # fmt: skip
