@@ -411,3 +411,35 @@ def test_subclasses_call_our_methods_by_the_classs_name():
     assert x[0, 0] == 5 and np.ndarray.__bool__(x[0, :1]) and np.ndarray.sum(x) == 7 and 2 in x
     assert type(x.view(type=np.ndarray)) is np.ndarray
     assert np.ones(2).__reduce__()[1][0].tolist() == [1, 1]
+
+
+def test_results_are_the_very_array_given_as_out():
+    """Also of a view whose root is an argument: NumPy returns `out` itself."""
+    for module in (numpy, np):
+        x = module.ones((4, 3)) + 0j
+        for out in (x, x[:2], x[1:3]):
+            assert module.fft.fft(x, n=len(out), axis=0, out=out) is out
+            assert module.add(x[: len(out)], 1, out=out) is out
+
+
+def test_an_array_updated_in_place_by_a_class_with_a_ufunc_hook_is_what_the_hook_gives():
+    for module in (numpy, np):
+
+        class Wrapped(module.lib.mixins.NDArrayOperatorsMixin):
+            def __init__(self, value, module=module):
+                self.value = module.asarray(value)
+
+            def __array_ufunc__(self, ufunc, method, *inputs, **options):
+                values = [x.value if isinstance(x, Wrapped) else x for x in inputs]
+                return Wrapped(getattr(ufunc, method)(*values, **options))
+
+        a = b = module.zeros(2)
+        a += Wrapped([1.0, 2.0])
+        assert type(a) is Wrapped and b.tolist() == [1.0, 2.0], module
+        a.value[0] = 7
+        assert b[0] == 7, module
+
+
+def test_broadcast_takes_no_keywords():
+    with pytest.raises(ValueError, match="keyword arguments not accepted"):
+        np.broadcast(np.ones(2), x=1)

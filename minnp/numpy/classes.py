@@ -198,9 +198,12 @@ class _Broadcast(type):
 
 class broadcast(metaclass=_Broadcast):
     __doc__ = onp.broadcast.__doc__
+    __signature__ = inspect.Signature([inspect.Parameter("arrays", inspect.Parameter.VAR_POSITIONAL)])
 
-    def __new__(cls, *arrays: Any) -> Any:
-        """NumPy's, which reads memory; where a trace looks on, one over elements."""
+    def __new__(cls, *arrays: Any, **unknown: Any) -> Any:
+        """NumPy's; of traced arrays, one over their elements. Raises ValueError for keyword arguments."""
+        if unknown:
+            raise ValueError("keyword arguments not accepted.")
         return Together(arrays) if any(map(traced, arrays)) else onp.broadcast(*unwrap(arrays, []))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, path_of, read, root_of, unwrap
+from ..arrays.array import HANDLES, Array, handle, ndarray, path_of, read, root_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import held_elsewhere, indexed, release, tell_holders, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -132,8 +132,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if not traced:
         if state.tapes:
             release(a)
-        run_host(kernel, (a, b), {})
-        return self
+        out = run_host(kernel, (a, b), {})
+        return self if out is a else wrap(out, [self])  # what the other operand's __array_ufunc__ gives
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     del a  # a write on a device goes into the buffer, if nothing else holds it

@@ -376,21 +376,18 @@ def wrap(out: Any, sources: Any = ()) -> Any:
     """The user's form of a result: handles for arrays, in whatever container; views linked to their source's root."""
     t = type(out)
     if t is Host:
+        for s in sources:
+            if out is s._host:
+                return s
         base = out.base
         if base is not None:
             for s in sources:
-                a = s._host
-                if a is not None:
-                    if out is a:
-                        return s
-                    if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
-                        return on_host(out, root_of(s))
-        else:
-            for s in sources:
-                if out is s._host:
-                    return s
-            if sources and out.dtype is OBJECT:
-                hold_handles(out, sources)
+                if (a := s._host) is None:
+                    continue
+                if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
+                    return on_host(out, root_of(s))
+        elif sources and out.dtype is OBJECT:
+            hold_handles(out, sources)
         return on_host(out)
     if t is Tracer or t is Buffer:
         return _wrap_value(out, sources)

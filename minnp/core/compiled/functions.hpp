@@ -257,6 +257,9 @@ static Ref numpys_argument(PyObject *x, const Value &v, Py_ssize_t limit, int de
 
 /* seen_from for every array of ours among arguments, and in the lists and tuples among them. */
 static Ref seen_among(PyObject *const *args, Py_ssize_t n, const Ref &out) {
+    for (Py_ssize_t i = 0; i < n; i++) /* `out=` itself, which may be a view of another argument */
+        if (is_handle(args[i]) && host_of(args[i]) == out.get())
+            return borrow(args[i]);
     for (Py_ssize_t i = 0; i < n; i++) {
         Ref h;
         if (is_handle(args[i]))
