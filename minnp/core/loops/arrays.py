@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as onp
 
 from .ir import BOOL, INT, Alloc, Array, Assign, E, For, If, Kind, Permute, Store, View, const
 from .numbers import Builder
-from .operations import result_kind
+from .operations import place, result_kind
 
 LONGEST = 2**40
+ONE = const(1)  # in the place of a slice's end: one item
 
 
 class Lazy:
@@ -52,11 +54,20 @@ class Arrays(Builder):
     def section(self, s: tuple, array: Array, axis: int) -> tuple[E, E, E]:
         """(start, length, step) of start:stop:step, as Python clips them."""
         start, stop, step = s
-        step = const(1) if step is None else step
-        if step.op != "const" or step.args[0] == 0:
-            raise self.fail("a slice whose step is no number in the source")
+        if stop is ONE:
+            dim, start = array.dims[axis], self.temporary(self.cast(start, INT))
+            if not whole(start):
+                raise self.fail(f"a slice from a {start.kind}")
+            if start.low < 0:
+                self.check(E("ge", (start, const(0)), BOOL, 0, 1))
+            self.check(E("lt", (start, dim), BOOL, 0, 1))
+            return E("copy", (start,), INT, 0, LONGEST), const(1), const(1)
+        step = const(1) if step is None else self.frozen(self.cast(step, INT))
+        if step.low <= 0 and (step.op != "const" or step.args[0] == 0):
+            self.check(E("gt", (step, const(0)), BOOL, 0, 1))
+            step = self.temporary(E("copy", (step,), INT, 1, max(step.high, 1)))
         dim = array.dims[axis]
-        by = step.args[0]
+        by = step.args[0] if step.op == "const" else step.low
         least, most = (const(0), dim) if by > 0 else (const(-1), self.binary("sub", dim, const(1)))
         ends = []
         for end, default in ((start, least if by > 0 else most), (stop, most if by > 0 else least)):
@@ -80,10 +91,15 @@ class Arrays(Builder):
             ends.append(self.clip(end, least, most))
         a, b = ends
         span = self.binary("sub", b, a) if by > 0 else self.binary("sub", a, b)
-        size = abs(by)
-        if size != 1:
-            span = self.binary("floordiv", self.binary("add", span, const(size - 1)), const(size))
-        return a, self.greatest(self.temporary(span), const(0)), step
+        size = step if step.op != "const" else const(abs(by))
+        if repr(size) != "1":
+            more = self.binary("add", span, self.binary("sub", size, const(1)))
+            span = self.binary("floordiv", self.temporary(more), size)
+        length = self.greatest(self.temporary(span), const(0))
+        if length.high == 1 and length.op != "const":  # one, or none, which Python does
+            self.check(E("eq", (length, const(1)), BOOL, 0, 1))
+            length = const(1)
+        return a, length, step
 
     def index(self, array: Array, parts: list) -> E | Array | Lazy:
         """array[parts]: each an integer, a (start, stop, step) tuple, None, or Ellipsis."""
@@ -205,9 +221,12 @@ class Arrays(Builder):
             return compute(given)
         given = [g if not isinstance(g, E) else self.frozen(g) for g in given]
         lazies = [self.lazy(g) for g in given]
-        if any(len(g.kinds) > 1 for g in given if isinstance(g, E)):
+        arrays = tuple(not isinstance(g, E) for g in given)
+        each = [sorted(g.kinds, key=place) if isinstance(g, E) else [g.kind] for g in given]
+        found = {result_kind(function, kinds, arrays) for kinds in itertools.product(*each)}
+        if len(found) > 1:
             raise self.fail("an array and a number that is of several types")
-        kind = result_kind(function, tuple(g.kind for g in lazies), tuple(not isinstance(g, E) for g in given))
+        (kind,) = found
         if any(isinstance(g, E) and g.kind.python and g.kind.letter in "iu" for g in given) and kind.letter in "iu":
             for g in given:
                 if isinstance(g, E) and g.kind.python:
@@ -341,38 +360,32 @@ class Arrays(Builder):
         return out
 
     # -------------------------------------------------------------- sums and products
-    def reduce(self, name: str, x: Any, axis: int | None = None) -> E | Lazy:
-        """np.sum and its like, over all axes or one."""
-        x = self.lazy(x)
-        if x.ndim == 0:
-            raise self.fail(f"np.{name} of a number")
-        if axis is not None and x.ndim > 1:
-            axis %= x.ndim
-            dims = [d for k, d in enumerate(x.dims) if k != axis]
-            source = (
-                x
-                if all(isinstance(r, Array) for r in x.reads) and len(x.reads) <= 1
-                else self.lazy(self.materialised(x))
-            )
+    def reduce(self, name: str, x: Lazy, axes: Sequence[int] | None = None) -> E | Lazy:
+        """np.sum and its like, over these axes, or all."""
+        axes = list(range(x.ndim)) if axes is None else list(axes)
+        if name in ("var", "std"):
+            return self.spread(name, x, axes)
+        kind = result_kind(getattr(onp, name), (x.kind,), (True,))
+        if len(axes) < x.ndim:
+            source = x if len(x.reads) <= 1 else self.lazy(self.materialised(x))
+            if axes[0] == 0 and name in ("sum", "mean", "prod") and kind.letter in "iufc":
+                return self.by_rows(name, source, axes, kind)
+            left = [k for k in range(x.ndim) if k not in axes]
 
             def at(index: list[E]) -> E:
-                line = Lazy(
-                    [source.dims[axis]], source.kind, lambda k: source.at([*index[:axis], *k, *index[axis:]]), []
-                )
-                return self.reduce(name, line)
+                fixed = dict(zip(left, index))
 
-            return Lazy(dims, result_kind(getattr(onp, name), (x.kind,), (True,)), at, x.reads)
-        kind = result_kind(getattr(onp, name), (x.kind,), (True,))
+                def element(inner: list[E]) -> E:
+                    own = {**fixed, **dict(zip(axes, inner))}
+                    return source.at([own[k] for k in range(x.ndim)])
+
+                return self.reduce(name, Lazy([source.dims[k] for k in axes], source.kind, element, []))
+
+            return Lazy([x.dims[k] for k in left], kind, at, x.reads)
         out = self.fresh("acc")
         count: Any = None
         if name == "mean":
-            if x.kind.letter not in "f":
-                raise self.fail("a mean of integers")
-            count = x.dims[0]
-            for d in x.dims[1:]:
-                count = self.binary("mul", count, d)
-            count = self.temporary(count)
-            self.check(E("gt", (count, const(0)), BOOL, 0, 1))
+            count = self.count_of(x, axes)
         if name in ("min", "max", "argmin", "argmax"):
             if x.kind.letter not in "iuf" or (name.startswith("arg") and x.ndim > 1):
                 raise self.fail(f"np.{name} of {x.kind}")
@@ -398,6 +411,59 @@ class Arrays(Builder):
         if count is not None:
             return self.temporary(E("div", (acc, self.cast(count, kind)), kind))
         return acc
+
+    def count_of(self, x: Lazy, axes: Sequence[int]) -> E:
+        """How many numbers a mean is of: some."""
+        if x.kind.letter != "f":
+            raise self.fail("a mean of what are no floats")
+        count: E = const(1)
+        for k in axes:
+            count = self.temporary(self.binary("mul", count, x.dims[k]))
+        self.check(E("gt", (count, const(0)), BOOL, 0, 1))
+        return count
+
+    def by_rows(self, name: str, x: Lazy, axes: list[int], kind: Kind) -> Lazy:
+        """A sum over the first axis: row by row, as they lie in memory."""
+        count = self.count_of(x, axes) if name == "mean" else None
+        left = [k for k in range(x.ndim) if k not in axes]
+        made = self.new([x.dims[k] for k in left], kind, name != "prod")
+        if name == "prod":
+            self.fill(made, const(1, Kind("i8", True)))
+
+        def add(index: list[E]) -> None:
+            place = tuple(index[k] for k in left)
+            more = (self.element(made, list(place)), self.cast(x.at(index), kind))
+            self.emit(Store(made.name, place, E("mul" if name == "prod" else "add", more, kind)))
+
+        self.over(x.dims, add)
+        if count is not None:
+            done = self.lazy(made)
+            by = self.frozen(self.cast(count, kind))
+            return Lazy(made.dims, kind, lambda i: self.temporary(E("div", (done.at(i), by), kind)), [made])
+        return self.lazy(made)
+
+    def spread(self, name: str, x: Lazy, axes: list[int]) -> E | Lazy:
+        """np.var and np.std."""
+        if x.kind.letter != "f":
+            raise self.fail(f"np.{name} of what are no floats")
+        x = self.lazy(self.materialised(x)) if len(x.reads) != 1 else x
+        mean = self.reduce("mean", x, axes)
+        mean = self.frozen(mean) if isinstance(mean, E) else self.lazy(self.materialised(mean))
+        left = [k for k in range(x.ndim) if k not in axes]
+
+        def square(index: list[E]) -> E:
+            middle = mean if isinstance(mean, E) else mean.at([index[k] for k in left])
+            off = self.temporary(E("sub", (x.at(index), middle), x.kind))
+            return self.temporary(E("mul", (off, off), x.kind))
+
+        found = self.reduce("mean", Lazy(x.dims, x.kind, square, [*x.reads, *x.reads]), axes)
+        if name == "var":
+            return found
+        root = lambda e: self.temporary(E("sqrt", (self.temporary(e),), x.kind))
+        if isinstance(found, E):
+            return root(found)
+        found = self.lazy(self.materialised(found))
+        return Lazy(found.dims, x.kind, lambda index: root(found.at(index)), found.reads)
 
     def extreme(self, name: str, x: Lazy, kind: Kind) -> E:
         out, at = self.fresh("best"), self.fresh("at")
@@ -426,11 +492,13 @@ class Arrays(Builder):
     def dot(self, a: Any, b: Any) -> E | Lazy:
         """a @ b of vectors, or of a matrix and a vector."""
         a, b = self.lazy(a), self.lazy(b)
-        if (a.ndim, b.ndim) not in ((1, 1), (2, 1), (1, 2)):
+        if (a.ndim, b.ndim) not in ((1, 1), (2, 1), (1, 2), (2, 2)):
             raise self.fail(f"a product of arrays of {a.ndim} and {b.ndim} axes")
         kind = result_kind(onp.matmul, (a.kind, b.kind), (True, True))
         if kind.letter not in "fc":
             raise self.fail("a product of integers")
+        if a.ndim == b.ndim == 2:
+            return self.lazy(self.product(a, b, kind))
         if a.ndim + b.ndim > 2:
             line = lambda k, x, before, after: Lazy(
                 [x.dims[1 if before else 0]], x.kind, lambda at: x.at([*before, *at, *after]), x.reads

@@ -31,6 +31,7 @@ from .ir import (
     Leave,
     Permute,
     Program,
+    Reshape,
     Store,
     View,
     While,
@@ -63,6 +64,8 @@ def inexact(kind: Kind) -> bool:
 
 class _Adjoint:
     def __init__(self, program: Program) -> None:
+        if any(type(s) is Reshape for s in statements(program.body)):
+            raise NotUnderstood("the derivative of an array of another shape", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
         if any(k.letter == "c" for k in program.kinds.values()) or any(

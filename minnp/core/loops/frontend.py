@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as onp
 
-from .arrays import Arrays, Lazy
+from .arrays import ONE, Lazy
 from .arrays import whole as is_whole
+from .building import Building, Static, Tup
 from .ir import (
     BOOL,
     FLOAT,
@@ -62,28 +63,22 @@ AST_OPERATORS = {
     ast.Invert: "invert",
 }
 PASSES = 20
+REDUCTIONS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "var", "std")
 DEPTH = 8  # of calls of Python functions in one another
 ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "true_divide": "divide"}
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
-class Tup:
-    """A tuple, or a list that nobody changes: as an index, a list is not its items."""
-
-    def __init__(self, items: list, listed: bool = False) -> None:
-        self.items, self.listed = items, listed
-
-
-class Static:
-    """An object outside, known now: a module, a function, None, a string."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
 class Range:
     def __init__(self, start: E, stop: E, step: E) -> None:
         self.start, self.stop, self.step = start, stop, step
+
+
+class Cut:
+    """slice(start, stop, step)"""
+
+    def __init__(self, ends: tuple) -> None:
+        self.ends = ends
 
 
 class Zip:
@@ -101,6 +96,7 @@ class Moving:
     """What is known of a name that stands for one array and then for another: their dtype, number of axes and roots.
 
     found   the roots, in this pass
+    ones    axes that have length 1 whatever it stands for
     """
 
     def __init__(self) -> None:
@@ -108,6 +104,7 @@ class Moving:
         self.ndim = 0
         self.roots: frozenset[str] = frozenset()
         self.found: frozenset[str] = frozenset()
+        self.ones: frozenset[int] = frozenset(range(64))
 
 
 class Anew(Exception):
@@ -129,7 +126,7 @@ class Scope:
         self.result: Any = None
 
 
-class Translator(Arrays):
+class Translator(Building):
     """One pass over a loop."""
 
     def __init__(self, program: Program, known: dict[str, Known], rounds: int, resolve: Callable) -> None:
@@ -224,6 +221,10 @@ class Translator(Arrays):
         if (info.kind, info.ndim) != (array.kind, array.ndim):
             raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
         info.found |= self.roots(array)
+        ones = {axis for axis, d in enumerate(array.dims) if d.op == "const" and d.args[0] == 1}
+        if not info.ones & frozenset(range(array.ndim)) <= ones:
+            info.ones &= ones
+            self.moved = True
         moving = self.stands_for(variable)
         self.emit(Bind(moving.name, array.name))
         self.versions[moving.name] = next(self.counts)
@@ -238,6 +239,8 @@ class Translator(Arrays):
             assert info.kind is not None
             found = self.program.arrays[name] = Array(name, info.kind, info.ndim, name)
             self.program.moving[name] = info.roots
+            for axis in info.ones & frozenset(range(info.ndim)):
+                found.dims[axis] = const(1)
         return found
 
     def now(self, value: Any) -> Any:
@@ -283,33 +286,6 @@ class Translator(Arrays):
         target = self.index(base, parts)
         assert isinstance(target, Array)
         self.fill(target, value)
-
-    def scatter(self, base: Array, parts: list, value: Any, op: Any) -> None:
-        """base[mask] = number."""
-        mask = self.lazy(parts[0])
-        if len(parts) != 1 or mask.kind.letter != "b" or mask.ndim != base.ndim or not isinstance(value, E):
-            raise self.fail("an assignment to chosen elements")
-        for a, b in zip(mask.dims, base.dims):
-            self.alike(a, b)
-        value = self.frozen(self.stored(value, base.kind)) if op is None else self.frozen(value)
-
-        def element(index: list[E]) -> None:
-            chosen: list = []
-            test = self.truth(mask.at(index))
-            with self.into(chosen):
-                new = value if op is None else self.unsafe(op(self.element(base, index), value), base.kind)
-                self.emit_store(base, index, new)
-            self.emit(If(test, chosen, []))
-
-        if any(self.may_overlap(r, base) for r in mask.reads):
-            mask = self.lazy(self.materialised(mask))
-        self.over(base.dims, element)
-        self.written(base)
-
-    def emit_store(self, base: Array, index: list[E], value: E) -> None:
-        from .ir import Store
-
-        self.emit(Store(base.name, tuple(index), value))
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         op = AST_OPERATORS.get(type(s.op))
@@ -846,42 +822,15 @@ class Translator(Arrays):
             return self.gathered(base, parts)
         return self.index(base, parts)
 
-    def gathered(self, base: Array, parts: list) -> Lazy:
-        """base[indices] along one axis."""
-        at = [k for k, p in enumerate(parts) if isinstance(p, (Array, Lazy))]
-        which = self.lazy(parts[at[0]])
-        plain = all(isinstance(p, E) or p == (None, None, None) for k, p in enumerate(parts) if k not in at)
-        if (
-            len(at) > 1
-            or which.kind.letter not in "iu"
-            or which.ndim != 1
-            or not plain
-            or any(isinstance(p, E) for p in parts)
-        ):
-            raise self.fail("an index of arrays")
-        if base.ndim != 1:
-            raise self.fail("an index of arrays")
-        taken = self.materialised(which)
-        inside: list = []
-
-        def look(index: list[E]) -> None:
-            self.place(self.element(taken, index), base, 0)
-
-        self.over(taken.dims, look)
-        del inside
-
-        def element(index: list[E]) -> E:
-            i = self.cast(self.element(taken, index), INT)
-            return self.element(base, [E("wrap", (i, base.dims[0]), INT, 0, 2**40)])
-
-        return Lazy(taken.dims, base.kind, element, [base, taken])
-
     def parts(self, node: ast.expr) -> list:
         """An index as a list of its parts."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         out: list = []
         for n in nodes:
             if isinstance(n, ast.Slice):
+                if one_item(n):
+                    out.append((self.frozen(self.as_python(self.number(self.value(n.lower)))), ONE, None))
+                    continue
                 ends = [None if e is None else self.value(e) for e in (n.lower, n.upper, n.step)]
                 ends = [None if isinstance(e, Static) and e.value is None else e for e in ends]
                 if any(e is not None and not isinstance(e, E) for e in ends):
@@ -889,7 +838,9 @@ class Translator(Arrays):
                 out.append(tuple(self.frozen(e) if isinstance(e, E) else e for e in ends))
                 continue
             x = self.value(n)
-            if isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
+            if isinstance(x, Cut):
+                out.append(x.ends)
+            elif isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
                 out.append(x.value)
             elif isinstance(x, Tup) and not isinstance(node, ast.Tuple):
                 if x.listed or any(isinstance(y, Tup) for y in x.items):
@@ -940,6 +891,9 @@ class Translator(Arrays):
                     return self.outside(getattr(x, node.attr))
                 except AttributeError:
                     raise self.fail(f"{x.__name__}.{node.attr}") from None
+            found = known_function(x)
+            if node.attr == "outer" and found is not None and found[0] == "np":
+                return Static(Method(base, "outer"))
             if isinstance(x, (onp.finfo, onp.iinfo)):
                 return self.outside(getattr(x, node.attr))
         raise self.fail(f"the attribute {node.attr} of an object")
@@ -970,8 +924,13 @@ class Translator(Arrays):
 
     def method(self, m: Any, args: list, kwargs: dict) -> Any:
         x, name = m.base, m.name
-        if name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax"):
-            return self.call_np(name, [x, *args], kwargs, getattr(onp, name))
+        if name == "outer" and isinstance(x, Static) and len(args) == 2 and not kwargs:
+            op = NUMPYS.get(known_function(x.value)[1])
+            if op is None or any(not isinstance(a, (Array, Lazy)) for a in args):
+                raise self.fail("this outer product")
+            return self.outer(OPERATORS[op], lambda v: self.binary(op, v[0], v[1]), *args)
+        if name in REDUCTIONS:
+            return self.reduced(name, [x, *args], kwargs)
         if isinstance(x, (Array, Lazy)):
             if name == "dot" and len(args) == 1:
                 return self.dot(x, args[0])
@@ -982,8 +941,10 @@ class Translator(Arrays):
             if name == "fill" and len(args) == 1 and isinstance(x, Array):
                 self.fill(x, args[0])
                 return Static(None)
-            if name == "transpose" and not args and isinstance(x, Array):
-                return self.transposed(x)
+            if name in ("reshape", "ravel", "transpose", "cumsum", "nonzero", "astype"):
+                return getattr(self, f"np_{name}")([x, *args], kwargs)
+            if name == "flatten" and not args and not kwargs:
+                return self.np_ravel([self.materialised(self.lazy(x))], {})
         elif name == "item" and not args:
             return self.as_python(x)
         elif name in ("conjugate", "conj") and not args:
@@ -1158,6 +1119,10 @@ class Translator(Arrays):
             if any(x.kind.letter == "c" for x in args):
                 raise self.fail("complex of complex numbers")
             return E("complex", (a, b), Kind("c16", True))
+        if name == "slice":
+            ends = [None if isinstance(a, Static) and a.value is None else self.number(a) for a in args]
+            ends = [None, *ends, None] if len(ends) == 1 else [*ends, None][:3]
+            return Cut(tuple(None if e is None else self.frozen(self.as_python(e)) for e in ends))
         if name == "divmod":
             a, b = map(self.number, args)
             return Tup([self.frozen(self.binary("floordiv", a, b)), self.frozen(self.binary("mod", a, b))])
@@ -1193,7 +1158,7 @@ class Translator(Arrays):
 
         def compute(v: list[E]) -> E:
             kind = result_kind(function, (v[0].kind,))
-            if kind.letter == "c" and name not in ("conj",):
+            if kind.letter == "c" and name not in ("conj", "exp"):
                 raise self.fail(f"np.{name} of a complex number")
             if len(v[0].kinds) > 1:
                 kinds = {result_kind(function, (k,)) for k in v[0].kinds}
@@ -1217,23 +1182,17 @@ class Translator(Arrays):
             if (e.kind.letter == "f" and kind.letter in "iu") or (e.kind.python and kind.letter in "iu"):
                 e = self.stored(e, kind)
             return self.as_numpy(self.truth(e) if kind.letter == "b" else e, kind)
-        if name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "amin", "amax"):
-            name = {"amin": "min", "amax": "max"}.get(name, name)
-            axis = kwargs.pop("axis", args[1] if len(args) > 1 else None)
-            if kwargs or len(args) > 2 or not isinstance(args[0], (Array, Lazy)):
-                raise self.fail(f"np.{name} of these arguments")
-            if axis is not None and not (isinstance(axis, E) and axis.op == "const"):
-                raise self.fail(f"np.{name} along an axis that is not in the source")
-            axis = None if axis is None else axis.args[0]
-            return self.reduce(name, args[0], axis)
+        if name in REDUCTIONS or name in ("amin", "amax"):
+            return self.reduced({"amin": "min", "amax": "max"}.get(name, name), args, kwargs)
         if name in ("dot", "matmul", "inner", "vdot") and len(args) == 2 and not kwargs:
             return self.dot(*args)
         if name in ("zeros", "empty", "ones", "full") or name.endswith("_like"):
             return self.made(name, args, kwargs)
-        if name in ("array", "copy", "asarray", "ascontiguousarray") and len(args) == 1 and not kwargs:
-            if isinstance(args[0], (Array, Lazy)) and name in ("array", "copy"):
-                return self.materialised(self.lazy(args[0]))
-            raise self.fail(f"np.{name}")
+        build = getattr(self, f"np_{name}", None)
+        if build is not None and not (name == "asarray" and isinstance(args[0], (Array, Lazy))):
+            return build(args, kwargs)
+        if name == "copy" and len(args) == 1 and not kwargs and isinstance(args[0], (Array, Lazy)):
+            return self.materialised(self.lazy(args[0]))
         if kwargs:
             raise self.fail(f"np.{name} with keywords")
         if any(not isinstance(a, (E, Array, Lazy)) for a in args):
@@ -1312,6 +1271,28 @@ class Translator(Arrays):
             return self.elementwise(getattr(onp, name), two, args)
         raise self.fail(f"a call of np.{name}")
 
+    def reduced(self, name: str, args: list, kwargs: dict) -> Any:
+        """np.sum and its like with its arguments."""
+        x, axis, keep = self.arguments("a axis keepdims", args, kwargs)
+        if isinstance(x, E) or (isinstance(x, (Array, Lazy)) and not x.ndim):
+            raise self.fail(f"np.{name} of a number")
+        x = self.an_array(x) if isinstance(x, Tup) else x
+        if not isinstance(x, (Array, Lazy)):
+            raise self.fail(f"np.{name} of an object")
+        axes = axis.items if isinstance(axis, Tup) else None if axis is None else [axis]
+        which = sorted(range(x.ndim) if axes is None else {self.whole_number(a) % x.ndim for a in axes})
+        if name.startswith("arg") and len(which) > 1:
+            x, which = self.np_ravel([x], {}), [0]
+        out = self.reduce(name, self.lazy(x), which)
+        if keep is None or repr(keep) == "False":
+            return out
+        if repr(keep) != "True":
+            raise self.fail("keepdims that is not in the source")
+        lazy = self.lazy(out)
+        dims = [const(1) if k in which else d for k, d in enumerate(self.lazy(x).dims)]
+        kept = lambda index: lazy.at([i for k, i in enumerate(index) if k not in which])
+        return Lazy(dims, Kind(lazy.kind.code), kept, lazy.reads)
+
     def scalar_of_numpy(self, a: Any) -> Any:
         """A number as NumPy's functions take it: their result is NumPy's."""
         if isinstance(a, E) and a.kind.python:
@@ -1335,46 +1316,6 @@ class Translator(Arrays):
             first = E("or", (first, nan), BOOL, 0, 1)
         low, high = (min(a.low, b.low), max(a.high, b.high)) if kind.letter in "iu" else (None, None)
         return self.temporary(E("select", (first, a, b), Kind(kind.code), low, high))
-
-    def made(self, name: str, args: list, kwargs: dict) -> Array:
-        like = name.endswith("_like")
-        base = name.removesuffix("_like")
-        dtype = kwargs.pop("dtype", None)
-        given = list(args)
-        value = given.pop(1) if base == "full" and len(given) > 1 else None
-        if dtype is None and len(given) > 1:
-            dtype = given.pop(1)
-        if kwargs or len(given) != 1:
-            raise self.fail(f"np.{name} with these arguments")
-        kind: Kind | None
-        if dtype is None:
-            kind = given[0].kind if like and isinstance(given[0], (Array, Lazy)) else Kind("f8")
-            if base == "full" and not like:
-                if not isinstance(value, E) or len(value.kinds) > 1:
-                    raise self.fail("np.full")
-                kind = Kind(value.kind.code)
-        else:
-            try:
-                kind = kind_of(onp.empty(0, dtype.value if isinstance(dtype, Static) else object))
-            except TypeError:
-                kind = None
-        if kind is None:
-            raise self.fail(f"np.{name} of this dtype")
-        if like:
-            if not isinstance(given[0], (Array, Lazy)):
-                raise self.fail(f"np.{name}")
-            dims = given[0].dims
-        else:
-            dims = given[0].items if isinstance(given[0], Tup) else [given[0]]
-        if any(not isinstance(d, E) or d.kind.letter not in "iu" for d in dims):
-            raise self.fail(f"np.{name} of this shape")
-        dims = [self.frozen(self.as_python(d)) if not d.kind.python else self.frozen(d) for d in dims]
-        out = self.new(dims, kind, base in ("zeros", "empty"))
-        if base == "ones":
-            self.fill(out, const(1, Kind("i8", True)))
-        elif base == "full":
-            self.fill(out, value)
-        return out
 
 
 class Method:
@@ -1404,6 +1345,18 @@ def _all(body: list) -> Any:
     return statements(body)
 
 
+def one_item(cut: ast.Slice) -> bool:
+    """Whether a slice is x : x + 1."""
+    a, b = cut.lower, cut.upper
+    if cut.step is not None or a is None or b is None or any(isinstance(n, ast.Call) for n in ast.walk(a)):
+        return False
+    if isinstance(a, ast.Constant) and isinstance(b, ast.Constant):
+        return type(a.value) is type(b.value) is int and a.value >= 0 and b.value == a.value + 1
+    if not isinstance(b, ast.BinOp) or not isinstance(b.op, ast.Add):
+        return False
+    return ast.dump(b.left) == ast.dump(a) and ast.dump(b.right) == "Constant(value=1)"
+
+
 def stored_names(tree: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))}
 
@@ -1421,6 +1374,10 @@ def known_function(f: Any) -> tuple[str, str] | None:
     if getattr(math, name, None) is f:
         return "math", name
     ours = sys.modules.get("minnp.numpy")
+    if ours is not None and any(
+        f is m for m in (onp.linalg.norm, getattr(getattr(ours, "linalg", None), "norm", None))
+    ):
+        return "np", "norm"
     # without __getattr__, by which NumPy warns of names that it once had
     for called in (name, ALIASES.get(name, name)):
         if vars(onp).get(called) is f or (ours is not None and vars(ours).get(called) is f):
@@ -1442,7 +1399,7 @@ def translate(
 ) -> Program:
     """The program of a loop.
 
-    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim), or an object
+    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), or an object
     resolve  a name that is no variable -> the object
     wanted   variables that are read after it
     Raises NotUnderstood.
@@ -1504,8 +1461,10 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         t.assign(variable, given)
         return Scalar(variable)
     if sort == "array":
-        _, kind, ndim = what
+        _, kind, ndim, ones = what
         array = Array(variable, kind, ndim, variable)
+        for axis in ones:
+            array.dims[axis] = const(1)
         t.program.arrays[variable] = array
         t.program.inputs.append(Input(variable, kind, ndim, False))
         return t.rebind(variable, array) if variable in t.moving else array

@@ -137,6 +137,14 @@ class Permute(NamedTuple):
     axes: tuple
 
 
+class Reshape(NamedTuple):
+    """name = base with these lengths, where base lies in C order."""
+
+    name: str
+    base: str
+    dims: tuple
+
+
 class Bind(NamedTuple):
     """name = source: a variable that stands for one array and then for another."""
 
@@ -280,7 +288,7 @@ def expressions(s: Any) -> Iterator[E]:
     elif type(s) is View:
         for part in s.spec:
             yield from (p for p in part[1:] if isinstance(p, E))
-    elif type(s) is Alloc:
+    elif type(s) in (Alloc, Reshape):
         yield from s.dims
     elif type(s) is For:
         yield from (x for x in (s.start, s.stop, s.step) if isinstance(x, E))
@@ -335,7 +343,7 @@ def expression(e: E) -> str:
         return f"{plain(e.args[0])}[{', '.join(map(expression, e.args[1:])) or '()'}]"
     if e.op == "dim":
         return f"{plain(e.args[0])}.shape[{e.args[1]}]"
-    if e.op in ("apart", "held"):
+    if e.op in ("apart", "held", "dense"):
         return f"{e.op}({', '.join(map(plain, e.args))})"
     shown = [expression(a) for a in e.args]
     if e.op in SIGNS:
@@ -376,6 +384,8 @@ def lines(body: list, indent: str) -> list[str]:
             out.append(f"{indent}{plain(s.name)} = {plain(s.base)}[{spec}]")
         elif type(s) is Permute:
             out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.transpose({s.axes})")
+        elif type(s) is Reshape:
+            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.reshape(({''.join(f'{d}, ' for d in s.dims)}))")
         elif type(s) is Bind:
             out.append(f"{indent}{plain(s.name)} = {plain(s.source)}")
         elif type(s) is Alloc:

@@ -27,6 +27,7 @@ from .ir import (
     Leave,
     Permute,
     Program,
+    Reshape,
     Store,
     View,
     While,
@@ -416,11 +417,12 @@ class Lowering:
                 by = self.do(f"mul nsw i64 {self.value(start)}, {self.number(stride)}")
                 pointer = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {by}")
             if part[0] == "slice":
-                length, step = part[2], part[3].args[0]
+                length, step = part[2], part[3]
+                step = step.args[0] if step.op == "const" else self.value(step)
                 dims.append(length.args[0] if length.op == "const" else self.value(length))
                 if step == 1:
                     strides.append(stride if isinstance(stride, int) else self.number(stride))
-                elif isinstance(stride, int):
+                elif isinstance(stride, int) and isinstance(step, int):
                     strides.append(stride * step)
                 else:
                     strides.append(self.do(f"mul nsw i64 {self.number(stride)}, {step}"))
@@ -436,6 +438,29 @@ class Lowering:
         self.dims[s.name] = self.kept(s.name, [one(self.dims[s.base][a]) for a in s.axes], "d")
         self.strides[s.name] = self.kept(s.name, [one(self.strides[s.base][a]) for a in s.axes], "s")
         self.keep_owner(s.name, s.base)
+
+    def do_Reshape(self, s: Reshape) -> None:
+        size: Any = self.program.arrays[s.name].kind.dtype.itemsize
+        dims = [d.args[0] if d.op == "const" else self.value(d) for d in s.dims]
+        strides: list[Any] = []
+        for d in reversed(dims):
+            strides.insert(0, size)
+            size = size * d if isinstance(size, int) and isinstance(d, int) else self.do(f"mul i64 {size}, {d}")
+        self.keep_base(s.name, self.base(s.base))
+        self.dims[s.name] = self.kept(s.name, dims, "d")
+        self.strides[s.name] = self.kept(s.name, strides, "s")
+        self.keep_owner(s.name, s.base)
+
+    def lies_in_order(self, name: str) -> str:
+        """Whether an array lies in C order."""
+        size, fine = str(self.program.arrays[name].kind.dtype.itemsize), "true"
+        for dim, stride in zip(reversed(self.dims[name]), reversed(self.strides[name])):
+            dim = self.number(dim)
+            same = self.do(f"icmp eq i64 {self.number(stride)}, {size}")
+            same = self.do(f"or i1 {same}, {self.do(f'icmp eq i64 {dim}, 1')}")
+            fine = self.do(f"and i1 {fine}, {same}")
+            size = self.do(f"mul i64 {size}, {dim}")
+        return fine
 
     # -------------------------------------------------------------- variables that stand for several arrays
     def moving(self, name: str) -> None:
@@ -679,6 +704,8 @@ class Lowering:
             return self.number(self.dims[name][axis])
         if e.op == "apart":
             return self.do(f"icmp ne ptr {self.owner(e.args[0])}, {self.owner(e.args[1])}")
+        if e.op == "dense":
+            return self.lies_in_order(e.args[0])
         if e.op == "held":
             return self.do(f"icmp ne ptr {self.owner(e.args[0])}, null")
         if e.op == "copy":
@@ -1019,7 +1046,7 @@ def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, tuple]]:
     if any(type(x) in (For, While) for x in statements(s.body)):
         return
     inside = {x.name for x in statements(s.body) if type(x) is Assign}
-    made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute, Bind)}
+    made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute, Reshape, Bind)}
     for c, before in ordered(s.body, set()):
         index, dim = c.bounds
         known = {n: e for n, e in single.items() if n in before or temporary(n)}

@@ -354,7 +354,9 @@ class Builder:
             return out
         kind = result_kind(operator.pow, (a.kind, b.kind))
         if kind.letter != "f":
-            if kind.letter == "c" and whole == 2:
+            if b.op == "cast" and b.args[0].op == "const":
+                b = b.args[0]
+            if kind.letter == "c" and b.op == "const" and b.args[0] == 2:
                 a = self.temporary(self.cast(a, kind))
                 return self.binary("mul", a, a)
             raise self.fail("a power of complex numbers")

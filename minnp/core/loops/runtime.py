@@ -166,13 +166,13 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         values[name] = x
         if is_scalar(value):
             return ("number", kind)
-        return ("array", kind, base.ndim) if base.flags.aligned else None
+        return ("array", kind, base.ndim, ones(base)) if base.flags.aligned else None
     if type(x) is Host:
         kind = kind_of(x)
         if kind is None or not x.flags.aligned:
             return None
         values[name] = x
-        return ("array", kind, x.ndim)
+        return ("array", kind, x.ndim, ones(x))
     number = x.value if type(x) is Live else x
     kind = kind_of(number)
     if kind is not None and (isinstance(number, onp.generic) or type(number) in (int, float, bool, complex)):
@@ -187,6 +187,11 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
     if type(x) is tuple and any(type(y) in HANDLES for y in x):  # of kinds that no program has
         return None
     return x
+
+
+def ones(x: Any) -> tuple[int, ...]:
+    """The axes of length one, along which an array is broadcast."""
+    return tuple([k for k, n in enumerate(x.shape) if n == 1])
 
 
 def _resolving(site: Site, f: Any) -> Callable:

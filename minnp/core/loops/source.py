@@ -138,11 +138,13 @@ class Rewriter(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_FunctionDef  # type: ignore[assignment]
 
     def loop(self, node: ast.For | ast.While) -> Any:
-        inside = {id(n) for n in ast.walk(node)}
+        inside, anew = {id(n) for n in ast.walk(node)}, bound_first(node)
         loads = [
             n.id
             for n in ast.walk(self.tree)
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store) and (id(n) not in inside or self.depth)
+            if isinstance(n, ast.Name)
+            and not isinstance(n.ctx, ast.Store)
+            and (id(n) not in inside or (self.depth and n.id not in anew))
         ]
         nested = [
             n
@@ -213,6 +215,25 @@ class Rewriter(ast.NodeTransformer):
         found = self.function.__globals__.get(at.id)
         name = getattr(found, "__module__", None) or getattr(found, "__name__", "")
         return found is not None and str(name).split(".")[0] not in ("numpy", "minnp", "math", "builtins")
+
+
+def bound_first(loop: ast.For | ast.While) -> set[str]:
+    """The names that a loop, when it is come to again, binds before it reads them."""
+    names = lambda tree, how: {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, how)}
+    found: set[str] = set()
+    read = names(loop.test, ast.Load) if isinstance(loop, ast.While) else names(loop.iter, ast.Load)
+    read |= {name for s in loop.orelse for name in names(s, ast.Load)}
+    if isinstance(loop, ast.For):
+        found |= names(loop.target, ast.Store) - read
+    for s in loop.body:
+        read |= names(s.value if isinstance(s, ast.Assign) else s, (ast.Load, ast.Del)) - found
+        if isinstance(s, ast.AugAssign):
+            read |= names(s.target, ast.Store)
+        if isinstance(s, ast.Assign):
+            for target in s.targets:
+                read |= names(target, ast.Load) - found
+                found |= names(target, ast.Store) - read
+    return found
 
 
 def writes(tree: ast.AST) -> bool:

@@ -1,0 +1,377 @@
+"""NumPy's functions that make arrays of numbers and of other arrays, and those that show an array otherwise.
+
+Each is a method np_NAME(args, kwargs); `frontend.py` looks for it by the function's name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from .arrays import LONGEST, Lazy
+from .chosen import EVERY, Chosen
+from .ir import BOOL, INT, Array, Assign, E, Kind, Reshape, Store, const, kind_of
+from .operations import place, result_kind
+
+
+class Tup:
+    """A tuple, or a list that nobody changes: as an index, a list is not its items."""
+
+    def __init__(self, items: list, listed: bool = False) -> None:
+        self.items, self.listed = items, listed
+
+
+class Static:
+    """An object outside, known now: a module, a function, None, a string."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def listed(*items: Any) -> onp.ndarray:
+    return onp.array([x if onp.ndim(x) == 0 else x[0] for x in items])
+
+
+class Building(Chosen):
+    """Emits what makes arrays."""
+
+    def arguments(self, names: str, args: list, kwargs: dict) -> list:
+        """The values of these arguments; None for one that is not given, or None."""
+        wanted = names.split()
+        found = dict(zip(wanted, args), **kwargs)
+        if len(args) > len(wanted) or not found.keys() <= {*wanted}:
+            raise self.fail("these arguments of NumPy's")
+        values = [found.get(n) for n in wanted]
+        return [None if isinstance(v, Static) and v.value is None else v for v in values]
+
+    def an_array(self, x: Any) -> Array:
+        if isinstance(x, Tup):
+            return self.np_array([x], {})
+        if not isinstance(x, (Array, Lazy)):
+            raise self.fail("a number where an array was expected")
+        return x if isinstance(x, Array) else self.materialised(x)
+
+    def whole_number(self, x: Any, least: int | None = None) -> int:
+        if not isinstance(x, E) or x.op != "const" or type(x.args[0]) is not int:
+            raise self.fail("an axis, or a count, that is not in the source")
+        return x.args[0]
+
+    def dtype_of(self, x: Any) -> Kind:
+        try:
+            kind = kind_of(onp.empty(0, x.value if isinstance(x, Static) else object))
+        except TypeError:
+            kind = None
+        if kind is None:
+            raise self.fail("this dtype")
+        return kind
+
+    def length(self, x: Any) -> E:
+        if not isinstance(x, E) or x.kind.letter not in "iu" or len(x.kinds) > 1:
+            raise self.fail("a length that is no integer")
+        return self.frozen(x if x.kind.python else self.as_python(x))
+
+    # -------------------------------------------------------------- of numbers and arrays
+    def np_array(self, args: list, kwargs: dict) -> Array:
+        x, dtype = self.arguments("object dtype", args, kwargs)
+        if isinstance(x, (Array, Lazy)):
+            if dtype is None:
+                return self.materialised(self.lazy(x))
+            return self.np_astype([x, dtype], {})
+        if not isinstance(x, Tup) or not x.items:
+            raise self.fail("np.array of this")
+        if all(isinstance(i, Tup) for i in x.items):
+            x = Tup([self.np_array([i], {}) for i in x.items])
+        if all(isinstance(i, E) for i in x.items):
+            each = [sorted(i.kinds, key=place) for i in x.items]
+            kinds = {result_kind(listed, found) for found in itertools.product(*each)} if dtype is None else set()
+            if len(kinds) > 1:
+                raise self.fail("np.array of a number that is of several types")
+            kind = next(iter(kinds)) if dtype is None else self.dtype_of(dtype)
+            values = [self.frozen(self.stored(i, kind)) for i in x.items]
+            out = self.new([const(len(values))], kind, False)
+            for k, v in enumerate(values):
+                self.emit(Store(out.name, (const(k),), v))
+            return out
+        return self.np_stack([x], {} if dtype is None else {"dtype": dtype})
+
+    np_asarray = np_array
+
+    def np_astype(self, args: list, kwargs: dict) -> Array:
+        x, dtype = self.arguments("x dtype", args, kwargs)
+        lazy, kind = self.lazy(x), self.dtype_of(dtype)
+        if lazy.kind.letter == "c" and kind.letter != "c":
+            raise self.fail("complex numbers made real")
+        return self.materialised(Lazy(lazy.dims, kind, lambda index: self.unsafe(lazy.at(index), kind), lazy.reads))
+
+    def arrays_of(self, x: Any) -> list[Array]:
+        if not isinstance(x, Tup) or not x.items:
+            raise self.fail("arrays joined that are no tuple")
+        return [self.an_array(i) for i in x.items]
+
+    def np_stack(self, args: list, kwargs: dict) -> Array:
+        x, axis, dtype = self.arguments("arrays axis dtype", args, kwargs)
+        parts = self.arrays_of(x)
+        at = 0 if axis is None else self.whole_number(axis) % (parts[0].ndim + 1)
+        spread = [self.as_array(self.index(p, [*[EVERY] * at, None, ...])) for p in parts]
+        return self.joined(spread, at, dtype)
+
+    def np_concatenate(self, args: list, kwargs: dict) -> Array:
+        x, axis, dtype = self.arguments("arrays axis dtype", args, kwargs)
+        parts = self.arrays_of(x)
+        return self.joined(parts, 0 if axis is None else self.whole_number(axis) % parts[0].ndim, dtype)
+
+    np_concat = np_concatenate
+
+    def np_hstack(self, args: list, kwargs: dict) -> Array:
+        parts = self.arrays_of(*self.arguments("arrays", args, kwargs))
+        return self.joined(parts, min(1, parts[0].ndim - 1), None)
+
+    def np_vstack(self, args: list, kwargs: dict) -> Array:
+        parts = self.arrays_of(*self.arguments("arrays", args, kwargs))
+        rows = [self.as_array(self.index(p, [None, ...])) if p.ndim == 1 else p for p in parts]
+        return self.joined(rows, 0, None)
+
+    def as_array(self, x: Any) -> Array:
+        assert isinstance(x, Array)
+        return x
+
+    def joined(self, parts: list[Array], axis: int, dtype: Any) -> Array:
+        if len({p.ndim for p in parts}) > 1 or not parts[0].ndim:
+            raise self.fail("arrays joined that have other numbers of axes")
+        kind = result_kind(listed, tuple(p.kind for p in parts), (True,) * len(parts))
+        kind = kind if dtype is None else self.dtype_of(dtype)
+        ends = [const(0)]
+        for p in parts:
+            ends.append(self.temporary(self.binary("add", ends[-1], p.dims[axis])))
+            for k, (a, b) in enumerate(zip(p.dims, parts[0].dims)):
+                if k != axis:
+                    self.alike(a, b)
+        out = self.new([ends[-1] if k == axis else d for k, d in enumerate(parts[0].dims)], kind, False)
+        for p, start, stop in zip(parts, ends, ends[1:]):
+            self.fill(self.as_array(self.index(out, [*[EVERY] * axis, (start, stop, None), ...])), p)
+        return out
+
+    # -------------------------------------------------------------- of numbers
+    def np_ndarray(self, args: list, kwargs: dict) -> Array:
+        return self.made("empty", args, kwargs)
+
+    def np_arange(self, args: list, kwargs: dict) -> Array:
+        if kwargs or not 1 <= len(args) <= 3:
+            raise self.fail("np.arange of these arguments")
+        ends = [self.length(a) for a in args]
+        start, stop, step = {1: [const(0), *ends, const(1)], 2: [*ends, const(1)], 3: ends}[len(ends)]
+        by = self.whole_number(step)
+        if by <= 0:
+            raise self.fail("np.arange with this step")
+        span = self.binary("floordiv", self.binary("add", self.binary("sub", stop, start), const(by - 1)), const(by))
+        out = self.new([self.greatest(self.temporary(span), const(0))], Kind("i8"), False)
+
+        def one(index: list[E]) -> None:
+            value = self.binary("add", start, self.binary("mul", index[0], step))
+            self.emit(Store(out.name, (index[0],), self.cast(value, Kind("i8"))))
+
+        self.over(out.dims, one)
+        return out
+
+    def np_eye(self, args: list, kwargs: dict) -> Array:
+        n, m = self.arguments("n m", args, kwargs)
+        rows = self.length(n)
+        columns = rows if m is None else self.length(m)
+        out = self.new([rows, columns], Kind("f8"), True)
+        one = lambda index: self.emit(Store(out.name, (index[0], index[0]), const(1.0, Kind("f8"))))
+        self.over([self.least(rows, columns)], one)
+        return out
+
+    def np_identity(self, args: list, kwargs: dict) -> Array:
+        return self.np_eye(self.arguments("n", args, kwargs), {})
+
+    # -------------------------------------------------------------- products
+    def outer(self, function: Any, compute: Any, a: Any, b: Any) -> E | Lazy:
+        """function.outer(a, b)"""
+        a, b = self.settled(a), self.settled(b)
+        column = Lazy([*a.dims, *[const(1)] * b.ndim], a.kind, lambda index: a.at(index[: a.ndim]), a.reads)
+        return self.elementwise(function, compute, [column, b])
+
+    def np_outer(self, args: list, kwargs: dict) -> Any:
+        a, b = (self.np_ravel([x], {}) for x in self.arguments("a b", args, kwargs))
+        return self.outer(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), a, b)
+
+    def product(self, a: Lazy, b: Lazy, kind: Kind) -> Array:
+        """a @ b of two matrices, row by row."""
+        a, b = (x if len(x.reads) == 1 else self.settled(self.materialised(x)) for x in (a, b))
+        self.alike(a.dims[1], b.dims[0])
+        made = self.new([a.dims[0], b.dims[1]], kind, True)
+
+        def add(index: list[E]) -> None:
+            i, k = index
+            x = self.temporary(self.cast(a.at([i, k]), kind))
+
+            def one(j: list[E]) -> None:
+                more = E("mul", (x, self.cast(b.at([k, *j]), kind)), kind)
+                self.emit(Store(made.name, (i, *j), E("add", (self.element(made, [i, *j]), more), kind)))
+
+            self.over([b.dims[1]], one)
+
+        self.over([a.dims[0], a.dims[1]], add)
+        return made
+
+    # -------------------------------------------------------------- shown otherwise
+    def np_reshape(self, args: list, kwargs: dict) -> Array:
+        if kwargs or len(args) < 2:
+            raise self.fail("np.reshape of these arguments")
+        x = self.an_array(args[0])
+        sizes = args[1].items if len(args) == 2 and isinstance(args[1], Tup) else args[1:]
+        lengths = [const(-1) if repr(s) == "-1" else self.length(s) for s in sizes]
+        size: E = const(1)
+        for d in x.dims:
+            size = self.temporary(self.binary("mul", size, d))
+        given: E = const(1)
+        for n in lengths:
+            given = given if repr(n) == "-1" else self.temporary(self.binary("mul", given, n))
+        if any(n.low < 0 and repr(n) != "-1" for n in lengths):
+            for n in lengths:
+                self.check(E("ge", (n, const(0)), BOOL, 0, 1)) if repr(n) != "-1" else None
+        free = [k for k, n in enumerate(lengths) if repr(n) == "-1"]
+        if len(free) > 1:
+            raise self.fail("np.reshape with two lengths that are -1")
+        if free:
+            self.check(E("gt", (given, const(0)), BOOL, 0, 1))
+            given = E("copy", (given,), INT, 1, max(given.high, 1))
+            lengths[free[0]] = self.temporary(self.binary("floordiv", size, self.temporary(given)))
+            given = self.temporary(self.binary("mul", given, lengths[free[0]]))
+        self.check(E("eq", (given, size), BOOL, 0, 1))
+        self.check(E("dense", (x.name,), BOOL, 0, 1))  # else it is a copy, at times
+        out = self.array(x.kind, len(lengths), x.root)
+        for k, n in enumerate(lengths):
+            if n.op == "const":
+                out.dims[k] = n
+        self.emit(Reshape(out.name, x.name, tuple(lengths)))
+        return out
+
+    def np_ravel(self, args: list, kwargs: dict) -> Array:
+        (x,) = self.arguments("x", args, kwargs)
+        x = self.an_array(x)
+        return x if x.ndim == 1 else self.np_reshape([x, const(-1)], {})
+
+    def np_flip(self, args: list, kwargs: dict) -> Array:
+        x, axis = self.arguments("x axis", args, kwargs)
+        x = self.an_array(x)
+        axes = range(x.ndim) if axis is None else [self.whole_number(axis) % x.ndim]
+        return self.as_array(self.index(x, [(None, None, const(-1)) if k in axes else EVERY for k in range(x.ndim)]))
+
+    def np_transpose(self, args: list, kwargs: dict) -> Array:
+        if kwargs:
+            raise self.fail("np.transpose with keywords")
+        x = self.an_array(args[0])
+        axes = args[1].items if len(args) == 2 and isinstance(args[1], Tup) else args[1:]
+        return self.transposed(x, tuple(self.whole_number(a) % x.ndim for a in axes) or None)
+
+    def np_roll(self, args: list, kwargs: dict) -> Array:
+        x, shift, axis = self.arguments("x shift axis", args, kwargs)
+        x = self.an_array(x)
+        if axis is None and x.ndim != 1:
+            raise self.fail("np.roll of all axes")
+        at = 0 if axis is None else self.whole_number(axis) % x.ndim
+        size = x.dims[at]
+        self.check(E("gt", (size, const(0)), BOOL, 0, 1))
+        size = self.temporary(E("copy", (size,), INT, 1, LONGEST))
+        by = self.temporary(self.binary("mod", self.length(shift), size))
+        rest = self.temporary(self.binary("sub", size, by))
+        out = self.new(x.dims, x.kind, False)
+        part = lambda a, start, stop: self.as_array(self.index(a, [*[EVERY] * at, (start, stop, None), ...]))
+        self.fill(part(out, by, None), part(x, None, rest))
+        self.fill(part(out, None, by), part(x, rest, None))
+        return out
+
+    # -------------------------------------------------------------- sums on the way
+    def np_cumsum(self, args: list, kwargs: dict) -> Array:
+        (x,) = self.arguments("x", args, kwargs)
+        lazy = self.lazy(x)
+        if lazy.ndim != 1:
+            raise self.fail("np.cumsum of several axes")
+        kind = result_kind(onp.cumsum, (lazy.kind,), (True,))
+        out, name = self.new(lazy.dims, kind, False), self.fresh("acc")
+        self.program.kinds[name] = kind
+        acc = E("var", (name,), kind)
+        self.emit(Assign(name, const(kind.dtype.type(0).item(), kind)))
+
+        def one(index: list[E]) -> None:
+            self.emit(Assign(name, E("add", (acc, self.cast(lazy.at(index), kind)), kind)))
+            self.emit(Store(out.name, tuple(index), acc))
+
+        self.over(out.dims, one)
+        return out
+
+    def np_nonzero(self, args: list, kwargs: dict) -> Tup:
+        (x,) = self.arguments("x", args, kwargs)
+        mask = self.settled(x)
+        if mask.ndim != 1:
+            raise self.fail("np.nonzero of several axes")
+        return Tup([self.places(mask)])
+
+    def np_count_nonzero(self, args: list, kwargs: dict) -> E:
+        (x,) = self.arguments("x", args, kwargs)
+        count = self.how_many(self.settled(x))
+        return count if type(onp.count_nonzero(onp.ones(1))) is int else self.cast(count, Kind("i8"))
+
+    def np_norm(self, args: list, kwargs: dict) -> E:
+        (x,) = self.arguments("x", args, kwargs)
+        lazy = self.lazy(x)
+        if lazy.kind.letter != "f":
+            raise self.fail("np.linalg.norm of what are no floats")
+        squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.settled(x)] * 2)
+        return self.temporary(E("sqrt", (self.temporary(self.reduce("sum", squares)),), lazy.kind))
+
+    def triangle(self, x: Any, k: Any, lower: bool) -> Lazy:
+        lazy = self.settled(x)
+        if lazy.ndim != 2:
+            raise self.fail("a triangle of what is no matrix")
+        by = self.length(const(0) if k is None else k)
+        zero = const(lazy.kind.dtype.type(0).item(), lazy.kind)
+
+        def at(index: list[E]) -> E:
+            edge = self.binary("add", index[0], by)
+            kept = E("le" if lower else "ge", (index[1], edge), BOOL, 0, 1)
+            x = lazy.at(index)
+            return self.temporary(E("select", (kept, x, zero), lazy.kind, min(0, x.low), max(0, x.high)))
+
+        return Lazy(lazy.dims, lazy.kind, at, lazy.reads)
+
+    def np_tril(self, args: list, kwargs: dict) -> Lazy:
+        return self.triangle(*self.arguments("x k", args, kwargs), True)
+
+    def np_triu(self, args: list, kwargs: dict) -> Lazy:
+        return self.triangle(*self.arguments("x k", args, kwargs), False)
+
+    # -------------------------------------------------------------- zeros and the like
+    def made(self, name: str, args: list, kwargs: dict) -> Array:
+        """np.zeros, empty, ones, full and their like."""
+        like = name.endswith("_like")
+        base = name.removesuffix("_like")
+        names = "shape fill_value dtype" if base == "full" else "shape dtype"
+        if like:
+            kwargs = {{"a": "shape", "prototype": "shape"}.get(k, k): v for k, v in kwargs.items()}
+        shape, *value, dtype = self.arguments(names, args, kwargs)
+        if shape is None or value == [None] or (like and not isinstance(shape, (Array, Lazy))):
+            raise self.fail(f"np.{name} with these arguments")
+        if dtype is not None:
+            kind = self.dtype_of(dtype)
+        elif like:
+            kind = shape.kind
+        elif base == "full":
+            if not isinstance(value[0], E) or len(value[0].kinds) > 1:
+                raise self.fail("np.full")
+            kind = Kind(value[0].kind.code)
+        else:
+            kind = Kind("f8")
+        lengths: Sequence[E] = shape.dims if like else shape.items if isinstance(shape, Tup) else [shape]
+        lengths = lengths if like else [self.length(d) for d in lengths]
+        out = self.new([self.frozen(d) for d in lengths], kind, base in ("zeros", "empty"))
+        if base == "ones":
+            self.fill(out, const(1, Kind("i8", True)))
+        elif base == "full":
+            self.fill(out, value[0])
+        return out

@@ -1,0 +1,208 @@
+"""Arrays made, chosen and shown otherwise in loops: values, types, errors and what is written, as NumPy has them."""
+
+import linecache
+import math
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.llvm import engine
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+
+# One line each, run 40 times with k = 0, 1, ...; s adds up what it says.
+READS = """
+s += a[m].sum()
+s += a[a > 0.5][0]
+s += (a[m] * a[m]).sum() + len(a[m])
+s += A[m2].sum()
+s += A[m5].sum()
+s += A[m5].shape[0] * 10 + A[m5].shape[1]
+s += A[A[:, 0] > 0.3][:, 1].sum()
+s += a[i].sum()
+s += a[i[k % 3 :]][0]
+s += A[r, i5].sum()
+s += A[r, 1].sum()
+s += A[k % 5, i5].sum()
+s += A[r].sum() + A[r].shape[1]
+s += A[r, 1:3].sum()
+s += A[:, i5].sum()
+s += A[1:3, i5].sum()
+s += B[:, r, i5].sum()
+s += A[r[:, None], i5[None, :]].sum()
+s += a[-i].sum()
+s += a[m & (a > 0.2)].sum()
+s += np.nonzero(a > 0.5)[0].sum()
+s += np.count_nonzero(m)
+s += np.array([a[0], s, 1.0]).sum() * 0.5
+s += np.array([1, k, 3])[k % 3]
+s += np.array([[a[0], a[1]], [a[2], a[3]]])[k % 2, 1]
+s += np.array([a, b])[k % 2].sum()
+s += np.concatenate((a, b[k % 7 :])).sum()
+s += np.concatenate((A, A[: k % 5]), axis=0).shape[0]
+s += np.concatenate((A, A * 2), axis=1)[k % 5].sum()
+s += np.hstack((a, b))[k % 7] + np.vstack((a, b))[1, k % 7]
+s += np.stack((a, b))[0].sum() + np.stack((a, b), axis=1)[0].sum()
+s += np.hstack((A, A))[k % 5].sum()
+s += np.arange(k).sum() + np.arange(2, k).sum() + np.arange(1, k, 3).sum()
+s += np.arange(6).reshape(2, 3)[k % 2, 1]
+s += np.eye(3)[k % 3, k % 2] + np.identity(4)[1, k % 4]
+s += np.outer(a, b)[k % 7].sum()
+s += np.add.outer(a, b)[:, k % 7].sum()
+s += np.minimum(A, np.add.outer(A[:, k % 4], A[k % 5])).sum()
+s += a.reshape(7, 1)[k % 7, 0] + A.reshape(-1)[k] if k < 20 else 1.0
+s += A.reshape((4, 5))[k % 4].sum()
+s += A.ravel()[k % 20] + A.flatten()[k % 20]
+s += np.ravel(A)[k % 20] + np.reshape(A, (2, -1))[1].sum()
+s += np.flip(a)[k % 7] + np.flip(A)[k % 5, 0] + np.flip(A, axis=1)[k % 5, 0]
+s += np.roll(a, k)[0] + np.roll(a, -k)[0] + np.roll(A, k, axis=0)[0, 0] + np.roll(A, 2, axis=1)[k % 5, 0]
+s += np.transpose(B, (2, 0, 1))[k % 4].sum() + B.transpose(1, 2, 0)[k % 5, 0].sum()
+s += np.cumsum(a)[k % 7] + a.cumsum()[0]
+s += np.linalg.norm(a * k) + np.linalg.norm(A)
+s += np.tril(A)[k % 5].sum() + np.triu(A, 1)[k % 5].sum() + np.triu(A, k % 3 - 1).sum()
+s += a.astype(np.float32)[k % 7] + i.astype(float)[0]
+s += np.sum(A, axis=0)[k % 4] + np.sum(A, axis=1)[k % 5] + A.sum(axis=-1)[0]
+s += np.sum(B, axis=(0, 2))[k % 5] + np.max(B, axis=(1, 2))[k % 3] + B.sum(axis=(0, 1))[k % 4]
+s += np.mean(B, axis=0)[k % 5, 0] + np.mean(A, axis=(0, 1)) + np.mean(A)
+s += np.sum(A, axis=1, keepdims=True)[k % 5, 0] + np.max(A, axis=0, keepdims=True)[0, k % 4]
+s += (A / np.sum(A, axis=1, keepdims=True))[k % 5].sum()
+s += np.var(a) + np.std(A) + np.var(A, axis=0)[k % 4] + np.std(A, axis=1)[k % 5]
+s += np.argmax(A) + np.argmin(A[k % 5]) + np.argmax(A, axis=0)[k % 4] + A.argmax()
+s += np.prod(A, axis=0)[k % 4] + np.prod(a)
+s += (A @ A.T)[k % 5].sum() + np.dot(A.T, A)[k % 4, 0]
+s += np.matmul(A * k, A.T + 1)[k % 5, 1]
+s += np.any(A > 0.9, axis=0)[k % 4] + np.all(A > 0.1, axis=1)[k % 5]
+s += np.exp(c)[k % 3].real + abs(c[k % 3] ** 2) + (c**2)[k % 3].imag
+s += A[:, 0:1].shape[1] + (A[:, 0:1] * A).sum() + (A[k % 5 : k % 5 + 1] + A).sum()
+s += (one + a).sum() + (A * column).sum() + (one + column).sum()
+s += a[slice(k % 3, 5)].sum() + a[slice(None, None, 2)].sum() + a[slice(k % 7)].sum()
+s += a[:: k % 3 + 1].sum() + a[k % 4 : 7 : k % 2 + 1].sum()
+s += (A if k % 2 else A.T)[k % 4].sum()
+""".strip().splitlines()
+
+WRITES = """
+a[m] = k
+a[a > 0.5] = a[a > 0.5] ** 2
+a[a > 0.5] *= 0.5
+a[m] = b[m] + a[m]
+a[m] += b[m]
+a[i] = k
+a[i] = b[: len(i)]
+a[i] += 1
+a[i] -= b[: len(i)]
+A[m2] = k
+A[m2] += A[m2]
+A[m5] = a[:4]
+A[r, i5] = k
+A[r, i5] += a[: len(r)]
+A[r] = a[:4]
+A[r, 1:3] = 0.5
+A[:, i5] = a[:5, None]
+a[-i] = s
+a[::2][m[::2]] = k
+A.T[i5] = 1.5
+A.reshape(-1)[k % 20] = k
+A[k % 5][m[:4]] = k
+b[:: k % 3 + 1] = k
+b[slice(k % 3, 5)] = a[slice(k % 3, 5)]
+h[k % 7] = np.array([a[0], 2.0, s])[k % 3]
+a[:] = np.roll(a, 1) + b
+a[:] = a[::-1]
+b += np.flip(b)
+A[:] = np.minimum(A, A[:, k % 4 : k % 4 + 1] + A[k % 5, :])
+A[k % 5] = np.concatenate((a[:2], b[:2]))
+a[:] = (a - np.mean(a)) / (np.std(a) + 1)
+""".strip().splitlines()
+
+ERRORS = """
+a[i + k] = 1.0
+s += a[i + k].sum()
+A[r, i5 + k // 2] += 1
+a[m] = b[: k % 5]
+s += a[m[:5]].sum()
+s += np.concatenate((A, a)).sum()
+s += a.reshape(3, k).sum()
+s += (A @ a[: k % 6]).sum()
+""".strip().splitlines()
+
+
+def program(line):
+    names = "a, b, A, B, c, m, m2, m5, i, i5, r, h, one, column, n"
+    source = f"def f(np, {names}):\n    s = 0.0\n    for k in range(n):\n        {line}\n    return s\n"
+    found = {"math": math}
+    exec(compile(source, name := f"<line {line}>", "exec"), found)
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    return found["f"]
+
+
+def values():
+    rng = numpy.random.default_rng(3)
+    a, b, A, B = rng.random(7), rng.random(7), rng.random((5, 4)), rng.random((3, 5, 4))
+    c = rng.random(3) + 1j * rng.random(3)
+    i, i5, r = numpy.array([3, 1, 3, 6]), numpy.array([0, 3, 1]), numpy.array([4, 0, 2])
+    m5 = numpy.array([True, False, True, True, False])
+    return [a, b, A, B, c, a > 0.4, A > 0.5, m5, i, i5, r, numpy.zeros(7, "f4"), rng.random((1, 7)), rng.random((5, 1))]
+
+
+def outcome(f, np, n):
+    given = [np.array(x) for x in values()]
+    try:
+        out = f(np, *given, n)
+        said = (type(out).__name__ if not isinstance(out, numpy.ndarray) else "float64", float(out))
+    except (IndexError, ValueError) as error:
+        said = type(error).__name__, str(error)
+    return said, [numpy.asarray(x) for x in given]
+
+
+def compared(line, n):
+    f = program(line)
+    want, wanted = outcome(f, numpy, n)
+    compiled = jit(f, static="np")
+    for _ in range(2):
+        got, given = outcome(compiled, np, n)
+        assert want[0] == got[0], (line, want, got)
+        if isinstance(want[1], float):
+            numpy.testing.assert_allclose(got[1], want[1], rtol=1e-12)
+        else:
+            assert got[1] == want[1]
+        for x, y in zip(given, wanted):
+            numpy.testing.assert_allclose(x, y, rtol=1e-12)
+    return [r["why"] for r in minnp.report(reset=True) if r["backend"] == "python"]
+
+
+@pytest.mark.parametrize("line", [*READS, *WRITES])
+def test_lines(line):
+    minnp.report(reset=True)
+    said = compared(line, 12)
+    assert not said or not engine.available()
+
+
+@pytest.mark.parametrize("line", ERRORS)
+def test_errors(line):
+    with numpy.errstate(all="ignore"):
+        compared(line, 12)
+
+
+SMOOTH = [line for line in (*READS, *WRITES) if any(f"{x}[" in line or f"({x}" in line for x in ("a", "A"))][::4]
+
+
+@pytest.mark.parametrize("line", SMOOTH)
+def test_gradients(line):
+    f = program(line)
+
+    def loss(f, a, A):
+        rest = [np.array(x) for x in values()]
+        rest[0], rest[2] = a * 1.0, A * 1.0
+        return f(np, *rest, 4) + np.sum(rest[0] ** 2) + np.sum(np.sin(rest[2]))
+
+    a, _, A, *_ = map(np.array, values())
+    compiled = jit(f, static="np")
+    direct = minnp.grad(lambda a, A: loss(f, a, A), argnum=(0, 1))
+    want, got = direct(a, A), minnp.grad(lambda a, A: loss(compiled, a, A), argnum=(0, 1))(a, A)
+    for x, y in zip(want, got):
+        numpy.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
+    for x, y in zip(want, jit(direct)(a, A)):
+        numpy.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
