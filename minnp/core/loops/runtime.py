@@ -381,4 +381,6 @@ def _write(x: Any, value: Any) -> None:
         if read(x) is not value:
             write(x, ..., value, fresh=True)
     elif x is not value:
+        if state.tapes:
+            release(x)
         x[...] = value
