@@ -38,6 +38,9 @@ def create(name: str = "local", mesh: Any = None) -> KVStore:
     name   "local" or "device", in all of MXNet's spellings; "dist_sync", "dist_device_sync" (or "dist_sync_device") for
            all processes of the job; "dist_async" and "dist_device_async" on MXNet's parameter server alone
     mesh   the processes, of minnp.distributed.init(); by default those that torchrun's variables describe
+
+    Raises TypeError for a name that is no string, ValueError for an unknown one, and for MXNet's parameter server where
+    none was started, ImportError where it needs mxnet.
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a key-value store is a string, got {name!r}")
@@ -61,6 +64,7 @@ def create(name: str = "local", mesh: Any = None) -> KVStore:
 class KVStore:
     """Values by key, which pushes change and pulls read. A key is a string or an integer, or a list of some.
 
+    mesh          the processes that share the values, or None for this one alone
     type          its name
     rank, num_workers    this process, and how many there are
     """

@@ -33,6 +33,9 @@ def check_grads(
 ) -> Any:
     """Raise AssertionError unless f's derivatives agree with central differences along random directions.
 
+    step   of the differences, to each side
+    seed   of the random directions
+
     The error says which derivative, of which order, for which argument, both numbers and where they differ most; and,
     where one of the rows that f calls is to blame, which one, on what line, and both numbers for its own rule.
 
@@ -45,6 +48,8 @@ def check_grads(
     Each argument is moved by itself, so that no small derivative hides behind a large one of another argument.
     Arguments and results are float64 (or complex128) arrays or numbers, or trees of them: with less precision
     differences mean nothing. Each leaf counts as an argument.
+
+    Raises TypeError for arguments of less precision, ValueError for other modes.
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)

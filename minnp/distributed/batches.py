@@ -13,6 +13,7 @@ import minnp.numpy as np
 class Share:
     """This rank's share of a batch, while a function of it is differentiated.
 
+    mesh     the processes of which each has a share
     weight   how much this rank's result counts in the whole batch's: its number of examples, unless the loss divides
              by something else and says so
     counts   False where the share is empty, and the rank computes on an example that does not count
@@ -36,7 +37,7 @@ def share() -> Share | None:
 
 @contextmanager
 def sharing(of: Share | None) -> Iterator[Share | None]:
-    """Within it, `share()` is that one."""
+    """Within it, `share()` is `of`."""
     token = _SHARE.set(of)
     try:
         yield of

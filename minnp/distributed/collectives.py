@@ -271,11 +271,15 @@ def root_of(name: str, root: int, mesh: Any) -> int:
 
 
 def all_reduce(x: Any, mesh: Any, op: str = "sum") -> Any:
-    """The elementwise sum, "mean", "max", "min" or "prod" of every rank's x, the same numbers on every rank.
+    """The elementwise sum of every rank's x, or another of them, with the same numbers on every rank.
 
-    x    of one shape and dtype on all ranks (MeshError where they differ). The result has x's dtype, but booleans are
-         counted, and the mean of integers is float64
+    mesh   the processes that take part; each of them makes the same call
+    op     "sum", "mean", "max", "min" or "prod"
+    x      of one shape and dtype on all ranks (MeshError where they differ). The result has x's dtype, but booleans are
+           counted, and the mean of integers is float64
     Gradient: the transpose, of the sum of what all ranks return; of a maximum, to those ranks that have it.
+
+    Raises ValueError for another op.
     """
     if op not in REDUCING:
         raise ValueError(f"all_reduce by {op!r}; known: {', '.join(REDUCING)}")
@@ -284,6 +288,8 @@ def all_reduce(x: Any, mesh: Any, op: str = "sum") -> Any:
 
 def all_gather(x: Any, mesh: Any, axis: int = 0) -> Any:
     """Every rank's x joined along an axis in the order of ranks, on every rank. The ranks may differ along that axis.
+
+    mesh   the processes that take part; each of them makes the same call
 
     Gradient: reduce_scatter.
     """
@@ -294,6 +300,7 @@ def all_gather(x: Any, mesh: Any, axis: int = 0) -> Any:
 def reduce_scatter(x: Any, mesh: Any, axis: int = 0, size: int | None = None) -> Any:
     """This rank's part, along an axis, of the sum of every rank's x.
 
+    mesh    the processes that take part; each of them makes the same call
     size    how many this rank keeps, in the order of ranks; by default as even as can be (np.array_split)
     Gradient: all_gather.
     """
@@ -303,8 +310,11 @@ def reduce_scatter(x: Any, mesh: Any, axis: int = 0, size: int | None = None) ->
 
 
 def all_to_all(x: Any, mesh: Any, split: int = 0, concat: int = 0) -> Any:
-    """Cut x along `split` in as many parts as there are ranks (np.array_split), give part k to rank k, and join what
-    came from the ranks, in their order, along `concat`.
+    """Part k of every rank's x, on rank k: what an array split along one axis is, split along another.
+
+    mesh            the processes that take part; each of them makes the same call
+    split, concat   x is cut along `split` in as many parts as there are ranks (np.array_split); what came from the
+                    ranks is joined along `concat`, in their order
 
     An array that is whole along one axis and split over ranks along another becomes the other way round. Gradient: the
     same, backwards.
@@ -315,16 +325,25 @@ def all_to_all(x: Any, mesh: Any, split: int = 0, concat: int = 0) -> Any:
 
 
 def broadcast(x: Any, mesh: Any, root: int = 0) -> Any:
-    """Rank `root`'s x on every rank. All give an x of the same shape and dtype. Gradient: the sum at the root."""
+    """Rank `root`'s x on every rank. All give an x of the same shape and dtype. Gradient: the sum at the root.
+
+    mesh   the processes that take part; each of them makes the same call
+    """
     return wrap(bind(BROADCAST, (value_of(x),), {"mesh": mesh, "root": root_of("broadcast", root, mesh)}))
 
 
 def reduce(x: Any, mesh: Any, root: int = 0) -> Any:
-    """The sum of every rank's x at rank `root`, zeros elsewhere. Gradient: broadcast."""
+    """The sum of every rank's x at rank `root`, zeros elsewhere. Gradient: broadcast.
+
+    mesh   the processes that take part; each of them makes the same call
+    """
     return wrap(bind(REDUCE, (value_of(x),), {"mesh": mesh, "root": root_of("reduce", root, mesh)}))
 
 
 def barrier(mesh: Any) -> None:
-    """Wait until every rank is here."""
+    """Wait until every rank is here.
+
+    mesh   the processes that take part; each of them makes the same call
+    """
     if (group := mesh.group()) is not None:
         group.agree({"op": "barrier"})

@@ -17,9 +17,10 @@ _JOB: list[Transport | None] = []  # the transport of this process, once `init` 
 class Mesh:
     """Processes that run the same program, numbered 0 to size - 1, row by row along the axes of `shape`.
 
-    rank     this process's number; size: how many there are
-    shape    how many along each axis; names: what the axes are called
-    axis(k)  the mesh of those processes that differ from this one along axis k alone: collectives along one axis
+    transport, ranks   the connections, and which ranks of the job these are; `init` and `axis` make meshes
+    rank               this process's number; size: how many there are
+    shape              how many along each axis; names: what the axes are called
+    axis(k)            the mesh of those processes that differ from this one along axis k alone
 
     A mesh of one needs no torch, and its collectives return what they are given.
     """

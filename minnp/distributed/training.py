@@ -134,7 +134,7 @@ def first_uses(nodes: list, inputs: int) -> list[int]:
 
 
 class Step:
-    """value_and_grad of a function over a mesh; see `value_and_grad`."""
+    """A function with its gradients over a mesh, made by value_and_grad; for its arguments see value_and_grad."""
 
     def __init__(
         self, f: Callable, mesh: Any, argnum: Any, has_aux: bool, weight: Callable | None, bucket: float
@@ -294,6 +294,7 @@ def value_and_grad(
 ) -> Step:
     """A function that returns (mean of the ranks' results, mean of their gradients), the same on every rank.
 
+    mesh     the processes that take part; each of them makes the same call
     f        of this rank's share of the batch, and of parameters that are the same on all ranks: a mean over examples.
              The means over the ranks are then those over the whole batch
     weight   (*args of f) -> how much this rank's share counts, such as lambda params, x, y: len(x); equal without it.
@@ -309,7 +310,13 @@ def value_and_grad(
 
 
 def average(tree: Any, mesh: Any, weight: float = 1.0, bucket: float = 25.0) -> Any:
-    """The mean over the ranks of a tree of float or complex arrays, each rank's counting `weight`; in buckets."""
+    """The mean over the ranks of a tree of float or complex arrays, each rank's counting `weight`; in buckets.
+
+    mesh     the processes that take part; each of them makes the same call
+    bucket   megabytes that travel together
+
+    Raises TypeError for arrays of integers.
+    """
     leaves, rebuild = tree_flatten(tree)
     values = [read(x) if type(x) in HANDLES else onp.asarray(x) for x in leaves]
     for v in values:

@@ -9,11 +9,17 @@ from minnp.core.graph.graph import Graph
 
 
 def from_mxnet(symbol: Any, training: bool = False) -> Graph:
-    """minnp.backends.mxnet.importing.to_graph: an `mx.sym`, or its JSON (which needs no mxnet), as a graph."""
+    """An `mx.sym`, or its JSON (which needs no mxnet), as a graph.
+
+    symbol     the symbol, or the text of its -symbol.json
+    training   whether batch norm and dropout are those of training
+    """
     return importlib.import_module("minnp.backends.mxnet.importing").to_graph(symbol, training)
 
 
 def to_mxnet(graph: Any) -> Any:
-    """minnp.backends.mxnet.symbols.to_symbol: a captured graph (or what has one: a module, `jit(f).lower(...)`) as an
-    `mx.sym`, and the arrays of its constants."""
+    """A captured graph as an `mx.sym`, and the arrays of its constants.
+
+    graph   a graph, or what has one: a module, `jit(f).lower(...)`
+    """
     return importlib.import_module("minnp.backends.mxnet.symbols").to_symbol(getattr(graph, "graph", graph))

@@ -14,7 +14,11 @@ from .tracer import Tracer
 
 
 class Match(NamedTuple):
-    """One place where the pattern was: its last node there, and the graph's node for every node of the pattern."""
+    """One place where the pattern was: its last node there, and the graph's node for every node of the pattern.
+
+    anchor      the last node
+    nodes_map   node of the pattern -> node of the graph
+    """
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -23,9 +27,13 @@ class Match(NamedTuple):
 def replace_pattern(gm: GraphModule, pattern: Callable | Graph, replacement: Callable | Graph) -> list[Match]:
     """Replace every occurrence of `pattern` in the module's graph by `replacement`, and recompile it.
 
+    gm   the module, which is changed
+
     Both are functions of the same arguments (or graphs). Arguments match any value, the same one everywhere; constants
     match equal constants; `x + y` and np.add(x, y) are one. What is replaced is read from outside by its results
     only, and occurrences do not overlap. Returns the matches; their nodes are gone from the graph.
+
+    Raises ValueError where the two have different numbers of arguments.
     """
     search, new = _graph_of(pattern), _graph_of(replacement)
     inputs = [search.find_nodes(op="placeholder"), new.find_nodes(op="placeholder")]

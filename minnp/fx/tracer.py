@@ -291,6 +291,8 @@ def wrap(function: Callable | str) -> Any:
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """A function, bound method, callable or model as a GraphModule, traced without values.
 
+    root   what is traced
+
     Layers of minnp.nn, functions of npx and what `wrap` was told are one node each; all else is traced through,
     in-place writes and views included. Arrays of the model and arrays made outside are attributes of the result.
 

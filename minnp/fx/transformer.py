@@ -19,6 +19,8 @@ KEPT = ("where", "effect", "kind", "constant")  # facts of a node that hold for 
 class Transformer(Interpreter):
     """Rewrites a GraphModule: override the method of an opcode, on proxies, and call `transform()`.
 
+    module   the GraphModule; it stays as it is
+
     class SigmoidAsTanh(Transformer):
         def call_function(self, target, args, kwargs):
             if target is npx.sigmoid:

@@ -86,6 +86,9 @@ class Variable(Proxy):
     shape    what the argument must have; None in it for axes of any length. `A.shape` is known then
     dtype    what the argument must have. A Python number is taken where it fits
     Raises ValueError for a name that no argument can have.
+
+    >>> compile(Variable("a") * 2 + 1)(a=3.0)
+    7.0
     """
 
     def __init__(self, name: str, shape: Sequence[int | None] | int | None = None, dtype: Any = None) -> None:
@@ -173,6 +176,12 @@ def compile(expr: Any, inputs: Sequence[Variable] | None = None) -> Compiled | F
     inputs    the variables in the order of the function's arguments; by default those that the expression needs, in
               the order in which they were made
     Raises ValueError if two variables have one name, or the expression needs one that is not among the inputs.
+
+    Raises TypeError for inputs that are no Variables.
+
+    >>> x = Variable("x")
+    >>> compile([x, x * x])(x=3.0)
+    [3.0, 9.0]
     """
     if hasattr(type(expr), "__minnp_program__"):
         return Function(expr)

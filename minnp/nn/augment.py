@@ -16,7 +16,7 @@ __all__ = ["Compose", "Crop", "Cutout", "Flip", "Normalise", "Rotate", "Scale"]
 
 
 class Compose:
-    """last(... second(first(images)))."""
+    """last(... second(first(images))) of several steps."""
 
     @named()
     def __init__(self, *steps: Callable) -> None:

@@ -38,7 +38,11 @@ class CheckpointError(ValueError):
 
 @named()
 def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, keep_previous: bool = True) -> None:
-    """Replace the checkpoint at `path` with these arrays and facts, or, if anything stops it, leave it as it was."""
+    """Replace the checkpoint at `path` with these arrays and facts, or, if anything stops it, leave it as it was.
+
+    arrays, facts   what load gives back: arrays by name, and anything that JSON says
+    keep_previous   keep the checkpoint that was there, as <path>.previous
+    """
     path = os.fspath(path)
     temporary = f"{path}.tmp"  # always the same, so that what a killed process left is overwritten
     try:

@@ -195,12 +195,19 @@ def settled(who: str, config: dict, given: dict, defaults: dict[str, Any], known
     return config
 
 
-def shows_settings(function: Callable, defaults: dict[str, Any]) -> None:
-    """Let the signature of function(..., config=None, **settings) name the settings."""
+def shows_settings(function: Callable, defaults: dict[str, Any], meaning: dict[str, str]) -> None:
+    """Let signature and docstring of function(..., config=None, **settings) name the settings.
+
+    meaning   what each argument and setting is
+    """
     keyword = inspect.Parameter.KEYWORD_ONLY
     settings = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
     own = [p for p in inspect.signature(function, follow_wrapped=False).parameters.values() if p.kind != p.VAR_KEYWORD]
     function.__signature__ = inspect.Signature([*own, *settings])
+    text = inspect.getdoc(function) or ""
+    described = [(p.name, meaning[p.name]) for p in (*own, *settings) if p.name in meaning]
+    width = max(len(name) for name, _ in described) + 3
+    function.__doc__ = "\n".join([text, "", *(name.ljust(width) + what for name, what in described)])
 
 
 def of_arrays(values: dict[str, Any]) -> str:

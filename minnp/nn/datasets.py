@@ -28,7 +28,11 @@ PathLike = str | os.PathLike
 
 
 class Dataset(NamedTuple):
-    """Images [N, C, H, W], labels [N], and the classes' names, for training and for testing."""
+    """Images [N, C, H, W], labels [N], and the classes' names, for training and for testing.
+
+    x_train, y_train, x_test, y_test   images and labels
+    classes                            the names, by label
+    """
 
     x_train: Any
     y_train: Any
@@ -43,7 +47,12 @@ class DataFileError(ValueError):
 
 @named()
 def digits(test: float = 0.2, seed: int = 0) -> Dataset:
-    """1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn; a fraction `test` is kept for testing."""
+    """1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn; a fraction `test` is kept for testing.
+
+    seed   of the order in which they are dealt out
+
+    Raises ImportError without scikit-learn.
+    """
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -69,7 +78,12 @@ CIFAR_HELP = (
 def cifar10(path: PathLike) -> Dataset:
     """CIFAR-10 from the folder of its python or binary version (or the folder above): 3 x 32 x 32, 10 classes.
 
+    path   the folder
+
     The training batches that are there are read, in order; at least one, and the test batch, must be.
+
+    Raises FileNotFoundError, saying where to get them, where the files are not there, DataFileError where they are
+    damaged.
     """
     for folder in (path, os.path.join(path, "cifar-10-batches-py"), os.path.join(path, "cifar-10-batches-bin")):
         for suffix, read in (("", read_cifar_python), (".bin", read_cifar_binary)):
@@ -265,13 +279,22 @@ IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-
 
 @named()
 def mnist(path: PathLike) -> Dataset:
-    """MNIST from the folder of its four idx files, gzipped or not: 1 x 28 x 28, 10 digits."""
+    """MNIST from the folder of its four idx files, gzipped or not: 1 x 28 x 28, 10 digits.
+
+    path   the folder
+
+    Raises FileNotFoundError, saying where to get them, where the files are not there, DataFileError where they are
+    damaged.
+    """
     return idx_dataset(path, "MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/", tuple("0123456789"))
 
 
 @named()
 def fashion_mnist(path: PathLike) -> Dataset:
-    """Fashion-MNIST, in the same files as MNIST: 1 x 28 x 28, 10 kinds of clothes."""
+    """Fashion-MNIST, in the same files as MNIST: 1 x 28 x 28, 10 kinds of clothes.
+
+    path   the folder
+    """
     return idx_dataset(path, "Fashion-MNIST", "https://github.com/zalandoresearch/fashion-mnist", FASHION_CLASSES)
 
 

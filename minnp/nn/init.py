@@ -18,6 +18,17 @@ from .checks import named, one_of, settled, shows_settings
 
 __all__ = ["constant", "custom", "gaussian", "he", "msra", "orthogonal", "rule_named", "xavier"]
 
+MEANING = {
+    "shape": "of the parameter",
+    "config": "its settings; they may be given by name instead",
+    "gain": "what all elements are multiplied by",
+    "value": "of every element",
+    "mu": "the mean",
+    "stdvar": "the standard deviation",
+    "function": "of the shape, which returns the array",
+    "dtype": "of the result",
+    "rng": "a NumPy Generator; None: np.random's own stream",
+}
 Config = dict[str, Any]
 
 
@@ -32,7 +43,7 @@ def initialiser(**own: Any) -> Callable[[Callable], Callable]:
             full = settled(draw.__name__, dict(config or {}), settings, defaults, known)
             return np.asarray(draw(shape, full)).astype(full["dtype"])
 
-        shows_settings(rule, defaults)
+        shows_settings(rule, defaults, MEANING)
         return rule
 
     return decorate
@@ -79,7 +90,10 @@ def gaussian(shape: Sequence[int], config: Config) -> Any:
 
 @initialiser(function=np.zeros)
 def custom(shape: Sequence[int], config: Config) -> Any:
-    """function(shape), checked to have that shape; zeros by default."""
+    """function(shape), checked to have that shape; zeros by default.
+
+    Raises ValueError where it has another shape.
+    """
     value = np.asarray(config["function"](shape))
     if value.shape != tuple(shape):
         raise ValueError(

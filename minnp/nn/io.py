@@ -72,7 +72,10 @@ def __getattr__(name: str) -> Any:
 
 
 class DataBatch:
-    """One minibatch: data and label are lists of arrays; the last `pad` examples are repeats that should not count."""
+    """One minibatch: data and label are lists of arrays; the last `pad` examples are repeats that should not count.
+
+    index   which examples these are, or None
+    """
 
     @checks.named()
     def __init__(self, data: list, label: list, pad: int = 0, index: Any = None) -> None:
@@ -98,7 +101,10 @@ class DataIter:
 
 
 class Batches(DataIter):
-    """The batches that `source` gives anew at every iteration, (x, y) pairs or DataBatch: torch's DataLoader, say."""
+    """The batches that `source` gives anew at every iteration, (x, y) pairs or DataBatch: torch's DataLoader, say.
+
+    Raises TypeError for an iterator that is over after one epoch.
+    """
 
     @checks.named()
     def __init__(self, source: Any) -> None:
@@ -124,6 +130,8 @@ class NDArrayIter(DataIter):
     last_batch_handle, for N that batch_size does not divide: "pad" repeats examples from the start, "discard" leaves
         the last ones out, "roll_over" begins the next epoch with them, "keep" gives a short batch
     transform: (list of data arrays, rng) -> list, or (array, rng) -> array for one data array: see minnp.nn.augment
+
+    Raises ValueError for arrays of different numbers of examples, and a batch_size that is not in 1 .. N.
     """
 
     @checks.named()
@@ -240,6 +248,8 @@ class Prefetch(DataIter):
 
     What the source raises is raised here, at the batch where it happened. `close()` stops the thread; so does the end
     of a with block.
+
+    Raises ValueError for a depth below 1.
     """
 
     @checks.named()
@@ -340,13 +350,13 @@ def each_batch(source: Any) -> Iterator[DataBatch]:
 
 @checks.named()
 def save_data_labels(x: Any, y: Any, file_name: str | os.PathLike) -> None:
-    """Write examples and labels to one file, for load_data_labels."""
+    """Write examples x and labels y to the file file_name, for load_data_labels."""
     checkpoint.save(file_name, {"data": x, "labels": y}, keep_previous=False)
 
 
 @checks.named()
 def load_data_labels(file_name: str | os.PathLike) -> tuple[Any, Any]:
-    """(x, y) that save_data_labels wrote."""
+    """(x, y) that save_data_labels wrote to the file file_name."""
     arrays, _ = checkpoint.load(file_name)
     missing = [name for name in ("data", "labels") if name not in arrays]
     if missing:

@@ -129,13 +129,13 @@ def gelu(x: Any) -> Any:
 
 @named()
 def softmax(x: Any, axis: int = -1) -> Any:
-    """y_i = exp(x_i) / sum_j exp(x_j) along `axis`."""
+    """y_i = exp(x_i) / sum_j exp(x_j) along `axis` of x."""
     return npx.softmax(x, axis=axis)
 
 
 @named()
 def log_softmax(x: Any, axis: int = -1) -> Any:
-    """y_i = x_i - log sum_j exp(x_j) along `axis`, without overflow."""
+    """y_i = x_i - log sum_j exp(x_j) along `axis` of x, without overflow."""
     return npx.log_softmax(x, axis=axis)
 
 
@@ -255,7 +255,7 @@ conv_transpose1d = _transposed(
     1,
     """y[n, f, i s + u d - p] += w[c, f, u] x[n, c, i]; x [N, C, T], w [C, F / groups, K] -> y [N, F, T'].
 
-    As conv_transpose2d, with one axis.
+    b, stride, padding, output_padding, dilation   as in conv_transpose2d, for one axis
     """,
 )
 conv_transpose2d = _transposed(
@@ -273,7 +273,7 @@ conv_transpose3d = _transposed(
     3,
     """y[n, f, i s + u d - p, ...] += w[c, f, u, ...] x[n, c, i, ...]; x [N, C, D, H, W], w [C, F / groups, K, K, K].
 
-    As conv_transpose2d, with three axes -> y [N, F, D', H', W'].
+    b, stride, padding, output_padding, dilation   as in conv_transpose2d, for three axes -> y [N, F, D', H', W']
     """,
 )
 
@@ -337,6 +337,8 @@ def batchnorm(
     running_var: Any = None,
 ) -> tuple[Any, Any, Any]:
     """y = gamma (x - mean) / sqrt(var + eps) + beta; returns (y, running_mean, running_var).
+
+    mode   "train" or "test"
 
     x [N, C] or [N, C, H, W]; gamma, beta, running_* [C]. In "train", mean and var (biased, as in Ioffe and Szegedy
     2015) are the batch's over all axes but C, and running = momentum * running + (1 - momentum) * batch; in "test" they
@@ -405,6 +407,8 @@ def instancenorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
 def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -> Any:
     """y = x m / (1 - prob), m = 1 with probability 1 - prob, else 0 ("train"); y = x ("test").
 
+    mode   "train" or "test"
+
     Scaling in training keeps the mean of y equal to x, so testing changes nothing. The mask comes from np.random;
     `seed` seeds it first, for a gradient check.
     """
@@ -447,7 +451,10 @@ def word_embedding(x: Any, w: Any) -> Any:
 
 @explained()
 def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
-    """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H]."""
+    """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H].
+
+    prev_h   h, of the step before
+    """
     return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
 
 
@@ -472,14 +479,19 @@ def over_time(run: Callable, x: Any, h0: Any) -> Any:
 
 @explained()
 def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
-    """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
+    """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H].
+
+    Wx, Wh, b   as in rnn_step
+    """
     return over_time(lambda x: npx.simple_rnn(x, h0, Wx.T, Wh.T, b)[0], x, h0)
 
 
 @explained()
 def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tuple[Any, Any]:
-    """a = x Wx + h Wh + b, split in four [N, H] gates: i, f, o = sigmoid(a1, a2, a3), g = tanh(a4);
-    c' = f c + i g, h' = o tanh(c'); x [N, D], h, c [N, H], Wx [D, 4H], Wh [H, 4H], b [4H] -> (h', c').
+    """a = x Wx + h Wh + b;  i, f, o = sigmoid(a1, a2, a3), g = tanh(a4);  c' = f c + i g, h' = o tanh(c').
+
+    x           [N, D]; prev_h, prev_c: h and c of the step before [N, H]
+    Wx, Wh, b   [D, 4H], [H, 4H] and [4H]; a is split in four gates [N, H]. Returns (h', c')
 
     Hochreiter and Schmidhuber 1997, with the forget gate of Gers 2000; the order of gates is CS231n's.
     """
@@ -488,7 +500,10 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
 
 @explained()
 def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, c0: Any = None) -> Any:
-    """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c0 (0); x [N, T, D] -> h [N, T, H]."""
+    """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c0 (0); x [N, T, D] -> h [N, T, H].
+
+    Wx, Wh, b   as in lstm_step
+    """
     c0 = np.zeros(h0.shape, h0.dtype) if c0 is None else c0
     return lstm_over_time(x, h0, c0, Wx, Wh, b)[0]
 
@@ -496,6 +511,8 @@ def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, c0: Any = None) -> 
 @explained()
 def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
     """r, z = sigmoid(x Wx + h Wh + b) split in two; m = tanh(x Wxh + (r h) Whh + bh); h' = z h + (1 - z) m.
+
+    prev_h   h [N, H], of the step before
 
     x [N, D], h [N, H], Wx [D, 2H], Wh [H, 2H], b [2H], Wxh [D, H], Whh [H, H], bh [H] -> h' [N, H].
     Cho et al. 2014, as written in Jozefowicz, Zaremba and Sutskever 2015.
@@ -514,7 +531,10 @@ def gru_gates(gates: Any, candidate: Any, h: Any, Wh: Any, Whh: Any) -> Any:
 
 @explained()
 def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, bh: Any) -> Any:
-    """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H]."""
+    """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H].
+
+    Wx, Wh, b, Wxh, Whh, bh   as in gru_step
+    """
 
     def run(x: Any) -> Any:
         h, hs = h0, []

@@ -34,6 +34,8 @@ __all__ = [*NAMES, "one_hot"]
 def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
     """y[n, c] = 1 where labels[n] == c, else 0; labels [...] integers -> [..., classes].
 
+    dtype   of the result
+
     A label outside [0, classes) gives a row of zeros.
     """
     return (np.expand_dims(labels, -1) == np.arange(classes)).astype(dtype)

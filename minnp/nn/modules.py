@@ -223,7 +223,10 @@ class TransposedConvolution(Windowed):
 
 
 class ConvTranspose1D(TransposedConvolution):
-    """layers.conv_transpose1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in ConvTranspose2D."""
+    """layers.conv_transpose1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in ConvTranspose2D.
+
+    Raises ValueError for an output_padding that is not less than the stride.
+    """
 
     axes, function = 1, staticmethod(layers.conv_transpose1d)
 
@@ -234,11 +237,16 @@ class ConvTranspose2D(TransposedConvolution):
     H' = (H - 1) s - 2 p + d (K - 1) + 1 + output_padding, with kernel_size K (3), stride s (1), padding p (0),
     output_padding (0, less than s) and dilation d (1) as in Conv2D, and so are groups, bias and the settings of
     w [in_channels, out_channels / groups, K, K].
+
+    Raises ValueError for an output_padding that is not less than the stride.
     """
 
 
 class ConvTranspose3D(TransposedConvolution):
-    """layers.conv_transpose3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; as ConvTranspose2D."""
+    """layers.conv_transpose3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; as ConvTranspose2D.
+
+    Raises ValueError for an output_padding that is not less than the stride.
+    """
 
     axes, function = 3, staticmethod(layers.conv_transpose3d)
 
@@ -293,28 +301,28 @@ def layer_of(function: Any) -> Layer | None:
 
 
 class ReLU(Layer):
-    """layers.relu"""
+    """layers.relu of x, element by element."""
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.relu(x)
 
 
 class Sigmoid(Layer):
-    """layers.sigmoid"""
+    """layers.sigmoid of x, element by element."""
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.sigmoid(x)
 
 
 class Tanh(Layer):
-    """layers.tanh"""
+    """layers.tanh of x, element by element."""
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.tanh(x)
 
 
 class GELU(Layer):
-    """layers.gelu"""
+    """layers.gelu of x, element by element."""
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.gelu(x)
@@ -577,6 +585,8 @@ def as_layer(step: Layer | Callable) -> Layer:
 
 class Sequential(ModelBase):
     """y = last(... second(first(x))): layers (or functions of one array) one after another, ready to fit.
+
+    steps   layers, and functions of one array
 
     loss is a function (outputs, labels) -> number, or the name of one in minnp.nn.losses.
     """

@@ -39,6 +39,18 @@ __all__ = [
     "warmup",
 ]
 
+MEANING = {
+    "w": "a parameter, which is written to",
+    "dw": "its gradient, of w's shape",
+    "config": "its settings, in which its state is kept; settings may be given by name instead",
+    "learning_rate": "lr, the size of a step",
+    "weight_decay": "how much of w is added to dw (by adamw and lion: taken from w itself, times lr)",
+    "momentum": "how much of the old velocity is in the new one",
+    "decay_rate": "rho, how much of the old average is in the new one",
+    "epsilon": "eps, which keeps the division finite",
+    "beta1": "b1, how much of the old m counts",
+    "beta2": "b2, how much of the old average (v; of lion m) is in the new one",
+}
 HOST = minnp.cpu()
 Config = dict[str, Any]
 
@@ -53,7 +65,7 @@ def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]
             config = {} if config is None else config
             return step(w, dw, checks.settled(step.__name__, config, settings, defaults, known))
 
-        checks.shows_settings(rule, defaults)
+        checks.shows_settings(rule, defaults, MEANING)
         return rule
 
     return decorate
@@ -212,7 +224,7 @@ def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]
 
 @named()
 def clip_value(grads: dict[str, Any], limit: float) -> dict[str, Any]:
-    """Every element of every gradient limited to [-limit, limit]."""
+    """Every element of every gradient in grads limited to [-limit, limit]."""
     return {name: np.clip(g, -limit, limit) for name, g in grads.items()}
 
 

@@ -29,14 +29,16 @@ LARGEST = 2.0**24
 
 
 class LossScale:
-    """What the loss is multiplied by before it is differentiated: halved where gradients overflow, doubled where they
-    have not for `interval` steps.
+    """What the loss is multiplied by before it is differentiated, so that small gradients do not vanish in float16.
 
     value     at first (32,768); at least 1
     growth    how much more it becomes (2), up to 2^24
     backoff   what is left of it after an overflow (1/2)
     interval  steps without overflow after which it grows (2000)
     good      steps since the last change
+
+    It is multiplied by `backoff` where gradients overflow, and by `growth` where they have not for `interval` steps.
+    Raises ValueError for a growth below 1 or a backoff of 1 and more.
     """
 
     @checks.named(init_scale="value", growth_factor="growth", backoff_factor="backoff", growth_interval="interval")
@@ -108,6 +110,7 @@ def value_and_grad(
 ) -> Callable:
     """f's value and gradients in float32, with f computed in float16: its floating arrays are cast to it on the way in.
 
+    argnum    which arguments, by place
     f         (...) -> one number, or (number, anything) with has_aux; best with its last steps in float32
     scale     what f's value is multiplied by meanwhile; call scale.update(grads) with what comes out
     """

@@ -26,6 +26,8 @@ __all__ = ["QuantizationAware", "quantization_aware"]
 class QuantizationAware(Layer):
     """A Linear or convolution whose input is rounded to 0 .. 255 of a moving range, and whose weight to -127 .. 127.
 
+    layer   the Linear or convolution, whose parameters it shares; TypeError for another
+
     The range of the input is a moving average of its least and largest element in training; momentum (0.9) is the share
     of the old one. Each output channel of the weight has a scale of its own, from the weight as it is.
     """

@@ -161,6 +161,8 @@ class LSTM(Recurrent):
 
     The forget gate's bias starts at 1 (Jozefowicz et al. 2015): at first the cell remembers. forward(x, h0, c0) begins
     with these states instead of zeros; states=True gives (h, last h, last c).
+
+    Raises TypeError for a num_layers that is True or False, ValueError for dropout in a stack of one.
     """
 
     gates = 4
@@ -260,6 +262,8 @@ class MultiHeadAttention(Layer):
 
     D = embed_dim is split over num_heads. causal=True lets position t see positions <= t only; mask [N, S] is True for
     real tokens (Vaswani et al. 2017, section 3.2.2).
+
+    Raises ValueError where num_heads does not divide embed_dim.
     """
 
     @checks.named(size="embed_dim", heads="num_heads")

@@ -61,6 +61,9 @@ class Solver:
         mesh                        of processes (minnp.distributed.init()): each computes on its share of every batch,
                                     and takes the step of one process with the whole batch; rank 0 prints and writes
         progress                    a tqdm bar; by default where tqdm is installed, in a terminal or a notebook
+
+    Raises TypeError for what is no iterator, schedule or callback, ValueError for options that do not go together,
+    KeyError for a monitor that is not measured, FileNotFoundError where the checkpoint's folder is not there.
     """
 
     @checks.named()

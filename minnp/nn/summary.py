@@ -20,9 +20,10 @@ __all__ = ["Line", "Summary"]
 class Line(NamedTuple):
     """One layer. parameters and flops are those of the layers inside it too.
 
-    output      the shape of what it gave; a tuple of them for several results; None if it was not called
-    parameters  how many numbers are trained
-    flops       floating point operations of its calls; None where they cannot be counted
+    name, kind   its dotted name, and its class
+    output       the shape of what it gave; a tuple of them for several results; None if it was not called
+    parameters   how many numbers are trained
+    flops        floating point operations of its calls; None where they cannot be counted
     """
 
     name: str
@@ -33,7 +34,10 @@ class Line(NamedTuple):
 
 
 class Summary(list):
-    """A Line for the model and each layer in it; prints as a table."""
+    """A Line for the model and each layer in it; prints as a table.
+
+    iterable   the lines; `summary` of a layer makes them
+    """
 
     @property
     def parameters(self) -> int:

@@ -47,12 +47,12 @@ def gelu(data: Any, approximate: bool = False) -> ndarray:
 
 
 def erf(data: Any) -> ndarray:
-    """The error function."""
+    """The error function of data."""
     return rows.erf(as_array(data))
 
 
 def erfinv(data: Any) -> ndarray:
-    """The inverse of erf on [-1, 1]; NaN outside."""
+    """The inverse of erf at data in [-1, 1]; NaN outside."""
     return rows.erfinv(as_array(data))
 
 
@@ -79,7 +79,12 @@ ACTIVATIONS: dict[str, Callable] = {
 
 
 def activation(data: Any, act_type: str) -> ndarray:
-    """The activation called `act_type`: relu, sigmoid, tanh, softrelu, softsign, log_sigmoid, mish, silu or gelu."""
+    """The activation called `act_type`: relu, sigmoid, tanh, softrelu, softsign, log_sigmoid, mish, silu or gelu.
+
+    data   an array, or what np.asarray takes
+
+    Raises ValueError for another.
+    """
     if act_type not in ACTIVATIONS:
         raise ValueError(f"act_type={act_type!r}: choose from {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[act_type](as_array(data))
@@ -104,6 +109,8 @@ def leaky_relu(
     elu     slope * (exp(data) - 1)
     selu    elu with the constants of Klambauer et al. 2017, for the positive part too
     gelu    the gelu
+
+    Raises ValueError for another act_type.
     """
     x = as_array(data)
     if act_type == "prelu":
@@ -140,6 +147,8 @@ def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | 
             use_length: bool | None = None, dtype: Any = None) -> ndarray:  # fmt: skip
     """exp(data / temperature), scaled to sum to 1 along an axis; with `length`, over its first places and 0 beyond.
 
+    dtype   of the result; by default data's
+
     use_length says whether there is a length: False ignores one, True without one is a ValueError.
     """
     if length is temperature is dtype is use_length is None:
@@ -152,7 +161,10 @@ def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | 
 
 def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use_length: bool | None = None,
                 length: Any = None, dtype: Any = None) -> ndarray:  # fmt: skip
-    """log(softmax(data)), without overflow; arguments as in softmax."""
+    """log(softmax(data)), without overflow; arguments as in softmax.
+
+    length, temperature, use_length, dtype   as in softmax
+    """
     x, length = _scaled(data, temperature, dtype), _used(length, use_length)
     if length is None:
         return rows.log_softmax(x, axis=axis)
@@ -166,14 +178,21 @@ def _used(length: Any, use_length: bool | None) -> Any:
 
 
 def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
-    """The softmax over the places where mask is true, and 0 elsewhere; 0 everywhere if the mask is false everywhere."""
+    """The softmax of data over the places where mask is true, and 0 elsewhere.
+
+    axis          along which it sums to 1; where the mask is false everywhere, it is 0 everywhere
+    temperature   what data is divided by first (1)
+    """
     x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min  # not -inf: a row without places must not become NaN
     return where(mask, rows.softmax(where(mask, x, lowest), axis=axis), 0.0)
 
 
 def masked_log_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
-    """log(masked_softmax(...)): -inf where mask is false."""
+    """log(masked_softmax(data, mask)): -inf where mask is false.
+
+    axis, temperature   as in masked_softmax
+    """
     x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min
     return where(mask, rows.log_softmax(where(mask, x, lowest), axis=axis), -onp.inf)
@@ -188,6 +207,8 @@ def dropout(
     axes   along these an element is kept or dropped as a whole
     rng    a np.random.Generator or RandomState; None: np.random's own stream, which np.random.seed seeds
     mask   which elements to keep, instead of drawing
+
+    Raises ValueError for p outside [0, 1).
     """
     x = as_array(data)
     if not training or (p == 0 and mask is None):

@@ -27,7 +27,11 @@ from .windows import max_pool, sum_pool, window_counts
 def fully_connected(
     x: Any, weight: Any, bias: Any = None, num_hidden: int | None = None, no_bias: bool = False, flatten: bool = True
 ) -> ndarray:
-    """x weight^T + bias: [N, ...] and [O, I] give [N, O]; with flatten=False, [..., I] gives [..., O]."""
+    """x weight^T + bias: [N, ...] and [O, I] give [N, O]; with flatten=False, [..., I] gives [..., O].
+
+    num_hidden   O, where it is to be checked; ValueError where it is not the weight's
+    no_bias      whether bias is left out, though it is given
+    """
     x, weight = as_array(x), as_array(weight)
     if num_hidden not in (None, weight.shape[0]):
         raise ValueError(f"num_hidden={num_hidden}, and the weight has {weight.shape[0]} rows")
@@ -59,6 +63,10 @@ def convolution(
     **hints: Any,
 ) -> ndarray:
     """Convolution (cross-correlation) of data [N, C, *S] with weight [O, C/num_group, *K], plus bias [O]: [N, O, *T].
+
+    no_bias   whether bias is left out, though it is given
+    layout    None, "NCW", "NCHW" or "NCDHW": what data is in any case; another is a ValueError
+    hints     MXNet's options that choose an algorithm, such as workspace: they change nothing here
 
     T = (S + 2 pad - dilate (K - 1) - 1) // stride + 1, with one, two or three spatial axes. stride, dilate (default 1)
     and pad (0) are numbers or one number for each axis. ValueError if shapes, `kernel` or `num_filter` disagree.
@@ -96,6 +104,8 @@ def deconvolution(
     **hints: Any,
 ) -> ndarray:
     """The transpose of `convolution`: data [N, C, *T] and weight [C, O/num_group, *K] give [N, O, *S].
+
+    no_bias, layout, hints   as in convolution, but without a bias by default
 
     S = (T - 1) stride - 2 pad + dilate (K - 1) + 1 + adj, or target_shape, for which pad and adj are then chosen.
     """
@@ -136,8 +146,14 @@ def pooling(
 ) -> ndarray:
     """Windows of data [N, C, *S] reduced to their max, avg, sum or lp norm (of order p_value): [N, C, *T].
 
+    pool_type           "max", "avg", "sum" or "lp"
+    count_include_pad   whether a mean counts the zeros of the padding
+    layout, hints       as in convolution
+
     T = (S + 2 pad - kernel) // stride + 1; stride is 1 by default. pooling_convention "full" rounds up instead of down.
     With global_pool the window is the whole image. Of equal maxima the first gets the gradient.
+
+    Raises ValueError for another pool_type or convention, and for lp without p_value.
     """
     check_hints(pooling, hints)
     check_layout(layout)
@@ -190,6 +206,7 @@ def batch_norm(
 ) -> Any:
     """(data - mean) / sqrt(var + eps) * gamma + beta, one mean, var, gamma and beta for each place along `axis`.
 
+    hints              MXNet's options that choose an algorithm, such as cudnn_off: they change nothing here
     training           mean and var are this batch's (else moving_mean and moving_var), and the moving ones are written:
                        moving = momentum * moving + (1 - momentum) * batch. MXNet trains inside autograd.record()
     use_global_stats   the moving ones even in training
@@ -223,7 +240,10 @@ def batch_norm(
 def layer_norm(
     data: Any, gamma: Any, beta: Any, axis: int | Sequence[int] = -1, eps: float = 1e-5, output_mean_var: bool = False
 ) -> Any:
-    """(data - mean) / sqrt(var + eps) * gamma + beta, mean and var over `axis`, whose shape gamma and beta have."""
+    """(data - mean) / sqrt(var + eps) * gamma + beta, mean and var over `axis`, whose shape gamma and beta have.
+
+    output_mean_var   return (y, mean, var)
+    """
     x = as_array(data)
     axes = axes_of(axis, x.ndim)
     shape = tuple(n if i in axes else 1 for i, n in enumerate(x.shape))
@@ -233,7 +253,12 @@ def layer_norm(
 
 
 def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-3) -> ndarray:
-    """data [N, C, *S] normalised over each of num_groups groups of channels, times gamma [C] plus beta [C]."""
+    """data [N, C, *S] normalised over each of num_groups groups of channels, times gamma [C] plus beta [C].
+
+    eps   is added to the variance
+
+    Raises ValueError where num_groups does not divide C.
+    """
     x = as_array(data)
     n, channels, *size = x.shape
     if channels % num_groups:
@@ -246,7 +271,10 @@ def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float
 
 
 def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> ndarray:
-    """data [N, C, *S] normalised over the spatial axes, times gamma [C] plus beta [C]."""
+    """data [N, C, *S] normalised over the spatial axes, times gamma [C] plus beta [C].
+
+    eps   is added to the variance
+    """
     x = as_array(data)
     scale, shift = per_channel(gamma, x.ndim), per_channel(beta, x.ndim)
     return normalize(x, scale, shift, axes=tuple(range(2, x.ndim)), eps=float(eps))[0]

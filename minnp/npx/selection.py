@@ -36,7 +36,10 @@ def positions(x: Any, data: Any) -> Any:
 
 
 def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32") -> ndarray:
-    """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none."""
+    """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none.
+
+    dtype   of the result
+    """
     place = positions(data, data)
     if type(place) is onp.ndarray:
         return as_array(onp.where(place[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
@@ -48,7 +51,10 @@ def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0
 def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> ndarray:
     """One element of data for each place along the other axes: data[i, index[i]], for axis=-1 of a matrix.
 
-    mode   "clip" or "wrap": what an index out of range means
+    keepdims   keep the axis, with length 1
+    mode       "clip" or "wrap": what an index out of range means
+
+    Raises ValueError for another mode.
     """
     x = as_array(data)
     place, axis = positions(index, x), axis_of(axis, x.ndim)
@@ -70,6 +76,8 @@ def topk(
 
     ret_typ   "value"; "indices", in `dtype` (float32, as in MXNet); "both", as (value, indices); or "mask", of data's
               shape, with 1 at the chosen places
+
+    Raises IndexError where k is more than there is, ValueError for another ret_typ.
     """
     x = as_array(data)
     if axis is None:
@@ -132,14 +140,18 @@ def index_update(data: Any, ind: Any, val: Any) -> ndarray:
 
 
 def batch_dot(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> ndarray:
-    """The matrix product of every pair of matrices in two stacks."""
+    """The matrix product of every pair of matrices in two stacks.
+
+    a, b                       [N, I, J] and [N, J, K] give [N, I, K]
+    transpose_a, transpose_b   whether the matrices of a, or b, are transposed first
+    """
     a, b = as_array(a), as_array(b)
     a = swapaxes(a, axis1=-2, axis2=-1) if transpose_a else a
     return matmul(a, swapaxes(b, axis1=-2, axis2=-1) if transpose_b else b)
 
 
 def batch_flatten(data: Any) -> ndarray:
-    """[N, ...] as [N, D]."""
+    """data [N, ...] as [N, D]."""
     x = as_array(data)
     return reshape(x, shape=(x.shape[0], prod(x.shape[1:])))
 
@@ -167,5 +179,5 @@ def shape_array(data: Any) -> ndarray:
 
 
 def nonzero(data: Any) -> ndarray:
-    """The indices of nonzero elements, one row for each: [count, ndim] of int64."""
+    """The indices of data's nonzero elements, one row for each: [count, ndim] of int64."""
     return as_array(onp.argwhere(onp.asarray(plain(as_array(data)))).astype(onp.int64))

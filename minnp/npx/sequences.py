@@ -64,7 +64,11 @@ def gru(x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple[ndarray
 def simple_rnn(
     x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any = None, activation: str = "tanh"
 ) -> tuple[ndarray, ndarray]:
-    """h = tanh(x_t w_x^T + b_x + h w_h^T + b_h) (or relu): all outputs [T, N, H], and the last [N, H]."""
+    """h = tanh(x_t w_x^T + b_x + h w_h^T + b_h) (or relu): all outputs [T, N, H], and the last [N, H].
+
+    x            [T, N, I]; h [N, H], w_x [H, I], w_h [H, H], b_x and b_h [H]
+    activation   "tanh" or "relu"; ValueError else
+    """
     if activation not in ("tanh", "relu"):
         raise ValueError(f"activation={activation!r}: choose from tanh, relu")
     b = as_array(b_x) if b_h is None else as_array(b_x) + as_array(b_h)
@@ -106,12 +110,15 @@ def rnn(
 ) -> Any:
     """A stack of recurrent layers, as MXNet's: data [T, N, I] gives [T, N, D H], with D = 2 if bidirectional, else 1.
 
+    state_size       H, where it is to be checked
     parameters       a vector: w_x, w_h of each layer and direction, then b_x, b_h of each (see lstm, gru, simple_rnn)
     state            [num_layers D, N, H]; state_cell too, for the LSTM
     mode             lstm, gru, rnn_tanh or rnn_relu
     state_outputs    return [output, state] ([output, state, state_cell] for the LSTM), each after the last step
     p                the fraction of each layer's inputs that is dropped, but the first's; `rng` as in dropout
     sequence_length  [N], with use_sequence_length: later steps give 0, and states are those after the last own step
+
+    Raises ValueError for another mode, and where state_size is not the state's.
     """
     if mode not in GATES:
         raise ValueError(f"mode={mode!r}: choose from {', '.join(GATES)}")
@@ -159,7 +166,11 @@ def _run(x: Any, mode: str, h: Any, c: Any, weights: tuple, lengths: Any, backwa
 def sequence_mask(
     data: Any, sequence_length: Any = None, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0
 ) -> ndarray:
-    """data [T, N, ...] (axis=1: [N, T, ...]) with `value` after the first sequence_length[n] steps of each sequence."""
+    """data [T, N, ...] (axis=1: [N, T, ...]) with `value` after the first sequence_length[n] steps of each sequence.
+
+    use_sequence_length   whether sequence_length counts; else data is given back
+    axis                  where time is: 0 or 1; ValueError else
+    """
     x = as_array(data)
     if not use_sequence_length or sequence_length is None:
         return x
@@ -171,7 +182,11 @@ def sequence_mask(
 
 
 def sequence_last(data: Any, sequence_length: Any = None, use_sequence_length: bool = False, axis: int = 0) -> ndarray:
-    """The last step of each sequence in data [T, N, ...]: [N, ...]."""
+    """The last step of each sequence in data [T, N, ...]: [N, ...].
+
+    sequence_length, use_sequence_length   [N] steps of each sequence, and whether they count; else all have T
+    axis                                   where time is: 0, or 1 for data [N, T, ...]; ValueError else
+    """
     x = as_array(data)
     if axis not in (0, 1):
         raise ValueError(f"axis={axis}: time is axis 0 or 1")
@@ -184,7 +199,11 @@ def sequence_last(data: Any, sequence_length: Any = None, use_sequence_length: b
 def sequence_reverse(
     data: Any, sequence_length: Any = None, use_sequence_length: bool = False, axis: int = 0
 ) -> ndarray:
-    """data [T, N, ...] with the first sequence_length[n] steps of each sequence in reverse order, the rest in place."""
+    """data [T, N, ...] with the first sequence_length[n] steps of each sequence in reverse order, the rest in place.
+
+    use_sequence_length   whether sequence_length counts; else all have T steps
+    axis                  where time is: 0; ValueError else
+    """
     x = as_array(data)
     if axis != 0:
         raise ValueError(f"axis={axis}: time is axis 0")

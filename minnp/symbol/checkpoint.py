@@ -12,6 +12,8 @@ from .symbol import Symbol
 def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict, dict]:
     """(symbol, arguments, auxiliary states) of PREFIX-symbol.json and PREFIX-0007.params, say; arrays are NumPy's.
 
+    prefix, epoch   the files' names without -symbol.json, and the number in that of the parameters
+
     Raises ValueError where one of the files cannot be read as such.
     """
     return load(f"{prefix}-symbol.json"), *load_params(f"{prefix}-{epoch:04d}.params")
@@ -20,7 +22,11 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict, dict]:
 def save_checkpoint(
     prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping, aux_params: Mapping | None = None
 ) -> None:
-    """Write PREFIX-symbol.json, unless symbol is None, and PREFIX-0007.params, say, as MXNet does."""
+    """Write PREFIX-symbol.json, unless symbol is None, and PREFIX-0007.params, say, as MXNet does.
+
+    prefix, epoch            the files' names without -symbol.json, and the number in that of the parameters
+    arg_params, aux_params   arguments and auxiliary states, arrays by name
+    """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json")
     save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params)

@@ -103,6 +103,8 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str | None = None
     """(results of every step side by side, the last states) of body(data[i], states) -> (results, new states).
 
     data, init_states   symbols, or lists of them; the body gets and gives the same
+
+    Raises ValueError where the body leaves some of data or of the states unread.
     """
     (data, one), (states, single) = _listed(data, "data"), _listed(init_states, "states")
     shape: dict[str, Any] = {}
@@ -130,8 +132,15 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str | None = None
 def while_loop(
     cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None, name: str | None = None
 ) -> tuple[list[Symbol], list[Symbol]]:
-    """(results of every step side by side, zeros after the last; the last variables) of func(*variables) ->
-    (results, new variables), as long as cond(*variables) holds, at most max_iterations times."""
+    """(results of every step side by side, zeros after the last; the last variables) of a loop.
+
+    cond             cond(*variables) says whether there is another step
+    func             func(*variables) -> (results, new variables)
+    loop_vars        the first variables, a symbol or a list of them
+    max_iterations   the most steps, and the length of the results' first axis
+
+    Raises ValueError without max_iterations, and where func leaves a variable unread or gives another number of them.
+    """
     if max_iterations is None:
         raise ValueError("while_loop needs max_iterations: results have their length along the first axis")
     variables, _ = _listed(loop_vars, "loop_vars")
@@ -160,7 +169,10 @@ def while_loop(
 
 
 def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str | None = None) -> Any:
-    """The results of then_func() where pred is not 0, else those of else_func()."""
+    """The results of then_func() where pred is not 0, else those of else_func().
+
+    Raises ValueError where the two give different numbers of results.
+    """
     test, then, other = Body(lambda: function("_copy")(pred)), Body(then_func), Body(else_func)
     if len(then.symbol) != len(other.symbol):
         raise ValueError(f"one body of cond gives {len(then.symbol)} results, the other {len(other.symbol)}")

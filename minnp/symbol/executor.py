@@ -161,6 +161,10 @@ def _placed(ctx: Any) -> Any:
 class Executor:
     """A symbol bound to arrays, which it computes with; writing into them is how it is given new numbers.
 
+    arguments, gradients, states   arrays in the symbol's order; requests: "write", "add" or "null" for each gradient.
+                                   `bind` and `simple_bind` make them
+    ctx                            the device where it computes
+
     arg_arrays, grad_arrays (None where there is no gradient), aux_arrays, outputs: lists, in the symbol's order;
     arg_dict, grad_dict, aux_dict, output_dict: the same by name.
     """

@@ -22,6 +22,8 @@ class Model:
 
     params, states   name -> array: parameters, and what training moves by itself
     inputs           the names of the other arguments, the data and labels
+
+    Raises SymbolError where auxiliary states are missing.
     """
 
     def __init__(self, symbol: Symbol, params: Mapping[str, Any], states: Mapping[str, Any] | None = None) -> None:
@@ -85,6 +87,8 @@ class Model:
 
 def load_mxnet(prefix: str, epoch: int = 0) -> Model:
     """The model in PREFIX-symbol.json and PREFIX-0000.params (for epoch 0), of any version of MXNet since 0.8.
+
+    prefix, epoch   the files' names without -symbol.json, and the number in that of the parameters
 
     Raises SymbolError, or ValueError, where the files are not what they should be; OSError where they are not there.
     """

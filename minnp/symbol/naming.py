@@ -53,6 +53,8 @@ LOCAL = _Local()
 class AttrScope:
     """Attributes of every symbol made inside a with block: AttrScope(ctx_group="dev1", __init__="zero").
 
+    attributes   names and their texts
+
     Raises ValueError where a value is not text.
     """
 

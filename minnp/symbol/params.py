@@ -54,6 +54,7 @@ _DIMENSIONS = [struct.Struct(f"<{n}q") for n in range(MOST_DIMENSIONS + 1)]
 class RowSparse:
     """An array of which some rows are given, and the others are zero: MXNet's row_sparse.
 
+    shape     of the whole array
     values    [rows, ...] the rows
     indices   int64[rows] which they are, ascending
     """
@@ -87,6 +88,7 @@ class RowSparse:
 class CSR:
     """A matrix of which some elements are given, row after row, and the others are zero: MXNet's csr.
 
+    shape     (rows, columns)
     values    [n] the elements
     indptr    int64[rows + 1] where in `values` each row begins and ends
     indices   int64[n] the columns they stand in
@@ -142,6 +144,7 @@ STORAGE = {0: None, 1: RowSparse, 2: CSR}
 def load_params(fname: str | os.PathLike | BinaryIO, dense_limit: int = 2**30) -> tuple[dict, dict]:
     """(arguments, auxiliary states) of a model, NumPy arrays by name, from a file whose names begin with arg: or aux:.
 
+    fname         a path, or a file open for reading bytes
     dense_limit   the most bytes that a sparse array may take as the dense one that it becomes
 
     Raises ValueError where the file is none, or a name begins with neither: `load` gives the arrays of every file.
@@ -172,7 +175,11 @@ def load_params(fname: str | os.PathLike | BinaryIO, dense_limit: int = 2**30) -
 
 
 def save_params(fname: str | os.PathLike | BinaryIO, arg_params: Mapping, aux_params: Mapping | None = None) -> None:
-    """Write the arguments and auxiliary states of a model, arrays by name, as MXNet does."""
+    """Write the arguments and auxiliary states of a model, arrays by name, as MXNet does.
+
+    fname                    a path, or a file open for writing bytes
+    arg_params, aux_params   arguments and auxiliary states, arrays by name
+    """
     named = {f"arg:{name}": array for name, array in arg_params.items()}
     save(fname, named | {f"aux:{name}": array for name, array in (aux_params or {}).items()})
 
@@ -373,6 +380,8 @@ def save(fname: str | os.PathLike | BinaryIO, data: Any, np_shape: bool | None =
 
     Raises TypeError for a dtype that MXNet lacks, before the file is touched. Of those written, int16, uint16, uint32
     and uint64 are read by MXNet 2 alone.
+
+    Raises ValueError for arrays that no one version of the format has.
     """
     if not isinstance(data, (Mapping, list, tuple)):
         data = [data]

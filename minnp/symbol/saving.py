@@ -31,7 +31,7 @@ def _file(symbol: Symbol) -> tuple[SymbolFile, dict[int, int]]:
 
 
 def load_json(json_str: str) -> Symbol:
-    """The symbol that a JSON text describes, whichever version of MXNet since 0.8 wrote it.
+    """The symbol that the text json_str describes, whichever version of MXNet since 0.8 wrote it.
 
     Raises SymbolError where the text is no JSON or no graph, or names an operator that is not here.
     """
@@ -39,7 +39,10 @@ def load_json(json_str: str) -> Symbol:
 
 
 def load(fname: str) -> Symbol:
-    """The symbol that a file written by `save`, or by MXNet, holds."""
+    """The symbol in the file fname, written by `save` or by MXNet.
+
+    Raises SymbolError where it holds none, OSError where it is not there.
+    """
     with open(fname, encoding="utf-8") as file:
         return load_json(file.read())
 

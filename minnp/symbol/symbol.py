@@ -85,6 +85,8 @@ def ordered(heads: Iterable[Entry]) -> list[Node]:
 class Symbol:
     """Results of a graph of operators. Made by the functions of minnp.symbol, by operators on others, and by `Group`.
 
+    heads   its results, each a node of the graph and the number of one of its results
+
         net = sym.FullyConnected(sym.Variable("data"), name="fc", num_hidden=10)
         net.list_arguments()                                  # ['data', 'fc_weight', 'fc_bias']
         net(data=other), net[0], net["fc_output"], net * 2
@@ -412,9 +414,11 @@ def Variable(name: str, attr: Any = None, shape: Any = None, lr_mult: Any = None
              **kwargs: Any) -> Symbol:  # fmt: skip
     """A named input or parameter, with what MXNet lets one say about it, kept as attributes.
 
-    shape, dtype       what infer_shape and infer_type take for it where nothing is said
-    lr_mult, wd_mult   for optimisers; init: text, or what has dumps()
-    kwargs             further attributes, their names with two underscores before and after
+    attr                    a dict of further attributes
+    stype, profiler_scope   taken as MXNet takes them; they change no result
+    shape, dtype            what infer_shape and infer_type take for it where nothing is said
+    lr_mult, wd_mult        for optimisers; init: text, or what has dumps()
+    kwargs                  further attributes, their names with two underscores before and after
     Raises TypeError where name is no text, ValueError for other keyword arguments.
     """
     if not isinstance(name, str):
@@ -450,7 +454,10 @@ def type_number(dtype: Any) -> int:
 
 
 def Group(symbols: Iterable[Symbol], create_fn: Any = Symbol) -> Symbol:
-    """All results of several symbols, as one. Raises TypeError for what is no symbol, ValueError for none."""
+    """All results of several symbols, as one. Raises TypeError for what is no symbol, ValueError for none.
+
+    create_fn   what makes the symbol, as MXNet's has it
+    """
     symbols = list(symbols)
     if not all(isinstance(s, Symbol) for s in symbols):
         raise TypeError("Group takes a list of symbols")

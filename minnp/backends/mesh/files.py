@@ -18,8 +18,12 @@ from .parts import Part, bounds, fitted
 def save(path: str | os.PathLike, x: Any) -> None:
     """Write an array that is split over a mesh to one .npy file, every rank its part, on a disk that all ranks see.
 
+    x   an array whose parts lie on the ranks; all of them call
+
     The file is the old one or the new one, whole: it is written as `<path>.tmp`, and renamed when all ranks are done.
     What goes wrong on one rank is raised there, and as MeshError on the others. On any other array, np.save.
+
+    Raises TypeError for an array that is not on a mesh.
     """
     path = os.fspath(path)
     value = read(x) if type(x) in HANDLES else x
@@ -51,7 +55,11 @@ def save(path: str | os.PathLike, x: Any) -> None:
 def load(path: str | os.PathLike, layout: Layout) -> Any:
     """The array of a .npy file, split as `layout` says (mesh.split(0)): every rank reads its part alone.
 
+    path   of a file that every rank sees
+
     The file may be of any number of ranks, or of np.save. Raises ValueError for objects, which would be a pickle.
+
+    Raises TypeError where `layout` is none.
     """
     if not isinstance(layout, Layout):
         raise TypeError(f"load takes a layout of a mesh, such as mesh.split(0), got {layout!r:.60}")

@@ -32,7 +32,7 @@ def convert_args(f: Callable) -> Callable:
 
 
 def return_numpy(f: Callable) -> Callable:
-    """Decorator: minnp arrays in the result come back as numpy.ndarrays."""
+    """Decorator: minnp arrays in the result of f come back as numpy.ndarrays."""
 
     @functools.wraps(f)
     def converted(*args: Any, **kwargs: Any) -> Any:

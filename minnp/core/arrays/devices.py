@@ -20,11 +20,17 @@ from .array import HANDLES, Array, handle, ndarray, read
 
 
 class Context:
-    """A device, by type ("cpu", "gpu") and number, or both in one ("gpu:1", "cuda:0", which is torch's); also a context
-    manager.
+    """A device, which arrays live on; also a context manager, in which new arrays are made there.
 
-    backend   whose memory holds the arrays there; by default NumPy's on a cpu, and on a gpu the current backend's,
-              else that of the first installed backend that reaches it
+    device_type   "cpu" or "gpu", or both in one with a number: "gpu:1"; "cuda:0" is torch's
+    device_id     its number; the first is 0
+    backend       whose memory holds the arrays there; by default NumPy's on a cpu, and on a gpu the current backend's,
+                  else that of the first installed backend that reaches it
+
+    Raises ValueError for another type, a negative number, or a number that is given twice.
+
+    >>> with Context("cpu"):
+    ...     x = np.zeros(3)
     """
 
     def __init__(self, device_type: str | Context, device_id: int = 0, backend: str | None = None) -> None:
@@ -100,12 +106,26 @@ seed = backends.seed  # the random numbers drawn on devices
 
 
 def cpu(device_id: int = 0) -> Context:
-    """The host."""
+    """The host.
+
+    device_id   as of a gpu; there is one host, whatever the number
+
+    >>> cpu()
+    cpu(0)
+    """
     return Context("cpu", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """A GPU by number. Entering it raises BackendMissingError where no installed backend reaches it."""
+    """A GPU, by number.
+
+    device_id   its number; the first is 0
+
+    Entering it raises BackendMissingError where no installed backend reaches it.
+
+    >>> gpu(1)
+    gpu(1)
+    """
     return Context("gpu", device_id)
 
 
@@ -130,7 +150,11 @@ _global: tuple = (cpu(), None)
 
 
 def current_context() -> Context:
-    """The context in force here: the innermost `with`, else the global one."""
+    """The context in force here: the innermost `with`, else the global one.
+
+    >>> current_context()
+    cpu(0)
+    """
     return (in_force.get() or _global)[0]
 
 
@@ -140,7 +164,10 @@ def default_device() -> Any:
 
 
 def set_context(context: Context) -> None:
-    """Set the context for every thread without one of its own."""
+    """Set the context for every thread without one of its own.
+
+    >>> set_context(cpu())
+    """
     global _global
     new = (context, context.device)
     state.busy += (new[1] is not None) - (_global[1] is not None)

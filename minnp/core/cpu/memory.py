@@ -189,7 +189,16 @@ def release() -> int:
 def memory_reuse(enabled: bool | None = None, *, limit: int | None = None) -> bool:
     """Switch the reuse of large buffers on or off, and set the most idle bytes it may keep; whether it was on.
 
-    Without arguments only asks. Also off with the environment variable MINNP_POOL=0."""
+    enabled   on or off; None leaves it as it is
+    limit     bytes; None leaves it as it is
+
+    Without arguments only asks. Also off with the environment variable MINNP_POOL=0.
+
+    Raises ValueError for a negative limit.
+
+    >>> memory_reuse() in (True, False)
+    True
+    """
     before = pool.enabled
     if limit is not None:
         if limit < 0:

@@ -129,12 +129,23 @@ team = Team(default_threads())
 
 
 def num_threads() -> int:
-    """The number of threads one large host operation uses, the caller's included."""
+    """The number of threads one large host operation uses, the caller's included.
+
+    >>> num_threads() >= 1
+    True
+    """
     return team.size
 
 
 def set_num_threads(n: int) -> int:
-    """Use n threads for large host operations from now on; the number until now. No result depends on it."""
+    """Use n threads for large host operations from now on; the number until now. No result depends on it.
+
+    Raises ValueError for less than one.
+
+    >>> before = set_num_threads(1)
+    >>> set_num_threads(before)
+    1
+    """
     global team
     if n < 1:
         raise ValueError(f"set_num_threads: at least 1, got {n}")

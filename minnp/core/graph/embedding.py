@@ -38,6 +38,8 @@ class Function:
     functions that its operators are, and is differentiable as often as you like, a torch module as often as torch's
     own operators are, an MXNet symbol once; a derivative that is not there raises. A symbol that ends in a loss
     layer (SoftmaxOutput, ...) has its gradient built in and ignores the cotangent of its result.
+
+    Raises TypeError for input_shapes that are no dict; a call raises SymbolError for names and shapes that do not fit.
     """
 
     def __init__(

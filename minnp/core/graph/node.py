@@ -21,6 +21,8 @@ class Node:
     meta         facts found by passes and capture: "value" (shape and dtype), "where" (the user's file:line), "effect"
                  (kept though nobody reads it), ...
     prev, next   its neighbours in the order of execution
+
+    Raises ValueError for another opcode than torch.fx's six.
     """
 
     # A dict too: passes written for torch.fx put facts (`node.shape = ...`) on the node itself.
@@ -160,7 +162,10 @@ def _collect(x: Any, found: dict[Node, None]) -> None:
 
 
 def map_nodes(x: Any, f: Callable[[Any], Any], leaf: type = Node) -> Any:
-    """x with f(node) in the place of every node, through tuples, lists, dicts and slices."""
+    """x with f(node) in the place of every node, through tuples, lists, dicts and slices.
+
+    leaf   the class of what f is called with
+    """
     t = type(x)
     if t is leaf:
         return f(x)

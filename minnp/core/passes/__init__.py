@@ -44,5 +44,8 @@ __all__ = [
 
 @on_modules
 def optimize(graph: Graph) -> Graph:
-    """The passes jit runs before it compiles: results are the same to the bit."""
+    """The passes jit runs before it compiles: results are the same to the bit.
+
+    graph   is changed, and given back
+    """
     return simplify(common_subexpressions(fold_constants(dead_code(graph))))

@@ -27,9 +27,12 @@ class Cost(NamedTuple):
 
 
 def cost(node: Node) -> Cost:
-    """The cost of a node: the row's own count of operations (0 for rows that move data only; of a public function, a
-    method or a layer, those of the rows it calls); its inputs and its result, once each. Looking at memory another way
-    moves nothing."""
+    """The operations, bytes read and bytes written of a node.
+
+    The operations are the row's own count (0 for rows that move data only; of a public function, a method or a layer,
+    those of the rows it calls); the bytes are its inputs and its result, once each. Looking at memory another way moves
+    nothing.
+    """
     if _is_free(node):
         return Cost(0, 0)
     return Cost(operations(node), sum(map(nbytes, (*node.all_input_nodes, node))))

@@ -19,12 +19,13 @@ from .modules import check_rows, on_modules
 
 @on_modules
 def fold_convolutions(graph: Graph) -> Graph:
-    """The graph with each convolution of a fixed weight and what only it feeds (scaling and shifting of its channels,
-    one sum with an array of its shape, one relu) as one call of the row npx.conv_act.
+    """The graph with each convolution of a fixed weight, and what only it feeds, as one call of the row npx.conv_act.
 
     For inference: the folded weights are read-only copies, and later changes of the originals do not show. Values
     differ by rounding. Needs shapes and dtypes; nodes without them are left as they are.
     Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
+
+    What goes into it: scaling and shifting of its channels, one sum with an array of its shape, one relu.
     """
     check_rows(graph, "fold_convolutions")
     known = Known(graph)

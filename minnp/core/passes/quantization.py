@@ -29,6 +29,8 @@ class Observer:
     """Remembers the range of the arrays it is shown.
 
     percentile   how much of each array's range counts: 99.9 leaves out the lowest and highest 0.05 %, which are clipped
+
+    Raises ValueError for a percentile that is not above 50 and at most 100.
     """
 
     def __init__(self, percentile: float = 100.0) -> None:
@@ -66,12 +68,13 @@ def record(x: Any, observer: Observer) -> None:
 # ------------------------------------------------------------------ the three steps
 @on_modules
 def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Callable | None = None) -> Graph:
-    """The graph with an observer before each dense layer (matmul with a fixed matrix) and each convolution with a fixed
-    weight, in float32.
+    """The graph with an observer before each layer that can be quantised.
 
     observer   makes one: Observer, or functools.partial(Observer, percentile=99.9)
     only       node -> bool: the layers to quantise, by default all
     Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
+
+    These are dense layers (matmul with a fixed matrix) and convolutions with a fixed weight, in float32.
     """
     check_rows(graph, "quantisation")
     known = Known(graph)
@@ -100,6 +103,8 @@ class Calibration(Interpreter):
 def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
     """Run an observed graph on each batch (its one input, or a tuple of its inputs), so that the observers see it.
 
+    batches   arrays, or tuples of them, one for each run
+
     Calling the observed graph in any other way (as a GraphModule, say) shows them what goes through it too.
     """
     for batch in batches:
@@ -109,12 +114,14 @@ def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
 
 @on_modules
 def convert(graph: Graph, per_channel: bool = True) -> Graph:
-    """The observed graph with integer layers in the place of the observed ones; biases, and a relu or selu after a
-    layer, go into it. Observers are gone. So with layers of which npx.fake_quantize rounds input and weight, as
-    quantisation-aware training leaves them (nn.quantization_aware): their scales are taken.
+    """The observed graph with integer layers in the place of the observed ones.
 
     per_channel   a scale for each output channel of a weight, or one for all
     Raises ValueError, naming the layer, where an observer has seen nothing: run calibrate first.
+
+    Biases, and a relu or selu after a layer, go into it, and observers are gone. Layers of which npx.fake_quantize
+    rounds input and weight, as quantisation-aware training leaves them (nn.quantization_aware), become integer layers
+    too: their scales are taken.
     """
     known = Known(graph)
     take_rounded(graph, known)
@@ -152,7 +159,11 @@ def stay(graph: Graph, node: Node) -> None:
 
 @on_modules
 def quantize(graph: Graph, batches: Iterable[Any], per_channel: bool = True, **options: Any) -> Graph:
-    """The graph with integer layers: observe, calibrate and convert in one. options: those of observe."""
+    """The graph with integer layers: observe, calibrate and convert in one. options: those of observe.
+
+    batches       inputs that the ranges are measured on, as in calibrate
+    per_channel   as in convert
+    """
     return convert(calibrate(observe(graph, **options), batches), per_channel)
 
 

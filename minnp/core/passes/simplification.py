@@ -20,11 +20,13 @@ from .rows import escapes, moved, row_of
 
 @on_modules
 def simplify(graph: Graph, exact: bool = True) -> Graph:
-    """The graph with what its algebra allows left out: x * 1, x - 0, -(-x), transposes of transposes, casts to the same
-    dtype, copies nobody writes to, x / 4 as x * 0.25, ...
+    """The graph with what its algebra allows left out.
 
     exact   False also allows what rounding, zeros and infinities make differ: x + 0.0 (which turns -0.0 into 0.0),
             exp(log(x)), (x * a) * b as x * (a * b), x / 3 as x * (1 / 3), x ** 2 as x * x
+
+    Left out or replaced are x * 1, x - 0, -(-x), transposes of transposes, casts to the same dtype, copies nobody
+    writes to, x / 4 (as x * 0.25), ...
     """
     changed = True
     while changed:

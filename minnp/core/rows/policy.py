@@ -23,8 +23,11 @@ from .state import state
 class Policy:
     """A policy by name; also a context manager and a decorator: `with minnp.policy("only_numpy"): ...`.
 
+    name   "auto", "only_numpy", "only_split", or "prefer_" and "only_" with a backend; ValueError for another
+
     Subclass it to decide call by call: give `__init__` the name of a policy with a backend ("prefer_torch"), and
-    override `candidates`."""
+    override `candidates`.
+    """
 
     def __init__(self, name: str) -> None:
         mode, _, backend = name.partition("_")
@@ -101,7 +104,11 @@ def current() -> Policy:
 
 
 def policy(name: str | Policy) -> Policy:
-    """A policy object from its name (or itself). Raises ValueError for an unknown name."""
+    """A policy object from its name (or itself). Raises ValueError for an unknown name.
+
+    >>> with policy("only_numpy"):
+    ...     y = np.exp(np.ones(3))
+    """
     return name if isinstance(name, Policy) else Policy(name)
 
 
@@ -111,7 +118,10 @@ def on_host(asked: bool) -> Any:
 
 
 def set_global_policy(name: str | Policy) -> None:
-    """Set the policy for every thread without one of its own."""
+    """Set the policy for every thread without one of its own.
+
+    >>> set_global_policy("auto")
+    """
     new = policy(name)
     if new.backend is not None:
         backends.get(new.backend)
@@ -120,19 +130,32 @@ def set_global_policy(name: str | Policy) -> None:
 
 
 def get_global_policy() -> Policy:
+    """The policy of every thread without one of its own.
+
+    >>> get_global_policy().name
+    'auto'
+    """
     return state.policy
 
 
 def wrap_policy(name: str | Policy) -> Any:
-    """Decorator: run the function under this policy (MinPy's name)."""
+    """Decorator: run the function under this policy (MinPy's name).
+
+    >>> wrap_policy("only_numpy")(lambda: get_global_policy().name)()
+    'auto'
+    """
     return policy(name)
 
 
 def set_backend(name: str) -> None:
-    """Compute on a backend from now on: "numpy" alone, "auto" for the default choice, else every verified kernel of
-    that backend ("mxnet", "torch") and NumPy for the rest. The environment variable MINNP_BACKEND says the same.
+    """Compute on a backend from now on.
+
+    name   "numpy" alone, "auto" for the default choice, else every verified kernel of that backend ("mxnet", "torch")
+           and NumPy for the rest. The environment variable MINNP_BACKEND says the same
 
     Raises ValueError for an unknown name, BackendMissingError (with the install line) where its library is absent.
+
+    >>> set_backend("auto")
     """
     if name not in ("auto", "numpy", *backends.names()):
         raise ValueError(f"unknown backend {name!r}; known: auto, numpy, {', '.join(backends.names())}")

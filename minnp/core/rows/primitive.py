@@ -204,7 +204,10 @@ class Shaped:
 
 
 class Meta(Shaped):
-    """Shape and dtype of a value, without its data."""
+    """Shape and dtype of a value, without its data.
+
+    shape   lengths of the axes; dtype: what np.dtype takes
+    """
 
     __slots__ = ("dtype", "shape")
 

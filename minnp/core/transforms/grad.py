@@ -254,10 +254,11 @@ def argument_numbers(argnum: Any) -> tuple[tuple, bool]:
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
-    argnum   an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
-             several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
-             dataclasses of them
-    has_aux  f returns (result, aux), and so does the new function: (gradient, aux)
+    argnums   another name of argnum, as JAX spells it
+    argnum    an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
+              several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
+              dataclasses of them
+    has_aux   f returns (result, aux), and so does the new function: (gradient, aux)
 
     A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
     argument that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a
@@ -285,6 +286,9 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
     """A function that returns (gradients, result of f); see grad.
 
     As in MinPy, f may read the arrays it is given from elsewhere, `self.params["w"]`: they are the same arrays.
+
+    >>> grad_and_loss(lambda x: x**2)(3.0)
+    (array(6.), array(9.))
     """
     numbers, bare = argument_numbers(argnum)
 
@@ -317,7 +321,13 @@ _LENDING = threading.RLock()
 
 
 def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
-    """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad."""
+    """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad.
+
+    argnum, argnums   which arguments, as in grad
+
+    >>> value_and_grad(lambda x: x**2)(3.0)
+    (array(9.), array(6.))
+    """
     numbers, bare = argument_numbers(argnum if argnums is None else argnums)
 
     @functools.wraps(f, updated=())
@@ -332,7 +342,12 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
 
 
 def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
-    """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument."""
+    """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> pullback(1.0)
+    (array(3.), array(2.))
+    """
     run = Run(f, range(len(args)), args, {})
     nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
     pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
@@ -340,5 +355,9 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
 
 
 def stop_gradient(x: Any) -> Any:
-    """x as a constant: the same numbers, through which no gradient flows."""
+    """x as a constant: the same numbers, through which no gradient flows.
+
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    array(3.)
+    """
     return TABLE["stop_gradient"](x)

@@ -157,6 +157,9 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
     primals, tangents   tuples of the same structure: numbers, arrays or trees of them. Raises ValueError where a
     tangent's shape is not its primal's, TypeError for arguments that are not float or complex.
+
+    >>> jvp(np.sin, (0.0,), (2.0,))
+    (array(0.), array(2.))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp(f, primals, tangents) wants tuples of arguments and of tangents")

@@ -447,6 +447,9 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
                argument; for an argument that is a tree, the axis of all leaves or a tree of axes
     out_axes   where the batch axis goes in the results: an int, or a tree of them
     Keyword arguments are not batched. Raises ValueError where batch sizes differ or nothing is batched.
+
+    >>> vmap(np.dot)(np.ones((2, 3)), np.ones((2, 3)))
+    array([3., 3.])
     """
 
     @functools.wraps(f, updated=())

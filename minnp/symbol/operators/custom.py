@@ -51,10 +51,11 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What a custom operator is: its arguments, results, shapes and dtypes; keyword arguments of sym.Custom arrive in
-    __init__ as texts.
+    """What a custom operator is: its arguments, results, shapes and dtypes.
 
     need_top_grad   whether backward reads out_grad; a loss does not
+
+    Keyword arguments of sym.Custom arrive in __init__ as texts.
     """
 
     def __init__(self, need_top_grad: bool = True) -> None:

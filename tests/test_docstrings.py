@@ -1,0 +1,96 @@
+"""Docstrings of public names are complete: a summary in one line, every parameter, what is raised, examples."""
+
+import ast
+import doctest
+import inspect
+import re
+import textwrap
+
+import pytest
+from public import public
+
+import minnp
+import minnp.numpy as np
+
+pytestmark = [
+    pytest.mark.host("docstrings are text, and their examples print what the default policy gives"),
+    pytest.mark.either("docstrings are text"),
+]
+PUBLIC = public()
+SHORT = {}
+for full, thing in PUBLIC.items():
+    SHORT.setdefault(full.rpartition(".")[2], []).append(thing)
+
+
+def text(thing, seen=frozenset()):
+    """The docstring, and those that it refers to: "as in Conv2D", "layers.conv2d"."""
+    own = inspect.getdoc(thing) or ""
+    names = re.findall(r"\b(?:[Aa]s in|as|see|of|are|is) `?([A-Za-z_]\w*)|layers\.(\w+)", own)
+    others = {a or b for a, b in names} & SHORT.keys() - seen
+    referred = [other for name in others for other in SHORT[name] if other is not thing]
+    return "\n".join([own, *(text(other, seen | others) for other in referred)])
+
+
+def summary_of(thing):
+    lines = ((inspect.getdoc(thing) if thing.__doc__ else None) or "").splitlines() or [""]
+    if len(lines) > 1 and lines[1].strip():
+        return "goes on in its second line"
+    return "" if lines[0].endswith((".", ":")) else f"ends in {lines[0][-10:]!r}"
+
+
+def parameters_of(thing):
+    try:
+        names = inspect.signature(thing).parameters
+    except (TypeError, ValueError):  # an exception's, or a class of C's
+        return []
+    said = text(thing)
+    return [n for n in names if n not in ("args", "kwargs", "name") and not re.search(rf"\b{n}\b", said)]
+
+
+def raised_by(thing):
+    """The names of the exceptions that its own code raises, as far as they are written there."""
+    function = inspect.unwrap(thing.__init__ if inspect.isclass(thing) else thing)
+    if not inspect.isfunction(function) or function.__code__.co_filename.startswith("<"):  # a named tuple's
+        return []
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    calls = [n.exc.func for n in ast.walk(tree) if isinstance(n, ast.Raise) and isinstance(n.exc, ast.Call)]
+    return [call.id for call in calls if isinstance(call, ast.Name)]
+
+
+def test_the_first_line_says_it_all():
+    assert {name: wrong for name, value in PUBLIC.items() if (wrong := summary_of(value))} == {}
+
+
+def test_every_parameter_is_explained():
+    assert {name: wrong for name, value in PUBLIC.items() if (wrong := parameters_of(value))} == {}
+
+
+def test_what_is_raised_is_said():
+    silent = {n: [e for e in raised_by(value) if e not in text(value)] for n, value in PUBLIC.items()}
+    assert {name: wrong for name, wrong in silent.items() if wrong} == {}
+
+
+NAMES = sorted({*minnp.__all__, "compile"} - {name for name in minnp.__all__ if name.endswith("Policy")})
+
+
+def test_transformations_and_settings_have_examples():
+    shown = [n for n in NAMES if re.search(r">>>|^    \S", inspect.getdoc(getattr(minnp, n)), re.MULTILINE)]
+    assert set(NAMES) - set(shown) <= {"load_mxnet"}  # which needs files; the guide has one
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ">>>" in (getattr(minnp, n).__doc__ or "")])
+def test_examples_print_what_they_say(name):
+    scope = {"np": np, **{n: getattr(minnp, n) for n in NAMES}}
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(getattr(minnp, name)), scope, name, None, 0)
+    threads, said = minnp.num_threads(), []
+    failed, ran = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    minnp.set_num_threads(threads)
+    assert ran and not failed, "".join(said)
+
+
+def test_functions_of_numpy_have_numpys_docstrings():
+    """They say nothing of their own: NumPy's reference is theirs."""
+    import numpy
+
+    for name in ("sum", "exp", "linspace", "einsum", "concatenate"):
+        assert inspect.getdoc(getattr(np, name)) == inspect.getdoc(getattr(numpy, name)), name
