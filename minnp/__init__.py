@@ -6,7 +6,15 @@ from minnp import grad
 
 import importlib
 import os
+import sys
 from typing import Any
+
+# What a gradient records and what jit knows is shared between threads, and guarded by the interpreter's lock alone.
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError(
+        f"minnp needs the interpreter lock, which this free-threaded Python {sys.version.split()[0]} runs without: "
+        "start it with PYTHON_GIL=1 or python -X gil=1"
+    )
 
 from . import numpy  # arrays have their operators from there, and rows are there: no name below works without
 from .core.api.functions import LATE

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as onp
 import pytest
+from alone import run_alone
 
 import minnp
 import minnp.numpy as np
@@ -173,3 +174,11 @@ def test_a_result_written_by_position_leaves_the_tape_what_it_saved() -> None:
     buffer, other, matrix = np.array([3.0, 5.0]), np.array([7.0, 8.0]), np.ones((2, 2))
     assert minnp.grad(f)(np.ones(2)).tolist() == [4.0, 7.0]
     assert buffer.tolist() == [2.0, 2.0]
+
+
+def test_a_python_without_the_interpreter_lock_is_refused_in_one_line():
+    said = run_alone(
+        "import sys; sys._is_gil_enabled = lambda: False\ntry: import minnp\nexcept ImportError as error: print(error)"
+    )
+    assert said.count("\n") == 1
+    assert "free-threaded" in said and "PYTHON_GIL=1" in said
