@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as onp
@@ -12,6 +13,7 @@ import minnp.numpy as np
 from minnp import Context, stop_gradient, vjp
 
 from ..errors import SymbolError
+from . import compiled
 from .symbol import Symbol
 
 
@@ -179,6 +181,7 @@ class Executor:
         self._pullback: Callable | None = None
         self._after: list | None = None
         self._watch: Callable | None = None
+        self._compiled: dict[Any, Callable | None] = {}  # what runs from the second call on
 
     def __repr__(self) -> str:
         return f"<Executor of {self._symbol!r}: {', '.join(self._program.arguments)}>"
@@ -249,11 +252,13 @@ class Executor:
         self._pullback = self._after = None
         self._wanted = wanted
 
+        program = self._compiled_for(is_train) or partial(self._program, training=is_train, watch=self._watch)
+
         def run(*values: Any) -> tuple:
             arguments = list(self.arg_arrays)
             for i, value in zip(wanted, values, strict=True):
                 arguments[i] = value
-            results, after = self._program(arguments, self.aux_arrays, is_train, self._watch)
+            results, after = program(arguments, self.aux_arrays)
             return tuple(np.asarray(r) for r in results), tuple(after)
 
         if wanted:
@@ -262,6 +267,19 @@ class Executor:
             results, after = run()
         self._outputs, self._after = list(results), list(after) if is_train else None
         return self._outputs
+
+    def _compiled_for(self, is_train: bool) -> Callable | None:
+        """What computes the results and states in the program's place, of a call like one before this."""
+        arrays = [*self.arg_arrays, *self.aux_arrays]
+        if self._watch is not None or self._outputs is None or not compiled.compilable(self._program, arrays):
+            return None
+        key = is_train, tuple([(a.shape, a.dtype.char) for a in arrays])
+        if key not in self._compiled:
+            given = self._program, self._wanted, self.arg_arrays, self.aux_arrays, self._outputs
+            self._compiled[key] = (
+                compiled.training(*given) if self._wanted else compiled.forward(self._program, is_train)
+            )
+        return self._compiled[key]
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Write, or add, the gradients of the arguments, given those of the results, and move the auxiliary states.

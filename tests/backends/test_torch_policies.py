@@ -191,3 +191,22 @@ def test_kernels_over_numpys_memory_need_cores_and_those_of_a_device_do_not(monk
     assert not host_products.crowded
     TorchBackend()
     assert host_products.crowded
+
+
+@pytest.mark.parametrize("size", [4, 12])  # with few positions the weight's gradient is another library's
+def test_one_thread_convolves_by_one_element_as_several_do(size):
+    draw, threads = onp.random.default_rng(0).standard_normal, torch.get_num_threads()
+    x, w = (draw(s).astype("f4") for s in ((2, 256, size, size), (2048, 256, 1, 1)))
+
+    def step():
+        with minnp.policy("prefer_torch"):
+            y, pullback = minnp.vjp(npx.convolution, x, w)
+            return y, *pullback(y)
+
+    expected = step()
+    torch.set_num_threads(1)
+    try:
+        for a, b in zip(step(), expected, strict=True):
+            onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * abs(onp.asarray(b)).max())
+    finally:
+        torch.set_num_threads(threads)

@@ -9,7 +9,7 @@ exceptions are those of the program run row by row.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -74,7 +74,9 @@ class TorchExecutor:
                 self.calls += 1
             except REFUSALS:
                 out = walk(self.graph, data, self.dispatched)
-        return tuple([self.value(v, data if new else ()) for v, new in zip(out, self.new, strict=True)])
+        # one look at each argument, not one for each pair of a result and an argument
+        theirs = {v.untyped_storage().data_ptr() for v in data if type(v) is Tensor} if self.backend.shares_host else ()
+        return tuple([self.value(v, new and theirs) for v, new in zip(out, self.new, strict=True)])
 
     # -------------------------------------------------------------- values and tensors
     def tensor(self, v: Any) -> Any:
@@ -91,10 +93,13 @@ class TorchExecutor:
         report.copied("copy to device", self.backend.name, v.nbytes)
         return self.backend.from_host(v)
 
-    def value(self, v: Any, arguments: Sequence[Any] = ()) -> Any:
+    def value(self, v: Any, theirs: Any = ()) -> Any:
+        """A tensor as a value; what lies in the memory of the arguments, of which `theirs` has addresses, as a copy."""
         if type(v) is not Tensor:
             return v
-        return returned(v, arguments) if self.backend.shares_host else Buffer(v, self.backend, computed=True)
+        if not self.backend.shares_host:
+            return Buffer(v, self.backend, computed=True)
+        return returned(v.clone() if theirs and v.untyped_storage().data_ptr() in theirs else v)
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, on the device once and for all where that can hold it."""

@@ -51,13 +51,32 @@ def conv(x: Any, w: Any, stride: Sizes, pad: Sizes, dilate: Sizes, groups: int =
     x, w = together(x, w)
     if x.ndim != w.ndim or not 3 <= x.ndim <= 5:
         refuse("a convolution of these shapes")
-    return CONV[x.ndim - 3](x, w, None, stride, pad, dilate, groups)
+    return CONV[x.ndim - 3](x, w, None, stride, pad, onednns(x, w, dilate), groups)
+
+
+def onednns(x: Tensor, w: Tensor, dilate: Sizes) -> Sizes:
+    """The dilations to call torch with: such that oneDNN takes convolutions by 1 x 1 kernels where it is the faster.
+
+    With one thread torch multiplies by the BLAS unless a kernel is strided, dilated or larger than 3 x 3 (`use_mkldnn`
+    in ATen/native/Convolution.cpp). From 2**24 multiplications on, oneDNN takes half of the BLAS's time, and a dilation
+    of a kernel of one element means nothing.
+    """
+    one = x.ndim == 4 and w.shape[2:].numel() == 1 and x.dtype is torch.float32 and x.device.type == "cpu"
+    return (2, 2) if one and torch.get_num_threads() == 1 and x.numel() * w.shape[0] >= 1 << 24 else dilate
 
 
 def _gradients(g: Tensor, x: Tensor, w: Tensor, params: dict, of_x: bool, of_w: bool) -> tuple[Tensor, Tensor]:
-    n = x.ndim - 2
-    order = (params["stride"], params["pad"], params["dilate"], False, [0] * n, params.get("groups", 1))
-    return aten.convolution_backward.default(g.contiguous(), x, w, None, *order, [of_x, of_w, False])[:2]
+    n, dilate = x.ndim - 2, onednns(x, w, params["dilate"])
+    few = (
+        g.shape[2:].numel() < 100
+    )  # positions: oneDNN's gradient of the weight takes up to three times the BLAS's time
+    if of_x and of_w and dilate is not params["dilate"] and few:
+        return _gradients(g, x, w, params, True, False)[0], _gradients(g, x, w, params, False, True)[1]
+    dilate = params["dilate"] if of_w and few else dilate
+    order = (params["stride"], params["pad"], dilate, False, [0] * n, params.get("groups", 1))
+    if not (g.is_contiguous() or (g.ndim == 4 and g.is_contiguous(memory_format=torch.channels_last))):
+        g = g.contiguous()
+    return aten.convolution_backward.default(g, x, w, None, *order, [of_x, of_w, False])[:2]
 
 
 @kernel("npx.conv_grads", dtypes_of=common)

@@ -1,0 +1,139 @@
+"""Executors under a policy that prefers torch: what they compile computes what they compute at their first call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+import minnp.symbol as sym
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.host("executors on devices are not compiled")
+
+
+def network() -> Any:
+    """Convolutions, of which one is of the other's sum, batch norms, pooling, a loss."""
+    x = sym.Variable("data")
+    x = sym.Convolution(x, name="c1", num_filter=4, kernel=(3, 3), pad=(1, 1))
+    x = sym.Activation(sym.BatchNorm(x, name="bn1", fix_gamma=False), act_type="relu")
+    y = sym.Convolution(x, name="c2", num_filter=4, kernel=(1, 1), no_bias=True)
+    x = sym.Pooling(sym.BatchNorm(x + y, name="bn2"), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max")
+    return sym.FullyConnected(sym.Flatten(x), name="fc", num_hidden=3)
+
+
+def bound(net: Any, grad_req: Any = "write", dtype: str = "float64", **shapes: Any) -> Any:
+    shapes = shapes or {"data": (2, 3, 8, 6)}
+    executor = net.simple_bind(None, grad_req, type_dict=dict.fromkeys(net.list_arguments(), dtype), **shapes)
+    draw = onp.random.default_rng(0)
+    for arrays in (executor.arg_dict, executor.aux_dict):
+        for name, array in arrays.items():
+            values = draw.integers(0, 3, array.shape) if name.endswith("label") else draw.normal(size=array.shape)
+            array[...] = abs(values) if name.endswith(("var", "label")) else values
+    return executor
+
+
+def everything(executor: Any, out_grads: Any = None, is_train: bool = True) -> list:
+    """Results, gradients and states of a step, copied."""
+    executor.forward(is_train=is_train)
+    if is_train:
+        executor.backward(out_grads)
+    arrays = [*executor.outputs, *[g for g in executor.grad_arrays if g is not None], *executor.aux_arrays]
+    return [onp.array(a) for a in arrays]
+
+
+def same(a: list, b: list) -> None:
+    for x, y in zip(a, b, strict=True):
+        onp.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9 * max(1, abs(y).max(initial=0)))
+
+
+def compiled(executor: Any) -> bool:
+    return any(run is not None for run in executor._compiled.values())
+
+
+@pytest.mark.parametrize("loss", [True, False])
+@pytest.mark.parametrize("grad_req", ["write", "add", {"data": "write", "c1_weight": "add"}])
+def test_steps_are_those_of_an_executor_that_compiles_nothing(loss: bool, grad_req: Any) -> None:
+    net = sym.SoftmaxOutput(network(), name="softmax") if loss else network()
+    ours, plain = bound(net, grad_req), bound(net, grad_req)
+    plain._compiled_for = lambda is_train: None
+    heads = None if loss else onp.random.default_rng(1).normal(size=(2, 3))
+    with minnp.policy("prefer_torch"):
+        for step in range(4):
+            same(everything(ours, heads), everything(plain, heads))
+            assert compiled(ours) == (step > 0)
+            for executor in (ours, plain):
+                executor.arg_dict["c1_weight"][...] *= 0.9
+        same(everything(ours, is_train=False), everything(plain, is_train=False))
+        same(everything(ours, is_train=False), everything(plain, is_train=False))
+
+
+def test_results_lie_as_numpys_whatever_lies_inside() -> None:
+    executor = bound(sym.Convolution(sym.Variable("data"), name="c", num_filter=4, kernel=(3, 3)), dtype="float32")
+    with minnp.policy("prefer_torch"):
+        for train in (True, True, False, False):
+            executor.forward(is_train=train)
+            assert executor.outputs[0].flags.c_contiguous
+            if train:
+                executor.backward(np.ones(executor.outputs[0].shape))
+    assert compiled(executor)
+    assert all(a.flags.c_contiguous for a in (*executor.arg_arrays, *executor.grad_arrays))
+
+
+def test_a_write_between_forward_and_backward_does_not_change_the_gradient() -> None:
+    ours, heads = bound(network()), onp.ones((2, 3))
+    with minnp.policy("prefer_torch"):
+        expected = everything(ours, heads)
+        weights = ours.arg_dict["fc_weight"].copy(), ours.arg_dict["bn1_gamma"].copy()
+        for array in ours.aux_arrays:
+            array[...] = 0
+        for array in (ours.arg_dict["fc_weight"], ours.arg_dict["bn1_gamma"], ours.arg_dict["data"]):
+            was = array.copy()
+            ours.forward(is_train=True)
+            array[...] = 7
+            ours.backward(heads)
+            array[...] = was
+            got = [onp.array(g) for g in ours.grad_arrays]
+            same(got, expected[1 : 1 + len(got)])
+    assert compiled(ours) and (weights[0] == ours.arg_dict["fc_weight"]).all()
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        sym.Dropout(sym.Variable("data") * 2, p=0.5),
+        sym.Embedding(sym.Variable("data"), name="e", input_dim=3, output_dim=2),
+        sym.contrib.boolean_mask(sym.Variable("data"), sym.Variable("index")),
+    ],
+    ids=["draws", "looks at its data", "shapes that depend on data"],
+)
+def test_what_is_no_graph_is_not_compiled(net: Any) -> None:
+    shapes = {"data": (4, 3)} | ({"index": (4,)} if "index" in net.list_arguments() else {})
+    executor = bound(net, {n: "write" for n in net.list_arguments() if n not in ("index",)}, **shapes)
+    for name in ("data", "index"):
+        if name in executor.arg_dict:
+            executor.arg_dict[name][...] = (
+                onp.arange(executor.arg_dict[name].size).reshape(executor.arg_dict[name].shape) % 3
+            )
+    with minnp.policy("prefer_torch"):
+        for _ in range(3):
+            executor.forward(is_train=True)
+            executor.backward(np.ones(executor.outputs[0].shape))
+        if "index" in executor.arg_dict:
+            executor.arg_dict["index"][...] = 1
+            executor.forward(is_train=True)
+            assert executor.outputs[0].shape == (4, 3)
+    assert not compiled(executor)
+
+
+def test_a_monitor_sees_every_result() -> None:
+    executor, seen = bound(network()), []
+    with minnp.policy("prefer_torch"):
+        for _ in range(3):
+            executor.forward(is_train=False)
+        executor.set_monitor_callback(lambda name, array: seen.append(name))
+        executor.forward(is_train=False)
+    assert "c1_output" in seen and "fc_output" in seen
