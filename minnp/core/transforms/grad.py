@@ -88,11 +88,11 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
         if g is None:
             g = bind(TABLE["zeros_like"], (x,), {}) if isinstance(x, (Tracer, Buffer)) else onp.zeros(x.shape, x.dtype)
         if type(g) is Host:
-            if not g.flags.owndata or id(g) in seen or not g.flags.writeable:
+            flags = g.flags
+            if not flags.owndata or id(g) in seen or not flags.writeable:
                 g = g.copy()
             seen.add(id(g))
-            h = on_host(g)
-            out.append(h)
+            out.append(on_host(g))
         else:
             out.append(handle(g))
     return out
@@ -193,7 +193,8 @@ ONE = {t: t(1) for t in (onp.float32, onp.float64)}
 def differentiate(
     f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool, walk: Callable | None = None
 ) -> tuple:
-    """(gradients per argnum, result, aux): the gradient of the sum of the result's elements.
+    """(gradients per argnum, result, aux): the gradient of the sum of the result's elements. The result is as the function
+    made it: see `landed`.
 
     walk   (run, seeds) -> gradients of run.starts, instead of the walk over the tape alone
     """
@@ -206,22 +207,24 @@ def differentiate(
     trace, starts, seeds = run.trace, run.starts, []
     try:
         for v in run.values:
-            if type(v) is Tracer and v.trace is trace and v.value.dtype.kind in INEXACT:
+            traced = type(v) is Tracer and v.trace is trace
+            kind = (v.value if traced else v).dtype.kind
+            if traced and kind in INEXACT:
                 seeds.append((v.node, _ones(v.value)))
+            if kind == "c":
+                complex_of_real(v, starts)
         if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
             returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
             raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
-        complex_of_real(run.values, starts)
         grads = collect(trace.backward(seeds, len(starts)), starts) if walk is None else walk(run, seeds)
     finally:
         run.forget()
-    return run.rebuild_args(grads), landed(run.out), aux
+    return run.rebuild_args(grads), run.out, aux
 
 
-def complex_of_real(values: list, starts: list) -> None:
+def complex_of_real(z: Any, starts: list) -> None:
     """Raise TypeError for a complex result of real arguments: a real gradient has no place for its imaginary part."""
-    z = next((v for v in values if v.dtype.kind == "c"), None)
-    if z is not None and (x := next((x for x in starts if x.dtype.kind != "c"), None)) is not None:
+    if (x := next((x for x in starts if x.dtype.kind != "c"), None)) is not None:
         raise TypeError(
             f"the function returned {describe(z)} for an argument {describe(x)}: a real gradient would lose the "
             "imaginary part. Return np.real(y), np.imag(y) or np.abs(y), differentiate with respect to complex "
@@ -311,7 +314,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         with _LENDING:
             grads, out, _ = differentiate(lent, numbers, args, kwargs, False)
-        return grads[0] if bare else grads, out
+        return grads[0] if bare else grads, landed(out)
 
     return gradient
 
@@ -336,6 +339,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
             options = {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}
             return tracer.transformed("value_and_grad", f, options, args, kwargs)
         grads, out, aux = differentiate(f, numbers, args, kwargs, has_aux)
+        out = landed(out)
         return (out, aux) if has_aux else out, grads[0] if bare else grads
 
     return gradient

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.saved import kept_params, safe, unseen
+from ..arrays.saved import EXPOSED, kept_params, safe, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..cpu import combine
 from ..rows.dispatch import bind
@@ -57,7 +57,7 @@ class GradTrace(Trace):
     def start(self, value: Any) -> Tracer:
         """The tracer of an input."""
         nodes = self.nodes
-        if unseen(value):
+        if (type(value) is not Host or EXPOSED or value.base is not None) and unseen(value):
             value = onp.array(value) if type(value) is Host else safe(value)
         self.lent.append(value)
         t = new(Tracer)
@@ -283,17 +283,11 @@ sweep: Any = None
 def _downwards(nodes: list, grads: list, owned: set, last: int, least: int, stops: Any) -> Any:
     """The numbers of the nodes that `backward` does, from `last` down to `least`, with its stops in between."""
     for stop, passed in (*stops, (least, None)):
-        yield from range(last, stop - 1, -1) if sweep is None else _not_simple(nodes, grads, owned, last, stop)
-        last = min(last, stop - 1)
+        while last >= stop and (sweep is None or (last := sweep(nodes, grads, owned, last, stop)) >= stop):
+            yield last
+            last -= 1
         if passed is not None:
             passed(grads)
-
-
-def _not_simple(nodes: list, grads: list, owned: set, n: int, least: int) -> Any:
-    """The numbers of the nodes from n down to `least` that the sweep in C leaves to Python, in turn."""
-    while (n := sweep(nodes, grads, owned, n, least)) >= least:
-        yield n
-        n -= 1
 
 
 # The identity that a tape does not see through. A copy: a later write to x must not show in the constant.
