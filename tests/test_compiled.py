@@ -424,7 +424,7 @@ NUMBERS += [onp.float32(0.3), onp.int64(5), onp.int32(7), onp.array(2.0), onp.ar
 
 @pytest.mark.filterwarnings("always")
 def test_little_arrays_have_numpys_bits_dtypes_and_warnings():
-    """c/little.h computes arithmetic and comparisons of them without NumPy."""
+    """small_arrays.hpp calls the loops of ufuncs itself."""
     rng = onp.random.default_rng(0)
 
     def draw(shape):

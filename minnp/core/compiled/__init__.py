@@ -5,6 +5,7 @@ May import: nothing.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import types
@@ -44,6 +45,8 @@ def built(name: str) -> types.ModuleType | None:
 
 
 fastpath, team = built("_fastpath"), built("_team")
+if fastpath is not None:
+    atexit.register(fastpath.end)
 FUNCTION = types.MethodType if fastpath is None else fastpath.Function  # what public functions are
 
 

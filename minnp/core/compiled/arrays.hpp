@@ -92,7 +92,7 @@ struct Value {
 };
 
 /* The NumPy array of an array of ours (borrowed), also of a view of one that was written under a trace; or null. */
-static inline PyObject *host_of(PyObject *h) {
+static INLINE PyObject *host_of(PyObject *h) {
     PyObject *a = field(h, host_at);
     if (a == nullptr && Py_IS_TYPE(h, Handle)) { /* NumPy made it */
         call(take_over, h);
@@ -114,7 +114,7 @@ static inline PyObject *virtual_of(PyObject *h) {
     return root == Py_None || (field(root, host_at) == Py_None && field(h, seen_at) == field(root, value_at)) ? v : nullptr;
 }
 
-static inline Value value_of(PyObject *x) {
+static INLINE Value value_of(PyObject *x) {
     if (is_handle(x)) {
         if (PyObject *a = host_of(x))
             return {Kind::host, a};
@@ -187,13 +187,15 @@ static inline void free_object(PyObject *h) {
 static void free_host_array(PyObject *h) {
     Fields *f = fields(h);
     unlink_view(h);
-    Ref array(std::exchange(slot(h, host_at), nullptr)), root(std::exchange(slot(h, root_at), nullptr));
+    Py_CLEAR(slot(h, root_at));
+    Py_CLEAR(slot(h, host_at));
     if (f->_buffer_info != nullptr || (f->flags & (NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY)) != 0) {
         Host->tp_dealloc(h);
         Py_DECREF(Handle);
         return;
     }
-    Ref base(std::exchange(f->base, nullptr)), descr((PyObject *)std::exchange(f->descr, nullptr));
+    Py_CLEAR(f->base);
+    Py_CLEAR(f->descr);
     int axes = list_for(f->nd);
     if (axes == 0)
         PyMem_RawFree(std::exchange(f->dimensions, nullptr));

@@ -141,7 +141,7 @@ static bool is_simple(PyObject *node) {
 /* ------------------------------------------------------------------ rules as formulas: transforms/formulas.py
    Of small arrays of one shape and dtype, and of Python's numbers. */
 static PyObject *strong_functions[3]; /* a product or quotient in which a cotangent of 0 gives 0, whatever the slope */
-static const int strong_operations[3] = {TIMES, OVER, TIMES};
+static PyObject *weak_functions[3];   /* the ones without that */
 
 static bool has_nan(PyObject *a) {
     Py_ssize_t n = size_of(a), i = 0;
@@ -156,11 +156,11 @@ static bool has_nan(PyObject *a) {
 
 /* A kernel of one or two operands, or of more. */
 static Ref step_of_formula(PyObject *kernel, PyObject *const *given, Py_ssize_t n) {
-    if (Ref out = n <= 2 ? small_result(small_operation(kernel), given, n) : Ref())
+    if (Ref out = is_small(kernel) ? small_result(kernel, given, n) : Ref())
         return out;
     for (int i = 0; i < 3; i++) /* a zero beside an infinity or a zero raises a flag; only NaN does not */
         if (kernel == strong_functions[i])
-            if (Ref out = small_result(strong_operations[i], given, n))
+            if (Ref out = small_result(weak_functions[i], given, n))
                 if (!has_nan(out))
                     return out;
     return made(PyObject_Vectorcall(kernel, given, n, nullptr));
@@ -169,7 +169,7 @@ static Ref step_of_formula(PyObject *kernel, PyObject *const *given, Py_ssize_t 
 /* The key of formulas for what a row's rules are given, g, y and the arrays; -1 where there are none for these. */
 static int key_of_formula(PyObject *row, const Arguments &given) {
     PyObject *g = given.items[0];
-    if (!is_host(g) || slot(row, row_elementwise) != Py_True || fields(g)->nd == 0 || size_of(g) > LARGEST || busy())
+    if (!is_host(g) || slot(row, row_elementwise) != Py_True || fields(g)->nd == 0 || size_of(g) > LARGEST_OF_FUNCTIONS || busy())
         return -1;
     int key = descr(g) == small_dtypes[FLOAT];
     if (!key && descr(g) != small_dtypes[DOUBLE])

@@ -5,7 +5,7 @@
 
 /* ------------------------------------------------------------------ classes */
 static PyTypeObject *Host, *Handle, *Virtual; /* numpy.ndarray; ndarray and VirtualArray, of ours */
-static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Int64, *FlatIterator;
+static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc, *Int64, *FlatIterator;
 
 /* ------------------------------------------------------------------ their slots, from the beginning of an instance */
 static Py_ssize_t host_at, root_at, path_at, seen_at, value_at;
@@ -44,6 +44,7 @@ struct Binding {
 /* What arrays of ours need before there is one. */
 static const Binding of_arrays[] = {
     {Binding::CLASS, &Host, "numpy", "ndarray"},
+    {Binding::CLASS, &Ufunc, "numpy", "ufunc"},
     {Binding::CLASS, &Handle, ARRAYS "array", "ndarray"},
     {Binding::CLASS, &Virtual, ARRAYS "array", "VirtualArray"},
     {Binding::SLOT, &host_at, ARRAYS "array", "ndarray._array"},

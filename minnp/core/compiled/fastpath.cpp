@@ -139,8 +139,10 @@ static PyObject *bind_calls(PyObject *, PyObject *) {
         check_offers();
         find_operators();
         Ref kernels = imported(TRANSFORMS "formulas", "strong"), strong = call(kernels);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             strong_functions[i] = Py_NewRef(PyTuple_GET_ITEM(strong.get(), i));
+            weak_functions[i] = (PyObject *)operators[i == 1 ? TRUEDIV : MUL].ufunc;
+        }
         dtypes = made(PyDict_New()).release();
         PyNumberMethods *number = Virtual->tp_as_number;
         general_setitem = Virtual->tp_as_mapping->mp_ass_subscript, general_len = Virtual->tp_as_mapping->mp_length;
@@ -158,6 +160,12 @@ static PyObject *bind_calls(PyObject *, PyObject *) {
     });
 }
 
+/* end(): the interpreter may end from now on. */
+static PyObject *end(PyObject *, PyObject *) {
+    near_end = true;
+    Py_RETURN_NONE;
+}
+
 /* fast_rows(on): whether calls of rows take the fast path. */
 static PyObject *fast_rows(PyObject *, PyObject *on) {
     Row->tp_call = on == Py_True ? row_call : general_row_call;
@@ -168,6 +176,7 @@ static PyObject *fast_rows(PyObject *, PyObject *on) {
 static PyMethodDef module_functions[] = {
     {"bind_arrays", bind_arrays, METH_NOARGS, nullptr},
     {"bind_calls", bind_calls, METH_NOARGS, nullptr},
+    {"end", end, METH_NOARGS, nullptr},
     {"exchange", exchange, METH_VARARGS, nullptr},
     {"link", link, METH_VARARGS, nullptr},
     {"on_host", (PyCFunction)(void (*)(void))on_host, METH_FASTCALL, nullptr},
@@ -212,7 +221,7 @@ PyMODINIT_FUNC PyInit__fastpath(void) {
     import_array();
     return guarded([] {
         Ref module = made(PyModule_Create(&module_definition));
-        ready_counter(), ready_functions(), ready_attributes(), find_small_operations();
+        ready_counter(), ready_functions(), ready_attributes(), find_small_dtypes();
         Host = &PyArray_Type;
         check(PyModule_AddObjectRef(module, "FastFunction", (PyObject *)&FastFunctionType));
         check(PyModule_AddObjectRef(module, "Function", (PyObject *)&PublicFunctionType));

@@ -13,7 +13,7 @@ struct FastFunction {
     Py_ssize_t limit; /* of an array from which Python may do better: bytes, or, negative, elements */
     PyObject *row, *words; /* what it is where arrays are traced or on a device, or null; the parameters that row takes */
     int form, arrays;      /* how that row takes NumPy's arguments: below; how many are arrays */
-    int small;             /* what it is of small arrays, or NONE */
+    bool small;            /* whether it is a ufunc that small_arrays.hpp may do */
 };
 
 /* The first argument is an object of another class; it is what a public function is bound to. An array is returned as it
@@ -230,6 +230,13 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
 }
 
 /* ------------------------------------------------------------------ on the host */
+static PyObject *copy_of_tuple(PyObject *x) {
+    PyObject *copy = PyTuple_New(PyTuple_GET_SIZE(x));
+    for (Py_ssize_t i = 0; copy != nullptr && i < PyTuple_GET_SIZE(x); i++)
+        PyTuple_SET_ITEM(copy, i, Py_NewRef(PyTuple_GET_ITEM(x, i)));
+    return copy;
+}
+
 /* An argument as NumPy takes it; nothing where Python must look at it. */
 static Ref numpys_argument(PyObject *x, const Value &v, Py_ssize_t limit, int depth = 0) {
     if (v.kind == Kind::number)
@@ -249,10 +256,11 @@ static Ref numpys_argument(PyObject *x, const Value &v, Py_ssize_t limit, int de
         if (inner.get() == e)
             continue;
         if (!copy)
-            copy = made(PySequence_List(x));
-        check(PyList_SetItem(copy, i, inner.release()));
+            copy = made(PyList_CheckExact(x) ? PySequence_List(x) : copy_of_tuple(x));
+        PyObject *&place = PySequence_Fast_ITEMS(copy.get())[i];
+        Ref before(std::exchange(place, inner.release()));
     }
-    return !copy ? borrow(x) : PyList_CheckExact(x) ? copy : made(PyList_AsTuple(copy));
+    return copy ? copy : borrow(x);
 }
 
 /* seen_from for every array of ours among arguments, and in the lists and tuples among them. */
@@ -458,7 +466,7 @@ static PyObject *make_function(PyObject *, PyObject *args) {
         FastFunction *f = (FastFunction *)owned.get();
         f->kernel = Py_NewRef(given.kernel), f->entry = Py_NewRef(given.entry);
         f->kind = given.kind, f->nin = given.nin, f->limit = given.limit, f->least = given.least;
-        f->small = small_operation(f->kernel);
+        f->small = is_small(f->kernel);
         return owned;
     });
 }
@@ -511,23 +519,36 @@ static PyObject *public_repr(PyObject *f) {
 }
 
 /* A ufunc of arrays of ours, and of numbers, which most calls are: fast_call without what else there can be. */
+static Ref call_ufunc(const FastFunction *f, PyObject *const *args, Py_ssize_t n) {
+    Value a = value_of(args[0]), b = n == 2 ? value_of(args[1]) : a;
+    if (busy() || !is_below(a, f->limit) || !is_below(b, f->limit))
+        return {};
+    Ref first = borrow(a.object), second = borrow(b.object);
+    PyObject *given[] = {first, second};
+    count(f->entry);
+    if (Ref out = f->small ? small_result(f->kernel, given, n) : Ref())
+        return array_on(std::move(out), Py_None);
+    return finished(made(PyObject_Vectorcall(f->kernel, given, n, nullptr)), args, n);
+}
+
+/* function_call, without a list of the arguments and what the function is bound to. */
 static vectorcallfunc method_call;
 static PyObject *public_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     FastFunction *f = (FastFunction *)method(self)->im_func;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (!ready || names != nullptr || n == 0 || n > 2 || !Py_IS_TYPE(f, &FastFunctionType) || f->nin != n || f->kind != BOUND ||
-        f->limit <= 0 || busy())
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
+    if (!ready || !Py_IS_TYPE(f, &FastFunctionType) || !(f->kind & BOUND) || n + k > MOST)
         return method_call(self, args, nargsf, names);
     return guarded([=] {
-        Value a = value_of(args[0]), b = n == 2 ? value_of(args[1]) : a;
-        if (!is_below(a, f->limit) || !is_below(b, f->limit))
-            return made(method_call(self, args, nargsf, names));
-        Ref first = borrow(a.object), second = borrow(b.object);
-        PyObject *given[] = {first, second};
-        count(f->entry);
-        if (Ref out = small_result(f->small, given, n))
-            return array_on(std::move(out), Py_None);
-        return finished(made(PyObject_Vectorcall(f->kernel, given, n, nullptr)), args, n);
+        bool plain = k == 0 && n > 0 && n <= 2 && f->nin == n && f->kind == BOUND && f->limit > 0;
+        Ref out = plain ? call_ufunc(f, args, n) : Ref();
+        if (!out)
+            out = fast_call(f, args, n, names);
+        if (out)
+            return out;
+        PyObject *given[MOST + 1] = {method(self)->im_self};
+        if (n + k > 0)
+            memcpy(given + 1, args, (n + k) * sizeof(PyObject *));
+        return made(PyObject_Vectorcall(f->general, given, n + 1, names));
     });
 }
 

@@ -6,17 +6,17 @@ struct Operator {
     const char *name;
     size_t at;            /* of the slot in a class's number methods */
     void *fast;           /* what our classes have there */
-    SmallOperation small; /* what it is of small arrays */
     void *general;        /* the slot that calls the Python method, where it takes one array */
     PyObject *entry, *reflected_entry;
     PyObject *forward, *reflected; /* the Python methods where there are two operands */
     PyObject *row;
+    PyUFuncObject *ufunc; /* what it is of small arrays, or null */
     binaryfunc numpys;    /* NumPy's slot, where it takes two operands */
     Py_ssize_t limit;     /* bytes of an operand from which Python does better */
 };
 
 /* Whether NumPy may be given an operand, of fewer bytes than that. */
-static inline bool is_below(const Value &v, Py_ssize_t limit) {
+static INLINE bool is_below(const Value &v, Py_ssize_t limit) {
     return v.kind == Kind::number || (v.kind == Kind::host && (limit == PY_SSIZE_T_MAX || bytes_of(v.object) < limit));
 }
 
@@ -71,8 +71,8 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
             bool small_ones = m <= LARGEST && n <= LARGEST;
             if (!busy() && (small_ones || (is_below(a, limit) && is_below(b, limit)))) {
                 count(is_handle(v) ? o.entry : o.reflected_entry);
-                if (o.small != NONE && small_ones)
-                    if (Ref out = small<false>(a.object, b.object, o.small))
+                if (o.ufunc != nullptr && small_ones)
+                    if (Ref out = small(o.ufunc, a.object, b.object))
                         return array_on(std::move(out), Py_None);
                 return result_of(numpys_result(o, a, b, kernel));
             }
@@ -88,8 +88,8 @@ static inline PyObject *unary(PyObject *v, const Operator &o, unaryfunc kernel) 
         Value a = value_of(v);
         if (a.is_array() && !busy() && is_below(a, o.limit)) {
             count(o.entry);
-            if (o.small != NONE)
-                if (Ref out = small<false>(a.object, a.object, o.small))
+            if (o.ufunc != nullptr)
+                if (Ref out = small(o.ufunc, a.object, a.object))
                     return array_on(std::move(out), Py_None);
             Ref x = borrow(a.object);
             return result_of(made(kernel(x)));
@@ -151,8 +151,8 @@ static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, bi
     return guarded([&] {
         Value a = value_of(v), b = value_of(w);
         if (a.is_array() && is_handle(v) && b.on_host() && !busy() && !taped() && is_below(a, o.limit)) {
-            if (o.small != NONE && may_write(a.object))
-                if (small<false>(a.object, b.object, o.small, a.object))
+            if (o.ufunc != nullptr && may_write(a.object))
+                if (small(o.ufunc, a.object, b.object, a.object))
                     return borrow(v);
             Ref x = borrow(a.object), y = borrow(b.object);
             made(kernel(x, y));
@@ -195,41 +195,41 @@ static PyObject *in_place_power_slot(PyObject *v, PyObject *w, PyObject *modulus
 }
 
 #define AT(slot) offsetof(PyNumberMethods, slot)
-#define BINARY(I, name, slot, f, small) {name, AT(slot), (void *)binary_slot<I, f>, small}
-#define UNARY(I, name, slot, f, small) {name, AT(slot), (void *)unary_slot<I, f>, small}
-#define IN_PLACE(I, name, slot, f, small) {name, AT(slot), (void *)in_place_slot<I, f>, small}
+#define BINARY(I, name, slot, f) {name, AT(slot), (void *)binary_slot<I, f>}
+#define UNARY(I, name, slot, f) {name, AT(slot), (void *)unary_slot<I, f>}
+#define IN_PLACE(I, name, slot, f) {name, AT(slot), (void *)in_place_slot<I, f>}
 namespace {
 Operator operators[OPERATORS] = { /* in the order of their numbers */
-    BINARY(ADD, "add", nb_add, PyNumber_Add, PLUS),
-    BINARY(SUB, "sub", nb_subtract, PyNumber_Subtract, MINUS),
-    BINARY(MUL, "mul", nb_multiply, PyNumber_Multiply, TIMES),
-    BINARY(TRUEDIV, "truediv", nb_true_divide, PyNumber_TrueDivide, OVER),
-    BINARY(FLOORDIV, "floordiv", nb_floor_divide, PyNumber_FloorDivide, NONE),
-    BINARY(MOD, "mod", nb_remainder, PyNumber_Remainder, NONE),
-    BINARY(MATMUL, "matmul", nb_matrix_multiply, PyNumber_MatrixMultiply, NONE),
-    BINARY(AND, "and", nb_and, PyNumber_And, BITS_AND),
-    BINARY(OR, "or", nb_or, PyNumber_Or, BITS_OR),
-    BINARY(XOR, "xor", nb_xor, PyNumber_Xor, BITS_XOR),
-    BINARY(LSHIFT, "lshift", nb_lshift, PyNumber_Lshift, NONE),
-    BINARY(RSHIFT, "rshift", nb_rshift, PyNumber_Rshift, NONE),
-    {"pow", AT(nb_power), (void *)power_slot, NONE},
-    UNARY(NEG, "neg", nb_negative, PyNumber_Negative, NEGATIVE),
-    UNARY(POS, "pos", nb_positive, PyNumber_Positive, NONE),
-    UNARY(ABS, "abs", nb_absolute, PyNumber_Absolute, SIZE),
-    UNARY(INVERT, "invert", nb_invert, PyNumber_Invert, BITS_NOT),
-    IN_PLACE(IADD, "iadd", nb_inplace_add, PyNumber_InPlaceAdd, PLUS),
-    IN_PLACE(ISUB, "isub", nb_inplace_subtract, PyNumber_InPlaceSubtract, MINUS),
-    IN_PLACE(IMUL, "imul", nb_inplace_multiply, PyNumber_InPlaceMultiply, TIMES),
-    IN_PLACE(ITRUEDIV, "itruediv", nb_inplace_true_divide, PyNumber_InPlaceTrueDivide, OVER),
-    IN_PLACE(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide, PyNumber_InPlaceFloorDivide, NONE),
-    IN_PLACE(IMOD, "imod", nb_inplace_remainder, PyNumber_InPlaceRemainder, NONE),
-    IN_PLACE(IMATMUL, "imatmul", nb_inplace_matrix_multiply, PyNumber_InPlaceMatrixMultiply, NONE),
-    IN_PLACE(IAND, "iand", nb_inplace_and, PyNumber_InPlaceAnd, BITS_AND),
-    IN_PLACE(IOR, "ior", nb_inplace_or, PyNumber_InPlaceOr, BITS_OR),
-    IN_PLACE(IXOR, "ixor", nb_inplace_xor, PyNumber_InPlaceXor, BITS_XOR),
-    IN_PLACE(ILSHIFT, "ilshift", nb_inplace_lshift, PyNumber_InPlaceLshift, NONE),
-    IN_PLACE(IRSHIFT, "irshift", nb_inplace_rshift, PyNumber_InPlaceRshift, NONE),
-    {"ipow", AT(nb_inplace_power), (void *)in_place_power_slot, NONE},
+    BINARY(ADD, "add", nb_add, PyNumber_Add),
+    BINARY(SUB, "sub", nb_subtract, PyNumber_Subtract),
+    BINARY(MUL, "mul", nb_multiply, PyNumber_Multiply),
+    BINARY(TRUEDIV, "truediv", nb_true_divide, PyNumber_TrueDivide),
+    BINARY(FLOORDIV, "floordiv", nb_floor_divide, PyNumber_FloorDivide),
+    BINARY(MOD, "mod", nb_remainder, PyNumber_Remainder),
+    BINARY(MATMUL, "matmul", nb_matrix_multiply, PyNumber_MatrixMultiply),
+    BINARY(AND, "and", nb_and, PyNumber_And),
+    BINARY(OR, "or", nb_or, PyNumber_Or),
+    BINARY(XOR, "xor", nb_xor, PyNumber_Xor),
+    BINARY(LSHIFT, "lshift", nb_lshift, PyNumber_Lshift),
+    BINARY(RSHIFT, "rshift", nb_rshift, PyNumber_Rshift),
+    {"pow", AT(nb_power), (void *)power_slot},
+    UNARY(NEG, "neg", nb_negative, PyNumber_Negative),
+    UNARY(POS, "pos", nb_positive, PyNumber_Positive),
+    UNARY(ABS, "abs", nb_absolute, PyNumber_Absolute),
+    UNARY(INVERT, "invert", nb_invert, PyNumber_Invert),
+    IN_PLACE(IADD, "iadd", nb_inplace_add, PyNumber_InPlaceAdd),
+    IN_PLACE(ISUB, "isub", nb_inplace_subtract, PyNumber_InPlaceSubtract),
+    IN_PLACE(IMUL, "imul", nb_inplace_multiply, PyNumber_InPlaceMultiply),
+    IN_PLACE(ITRUEDIV, "itruediv", nb_inplace_true_divide, PyNumber_InPlaceTrueDivide),
+    IN_PLACE(IFLOORDIV, "ifloordiv", nb_inplace_floor_divide, PyNumber_InPlaceFloorDivide),
+    IN_PLACE(IMOD, "imod", nb_inplace_remainder, PyNumber_InPlaceRemainder),
+    IN_PLACE(IMATMUL, "imatmul", nb_inplace_matrix_multiply, PyNumber_InPlaceMatrixMultiply),
+    IN_PLACE(IAND, "iand", nb_inplace_and, PyNumber_InPlaceAnd),
+    IN_PLACE(IOR, "ior", nb_inplace_or, PyNumber_InPlaceOr),
+    IN_PLACE(IXOR, "ixor", nb_inplace_xor, PyNumber_InPlaceXor),
+    IN_PLACE(ILSHIFT, "ilshift", nb_inplace_lshift, PyNumber_InPlaceLshift),
+    IN_PLACE(IRSHIFT, "irshift", nb_inplace_rshift, PyNumber_InPlaceRshift),
+    {"ipow", AT(nb_inplace_power), (void *)in_place_power_slot},
 };
 }
 
@@ -246,7 +246,7 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
             if (!busy() && is_below(a, compared_bytes) && (text || is_below(b, compared_bytes))) {
                 count(comparison_entries[op]);
                 if (!text)
-                    if (Ref out = small<true>(a.object, b.object, op))
+                    if (Ref out = small((PyUFuncObject *)slot(comparison_rows[op], row_numpy), a.object, b.object))
                         return array_on(std::move(out), Py_None);
                 Ref x = borrow(a.object), y = borrow(text ? w : b.object);
                 return result_of(made(PyObject_RichCompare(x, y, op)));
@@ -293,6 +293,8 @@ static void find_operators() {
         Ref limit(named(limits, "%s", o.name));
         o.limit = integer(limit);
         o.row = i < IADD ? row_of(o.name) : operators[i - IADD].row;
+        PyObject *kernel = slot(o.row, row_numpy); /* NumPy's ** is more than its power */
+        o.ufunc = is_small(kernel) && i != POW && i != IPOW ? (PyUFuncObject *)kernel : nullptr;
         if (i < UNARIES)
             o.entry = named(calls, "__%s__", o.name);
         if (i >= BINARIES)
@@ -307,6 +309,8 @@ static void find_operators() {
     for (int i = 0; i < 6; i++) {
         char name[] = {comparisons[i][2], comparisons[i][3], 0};
         comparison_entries[i] = named(calls, "%s", comparisons[i]), comparison_rows[i] = row_of(name);
+        if (!is_small(slot(comparison_rows[i], row_numpy)))
+            fail(PyExc_TypeError, "a comparison is no ufunc");
     }
     getitem_row = named(rows, "%s", "getitem"), transpose_row = named(rows, "%s", "transpose");
     multiply_row = named(rows, "%s", "multiply"), square_row = named(rows, "%s", "square");

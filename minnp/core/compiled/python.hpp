@@ -21,10 +21,19 @@
 
 struct Raised {}; /* a Python exception is set */
 
+#ifdef __GNUC__ /* what every call does many times */
+#define INLINE inline __attribute__((always_inline))
+#else
+#define INLINE inline
+#endif
+
 /* Whether the interpreter ends. A thread that still computes is then taken off its stack (pthread_exit) where it asks for
    the interpreter's lock: destructors run without the lock, so what they hold stays, and no function on the way may be
-   noexcept. */
-static inline bool ending() {
+   noexcept. `near_end`: it may; set by `atexit`, before the interpreter says so. */
+static bool near_end;
+static INLINE bool ending() {
+    if (!near_end)
+        return false;
 #if PY_VERSION_HEX >= 0x030D0000
     return Py_IsFinalizing();
 #else
@@ -45,7 +54,7 @@ public:
         std::swap(object, other.object);
         return *this;
     }
-    ~Ref() {
+    INLINE ~Ref() {
         if (object != nullptr && !ending())
             Py_DECREF(object);
     }

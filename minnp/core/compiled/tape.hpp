@@ -96,7 +96,7 @@ static Ref run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObje
             return {};
     count_row(row);
     PyObject *kernel = slot(row, elementwise ? row_numpy : row_fast);
-    Ref out = elementwise && n <= 2 ? small_result(small_operation(kernel), raw, n) : Ref();
+    Ref out = elementwise && is_small(kernel) ? small_result(kernel, raw, n) : Ref();
     return out ? out : made(PyObject_VectorcallDict(kernel, raw, n, bare ? nullptr : params));
 }
 
