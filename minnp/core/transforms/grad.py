@@ -193,8 +193,9 @@ ONE = {t: t(1) for t in (onp.float32, onp.float64)}
 def differentiate(
     f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool, walk: Callable | None = None
 ) -> tuple:
-    """(gradients per argnum, result, aux): the gradient of the sum of the result's elements. The result is as the function
-    made it: see `landed`.
+    """(gradients per argnum, result, aux): the gradient of the sum of the result's elements.
+
+    The result is as the function made it: see `landed`.
 
     walk   (run, seeds) -> gradients of run.starts, instead of the walk over the tape alone
     """
