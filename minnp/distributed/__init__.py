@@ -16,10 +16,12 @@ from .collectives import all_gather, all_reduce, all_to_all, barrier, broadcast,
 from .mesh import Mesh, MeshError, init, leave
 from .training import Step, average, value_and_grad
 
+LATER = {"save": "files", "load": "files", "to_dtensor": "dtensor", "from_dtensor": "dtensor"}  # of split arrays
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("save", "load"):  # of split arrays
-        return getattr(importlib.import_module("minnp.backends.mesh.files"), name)
+    if name in LATER:
+        return getattr(importlib.import_module(f"minnp.backends.mesh.{LATER[name]}"), name)
     raise AttributeError(f"module 'minnp.distributed' has no attribute {name!r}")
 
 
@@ -34,6 +36,7 @@ __all__ = [
     "average",
     "barrier",
     "broadcast",
+    "from_dtensor",
     "init",
     "leave",
     "load",
@@ -42,5 +45,6 @@ __all__ = [
     "save",
     "share",
     "sharing",
+    "to_dtensor",
     "value_and_grad",
 ]

@@ -30,6 +30,7 @@ class Mesh:
         self.shape, self.names, self.size = tuple(shape), tuple(names), len(self.ranks)
         self.rank = 0 if transport is None else self.ranks.index(transport.rank)
         self._axes: dict[int, Mesh] = {}
+        self.device_mesh: Any = None  # torch's, once a DTensor was asked for
         self.places: dict[tuple, Any] = {}  # where arrays live that are split over it, by layout
 
     def __repr__(self) -> str:

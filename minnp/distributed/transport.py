@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -159,6 +159,18 @@ class Transport:
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pg))
 
     # -------------------------------------------------------------- groups
+    @contextlib.contextmanager
+    def on_interface(self) -> Iterator[None]:
+        """Within it, gloo's groups listen on this job's interface."""
+        named = self.interface and "GLOO_SOCKET_IFNAME" not in os.environ
+        if named:
+            os.environ["GLOO_SOCKET_IFNAME"] = self.interface
+        try:
+            yield
+        finally:
+            if named:
+                del os.environ["GLOO_SOCKET_IFNAME"]
+
     def group(self, ranks: Sequence[int], purpose: str = "") -> Group:
         """The group of these ranks, made on first use: all of them ask at the same point of the program."""
         key = (tuple(ranks), purpose)
@@ -182,17 +194,12 @@ class Group:
         dist = transport.dist
         store = dist.PrefixStore(f"gloo/{self.name}", transport.base)
         seconds = timedelta(seconds=transport.timeout)
-        named = transport.interface and "GLOO_SOCKET_IFNAME" not in os.environ
-        if named:
-            os.environ["GLOO_SOCKET_IFNAME"] = transport.interface
         try:
-            self.pg = dist.ProcessGroupGloo(store, self.rank, self.size, seconds)
+            with transport.on_interface():
+                self.pg = dist.ProcessGroupGloo(store, self.rank, self.size, seconds)
         except RuntimeError as error:
             self.pg = None
             raise transport.failure("connecting the ranks", f"gloo: {str(error).splitlines()[0][:300]}") from error
-        finally:
-            if named:
-                del os.environ["GLOO_SOCKET_IFNAME"]
 
     def run(self, start: Any, what: str) -> None:
         """Start a collective and wait for it."""

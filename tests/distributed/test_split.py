@@ -14,6 +14,7 @@ CASES = [
     "told",
     "in_parts",
     "files",
+    "dtensors",
     "programs",
 ]
 

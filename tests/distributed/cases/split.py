@@ -390,6 +390,11 @@ def files(mesh):
         distributed.load("/nowhere/x.npy", layout)
     mesh.barrier()
     if mesh.first:
+        onp.save(path, numbers((7, 5)))  # of one process
+    mesh.barrier()
+    same(distributed.load(path, mesh.split(1)), numbers((7, 5)))
+    mesh.barrier()
+    if mesh.first:
         onp.save(path, onp.array([None]), allow_pickle=True)
     mesh.barrier()
     with pytest.raises(ValueError):
@@ -397,6 +402,38 @@ def files(mesh):
     mesh.barrier()
     if mesh.first:
         os.remove(path)
+
+
+def dtensors(mesh):
+    """To torch's DTensor and back: what each rank has there, and torch's own arithmetic on it."""
+    if mesh.size == 1:
+        with pytest.raises(ValueError, match="process group"):
+            distributed.to_dtensor(np.zeros(3, device=mesh.split(0)))
+        return
+    import torch
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    for shape in [(7, 5), (2, 3), (12, 4), (1, 6)]:
+        host = numbers(shape, "f4")
+        for layout in layouts(mesh):
+            x = np.asarray(host, device=layout)
+            there = distributed.to_dtensor(x)
+            theirs = distribute_tensor(torch.from_numpy(host), there.device_mesh, there.placements)
+            assert there.shape == theirs.shape and torch.equal(there.to_local(), theirs.to_local())
+            same(onp.asarray((there * 2).full_tensor()), host * 2)
+            back = distributed.from_dtensor(there + 1, where := x.context.mesh)
+            assert back.device == x.device
+            same(back, host + 1)
+            total = distributed.from_dtensor(there.sum(0), where)  # partial sums
+            same(total, host.sum(0))
+    with pytest.raises(TypeError, match="lives on a mesh"):
+        distributed.to_dtensor(host)
+    with pytest.raises(ValueError, match="not the same processes"):
+        distributed.from_dtensor(there, distributed.init((1, -1)))
+    twice = distribute_tensor(torch.zeros(4, 4), there.device_mesh, [Shard(0)] * len(there.placements))
+    if len(there.placements) > 1:
+        with pytest.raises(ValueError, match="sharded over two"):
+            distributed.from_dtensor(twice, where)
 
 
 # what has no rule: everything else here works on parts alone
