@@ -387,6 +387,7 @@ tally = collections.Counter()
 def differs(seed):
     """ "", or how a program differs, eager or under jit, from NumPy's."""
     program = Program(seed)
+    rtol = 1e-5 if "d[" in program.source else 1e-9  # float32, whose functions differ in the last bits
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         ours = made(program.source, minnp.numpy, f"<fuzzed {seed}>")
@@ -404,7 +405,7 @@ def differs(seed):
                 expected = ran(numpys, arguments(which), False)
             found = ran(compiled, arguments(which, minnp.numpy), False)
             failed = any("compiler failed" in row["why"] for row in minnp.report())
-            if failed or not close(expected, found):
+            if failed or not close(expected, found, rtol):
                 return f"program {seed}, call {turn}\n{program.source}\nPython: {expected}\njit:    {found}"
             tally["calls that raise"] += isinstance(expected[0][0], str)
     return ""
@@ -478,6 +479,9 @@ def differs_in_gradient(seed):
             ("jit(grad)", eager, lambda f: jit(minnp.grad(f, argnums))),
         ):
             found = gradients(f, transform, given)
+            if found == "TracedValueError":  # what a loop may have written is followed, also where it was not
+                tally["float(x) of what is followed"] += 1
+                continue
             if isinstance(found, str) or not alike(expected, found):
                 return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
         tally["gradients"] += 1
@@ -519,21 +523,21 @@ def differs_from_differences(seed, program, expected):
 
 
 def stop(*_):
-    raise TimeoutError("60 seconds")
+    raise TimeoutError("60 seconds of the processor")
 
 
 if __name__ == "__main__":
     first, count = map(int, sys.argv[1:3])
     differs = {"gradient": differs_in_gradient}.get(sys.argv[-1], differs)
     wrong, reasons, sources = 0, collections.Counter(), set()
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     for seed in range(first, first + count):
-        signal.alarm(60)
+        signal.setitimer(signal.ITIMER_PROF, 60)
         try:
             said = differs(seed)
         except Exception as error:
             said = f"program {seed}: {type(error).__name__}: {error}\n{Program(seed).source}"
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         left = [row["why"].partition(" (")[0] for row in minnp.report(reset=True) if row["backend"] == "python"]
         reasons.update(set(left))
         tally["wholly compiled"] += not left

@@ -19,7 +19,8 @@ from minnp.core.rows.dispatch import bind
 from minnp.core.rows.primitive import CONSTANT, TABLE
 from tests.derivatives import slope
 
-POINTS = [-1000.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1000.0]  # of overflow, poles, ends of domains, and none
+# of overflow, poles, ends of domains, of other functions' results there, and none
+POINTS = [-onp.inf, -1000.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1000.0, onp.nan]
 
 
 @pytest.fixture(autouse=True)
@@ -73,8 +74,23 @@ CHOSEN: dict[str, Callable] = {
     "overflow": lambda x: np.where(x < 1, np.sinh(x), 0) + np.where(x < 1, 0, np.exp(1000 * (4 - x))),
     "cbrt": lambda x: np.where(x > 0, np.cbrt(x), 0),
     "norms": lambda x: np.where(x > 0, np.linalg.norm(x[:, None] * np.arange(1.0, 4.0), axis=1), 0),
+    "entropy": lambda x: np.where(x > 0, x * np.log(x), 0) - np.where(x == 0, 0, x * np.log(x * x)),
+    "functions of what is infinite or NaN": lambda x: np.where(x > 0, np.sin(np.log(x)) + np.tanh(np.log(x)) ** 2, 0),
+    "absolute values": lambda x: np.where(x > 0, abs(np.log(x)) * np.fabs(np.log(x)) * np.hypot(1 / x, x), 0),
+    "squares": lambda x: np.where(x > 0, np.square(np.log(x)) + np.log(x) ** 3 + np.arctan(1 / x) * np.cos(1 / x), 0),
+    "sums of exponentials": lambda x: np.where(x > 0, np.logaddexp(np.log(x), -np.inf) * np.logaddexp2(0, 1 / x), 0),
+    "products": lambda x: np.where(x > 0, np.prod(np.log(x)[:, None] * np.arange(1.0, 4.0), axis=1), 0),
+    "means of what is infinite": lambda x: np.where(x > 0, np.var(1 / x[:, None] * np.arange(1.0, 4.0), axis=1), 0),
+    "written": lambda x: _written(x),
     "deviations": lambda x: np.where(x > 0, (x[:, None] * np.arange(1.0, 4.0)).std(1), 0),
 }
+
+
+def _written(x: Any) -> Any:
+    y = x * np.log(x)
+    y[x <= 0] = 0
+    y[x > 0] = 1 / y[x > 0]
+    return y
 
 
 @pytest.mark.parametrize("f", CHOSEN.values(), ids=CHOSEN)

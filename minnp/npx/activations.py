@@ -87,7 +87,7 @@ def _elu(x: Any, alpha: float = 1.0) -> onp.ndarray:
 elu = _activation(
     "elu",
     _elu,
-    lambda g, y, x, alpha=1.0: g * where(greater(x, 0), 1, y + alpha),
+    lambda g, y, x, alpha=1.0: times(g, where(greater(x, 0), 1, y + alpha)),
     params={"alpha": 0.7},
 )
 
@@ -106,8 +106,8 @@ def _softplus(x: Any) -> onp.ndarray:
     return onp.maximum(x, 0) + onp.log1p(onp.exp(-onp.abs(x)))
 
 
-sigmoid = _activation("sigmoid", _sigmoid, lambda g, y, x: g * (y * (1 - y)), saves="out")
-softplus = _activation("softplus", _softplus, lambda g, y, x: g * sigmoid(x), saves="in")
+sigmoid = _activation("sigmoid", _sigmoid, lambda g, y, x: times(g, y * (1 - y)), saves="out")
+softplus = _activation("softplus", _softplus, lambda g, y, x: times(g, sigmoid(x)), saves="in")
 
 
 def _silu_slope(x: Any) -> Any:
@@ -115,10 +115,10 @@ def _silu_slope(x: Any) -> Any:
     return s * (1 + x * (1 - s))
 
 
-silu = _activation("silu", lambda x: x * _sigmoid(x), lambda g, y, x: g * _silu_slope(x), saves="in")
+silu = _activation("silu", lambda x: x * _sigmoid(x), lambda g, y, x: times(g, _silu_slope(x)), saves="in")
 
 # ------------------------------------------------------------------ error function
-erf = _activation("erf", erf_kernel, lambda g, y, x: g * (exp(-square(x)) * (2 / ROOT_PI)), saves="in")
+erf = _activation("erf", erf_kernel, lambda g, y, x: times(g, exp(-square(x)) * (2 / ROOT_PI)), saves="in")
 erfinv = primitive(
     "npx.erfinv",
     numpy=erfinv_kernel,
@@ -148,7 +148,7 @@ def _gelu_slope(x: Any) -> Any:
     return 0.5 * (1 + erf(x * HALF_ROOT)) + x * (exp(square(x) * -0.5) * NORMAL)
 
 
-gelu = _activation("gelu", _gelu, lambda g, y, x: g * _gelu_slope(x), cost=8, saves="in")
+gelu = _activation("gelu", _gelu, lambda g, y, x: times(g, _gelu_slope(x)), cost=8, saves="in")
 
 
 def _curvature(x: Any) -> Any:
@@ -165,7 +165,7 @@ def _gelu_tanh(x: Any) -> onp.ndarray:
 def _gelu_tanh_grad(g: Any, x: Any) -> onp.ndarray:
     if kernels.takes(g, x) and g.shape == x.shape:
         return kernels.each("gelu_back", g, x)
-    return onp.multiply(normal.slope_by_tanh(_inexact(x)), g)
+    return times(g, normal.slope_by_tanh(_inexact(x)))
 
 
 _large = kernels.unless_taken(once_imported(from_cost(lambda arrays, params: arrays[-1].size, torch=3e4)))
@@ -182,7 +182,7 @@ gelu_tanh = _activation(
 gelu_tanh_grad = primitive(
     "npx.gelu_tanh_grad",
     numpy=_gelu_tanh_grad,
-    vjp=[lambda h, y, g, x: gelu_tanh_grad(h, x), lambda h, y, g, x: h * g * _curvature(x)],
+    vjp=[lambda h, y, g, x: gelu_tanh_grad(h, x), lambda h, y, g, x: times(times(h, g), _curvature(x))],
     jvp="elementwise",
     saves="in",
     shape=lambda metas, params: metas[0],

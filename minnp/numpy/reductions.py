@@ -20,6 +20,7 @@ from ..core.rows.value import Host
 from .arguments import NOT_GIVEN, as_array, number_of, option, plain, spelled
 from .facts import count_of, kept_shape, reduced_shape, sampled, spread
 from .shaping import astype, broadcast_to, reshape, spread_number
+from .slopes import over, times
 from .ufuncs import (
     absolute,
     add,
@@ -135,22 +136,22 @@ def _freedom(x: Any, axis: Any, ddof: float) -> float:
 
 
 def _var(g: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return keep(g * 2 / _freedom(x, axis, ddof), x, axis, keepdims) * _deviation(x, axis)
+    return times(keep(g * 2 / _freedom(x, axis, ddof), x, axis, keepdims), _deviation(x, axis))
 
 
 def _std(g: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     # where all elements are equal the numerator is 0: the subgradient 0, not 0 / 0
-    slope = g / (_freedom(x, axis, ddof) * where(equal(y, 0), 1, y))
-    return keep(slope, x, axis, keepdims) * _deviation(x, axis)
+    slope = over(g, _freedom(x, axis, ddof) * where(equal(y, 0), 1, y))
+    return times(keep(slope, x, axis, keepdims), _deviation(x, axis))
 
 
 def _var_forward(t: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    slope = sum_(_deviation(x, axis) * t, axis=axis, keepdims=keepdims) * 2 / _freedom(x, axis, ddof)
+    slope = sum_(times(t, _deviation(x, axis)), axis=axis, keepdims=keepdims) * 2 / _freedom(x, axis, ddof)
     return real(slope) if is_complex(x) else slope
 
 
 def _std_forward(t: Any, y: Any, x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return _var_forward(t, y, x, axis, ddof, keepdims) / (2 * where(equal(y, 0), 1, y))
+    return over(_var_forward(t, y, x, axis, ddof, keepdims), 2 * where(equal(y, 0), 1, y))
 
 
 sum_ = reduction("sum", _sum, _sums, fast=_traced_sums, jvp="linear", saves="")
@@ -214,7 +215,9 @@ logsumexp = primitive(
     "logsumexp",
     numpy=lambda x, axis=None, keepdims=False: _logsumexp(x, axis, keepdims),
     vjp=[
-        lambda g, y, x, axis=None, keepdims=False: keep(g, x, axis, keepdims) * exp(x - keep(y, x, axis, keepdims)),
+        lambda g, y, x, axis=None, keepdims=False: times(
+            keep(g, x, axis, keepdims), exp(x - keep(y, x, axis, keepdims))
+        ),
     ],
     shape=lambda metas, params: Meta(
         reduced_shape(metas[0].shape, params.get("axis"), params.get("keepdims", False)), metas[0].dtype

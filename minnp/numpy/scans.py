@@ -13,6 +13,7 @@ from .arguments import NOT_GIVEN, as_array, spelled
 from .facts import axis_of, kept_shape, same, sampled, spread
 from .reductions import keep, reducing, reduction, total
 from .shaping import broadcast_to, concatenate, expand_dims, flip, reshape, transpose
+from .slopes import times
 from .ufuncs import multiply
 
 
@@ -51,7 +52,7 @@ def _cumprod(g: Any, y: Any, x: Any, axis: int | None = None, dtype: Any = None)
     """
     shape, (x, a) = x.shape, _flat_or_axis(x, axis)
     r = _recurrence(_along(x, a, 1, None), g, a)
-    return reshape(_shifted_product(y, a) * r if x.shape[a] else g, shape=shape)
+    return reshape(times(r, _shifted_product(y, a)) if x.shape[a] else g, shape=shape)
 
 
 def _recurrence(factor: Any, g: Any, a: int) -> Any:
@@ -59,7 +60,7 @@ def _recurrence(factor: Any, g: Any, a: int) -> Any:
     n, step, r = g.shape[a], 1, g
     while step < n:  # r[i] += factor[i] * r[i + step], for i < n - step
         r = concatenate(
-            _along(r, a, 0, n - step) + factor * _along(r, a, step, None), _along(r, a, n - step, None), axis=a
+            _along(r, a, 0, n - step) + times(_along(r, a, step, None), factor), _along(r, a, n - step, None), axis=a
         )
         factor = _along(factor, a, 0, n - 2 * step if n > 2 * step else 0) * _along(factor, a, step, None)
         step *= 2
@@ -79,7 +80,7 @@ def _prod(g: Any, y: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims:
     before = _shifted_product(cumprod(rows, axis=last), last)
     after = flip(_shifted_product(cumprod(flip(rows, axis=last), axis=last), last), axis=last)
     others = reshape(before * after, shape=tuple(shape[i] for i in order))
-    return g * transpose(others, axes=[order.index(i) for i in range(x.ndim)])
+    return times(g, transpose(others, axes=[order.index(i) for i in range(x.ndim)]))
 
 
 SCANS = [{}, {"axis": 0}, {"axis": -1}]

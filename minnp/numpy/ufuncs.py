@@ -19,7 +19,7 @@ import numpy as onp
 
 from ..core.cpu import elementwise as host_elementwise
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_element, primitive
-from ..core.transforms.cotangents import negated, twice_product
+from ..core.transforms.cotangents import negated
 from . import slopes
 from .facts import elementwise, same, sampled, spread
 from .slopes import over, times
@@ -135,16 +135,16 @@ where = primitive(
 # ------------------------------------------------------------------ arithmetic
 add = ufunc("add", lambda g, y, a, b: g, lambda g, y, a, b: g, saves="")
 subtract = ufunc("subtract", lambda g, y, a, b: g, lambda g, y, a, b: negated(g, b), saves="")
-multiply = ufunc("multiply", lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)
+multiply = ufunc("multiply", lambda g, y, a, b: times(g, b), lambda g, y, a, b: times(g, a))
 divide = ufunc(
     "divide",
-    lambda g, y, a, b: over(g, b) if hasattr(b, "shape") else g / b,
+    lambda g, y, a, b: over(g, b),
     lambda g, y, a, b: -over(times(g, a / b), b),
     domain=[(-2, 2), (0.5, 2)],
 )
 negative = ufunc("negative", lambda g, y, x: -g, saves="")
 positive = ufunc("positive", lambda g, y, x: g, saves="")
-square = ufunc("square", lambda g, y, x: twice_product(g, x))
+square = ufunc("square", slopes.of_square)
 reciprocal = ufunc("reciprocal", lambda g, y, x: -times(times(g, y), y), saves="out", domain=[(0.5, 2)])
 
 
@@ -160,15 +160,15 @@ def _power_base(row: Primitive) -> Callable:
     def rule(g: Any, y: Any, x: Any, p: Any) -> Any:
         if isinstance(p, (int, float)):
             if p == 2:
-                return g * (2 * x)
+                return times(g, 2 * x)
             if p == 1:
                 return g
             if p == 0.5:
                 return over(g * 0.5, sqrt(x))
             if p == 0:
                 return g * 0
-            return g * (p * (square(x) if p == 3 else row(x, p - 1))) if p > 1 else times(g, p * quietly(row, x, p - 1))
-        return times(g, quietly(row, x, where(equal(p, 0), 1, p - 1))) * p
+            return times(g, p * (square(x) if p == 3 else quietly(row, x, p - 1)))
+        return times(times(g, quietly(row, x, where(equal(p, 0), 1, p - 1))), p)
 
     return rule
 
@@ -200,8 +200,8 @@ fmod = ufunc("fmod", lambda g, y, a, b: g, lambda g, y, a, b: -times(g, trunc(a 
 divmod_ = ufunc(
     "divmod",
     lambda g, y, a, b: g[1],
-    lambda g, y, a, b: -g[1] * floor_divide(a, b),
-    jvp=[lambda t, y, a, b: (0 * t, t), lambda t, y, a, b: (0 * t, -t * floor_divide(a, b))],
+    lambda g, y, a, b: -times(g[1], floor_divide(a, b)),
+    jvp=[lambda t, y, a, b: (0 * t, t), lambda t, y, a, b: (0 * t, -times(t, floor_divide(a, b)))],
     domain=[(3, 9), (1, 2)],
 )
 modf = ufunc("modf", lambda g, y, x: g[0], jvp=[lambda t, y, x: (t, 0 * t)], saves="", domain=[(0.1, 0.9)])
@@ -242,24 +242,25 @@ def _floored(y: Any) -> Any:
 
 def _shares(exp: Primitive) -> tuple[Callable, Callable]:
     """What each of two summands has in the logarithm's slope."""
-    return lambda g, y, a, b: g * exp(a - _floored(y)), lambda g, y, a, b: g * exp(b - _floored(y))
+    share = lambda g, a, y: times(g, exp(a - _floored(y)))
+    return lambda g, y, a, b: share(g, a, y), lambda g, y, a, b: share(g, b, y)
 
 
 logaddexp = ufunc("logaddexp", *_shares(exp), saves="both", fast=host_elementwise.logaddexp)
 logaddexp2 = ufunc("logaddexp2", *_shares(exp2), saves="both")
 
 # ------------------------------------------------------------------ trigonometric and hyperbolic functions
-sin = ufunc("sin", lambda g, y, x: g * cos(x))
-cos = ufunc("cos", lambda g, y, x: -g * sin(x))
-tan = ufunc("tan", lambda g, y, x: g * (1 + y * y), saves="out", domain=[(-1, 1)])
+sin = ufunc("sin", lambda g, y, x: times(g, cos(x)))
+cos = ufunc("cos", lambda g, y, x: -times(g, sin(x)))
+tan = ufunc("tan", lambda g, y, x: times(g, 1 + y * y), saves="out", domain=[(-1, 1)])
 # -(x - 1), not 1 - x, which loses the sign of a complex zero and with it the side of the branch cut
 arcsin = ufunc("arcsin", lambda g, y, x: over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
 arccos = ufunc("arccos", lambda g, y, x: -over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
-arctan = ufunc("arctan", lambda g, y, x: g / (1 + x * x))
+arctan = ufunc("arctan", lambda g, y, x: over(g, 1 + x * x))
 sinh = ufunc("sinh", lambda g, y, x: times(g, cosh(x)))
 cosh = ufunc("cosh", lambda g, y, x: times(g, sinh(x)))
 tanh = ufunc("tanh", slopes.of_tanh, saves="out")
-arcsinh = ufunc("arcsinh", lambda g, y, x: g / sqrt(1 + x * x))
+arcsinh = ufunc("arcsinh", lambda g, y, x: over(g, sqrt(1 + x * x)))
 # two roots, not one of the product: the complex branch cuts are those of arccosh
 arccosh = ufunc("arccosh", lambda g, y, x: over(over(g, sqrt(x - 1)), sqrt(x + 1)), domain=[(1.2, 3)])
 arctanh = ufunc("arctanh", lambda g, y, x: over(g, (1 - x) * (1 + x)), domain=[(-0.9, 0.9)])
@@ -274,13 +275,14 @@ def _nonzero(x: Any) -> Any:
     return where(equal(x, 0), 1, x)
 
 
-hypot = ufunc("hypot", lambda g, y, a, b: g * (a / _nonzero(y)), lambda g, y, a, b: g * (b / _nonzero(y)), saves="both")
+_along = lambda g, a, y: times(g, a / _nonzero(y))
+hypot = ufunc("hypot", lambda g, y, a, b: _along(g, a, y), lambda g, y, a, b: _along(g, b, y), saves="both")
 
 
 def _arctan2(g: Any, y: Any, x: Any) -> Any:
     """g * y / (x**2 + y**2), by two divisions: squares overflow where the quotient does not."""
     r = _nonzero(hypot(y, x))
-    return g * (y / r / r)
+    return times(g, y / r / r)
 
 
 arctan2 = ufunc("arctan2", lambda g, y, a, b: _arctan2(g, b, a), lambda g, y, a, b: -_arctan2(g, a, b))
@@ -288,17 +290,17 @@ arctan2 = ufunc("arctan2", lambda g, y, a, b: _arctan2(g, b, a), lambda g, y, a,
 # ------------------------------------------------------------------ sign, size, choice
 conjugate = ufunc("conjugate", lambda g, y, x: conjugate(g), saves="")
 sign = constant("sign")
-fabs = ufunc("fabs", lambda g, y, x: g * sign(x))
+fabs = ufunc("fabs", lambda g, y, x: times(g, sign(x)))
 
 
 def _absolute(g: Any, y: Any, x: Any) -> Any:
-    return g * (conjugate(x) / _nonzero(absolute(x))) if is_complex(x) else g * sign(x)
+    return times(g, conjugate(x) / _nonzero(absolute(x)) if is_complex(x) else sign(x))
 
 
 absolute = ufunc(
     "absolute",
     _absolute,
-    jvp=[lambda t, y, x: real(_absolute(t, y, x)) if is_complex(x) else t * sign(x)],
+    jvp=[lambda t, y, x: real(_absolute(t, y, x)) if is_complex(x) else times(t, sign(x))],
 )
 
 
@@ -417,7 +419,7 @@ def _sinc_slope(x: Any) -> Any:
 sinc = primitive(
     "sinc",
     numpy=onp.sinc,
-    vjp=[lambda g, y, x: g * _sinc_slope(x)],
+    vjp=[lambda g, y, x: times(g, _sinc_slope(x))],
     jvp="elementwise",
     saves="in",
     shape=same,

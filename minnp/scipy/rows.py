@@ -19,7 +19,7 @@ from ..numpy.calls import called
 from ..numpy.facts import elementwise, spread
 from ..numpy.reductions import sum_
 from ..numpy.shaping import astype, expand_dims
-from ..numpy.slopes import over, times
+from ..numpy.slopes import by_slope, over, times
 from ..numpy.ufuncs import absolute, divide, equal, exp, less, log, power, quietly, real, sign, sin, sqrt, square, where
 
 PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
@@ -45,6 +45,8 @@ def row(name: str, *rules: Any, domain: Sequence[tuple] = (), saves: str = "both
         return [(tuple(draw(i, d) for i, d in enumerate(domain)), {})]
 
     facts = {"jvp": "elementwise", "samples": samples, **facts}
+    if facts["jvp"] == "elementwise":
+        rules = tuple([by_slope(rule) if callable(rule) else rule for rule in rules])
     made = primitive(
         f"scipy.special.{name}",
         numpy=kernel,

@@ -1,5 +1,6 @@
 /* The walk backwards through a tape, node by node: tape.sweep. */
 #pragma once
+#include "small_arrays.hpp"
 #include "tape.hpp"
 
 static inline PyObject *part(PyObject *node, int at) { return PyTuple_GET_ITEM(node, at); }
@@ -269,4 +270,58 @@ static PyObject *sweep(PyObject *, PyObject *args) {
         }
         return number(n);
     });
+}
+
+/* ------------------------------------------------------------------ strong zeros */
+/* Whether nothing in n numbers makes a zero NaN: a divisor that is zero or NaN, a factor that is infinite or NaN. */
+template <class T> OWN_FRAME static bool none_singular(const char *data, Py_ssize_t n, bool divides) {
+    const T *x = (const T *)data;
+    bool fine = true;
+    if (divides)
+        for (Py_ssize_t i = 0; i < n; i++)
+            fine &= (x[i] < 0) | (x[i] > 0);
+    else
+        for (Py_ssize_t i = 0; i < n; i++)
+            fine &= std::fabs(x[i]) <= std::numeric_limits<T>::max();
+    return fine;
+}
+
+static bool is_regular(PyObject *s, bool divides) {
+    if (is_host(s)) {
+        if (!(fields(s)->flags & NPY_ARRAY_ALIGNED) || !(fields(s)->flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS)))
+            return false;
+        return descr(s) == small_dtypes[DOUBLE]  ? none_singular<double>(fields(s)->data, size_of(s), divides)
+               : descr(s) == small_dtypes[FLOAT] ? none_singular<float>(fields(s)->data, size_of(s), divides)
+                                                 : false;
+    }
+    if (!PyFloat_Check(s) && !PyLong_CheckExact(s))
+        return false;
+    double x = PyFloat_AsDouble(s);
+    if (x == -1.0 && PyErr_Occurred())
+        return PyErr_Clear(), false;
+    return none_singular<double>((const char *)&x, 1, divides);
+}
+
+/* A cotangent times, or over, what stands beside it; `general` where a zero may meet something infinite. */
+template <bool divides> static PyObject *strong(PyObject *general, PyObject *const *args, Py_ssize_t n) {
+    return guarded([=] {
+        if (n == 2 && (is_host(args[0]) || PyFloat_Check(args[0])) && is_regular(args[1], divides)) {
+            Ref out;
+            if (is_host(args[0]))
+                out = small<false>(args[0], args[1], divides ? OVER : TIMES);
+            return out ? std::move(out) : made((divides ? PyNumber_TrueDivide : PyNumber_Multiply)(args[0], args[1]));
+        }
+        return made(PyObject_Vectorcall(general, args, n, nullptr));
+    });
+}
+
+/* strong(divides, general): slopes.times or slopes.over, with `general` for what the fast path does not take. */
+static PyObject *make_strong(PyObject *, PyObject *args) {
+    static PyMethodDef times = {"times", (PyCFunction)(void (*)(void))strong<false>, METH_FASTCALL, nullptr};
+    static PyMethodDef over = {"over", (PyCFunction)(void (*)(void))strong<true>, METH_FASTCALL, nullptr};
+    int divides;
+    PyObject *general;
+    if (!PyArg_ParseTuple(args, "pO", &divides, &general))
+        return nullptr;
+    return PyCFunction_New(divides ? &over : &times, general);
 }

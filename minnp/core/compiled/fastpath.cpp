@@ -185,6 +185,7 @@ static PyMethodDef module_functions[] = {
     {"set_row", set_row, METH_VARARGS, nullptr},
     {"attribute", make_attribute, METH_VARARGS, nullptr},
     {"index_kept", index_kept, METH_VARARGS, nullptr},
+    {"strong", make_strong, METH_VARARGS, nullptr},
     {"sweep", sweep, METH_VARARGS, nullptr},
     {"fast_rows", fast_rows, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

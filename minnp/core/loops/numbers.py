@@ -203,8 +203,8 @@ class Builder:
         if op in ("pow", "shl", "shr", "and", "or", "xor", "invert"):
             raise self.fail(f"{op} of a number that is of several types")
         codes = {k.code for k in kinds}
-        if len(codes) > 1 and not codes <= {"b1", "i8", "f8", "c16"}:  # one of them rounds, or wraps around, before
-            raise self.fail(f"{op} of a number that is of several precisions")
+        if len(codes) > 1 and not codes <= {"i8", "f8", "c16"}:  # one of them rounds, wraps around, or is an "or"
+            raise self.fail(f"{op} of a number that is of several types or precisions")
         tag: E | None = None
         for ks, r in found.items():
             here = const(True)
