@@ -253,3 +253,12 @@ def test_padding_under_a_trace_is_numpys(width: Any, fill: dict) -> None:
             got = onp.asarray(f(np.array(a)))
             onp.testing.assert_array_equal(got, want)
             assert got.dtype == want.dtype
+
+
+def test_sums_of_python_objects_run_as_they_do_eagerly():
+    def objects(x):
+        return np.sum(np.array([2, 3, x[0]], dtype=object)) + x.sum()
+
+    f = jit(objects)
+    for k in (1.0, 2.0):
+        assert float(f(np.full(3, k))) == objects(np.full(3, k)) == 5 + 4 * k

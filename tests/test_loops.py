@@ -625,7 +625,6 @@ def test_second_derivatives_of_loops_where_a_cotangent_is_zero_by_chance(jitted)
     assert float(numpy.asarray(of(roots)(np.array([1.0]))).ravel()[0]) == 0.25
 
 
-@compiles
 def test_products_in_loops_are_strong_zeros():
     def entropy(p):
         s = 0.0
@@ -647,5 +646,17 @@ def test_products_in_loops_are_strong_zeros():
     want = -numpy.array([0.0, numpy.log(0.25) + 1, numpy.log(0.75) + 1])
     with numpy.errstate(all="ignore"):
         for f, sign in ((entropy, 1), (masked, -1)):
-            for g in (minnp.grad(jit(f)), jit(minnp.grad(f))):
+            for g in (minnp.grad(f), minnp.grad(jit(f)), jit(minnp.grad(f))):
                 numpy.testing.assert_allclose(numpy.asarray(g(p)), sign * want, rtol=1e-12)
+
+
+def test_slopes_at_a_corner_are_those_of_eager_gradients():
+    def corners(x):
+        s = 0.0
+        for i in range(len(x) - 1):
+            s += np.hypot(x[i], x[i + 1]) + np.arctan2(x[i], x[i + 1])
+        return s
+
+    x = np.array([0.0, 0.0, 0.0, 3.0, 4.0])
+    for g in (minnp.grad(jit(corners)), jit(minnp.grad(corners))):
+        numpy.testing.assert_allclose(numpy.asarray(g(x)), numpy.asarray(minnp.grad(corners)(x)), rtol=1e-12)

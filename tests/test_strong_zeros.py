@@ -155,3 +155,143 @@ def test_dtypes_and_shapes_are_those_of_ordinary_gradients(dtype: str) -> None:
         x = onp.linspace(0, 2, n).astype(dtype)
         g = grad(lambda x: np.where(x != 0, np.sqrt(x) / x + np.log(x), 0).real.sum())(np.array(x))
         assert g.dtype == x.dtype and g.shape == x.shape and onp.isfinite(onp.asarray(g)).all() and g[0] == 0
+
+
+# ------------------------------------------------------------------ programs, as they are written
+def _kl(p: Any) -> Any:
+    q = np.full(p.shape, 1 / p.size)
+    return np.sum(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0))
+
+
+def _masked_entropy(p: Any) -> Any:
+    h = -p * np.log2(p)
+    h[p == 0] = 0.0
+    return h.sum()
+
+
+def _attention(x: Any) -> Any:
+    scores = np.outer(x, x)
+    scores = np.where(np.tril(np.ones((x.size, x.size), bool), -1), scores, -np.inf)
+    w = np.exp(scores - scores.max(axis=1, keepdims=True))
+    w = w / w.sum(axis=1, keepdims=True)
+    return (np.where(np.isnan(w), 0.0, w) @ x).sum()
+
+
+def _gravity(x: Any) -> Any:
+    d = x[:, None] - x[None, :]
+    f = d / np.abs(d) ** 3
+    f[np.arange(x.size), np.arange(x.size)] = 0.0
+    return (f * f).sum()
+
+
+def _lennard_jones(x: Any) -> Any:
+    r2 = (x[:, None] - x[None, :]) ** 2
+    inverse = np.where(r2 > 0, 1 / r2, 0)
+    return (inverse**6 - inverse**3).sum()
+
+
+def _pair_loop(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            u = 1 / np.sqrt((x[i] - x[j]) ** 2)
+            total = total + (u if i != j else 0.0)
+    return total
+
+
+def _cosines(x: Any) -> Any:
+    a = np.stack([x, x * x, 0 * x])
+    n = np.sqrt((a * a).sum(axis=1))
+    c = a @ a.T / np.outer(n, n)
+    return np.where(np.isfinite(c), np.arccos(np.clip(c, -1, 1)), 0.0)[0, 1:].sum()
+
+
+def _safe_division(x: Any) -> Any:
+    out = np.zeros_like(x)
+    np.divide(np.sin(x), x, out=out, where=x != 0)
+    return out.sum() + (x == 0).sum()
+
+
+def _huber(x: Any) -> Any:
+    return np.where(np.abs(x) < 1, 0.5 * x * x, np.abs(x) - 0.5).sum()
+
+
+def _smooth_root(x: Any) -> Any:
+    return np.where(np.abs(x) < 1e-9, 0.0, np.sign(x) * np.sqrt(np.abs(x))).sum()
+
+
+def _planck(x: Any) -> Any:
+    return np.where(x > 0, x**3 / np.expm1(1 / x), 0.0).sum()
+
+
+def _weighted(x: Any) -> Any:
+    w = np.where((x > 0.3) & (x < 1), 1.0, 0.0)
+    return np.sum(np.where(w > 0, w * np.log(x / (1 - x)), 0)) / w.sum()
+
+
+def _missing(x: Any) -> Any:
+    data = np.array([1.0, np.nan, 2.0, np.inf, 0.5])
+    r = (data - x) ** 2 * x
+    return np.where(np.isfinite(data), r, 0).mean()
+
+
+def _student(x: Any) -> Any:
+    y = np.where(x == 0, 1.0, np.sin(np.pi * x) / (np.pi * x))
+    return (y * y).sum()
+
+
+def _gather(x: Any) -> Any:
+    r = np.hypot(x, 0.0)
+    inside = r > 0
+    return (x[inside] / r[inside] * np.log(r[inside])).sum() + (r * 0.0).sum()
+
+
+PROGRAMS: dict[str, Callable] = {
+    "relative entropy": _kl,
+    "entropy, masked in place": _masked_entropy,
+    "attention with a row that sees nothing": _attention,
+    "gravity": _gravity,
+    "lennard-jones": _lennard_jones,
+    "pairs in a loop": _pair_loop,
+    "angles beside a vector of zeros": _cosines,
+    "division with where=": _safe_division,
+    "huber": _huber,
+    "roots of both signs": _smooth_root,
+    "planck": _planck,
+    "log odds with weights": _weighted,
+    "missing data": _missing,
+    "sinc by hand": _student,
+    "unit vectors by mask": _gather,
+    "log of a clip": lambda x: np.log(np.clip(x, 1e-6, 1)).sum(),
+    "clip of a log": lambda x: np.clip(np.log(x), -5, 5).sum(),
+    "maximum of a log": lambda x: np.maximum(np.log(x), -3.0).sum(),
+    "nan_to_num of a log": lambda x: np.nan_to_num(np.log(x), neginf=0.0, nan=0.0).sum(),
+    "focal loss": lambda x: -np.where(x > 0, (1 - x) ** 2 * np.log(x), 0).sum(),
+    "cross entropy": lambda x: -np.where(x > 0.4, np.log(x), np.where(x < 1, np.log(1 - x), 0)).sum(),
+    "power law": lambda x: np.where(x > 0, x**-1.5 * np.exp(-1 / x), 0).sum(),
+    "temperatures": lambda x: np.where(x > 0, np.exp(-1 / x) / (1 + np.exp(-1 / x)), 0).sum(),
+    "geometric mean of what is not zero": lambda x: np.exp(np.where(x > 0, np.log(x), 0).sum() / (x > 0).sum()),
+    "sum with where=": lambda x: np.sum(1 / x, where=x > 0),
+    "log-sum-exp with -inf": lambda x: np.log(np.sum(np.exp(np.where(x > 0, np.log(x), -np.inf)))),
+    "logaddexp over a mask": lambda x: np.logaddexp.reduce(np.where(x > 0, x, -np.inf)),
+    "norms of rows": lambda x: np.where(x > 0, np.linalg.norm(np.stack([x, 2 * x], 1), axis=1), 0).sum(),
+    "deviations of rows": lambda x: np.where(x > 0, np.stack([x, 2 * x], 1).std(axis=1), 0).sum(),
+    "polar": lambda x: np.where(x > 0, np.arctan2(x, x * x) * np.hypot(x, x), 0).sum(),
+    "arcsines": lambda x: np.where(x < 1, np.arcsin(x) * np.arccos(x), 0).sum(),
+    "erfinv by select": lambda x: np.select([x <= 0, x >= 1], [0.0, 1.0], np.log(x) * np.log1p(-x)).sum(),
+}
+
+
+@pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
+def test_programs_of_strangers_have_gradients_beside_what_is_not_chosen(f: Callable) -> None:
+    x = onp.array([0.0, 0.25, 0.5, 1.0, 0.75])
+    got = [onp.asarray(g(np.array(x))) for g in (grad(f), jit(grad(f)), grad(jit(f)))]
+    got.append(onp.array([float(jvp(f, (np.array(x),), (e,))[1]) for e in onp.eye(5)]))
+    for g in got:
+        assert onp.isfinite(g).all()
+        onp.testing.assert_allclose(g, got[0], rtol=1e-9, atol=1e-12)
+    at = lambda e: float(f(np.array(x + e)))
+    for k in (1, 2, 4):  # where differences see both sides
+        e = onp.zeros(5)
+        e[k] = 1e-6
+        assert got[0][k] == pytest.approx((at(e) - at(-e)) / 2e-6, rel=1e-5, abs=1e-6)

@@ -66,11 +66,15 @@ def _beside(g: Any, slope: onp.ndarray) -> onp.ndarray:
 
 
 def _strong_divide(g: Any, d: Any, out: onp.ndarray | None = None) -> Any:
+    if type(d) in (int, float):
+        return onp.divide(g, d if d < 0 or d > 0 else _beside(g, onp.asarray(d)), out=out)
     d = onp.asarray(d)
     return onp.divide(g, d if _nonzero(d) else _beside(g, d), out=out)
 
 
 def _strong_multiply(g: Any, s: Any, out: onp.ndarray | None = None) -> Any:
+    if type(s) in (int, float):
+        return onp.multiply(g, s if s - s == 0 else _beside(g, onp.asarray(s)), out=out)
     s = onp.asarray(s)
     return onp.multiply(g, s if _finite(s) else _beside(g, s), out=out)
 
@@ -123,7 +127,7 @@ def of_square(g: Any, y: Any, x: Any) -> Any:
 
 
 def _over(g: Any, d: Any) -> Any:
-    if type(d) in (int, float) and d != 0 and d == d:
+    if type(d) in (int, float) and (d < 0 or d > 0):
         return g / d
     return strong_divide(g, d) if isinstance(g, Value) or isinstance(d, Value) else _strong_divide(g, d)
 

@@ -63,7 +63,7 @@ def _spherical(name: str, below: int, above: int) -> Primitive:
         n, z = operand(n), operand(z)
         return slope(n, z) if derivative else made(n, z)
 
-    made = row(name, None, lambda g, y, n, z: single(g * slope(n, z), g.dtype), domain=[ORDER, POSITIVE])
+    made = row(name, None, lambda g, y, n, z: single(g * slope(n, z), y.dtype), domain=[ORDER, POSITIVE])
     defines(getattr(special, name))(definition)
     return made
 

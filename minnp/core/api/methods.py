@@ -13,6 +13,8 @@ from ..arrays.array import HANDLES, Array, concretize, ndarray, read, unwrap, wr
 from ..arrays.writing import write
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
+from ..rows.pytree import CONTAINERS, replaced
+from ..rows.state import capture, state
 from ..rows.value import Buffer, concrete, is_scalar
 from ..transforms import trace
 from . import install
@@ -206,6 +208,27 @@ def _item(a: Any, *args: Any) -> Any:
 @defines(onp.ndarray.tolist)
 def _tolist(a: Any) -> Any:
     return onp.asarray(concretize(read(a), list)).tolist()
+
+
+def _numbers(x: Any) -> Any:
+    """An argument with NumPy's arrays of what it holds. Raises TracedValueError where that has derivatives."""
+    if type(x) in CONTAINERS:
+        return replaced(x, _numbers)
+    return onp.asarray(concretize(read(x), onp.ndarray)) if type(x) in HANDLES else x
+
+
+def _file_written(host: Callable) -> Callable:
+    def write_file(*args: Any, **kwargs: Any) -> None:
+        watching = capture.get() if state.busy else None
+        if watching is not None and not watching.symbolic:
+            watching.left = watching.left or "the function writes a file"
+        host(*map(_numbers, args), **{k: _numbers(v) for k, v in kwargs.items()})
+
+    return write_file
+
+
+for _save in (onp.save, onp.savez, onp.savez_compressed, onp.savetxt):
+    defines(_save)(_file_written(_save))
 
 
 @defines(onp.copyto, writes=(0,))

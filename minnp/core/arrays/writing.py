@@ -18,6 +18,7 @@ from ... import errors
 from ..cpu import run as run_host
 from ..cpu.memory import Lease
 from ..cpu.threads import user_level
+from ..rows import references as counting
 from ..rows.dispatch import bind
 from ..rows.on_device import device_of_index, hosted, run_on_device
 from ..rows.primitive import TABLE, primitive
@@ -273,7 +274,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
 def held_elsewhere(h: Any) -> ndarray | None:
     """The root of a host array, if somebody else holds its memory: in a view of NumPy's, a memoryview, or as what it
     was made on. Asked before a write, while nothing of ours refers to `h._host`."""
-    root = root_of(h) if type(h) is ndarray else None
+    root = root_of(h) if type(h) is ndarray and counting.COUNTED else None
     if type(root) is not ndarray or root._host is None:
         return None
     if any(getattr(tape, "batched", False) for tape in state.tapes.values()):  # their views hold it as well

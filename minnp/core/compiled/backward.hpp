@@ -274,7 +274,7 @@ static PyObject *sweep(PyObject *, PyObject *args) {
 
 /* ------------------------------------------------------------------ strong zeros */
 /* Whether nothing in n numbers makes a zero NaN: a divisor that is zero or NaN, a factor that is infinite or NaN. */
-template <class T> OWN_FRAME static bool none_singular(const char *data, Py_ssize_t n, bool divides) {
+template <class T> static bool none_singular(const char *data, Py_ssize_t n, bool divides) {
     const T *x = (const T *)data;
     bool fine = true;
     if (divides)
@@ -307,8 +307,8 @@ template <bool divides> static PyObject *strong(PyObject *general, PyObject *con
     return guarded([=] {
         if (n == 2 && (is_host(args[0]) || PyFloat_Check(args[0])) && is_regular(args[1], divides)) {
             Ref out;
-            if (is_host(args[0]))
-                out = small<false>(args[0], args[1], divides ? OVER : TIMES);
+            if (is_host(args[0]) && weak_functions[divides] != nullptr)
+                out = small((PyUFuncObject *)weak_functions[divides], args[0], args[1]);
             return out ? std::move(out) : made((divides ? PyNumber_TrueDivide : PyNumber_Multiply)(args[0], args[1]));
         }
         return made(PyObject_Vectorcall(general, args, n, nullptr));

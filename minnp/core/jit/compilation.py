@@ -33,7 +33,8 @@ SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a 
 
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
-    work = sum(operations(n) for n in graph.nodes if isinstance(n.target, Primitive))
+    shaped = lambda n: isinstance(n.target, Primitive) and isinstance(n.meta.get("value"), Meta)  # no Python object
+    work = sum(operations(n) for n in graph.nodes if shaped(n))
     overwrite(graph)
     gather_steps(graph)
     gather_parts(graph, LARGE)

@@ -128,8 +128,8 @@ ARITHMETIC: dict[str, Emit] = {
 # results are floating point
 FLOATING: dict[str, Emit] = {
     "divide": lambda a, b: a / b,
-    "npx.strong_divide": lambda g, d: g.code.select(is_zero(g), g, g / d),
-    "npx.strong_multiply": lambda g, s: g.code.select(is_zero(g), g, g * s),
+    "npx.strong_divide": lambda g, d: g.code.select(is_zero(g), g.code.number(0, g.dtype), g / d),
+    "npx.strong_multiply": lambda g, s: g.code.select(is_zero(g), g.code.number(0, g.dtype), g * s),
     "npx.strong_product": lambda a, b: a.code.select(is_zero(a), a, a.code.select(is_zero(b), b, a * b)),
     "reciprocal": lambda x: 1.0 / x,
     "sqrt": lambda x: x.code.intrinsic("sqrt", x),

@@ -527,6 +527,7 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
     c = lambda x: const(float(x), kind)
     mul, div, add, sub = (lambda x, y, op=op: f(op, x, y) for op in ("mul", "div", "add", "sub"))
     neg = lambda x: f("neg", x)
+    nonzero = lambda x: f("select", E("eq", (x, c(0)), BOOL, 0, 1), c(1), x)  # at the corner the slopes are taken as 0
     x, y = [*a, None, None][:2]
     if op == "add":
         return iter((g, g))
@@ -552,10 +553,10 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
     if op == "fmod":
         return iter((g, strong(g, neg(mul(g, f("trunc", div(x, y)))))))
     if op in ("arctan2", "atan2"):
-        square = add(mul(x, x), mul(y, y))
+        square = nonzero(add(mul(x, x), mul(y, y)))
         return iter((strong(g, div(mul(g, y), square)), strong(g, neg(div(mul(g, x), square)))))
     if op == "hypot":
-        size = f("hypot", x, y)
+        size = nonzero(f("hypot", x, y))
         return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
     if op in ("min", "max"):
         return iter((None, None))
