@@ -373,7 +373,7 @@ def padded(w: Writer, node: Node) -> str:
     """Zeros of which a block is written: np.pad."""
     old, new, index = w.known(node.args[0]), node.args[1], node.kwargs["index"]
     parts = index if type(index) is tuple else (index,)
-    plain = isinstance(old, onp.ndarray) and not node.kwargs["path"] and len(parts) == old.ndim and old.size
+    plain = isinstance(old, onp.ndarray) and not node.kwargs["steps"] and len(parts) == old.ndim and old.size
     if not plain or not all(isinstance(p, slice) and p.step in (None, 1) for p in parts) or (old != old.flat[0]).any():
         raise w.refuse(node, "is a write, and ONNX has values alone")
     ranges = [p.indices(n) for p, n in zip(parts, old.shape, strict=True)]

@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
-from ..core.arrays.array import HANDLES, OURS, ndarray, path_of, read, root_of, wrap
+from ..core.arrays.array import HANDLES, OURS, ndarray, read, root_of, steps_of, wrap
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
@@ -203,7 +203,7 @@ def _of_memory(question: Callable) -> Callable:
         roots = [root_of(x) if type(x) in HANDLES else None for x in (a, b)]
         if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
             memory = laid_out(base)
-            a, b = (functools.reduce(_shown, path_of(x), memory) for x in (a, b))
+            a, b = (functools.reduce(_shown, steps_of(x), memory) for x in (a, b))
         return question(_beneath(a), _beneath(b), max_work)
 
     return ask

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, ndarray, path_of, read, root_of, same_numbers
+from ..core.arrays.array import HANDLES, ndarray, read, root_of, same_numbers, steps_of
 from ..core.arrays.flags import set_writeable
 from ..core.arrays.writing import shown, write
 from ..core.rows.dispatch import defines
@@ -226,7 +226,7 @@ def _memory_of(x: ndarray) -> tuple[ndarray, int]:
     part, whole = example(read(x)), example(read(root))
     if type(whole) is Buffer:
         whole = laid_out(whole)
-        part = shown(whole, path_of(x))
+        part = shown(whole, steps_of(x))
     if type(part) is type(whole) is Host and owner(part) is owner(whole) and root.flags.c_contiguous:
         at, rest = divmod(_address(part) - _address(whole), x.dtype.itemsize)
         if x.dtype == root.dtype and type(read(x)) is type(read(root)) and not rest:

@@ -41,8 +41,8 @@ def told(x):
         return type(x), getattr(x, "dtype", None), repr(x)
     value = x._value
     view = () if value.view is None else (id(value.view[0]), str(value.view[1]), repr(value.view[2]))
-    path = () if x._root is None else (id(x._root), repr(x._path), x._seen is x._root._value)
-    return type(value), value.dtype, value.shape, value.backend, onp.asarray(x).tobytes(), view, path
+    steps = () if x._root is None else (id(x._root), repr(x._steps), x._seen is x._root._value)
+    return type(value), value.dtype, value.shape, value.backend, onp.asarray(x).tobytes(), view, steps
 
 
 def outcome(call):

@@ -504,10 +504,10 @@ def diagonal_set(place: Any, g: Part, shape: Sequence[int], offset: int = 0, axi
 # ------------------------------------------------------------------ writing
 @kernel("write_view")
 def write_view(
-    place: Any, old: Part, new: Any, path: tuple = (), index: Any = (), layout: Any = None, donate: bool = False
+    place: Any, old: Part, new: Any, steps: tuple = (), index: Any = (), layout: Any = None, donate: bool = False
 ) -> Part:
     index = unwrapped(index)
-    mask = None if path or not old.split else mask_of(index, old)
+    mask = None if steps or not old.split else mask_of(index, old)
     if mask is not None and (onp.shape(new) == () or onp.shape(new) == old.shape[mask.ndim :] == ()):
         local = written(old, donate)
         local[mask.local] = new.local if type(new) is Part else new
@@ -516,7 +516,7 @@ def write_view(
         local = written(old, donate)
         at_mask(old, mask, local, new)
         return old.like(local)
-    return put(place, old, new, through(place, path, index, old.shape), donate)
+    return put(place, old, new, through(place, steps, index, old.shape), donate)
 
 
 def at_mask(like: Part, mask: Part, local: onp.ndarray, new: Part) -> None:
@@ -555,12 +555,12 @@ class Step:
         self.axis, self.elements = axis, elements
 
 
-def through(place: Any, path: tuple, index: Any, shape: Sequence[int]) -> Mixed:
+def through(place: Any, steps: tuple, index: Any, shape: Sequence[int]) -> Mixed:
     """The index into the root of what an index into a view of it says: of views by slices, numbers, new axes and
     transposes."""
     fixed: dict[int, int] = {}
     view = [Step(i, range(n)) for i, n in enumerate(shape)]
-    for row, params in path:
+    for row, params in steps:
         if row.name == "getitem":
             parts = basic(unwrapped(params["index"]), tuple(len(s.elements) for s in view))
             if parts is None:

@@ -187,18 +187,18 @@ def index_add(g: Tensor, shape: Any, index: Any) -> Tensor:
 
 @kernel("write_view", bits=True)
 def write_view(
-    base: Tensor, new: Any, path: Any = (), index: Any = ..., layout: Any = None, donate: bool = False
+    base: Tensor, new: Any, steps: Any = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> Tensor:
-    """base with `new` written at `index` of the view that `path` leads to. `donate`: base itself may be written."""
+    """base with `new` written at `index` of the view that `steps` leads to. `donate`: base itself may be written."""
     out = base if donate else _copied(base)
-    if any(row.name not in KERNELS for row, _ in path):
+    if any(row.name not in KERNELS for row, _ in steps):
         refuse("a write through a view of another dtype")
     if type(new) is list or type(new) is tuple:
         new = onp.array(new, TO_NUMPY[base.dtype])
     if type(new) is onp.ndarray and new.ndim:
         new = from_host(new, base.device)
     view = out
-    for row, params in path:
+    for row, params in steps:
         view = KERNELS[row.name](view, **params)
     kind = view.dtype
     new = new.to(kind) if type(new) is Tensor else scalar(_assigned(new, kind), kind, base.device)
@@ -208,14 +208,14 @@ def write_view(
         return out
     if not base.numel():
         refuse("an index array into an empty array")  # torch does not look at it
-    if not path and not _steps_back(index):
+    if not steps and not _steps_back(index):
         view, index = normal(out, index)
         view[index] = _fitting(new, view, index)
         return out
-    if base.dtype.is_complex and any(row.name in ("real", "imag") for row, _ in path):
+    if base.dtype.is_complex and any(row.name in ("real", "imag") for row, _ in steps):
         refuse("a write to the parts of complex numbers where NumPy steps backwards")  # positions are whole numbers'
     chosen = flat_positions(base.shape, base.device)
-    for row, params in path:
+    for row, params in steps:
         chosen = KERNELS[row.name](chosen, **params)
     chosen = getitem(chosen, index)
     out = out.reshape(-1)

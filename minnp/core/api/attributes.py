@@ -262,7 +262,7 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
     if not overlapping(reshaped, value):
         raise AttributeError(flags.NO_VIEW)
     if self._root is not None:
-        self._path = (*self._path, step)
+        self._steps = (*self._steps, step)
     elif any(type(r) in HANDLES and r._root is self for r in gc.get_referrers(self)):
         raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
     self._value = reshaped

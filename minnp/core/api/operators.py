@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, path_of, read, root_of, unwrap, wrap
+from ..arrays.array import HANDLES, Array, handle, ndarray, read, root_of, steps_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import held_elsewhere, indexed, release, tell_holders, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -213,8 +213,8 @@ def _is(view: ndarray, self: ndarray, index: Any) -> bool:
     root = root_of(self)
     if view._host is not None or view._root is not root:
         return False
-    path = (*path_of(self), (TABLE["getitem"], {"index": index}))
-    return len(path) == len(view._path) and all(map(_same_step, path, view._path))
+    steps = (*steps_of(self), (TABLE["getitem"], {"index": index}))
+    return len(steps) == len(view._steps) and all(map(_same_step, steps, view._steps))
 
 
 def _same_step(a: tuple, b: tuple) -> bool:

@@ -109,7 +109,7 @@ class Array:
     _host    NumPy's own array, where the value is one, else None
     _value   the tracer or buffer elsewhere
     _root    the array of whose memory this one is a view; None for one that owns its memory
-    _path    of a view: the steps, (row, params), from what the root holds; where that is on the host, it is found out
+    _steps    of a view: the steps, (row, params), from what the root holds; where that is on the host, it is found out
     _seen    of a view: what the root held when `_value` was computed
     """
 
@@ -131,7 +131,7 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     An instance of a user's subclass has no `_host`: NumPy does with it what it does with subclasses of its own.
     """
 
-    __slots__ = ("_array", "_path", "_root", "_seen", "_value", "_views")
+    __slots__ = ("_array", "_root", "_seen", "_steps", "_value", "_views")
     _baseclass = _BaseClass()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -176,7 +176,7 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
 class VirtualArray(Array, _Exporter):
     """An array without memory of NumPy's: on a device, or a value that a trace follows."""
 
-    __slots__ = ("__weakref__", "_host", "_path", "_root", "_seen", "_value")
+    __slots__ = ("__weakref__", "_host", "_root", "_seen", "_steps", "_value")
 
 
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
@@ -297,12 +297,12 @@ def read(h: ndarray) -> Any:
         if root is None or not state.busy or root._host is not None:
             return host
         base = read(root)
-        return replay(base, path_of(h)) if isinstance(base, (Tracer, Buffer)) else host
+        return replay(base, steps_of(h)) if isinstance(base, (Tracer, Buffer)) else host
     value = h._value
     if root is not None:
         base = read(root)
         if h._seen is not base:
-            value, h._seen = replay(base, h._path), base
+            value, h._seen = replay(base, h._steps), base
     while type(value) is Tracer and not value.trace.alive:
         value = value.value
     if isinstance(value, (Tracer, Buffer)):
@@ -316,8 +316,8 @@ def read(h: ndarray) -> Any:
     return h._host
 
 
-def replay(value: Any, path: tuple) -> Any:
-    for row, params in path:
+def replay(value: Any, steps: tuple) -> Any:
+    for row, params in steps:
         if "index" in params:
             params = {"index": _living(params["index"])}
         value = bind(row, (value,), params)
@@ -334,12 +334,12 @@ def root_of(h: ndarray) -> ndarray:
     return h if h._root is None else h._root
 
 
-def path_of(h: ndarray) -> tuple:
+def steps_of(h: ndarray) -> tuple:
     """The (row, params) steps that lead from a view's root to the view; () for a root."""
     if h._root is None:
         return ()
     if h._host is None:
-        return h._path
+        return h._steps
     root = h._root  # written under a trace, it keeps the array it was, of which h is a view, in `_seen`
     return _window(root._host if root._host is not None else root._seen, h._host)
 
@@ -424,10 +424,10 @@ def _wrap_value(out: Any, sources: Any) -> VirtualArray:
             for s in sources:
                 root = root_of(s)
                 if root._host is None and root._value is at:
-                    h._root, h._path, h._seen = root, tuple(reversed(steps)), at
+                    h._root, h._steps, h._seen = root, tuple(reversed(steps)), at
                     return h
                 if s._host is at and at is not None:  # a batched index shows part of NumPy's memory
-                    h._root, h._path, h._seen = root, (*path_of(s), *reversed(steps)), root._host
+                    h._root, h._steps, h._seen = root, (*steps_of(s), *reversed(steps)), root._host
                     while type(out) is Tracer:
                         if out.trace.batched:
                             out.trace.shown.append(weakref.ref(h))

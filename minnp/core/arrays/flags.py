@@ -1,6 +1,6 @@
 """Flags and shapes, as NumPy sets them in place, of arrays on a device: there is no array of NumPy's to keep them.
 
-Both are steps on a view's path. A root whose shape or flags are set becomes a view too, of a root that nobody else has.
+Both are steps of a view. A root whose shape or flags are set becomes a view too, of a root that nobody else has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def lower(h: ndarray, alone: bool = False) -> None:
     for view in () if alone else gc.get_referrers(h):
         if type(view) is VirtualArray and view._root is h:
             view._root = root
-    h._root, h._path, h._seen = root, (), h._value
+    h._root, h._steps, h._seen = root, (), h._value
 
 
 def set_shape(h: ndarray, value: Buffer, shape: Any) -> None:
@@ -34,11 +34,11 @@ def set_shape(h: ndarray, value: Buffer, shape: Any) -> None:
         raise AttributeError(NO_VIEW)
     if h._root is None:
         lower(h)
-    h._path, h._value = (*h._path, step), shaped
+    h._steps, h._value = (*h._steps, step), shaped
 
 
 def is_writeable(h: ndarray) -> bool:
-    return h._root is None or all(row.writes for row, _ in h._path)
+    return h._root is None or all(row.writes for row, _ in h._steps)
 
 
 def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
@@ -47,11 +47,11 @@ def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
     if not writeable and is_writeable(h):
         if h._root is None:
             lower(h, alone)
-        h._path = (*h._path, step)
+        h._steps = (*h._steps, step)
     elif writeable and not is_writeable(h):
-        if h._path[-1] != step or not all(row.writes for row, _ in h._path[:-1]):
+        if h._steps[-1] != step or not all(row.writes for row, _ in h._steps[:-1]):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
-        h._path = h._path[:-1]
+        h._steps = h._steps[:-1]
     h._value = h._seen = None  # read anew when next asked for
 
 

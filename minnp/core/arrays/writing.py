@@ -26,7 +26,7 @@ from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, base_of, concrete, example, owner
-from .array import Array, ndarray, path_of, read, replay, root_of, same_numbers, stack_nested, unwrap, views_of
+from .array import Array, ndarray, read, replay, root_of, same_numbers, stack_nested, steps_of, unwrap, views_of
 from .devices import at_index, index_on_host
 from .saved import note
 
@@ -52,40 +52,40 @@ def copy_alike(a: onp.ndarray) -> onp.ndarray:
 
 
 def _write_kernel(
-    old: onp.ndarray, new: Any, path: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
+    old: onp.ndarray, new: Any, steps: tuple = (), index: Any = ..., layout: Any = None, donate: bool = False
 ) -> onp.ndarray:
     given = old
-    if not (donate or path) and index is ... and type(old) is Host:
+    if not (donate or steps) and index is ... and type(old) is Host:
         old = alike(old, old.dtype)  # all of it is written
     elif not donate or type(old) is not Host:
         given = onp.asarray(old)
-        old = copy_alike(given) if not path or layout_of(given) == layout else copy_in_layout(given, layout)
-    view = shown(old, path)
-    if path and not onp.may_share_memory(view, old):
-        # A step of the path is a view in the layout that was captured, and a copy in this one (a gradient's, say; a
+        old = copy_alike(given) if not steps or layout_of(given) == layout else copy_in_layout(given, layout)
+    view = shown(old, steps)
+    if steps and not onp.may_share_memory(view, old):
+        # One of the steps is a view in the layout that was captured, and a copy in this one (a gradient's, say; a
         # batch has gaps where an example has none).
         old = copy_in_layout(onp.asarray(given), layout)
-        view = shown(old, path)
+        view = shown(old, steps)
     view[index] = new
     return old
 
 
-def shown(array: onp.ndarray, path: tuple) -> onp.ndarray:
-    """The view of an array at a path."""
-    for row, params in path:
+def shown(array: onp.ndarray, steps: tuple) -> onp.ndarray:
+    """The view of an array after these steps."""
+    for row, params in steps:
         array = row.numpy(array, **params)
     return array
 
 
 def _write_vjp(
-    i: int, g: Any, y: Any, old: Any, new: Any, path: tuple = (), index: Any = ..., layout: Any = None
+    i: int, g: Any, y: Any, old: Any, new: Any, steps: tuple = (), index: Any = ..., layout: Any = None
 ) -> Any:
     g = at_index(g, index)
     if i == 0:
-        return WRITE_VIEW(g, 0, path=path, index=index, layout=layout)
-    steps = {row.name for row, _ in path}
-    bytes_ = "view" in steps  # complex numbers as pairs of real ones, or the reverse
-    at = replay(TABLE["conjugate"](g) if bytes_ else g, path)
+        return WRITE_VIEW(g, 0, steps=steps, index=index, layout=layout)
+    names = {row.name for row, _ in steps}
+    bytes_ = "view" in names  # complex numbers as pairs of real ones, or the reverse
+    at = replay(TABLE["conjugate"](g) if bytes_ else g, steps)
     if not same_numbers(at.dtype, g.dtype):
         raise errors.NotDifferentiableError(
             f"a gradient flowed into {new.dtype} numbers that were written into the bytes of a {g.dtype} array; "
@@ -95,7 +95,7 @@ def _write_vjp(
     if bytes_:
         return TABLE["conjugate"](part)
     # a cotangent pairs with z without a conjugate: with i v, which v became where it was written to z.imag, as -g.imag
-    return -part if "imag" in steps else part
+    return -part if "imag" in names else part
 
 
 def repeats(index: Any) -> bool:
@@ -141,7 +141,7 @@ def _last_write(x: Any, index: Any) -> Any:
     return at
 
 
-# The whole of in-place semantics for traces: a root's new value after `index` of the view at `path` was written.
+# The whole of in-place semantics for traces: the value of a root after `index` of one of its views was written.
 # `donate`: the kernel may write into `old` itself (raw memory is NumPy's); traces drop it from what they record.
 WRITE_VIEW = primitive(
     "write_view",
@@ -237,7 +237,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         return
     note((index, given))
     root = root_of(h)
-    path, old = path_of(h), read(root)
+    steps, old = steps_of(h), read(root)
     base = concrete(old)
     if isinstance(base, onp.void):  # NumPy's record shows the array it was taken from
         raise errors.TracedValueError(
@@ -260,7 +260,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if fresh and unseen and index is ... and lies_as(example(value), lies):
         result = value  # all of it is written: the array need not be copied
     else:
-        params = {"path": path, "index": index, "layout": layout_of(lies) if path else None, "donate": donate}
+        params = {"steps": steps, "index": index, "layout": layout_of(lies) if steps else None, "donate": donate}
         result = bind(WRITE_VIEW, (old, value), params)
     _tell_batches(result, root, old)
     if root._host is not None:  # views of a host array must look at their root until the trace ends
@@ -326,9 +326,9 @@ def write_on_device(h: ndarray, index: Any, value: Any) -> None:
     """h[index] = value for an array on a device: into the buffer itself where nothing else shows its memory or holds it
     (another array, a tape, a graph, NumPy), else into a copy, which the root holds from then on."""
     root = root_of(h)
-    params = {"path": path_of(h), "index": index, "layout": None}
+    params = {"steps": steps_of(h), "index": index, "layout": None}
     read(root)
-    if not all(row.writes for row, _ in params["path"]):
+    if not all(row.writes for row, _ in params["steps"]):
         raise ValueError("assignment destination is read-only")
     if h is not root:
         h._value = h._seen = None  # read anew when next asked for: its own tensor shows the root's memory

@@ -207,7 +207,7 @@ static void free_host_array(PyObject *h) {
 
 static void free_array(PyObject *h) {
     Py_CLEAR(field(h, value_at));
-    Py_CLEAR(field(h, path_at));
+    Py_CLEAR(field(h, steps_at));
     Py_CLEAR(field(h, seen_at));
     if (Py_IS_TYPE(h, Handle))
         return free_host_array(h);
@@ -229,7 +229,7 @@ static void array_dealloc(PyObject *h) {
         PyObject_ClearWeakRefs(h);
     PyTypeObject *type = Py_TYPE(h);
     if (type != Handle && type != Virtual) { /* a user's subclass: NumPy's array with our slots, which are not used */
-        for (Py_ssize_t at : {host_at, root_at, value_at, path_at, seen_at})
+        for (Py_ssize_t at : {host_at, root_at, value_at, steps_at, seen_at})
             Py_CLEAR(slot(h, at));
         Host->tp_dealloc(h);
         Py_DECREF(type); /* the interpreter leaves that to the first class that is not its own */
@@ -237,7 +237,7 @@ static void array_dealloc(PyObject *h) {
     }
     PyObject *a = field(h, host_at);
     char kind = a != nullptr && is_host(a) ? descr(a)->kind : 'O';
-    bool bare = field(h, value_at) == nullptr && field(h, path_at) == nullptr && field(h, seen_at) == nullptr;
+    bool bare = field(h, value_at) == nullptr && field(h, steps_at) == nullptr && field(h, seen_at) == nullptr;
     if (bare && kind != 'O' && kind != 'V')
         return type == Handle ? free_host_array(h) : free_array(h);
     if (nesting == NESTED) {

@@ -8,8 +8,8 @@ static PyTypeObject *Host, *Handle, *Virtual; /* numpy.ndarray; ndarray and Virt
 static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc, *Int64, *FlatIterator;
 
 /* ------------------------------------------------------------------ their slots, from the beginning of an instance */
-static Py_ssize_t host_at, root_at, path_at, seen_at, value_at;
-static Py_ssize_t virtual_host_at, virtual_root_at, virtual_path_at, virtual_seen_at, virtual_value_at;
+static Py_ssize_t host_at, root_at, steps_at, seen_at, value_at;
+static Py_ssize_t virtual_host_at, virtual_root_at, virtual_steps_at, virtual_seen_at, virtual_value_at;
 static Py_ssize_t state_busy, state_written, state_tapes, state_policy;
 static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes;
 static Py_ssize_t buffer_data, buffer_backend, buffer_view, buffer_computed, buffer_shape, buffer_dtype, buffer_copy;
@@ -49,12 +49,12 @@ static const Binding of_arrays[] = {
     {Binding::CLASS, &Virtual, ARRAYS "array", "VirtualArray"},
     {Binding::SLOT, &host_at, ARRAYS "array", "ndarray._array"},
     {Binding::SLOT, &root_at, ARRAYS "array", "ndarray._root"},
-    {Binding::SLOT, &path_at, ARRAYS "array", "ndarray._path"},
+    {Binding::SLOT, &steps_at, ARRAYS "array", "ndarray._steps"},
     {Binding::SLOT, &seen_at, ARRAYS "array", "ndarray._seen"},
     {Binding::SLOT, &value_at, ARRAYS "array", "ndarray._value"},
     {Binding::SLOT, &virtual_host_at, ARRAYS "array", "VirtualArray._host"},
     {Binding::SLOT, &virtual_root_at, ARRAYS "array", "VirtualArray._root"},
-    {Binding::SLOT, &virtual_path_at, ARRAYS "array", "VirtualArray._path"},
+    {Binding::SLOT, &virtual_steps_at, ARRAYS "array", "VirtualArray._steps"},
     {Binding::SLOT, &virtual_seen_at, ARRAYS "array", "VirtualArray._seen"},
     {Binding::SLOT, &virtual_value_at, ARRAYS "array", "VirtualArray._value"},
     {Binding::OBJECT, &set_host, ARRAYS "array", "ndarray._host.fset"},

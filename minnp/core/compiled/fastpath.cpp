@@ -93,7 +93,7 @@ static PyObject *bind_arrays(PyObject *, PyObject *) {
         numpys_fields = host_at - virtual_host_at;
         if (Host->tp_basicsize != (Py_ssize_t)sizeof(Fields))
             fail(PyExc_ImportError, "minnp's C part was built for another layout of numpy.ndarray; install minnp again");
-        if (virtual_root_at != root_at - numpys_fields || virtual_path_at != path_at - numpys_fields ||
+        if (virtual_root_at != root_at - numpys_fields || virtual_steps_at != steps_at - numpys_fields ||
             virtual_seen_at != seen_at - numpys_fields || virtual_value_at != value_at - numpys_fields)
             fail(PyExc_ImportError, "the slots of minnp's VirtualArray do not lie as those of its ndarray");
         links_at = Handle->tp_basicsize, Handle->tp_basicsize += sizeof(Links);

@@ -214,10 +214,10 @@ static Py_ssize_t length(PyObject *self) {
 static bool is_view_at(PyObject *h, PyObject *self, PyObject *index) {
     if (!is_handle(h) || field(h, root_at) != self || value_of(h).kind != Kind::device)
         return false;
-    PyObject *path = field(h, path_at);
-    if (path == nullptr || PyTuple_GET_SIZE(path) != 1)
+    PyObject *steps = field(h, steps_at);
+    if (steps == nullptr || PyTuple_GET_SIZE(steps) != 1)
         return false;
-    PyObject *step = PyTuple_GET_ITEM(path, 0), *params = PyTuple_GET_ITEM(step, 1);
+    PyObject *step = PyTuple_GET_ITEM(steps, 0), *params = PyTuple_GET_ITEM(step, 1);
     return PyTuple_GET_ITEM(step, 0) == getitem_row && PyDict_CheckExact(params) && found(params, word_index) == index;
 }
 

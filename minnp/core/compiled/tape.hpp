@@ -198,11 +198,11 @@ static Ref in_users_form(Ref value, PyObject *first) {
     if (!origin || origin.get() == Py_None || !is_handle(first) || virtual_of(first) != PyTuple_GET_ITEM(origin.get(), 0))
         return h;
     PyObject *root = root_of(first);
-    Ref step = tuple_of(PyTuple_GET_ITEM(origin.get(), 1), PyTuple_GET_ITEM(origin.get(), 2)), path = tuple_of(step);
+    Ref step = tuple_of(PyTuple_GET_ITEM(origin.get(), 1), PyTuple_GET_ITEM(origin.get(), 2)), steps = tuple_of(step);
     if (root != first)
-        path = made(PySequence_Concat(field(first, path_at), path));
+        steps = made(PySequence_Concat(field(first, steps_at), steps));
     Ref none(std::exchange(field(h, root_at), Py_NewRef(root)));
-    field(h, path_at) = path.release(), field(h, seen_at) = Py_NewRef(field(root, value_at));
+    field(h, steps_at) = steps.release(), field(h, seen_at) = Py_NewRef(field(root, value_at));
     return h;
 }
 

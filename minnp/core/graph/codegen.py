@@ -291,13 +291,13 @@ class Code:
     def write_view(self, node: Node) -> list[str]:
         """An in-place write, as one on a copy."""
         old, new = node.args
-        path, index = node.kwargs.get("path", ()), node.kwargs.get("index", ...)
+        steps, index = node.kwargs.get("steps", ()), node.kwargs.get("index", ...)
         place = node.name
-        for row, params in path:
+        for row, params in steps:
             place = self.expression(row, (Written(place),), params)
         value = node.meta.get("value")  # what has no axes may be a number, which takes no writes
         copied = f"np.array({self.show(old)})" if getattr(value, "shape", None) == () else f"{self.operand(old)}.copy()"
-        if path and (layout := node.kwargs.get("layout")) is not None:  # in which each step of the path is a view
+        if steps and (layout := node.kwargs.get("layout")) is not None:  # in which each step gives a view
             back = tuple(onp.argsort(layout).tolist())
             copied = f"np.transpose(np.transpose({self.show(old)}, {tuple(layout)}).copy(), {back})"
         return [f"{node.name} = {copied}", f"{place}[{self.index(index)}] = {self.show(new)}"]

@@ -14,16 +14,16 @@ from .graph import Graph, Node
 
 
 class Shown(NamedTuple):
-    """A part of the result that is input `number`, or the view of it that the (row, params) steps of `path` give."""
+    """A part of the result that is input `number`, or the view of it that `steps`, pairs (row, params), give."""
 
     number: int
-    path: tuple
+    steps: tuple
 
     def of(self, given: Sequence[Any]) -> Any:
         found = given[self.number]
-        if self.path and isinstance(found, Host):
+        if self.steps and isinstance(found, Host):
             found = handle(found)
-        for row, params in self.path:
+        for row, params in self.steps:
             found = row(found, **params)
         return found
 
@@ -82,8 +82,8 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
             found[k] = Shown(number[id(part)], ())
         elif id(part) in first:
             found[k] = first[id(part)]
-        elif part._host is None and number.get(id(part._root)) in written and plain(part._path):
-            found[k] = Shown(number[id(part._root)], part._path)
+        elif part._host is None and number.get(id(part._root)) in written and plain(part._steps):
+            found[k] = Shown(number[id(part._root)], part._steps)
         first.setdefault(id(part), k)
     return found
 

@@ -56,7 +56,7 @@ class Cell:
 class Step:
     """How a view is taken of what it shows (its argument `at`).
 
-    row     (row, params) that say so in the path of a write; None if no row does
+    row     (row, params), which a write to the view has among its `steps`; None if no row does
     sure    False if the result may as well be a copy
     """
 
@@ -86,7 +86,7 @@ class Proxy:
             from .symbolic import GraphAppendingTracer
 
             tracer = GraphAppendingTracer(node.graph)
-        vars(self).update(tracer=tracer, kind=kind, _cell=Cell(node), _path=(), _node=node, _at=node)
+        vars(self).update(tracer=tracer, kind=kind, _cell=Cell(node), _steps=(), _node=node, _at=node)
         vars(self).update(_value=None, _value_at=None, _left=None)
 
     # -------------------------------------------------------------- its value now
@@ -97,11 +97,11 @@ class Proxy:
         if self._left is not None:  # `y = x; y += 1`: x shows it, if it is an array
             self.tracer.create_node("call_function", guard, (self._left, "array", True), {})
             vars(self)["_left"] = None
-        if not self._path:
+        if not self._steps:
             return cell.node
         if self._at is not cell.node:
             node = cell.node
-            for step in self._path:
+            for step in self._steps:
                 if not step.sure:
                     raise self.tracer.error(
                         f"{self._node.name} may or may not be a view of an array that was written after it was made",
@@ -126,7 +126,7 @@ class Proxy:
         return Attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "shape" and not self._path:
+        if name == "shape" and not self._steps:
             self._cell.node = self.reshape(value).node
         elif name in ("real", "imag", "flat"):
             self.tracer.write(self, _set_part, (name, value))
@@ -193,7 +193,7 @@ class Attribute(Proxy):
         vars(self).update(tracer=owner.tracer, _owner=owner, _name=name, _made=None)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_cell", "_path", "_node", "_at", "_value", "_value_at", "_left", "kind") and self._made is None:
+        if name in ("_cell", "_steps", "_node", "_at", "_value", "_value_at", "_left", "kind") and self._made is None:
             made = self.tracer.create_proxy("call_function", getattr, (self._owner, self._name), {})
             vars(self).update({**vars(made), "_made": made})
             return vars(self)[name]
@@ -339,7 +339,7 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
     if base.kind != "array":
         return None
     if target is operator.getitem:
-        flat = base._path and base._path[-1].args[1:] == ("flat",)  # an iterator, of which parts are copies
+        flat = base._steps and base._steps[-1].args[1:] == ("flat",)  # an iterator, of which parts are copies
         return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) and not flat else None
     if at == 0 and is_view(name):
         said = row_of_view(name, rest, kwargs)
@@ -349,7 +349,7 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
         return None
     if isinstance(getattr(target, "__wrapped__", None), onp.ufunc):  # the function; the method may give x itself
         return None
-    dense = base._cell.dense and not base._path and not kwargs
+    dense = base._cell.dense and not base._steps and not kwargs
     if dense and (name == "reshape" or (name == "ravel" and not rest)):
         shape = (-1,) if name == "ravel" else rest[0] if len(rest) == 1 else rest
         return Step(call, at, (TABLE["reshape"], {"shape": shape}), True)

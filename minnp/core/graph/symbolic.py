@@ -141,7 +141,7 @@ class SymbolicTrace(Trace):
         called = target_name(target) if target is not getattr else args[1]
         step = view_step(called, call, at, base) if base is not None and op != "call_module" else None
         if step is not None:
-            vars(made).update(_cell=base._cell, _path=(*base._path, step), _at=base._cell.node)
+            vars(made).update(_cell=base._cell, _steps=(*base._steps, step), _at=base._cell.node)
         elif target is operator.getitem and base is not None and base.kind == "array":
             index = call[2][1]
             unknown = tuple(i for i in (index if type(index) is tuple else (index,)) if type(i) is Node)
@@ -215,7 +215,7 @@ class SymbolicTrace(Trace):
     ) -> None:
         """Record function(target, *args, **kwargs), which writes to its first argument."""
         made = self.create_proxy("call_function", in_place, (function, target, *args), kwargs or {}, effect=effect)
-        if target._path:
+        if target._steps:
             self.write_at(target, ..., made)
         else:
             self._replace(target._cell, made.node)
@@ -230,18 +230,18 @@ class SymbolicTrace(Trace):
         if isinstance(value, Proxy) and self._written_already(target, index, value):
             return
         shown = target.node
-        path = []
-        for step in target._path:
+        steps = []
+        for step in target._steps:
             if step.row is None or not step.sure:
                 raise self.error(
                     f"a write to {shown.name}, which {'is a view that' if step.sure else 'may or may not be a view:'} "
                     f"{target_name(step.target)} {'gives' if step.sure else 'depends on the memory of its argument'}",
                     "index the array itself, copy first, or use minnp.jit, which knows the memory",
                 )
-            path.append(step.row)
-        if index is ... and path and path[-1][0] is TABLE["getitem"] and _has_slice(path[-1][1]["index"]):
-            index = path.pop()[1]["index"]  # x[1:][...] is x[1:]; not so x[1][...], if that is a number
-        params = {"path": tuple(path), "index": index}
+            steps.append(step.row)
+        if index is ... and steps and steps[-1][0] is TABLE["getitem"] and _has_slice(steps[-1][1]["index"]):
+            index = steps.pop()[1]["index"]  # x[1:][...] is x[1:]; not so x[1][...], if that is a number
+        params = {"steps": tuple(steps), "index": index}
         self._replace(cell, self.create_node("call_function", TABLE["write_view"], (cell.node, new), params))
 
     def transformed(
@@ -269,18 +269,18 @@ class SymbolicTrace(Trace):
 
     def _written_already(self, target: Proxy, index: Any, value: Proxy) -> bool:
         """Whether this is the end of `x[i] += v`: x[i] was read, and added to where it lies, just now."""
-        path, cell = value._path, value._cell
-        if cell is not target._cell or len(path) != len(target._path) + 1 or path[:-1] != target._path:
+        steps, cell = value._steps, value._cell
+        if cell is not target._cell or len(steps) != len(target._steps) + 1 or steps[:-1] != target._steps:
             return False
-        last, node = path[-1], cell.node
+        last, node = steps[-1], cell.node
         if (
             last.target is not operator.getitem
             or not _same(last.args[1], index)
             or node.target is not TABLE["write_view"]
         ):
             return False
-        if node.kwargs["path"] == tuple(step.row for step in path):  # of a number too, of which there is no view
-            node.kwargs = {"path": node.kwargs["path"][:-1], "index": index}
+        if node.kwargs["steps"] == tuple(step.row for step in steps):  # of a number too, of which there is no view
+            node.kwargs = {"steps": node.kwargs["steps"][:-1], "index": index}
         return True
 
     def added_to(self, target: Proxy, function: Callable, value: Any) -> Proxy:
@@ -289,7 +289,7 @@ class SymbolicTrace(Trace):
         self.write(target, function, (value,))
         made = self.proxy(target._cell.node)
         vars(made).update({k: v for k, v in vars(target).items() if k not in ("_value", "_left")})
-        if not target._path:  # of a number it would have been another one: whoever reads the old name must know
+        if not target._steps:  # of a number it would have been another one: whoever reads the old name must know
             vars(target)["_left"] = before if before.op != "placeholder" else None
         return made
 

@@ -58,7 +58,7 @@ def compile_native(graph: Graph) -> Graph:
 def overwrite(graph: Graph) -> None:
     """A write of a whole array is the array written, where nobody else has it."""
     for node in graph.nodes:
-        if getattr(node.target, "name", "") != "write_view" or node.kwargs.get("path") or len(node.args) != 2:
+        if getattr(node.target, "name", "") != "write_view" or node.kwargs.get("steps") or len(node.args) != 2:
             continue
         new = node.args[1]
         fresh = isinstance(new, Node) and isinstance(new.target, Primitive) and not new.target.view
@@ -94,7 +94,7 @@ def add_products(graph: Graph) -> None:
 def frame(graph: Graph) -> None:
     """A large result that is only written into new zeros, or into most of an array, is computed there."""
     for node in graph.nodes:
-        if not is_write(node) or node.kwargs.get("path") or node.kwargs.get("layout") is not None:
+        if not is_write(node) or node.kwargs.get("steps") or node.kwargs.get("layout") is not None:
             continue
         old, new = node.args
         if not isinstance(old, Node) or not isinstance(new, Node) or len(new.users) != 1:

@@ -149,20 +149,20 @@ def write_view(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] |
         return None
     if not (isinstance(new, Value) or rows.is_number(new)):
         return None
-    found = region(meta, facts.get("index", ...), facts.get("path", ()))
+    found = region(meta, facts.get("index", ...), facts.get("steps", ()))
     if found is None or (isinstance(new, Value) and not fits(new, found[2])):
         return None
     return [Write(meta.shape, meta.dtype, (old, new), (found,))]
 
 
-def region(meta: Meta, index: Any, path: Sequence[tuple] = ()) -> tuple[int, tuple, tuple] | None:
+def region(meta: Meta, index: Any, steps: Sequence[tuple] = ()) -> tuple[int, tuple, tuple] | None:
     """(offset, strides, shape) of what a basic index picks of a dense array, or of a view of it; else None."""
     parts = index if type(index) is tuple else (index,)
     if not all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts):
         return None
     whole = onp.empty(meta.shape, meta.dtype)
     at = whole
-    for row, params in path:
+    for row, params in steps:
         at = row.numpy(at, **params)
     return where_in(at[(*parts, ...)] if Ellipsis not in parts else at[parts], whole)
 

@@ -61,7 +61,7 @@ def numbers_only(arrays: Any, params: dict) -> bool:
     """Whether a rule may work on NumPy arrays in place: nothing is traced by an outer trace, no capture is watching."""
     if watched():
         return False
-    where = [params.get("index"), params.get("path")]
+    where = [params.get("index"), params.get("steps")]
     return not any(isinstance(a, (Tracer, Buffer)) for a in arrays) and not _placed(where)
 
 
@@ -72,15 +72,15 @@ def _placed(index: Any) -> bool:
 
 
 def split_write(
-    g: onp.ndarray, ours: bool, path: tuple = (), index: Any = ..., layout: Any = None
+    g: onp.ndarray, ours: bool, steps: tuple = (), index: Any = ..., layout: Any = None
 ) -> tuple[Any, onp.ndarray]:
     """(cotangent of what a write wrote, cotangent of the array before it); the latter is g itself if g is ours."""
-    if path and layout_of(g) != layout:
+    if steps and layout_of(g) != layout:
         g, ours = copy_in_layout(g, layout), True
-    part = WRITE_VIEW.vjp(1, g, None, None, None, path=path, index=index, layout=layout)
+    part = WRITE_VIEW.vjp(1, g, None, None, None, steps=steps, index=index, layout=layout)
     if ours:
         part = onp.array(part)
-    return part, WRITE_VIEW.numpy(g, 0, path, index, layout, donate=ours)
+    return part, WRITE_VIEW.numpy(g, 0, steps, index, layout, donate=ours)
 
 
 def zeros_of(like: Any) -> Any:

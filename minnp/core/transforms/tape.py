@@ -107,7 +107,7 @@ class GradTrace(Trace):
             return y
         if row is WRITE_VIEW:
             params = {k: v for k, v in params.items() if k != "donate"}
-            if params["index"] is ... and not params["path"]:
+            if params["index"] is ... and not params["steps"]:
                 parents[0] = -1  # all of it was overwritten: nothing flows to what was there
         saves = row.saves
         if saves == "in" or saves == "both":

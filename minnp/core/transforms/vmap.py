@@ -388,23 +388,23 @@ def _getitem(row: Primitive, raw: list, mine: list, params: dict) -> Any:
 
 
 def _write(row: Primitive, raw: list, mine: list, params: dict) -> Any:
-    """write_view: the steps of the path, and the index, leave the batch axis alone."""
+    """write_view: the steps and the index leave the batch axis alone."""
     (old, new), index, layout = raw, _index(params.get("index", ...)), params.get("layout")
-    size, shape, path = (old if mine[0] else new).shape[0], old.shape[mine[0] :], []
-    for step, how in params.get("path", ()):
+    size, shape, steps = (old if mine[0] else new).shape[0], old.shape[mine[0] :], []
+    for step, how in params.get("steps", ()):
         if step.name == "getitem" and (part := _index(how["index"])) is not NotImplemented:
-            path.append((step, {"index": part}))
+            steps.append((step, {"index": part}))
             shape = onp.broadcast_to(0, shape)[how["index"]].shape
         elif step.name == "transpose":
             axes = how.get("axes")
             axes = range(len(shape))[::-1] if axes is None else [a % len(shape) for a in axes]
-            path.append((step, {"axes": (0, *(a + 1 for a in axes))}))
+            steps.append((step, {"axes": (0, *(a + 1 for a in axes))}))
             shape = tuple([shape[a] for a in axes])
         elif step.name == "reshape" and how.get("order", "C") == "C":
             shape = _full(how["shape"], shape)
-            path.append((step, {"shape": (size, *shape)}))
+            steps.append((step, {"shape": (size, *shape)}))
         elif step.name in ("real", "imag"):
-            path.append((step, how))
+            steps.append((step, how))
         else:
             return NotImplemented
     if index is NotImplemented:
@@ -417,7 +417,7 @@ def _write(row: Primitive, raw: list, mine: list, params: dict) -> Any:
     if not mine[0]:
         old = bind(TABLE["broadcast_to"], (old,), {"shape": (size, *old.shape)})
     layout = None if layout is None else (0, *(a + 1 for a in layout))
-    return bind(row, (old, new), {"path": tuple(path), "index": index, "layout": layout})
+    return bind(row, (old, new), {"steps": tuple(steps), "index": index, "layout": layout})
 
 
 def _alike(row: Primitive, raw: list, mine: list, params: dict) -> Any:
