@@ -313,12 +313,15 @@ class Code:
         return [copied, self.call(self.reference(function), (Written(name), *args), kwargs)]
 
 
+OTHER_PATH = "another path than the one captured: minnp.jit(f) captures each path that is taken"
+
+
 def _check(code: Code, value: Any, kind: str, expected: Any) -> str:
     text = code.show(value)
     if kind == "shape":
-        return f"assert np.shape({text}) == {code.show(expected)}, 'another path than the one captured'"
+        return f"assert np.shape({text}) == {code.show(expected)}, {OTHER_PATH!r}"
     if kind == "dtype":
-        return f"assert {text}.dtype == {code.show(expected)}, 'another path than the one captured'"
+        return f"assert {text}.dtype == {code.show(expected)}, {OTHER_PATH!r}"
     if kind == "axes":
         return f"assert any(np.ndim(i) for i in {text}), 'an index that is one number gives a view, not a copy'"
     if kind == "array":
@@ -328,7 +331,7 @@ def _check(code: Code, value: Any, kind: str, expected: Any) -> str:
         return f'assert {text} is not None, "traced for a {expected} that is given; for none: {way_out}"'
     equal = f"np.array_equal({text}, {code.show(expected)}"
     nan = ", equal_nan=True" if getattr(expected, "dtype", onp.dtype(type(expected))).kind in "fc" else ""
-    return f"assert {equal}{nan}), 'another path than the one captured'"
+    return f"assert {equal}{nan}), {OTHER_PATH!r}"
 
 
 def _found(module: str, name: str, target: Any) -> bool:

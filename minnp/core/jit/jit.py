@@ -38,6 +38,7 @@ from ..rows.pytree import open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
+from ..transforms.grad import function_of
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
@@ -224,8 +225,9 @@ class Jitted:
                 "paths through its Python" if len(paths) >= self.limit else "combinations of shapes and static values"
             )
             raise errors.CaptureError(
-                f"{self!r} has met {self.limit} different {what} and would compile another; pass numbers that keep "
-                "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)"
+                f"{self!r}{_defined_at(self.function)} has met {self.limit} different {what} and would compile "
+                "another; pass numbers that keep changing as arrays, use np.where for branches on data, or raise "
+                "jit(..., limit=)"
             )
         _, rebuild = tree_flatten(marked)
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
@@ -390,6 +392,11 @@ def leaf_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
     return out
 
 
+def _defined_at(f: Any) -> str:
+    code = getattr(f, "__code__", None)
+    return f", defined at {code.co_filename}:{code.co_firstlineno}," if code else ""
+
+
 def jit(
     f: Callable | None = None,
     *,
@@ -427,6 +434,8 @@ def jit(
     >>> float(f(np.zeros(3)))
     6.0
     """
+    if f is not None:
+        function_of("jit", f)
     if compiler not in COMPILERS:
         raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
     found = compiler in ("auto", "llvm") and native.available()  # loads it now: the first call has enough to do

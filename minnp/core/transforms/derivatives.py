@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, argument_value, grad, vjp
+from .grad import LEAVES, argument_value, function_of, grad, vjp
 from .jvp import jvp
 
 
@@ -58,6 +58,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
     >>> jacobian(np.cumsum)(np.ones(2)).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
+    function_of("jacobian", f)
     if mode not in ("reverse", "forward"):
         raise ValueError(f"jacobian mode must be 'reverse' or 'forward', got {mode!r}")
 
@@ -129,7 +130,13 @@ def hvp(f: Callable, argnum: int = 0) -> Callable:
     array([ 6., 12.])
     """
 
+    function_of("hvp", f)
+
     def product(*args: Any) -> Any:
+        if len(args) < argnum + 2:
+            raise TypeError(
+                f"hvp(f)(*args, v) takes f's arguments and then the vector v; it was called with {len(args)}"
+            )
         *args, v = args
         g = grad(f, argnum)
         return jvp(lambda x: g(*args[:argnum], x, *args[argnum + 1 :]), (args[argnum],), (v,))[1]
@@ -243,6 +250,7 @@ def checkpoint(f: Callable) -> Callable:
     >>> grad(checkpoint(lambda x: np.sin(x) ** 2))(0.0)
     array(0.)
     """
+    function_of("checkpoint", f)
 
     @functools.wraps(f)
     def rematerialised(*args: Any, **kwargs: Any) -> Any:
@@ -302,7 +310,22 @@ class custom_vjp:
             n = len([x for x in tree_leaves(a) if isinstance(x, (ndarray, Host, float, complex, onp.generic))])
             parts = [None] * n if c is None else tree_leaves(c)
             out += [p if p is None else read(p) if type(p) in HANDLES else onp.asarray(p) for p in parts]
+        for p, leaf in zip(out, leaves):
+            if p is not None and p.shape != leaf.shape and not _fits(p.shape, leaf.shape):
+                raise ValueError(
+                    f"the backward rule of {self.function.__name__} returned a cotangent of shape {p.shape} for an "
+                    f"argument of shape {leaf.shape}, to which it cannot be broadcast"
+                )
         return out
+
+
+def _fits(g: tuple, x: tuple) -> bool:
+    """Whether a cotangent of shape g can be broadcast against an argument of shape x, and so be summed down to it."""
+    try:
+        onp.broadcast_shapes(g, x)
+    except ValueError:
+        return False
+    return True
 
 
 class custom_jvp:

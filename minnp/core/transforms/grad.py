@@ -118,7 +118,7 @@ class Run:
             except (IndexError, KeyError):
                 raise TypeError(
                     f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
-                    f"positional arguments and {sorted(kwargs)}"
+                    f"positional arguments and {', '.join(sorted(kwargs)) or 'none'} by name"
                 ) from None
             if type(x) in HANDLES or isinstance(x, LEAVES):
                 value = x._host if type(x) in HANDLES else None
@@ -216,7 +216,10 @@ def differentiate(
                 complex_of_real(v, starts)
         if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
             returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
-            raise TypeError(f"the function returned {returned}: only a float or complex result has a gradient")
+            raise TypeError(
+                f"the function returned {returned}: only a float or complex result has a gradient. Integers and truth "
+                "values have none: give the function floats, x.astype(float), or make its result one"
+            )
         grads = collect(trace.backward(seeds, len(starts)), starts) if walk is None else walk(run, seeds)
     finally:
         run.forget()
@@ -238,11 +241,22 @@ def _without_aux(f: Callable) -> tuple[Callable, list]:
     box: list = []
 
     def g(*args: Any, **kwargs: Any) -> Any:
-        out, extra = f(*args, **kwargs)
+        result = f(*args, **kwargs)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(f"has_aux=True is for a function that returns (result, aux); it returned {result!r:.60}")
+        out, extra = result
         box.append(extra)
         return out
 
     return g, box
+
+
+def function_of(name: str, f: Any) -> None:
+    """Raise TypeError for what is no function: grad(f)(x) is easily written grad(f(x))."""
+    if not callable(f):
+        raise TypeError(
+            f"{name} takes a function, got {f!r:.60} ({type(f).__name__}): it is {name}(f)(x), not {name}(f(x))"
+        )
 
 
 def argument_numbers(argnum: Any) -> tuple[tuple, bool]:
@@ -271,6 +285,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
     >>> grad(lambda x: x**2)(3.0)
     array(6.)
     """
+    function_of("grad", f)
     numbers, bare = argument_numbers(argnum if argnums is None else argnums)
 
     @functools.wraps(f, updated=())
@@ -294,6 +309,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
     >>> grad_and_loss(lambda x: x**2)(3.0)
     (array(6.), array(9.))
     """
+    function_of("grad_and_loss", f)
     numbers, bare = argument_numbers(argnum)
 
     @functools.wraps(f, updated=())
@@ -332,6 +348,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
     >>> value_and_grad(lambda x: x**2)(3.0)
     (array(9.), array(6.))
     """
+    function_of("value_and_grad", f)
     numbers, bare = argument_numbers(argnum if argnums is None else argnums)
 
     @functools.wraps(f, updated=())

@@ -155,14 +155,15 @@ def _transposed(row: Primitive, y: Any, primals: list, tangents: list, params: d
 def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """(f(*primals), its directional derivative along `tangents`), in one forward pass.
 
-    primals, tangents   tuples of the same structure: numbers, arrays or trees of them. Raises ValueError where a
-    tangent's shape is not its primal's, TypeError for arguments that are not float or complex.
+    primals, tangents   tuples of the same structure: numbers, arrays or trees of them. Integers count as floats
+
+    Raises ValueError where a tangent's shape is not its primal's, TypeError for arguments that are no numbers.
 
     >>> jvp(np.sin, (0.0,), (2.0,))
     (array(0.), array(2.))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp(f, primals, tangents) wants tuples of arguments and of tangents")
+        raise TypeError("jvp(f, primals, tangents) takes a tuple of arguments and one of tangents: jvp(f, (x,), (v,))")
     if state.busy and (tracer := recording()) is not None:
         return tracer.transformed("jvp", f, {}, (primals, tangents), {}, direct=True)
     trace = JvpTrace()

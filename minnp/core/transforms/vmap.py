@@ -33,6 +33,7 @@ from ..rows.primitive import NO_PARAMS, TABLE, Primitive
 from ..rows.pytree import children, tree_flatten, tree_leaves, tree_map
 from ..rows.state import recording, state
 from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping, owner
+from .grad import function_of
 from .trace import Trace
 
 
@@ -451,6 +452,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     >>> vmap(np.dot)(np.ones((2, 3)), np.ones((2, 3)))
     array([3., 3.])
     """
+
+    function_of("vmap", f)
 
     @functools.wraps(f, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:

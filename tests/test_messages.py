@@ -1,0 +1,278 @@
+"""The commonest mistakes: each error is of NumPy's type where NumPy raises, says what is wrong with which values and
+what to write instead, and leads to the user's line."""
+
+import contextlib
+import json
+import math
+import traceback
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import fx, nn, npx, testing
+from minnp import symbol as sym
+from minnp.errors import (
+    BackendMissingError,
+    CaptureError,
+    FallbackError,
+    NotDifferentiableError,
+    SymbolError,
+    TracedValueError,
+)
+from minnp.nn.checkpoint import CheckpointError
+
+MODULES = {
+    "fx": fx,
+    "math": math,
+    "minnp": minnp,
+    "nn": nn,
+    "np": np,
+    "npx": npx,
+    "numpy": numpy,
+    "sym": sym,
+    "testing": testing,
+}
+pytestmark = [
+    pytest.mark.host("errors of programs; backends have their own kernels and the same checks"),
+    pytest.mark.either("errors that Python and C raise alike, which test_compiled compares"),
+]
+FLOATS = "only a float or complex result has a gradient. Integers and truth values have none"
+LEAVES = "was about to leave minnp"
+CUT = "np.stop_gradient(x) to cut the gradient on purpose"
+
+# a program; what it raises; what the message, with its notes, has in it
+MISTAKES = [
+    # NumPy's
+    ("np.ones((2, 3)) @ np.ones((2, 3))", ValueError, "size 2 is different from 3"),
+    ("a + np.ones(2)", ValueError, "could not be broadcast together with shapes (3,) (2,)"),
+    ("a.reshape(2, 2)", ValueError, "array of size 3 into shape (2,2)"),
+    ("a[5]", IndexError, "index 5 is out of bounds for axis 0 with size 3"),
+    ("a['x']", IndexError, "only integers, slices"),
+    ("np.concatenate([np.ones((2, 2)), np.ones((3, 3))])", ValueError, "along dimension 1", "size 2", "size 3"),
+    ("bool(a)", ValueError, "ambiguous", "a.any() or a.all()"),
+    ("np.sum(a, axis=2)", numpy.exceptions.AxisError, "axis 2 is out of bounds for array of dimension 1"),
+    ("np.zeros(3, dtype='float99')", TypeError, "'float99' not understood"),
+    ("np.tanhh(a)", AttributeError, "'tanhh'"),
+    ("np.sum(a, axes=0)", TypeError, "'axes'"),
+    ("np.linalg.inv(np.zeros((2, 2)))", numpy.linalg.LinAlgError, "Singular matrix"),
+    ("a.sumz()", AttributeError, "'sumz'"),
+    ("np.broadcast_to(a, (2, 3)).__setitem__(0, 1)", ValueError, "read-only"),
+    ("np.load(pickled)", ValueError, "allow_pickle=False"),
+    ("np.load(junk)", ValueError, "pickled", "unsafely"),
+    ("np.zeros(3, device='tpu')", ValueError, "tpu", "gpu:0"),
+    # gradients
+    ("minnp.grad(lambda x: (x * 2).sum())(np.array([1, 2]))", TypeError, "int64[]", FLOATS, "x.astype(float)"),
+    ("minnp.grad(lambda x: x > 0)(1.0)", TypeError, "bool[]", FLOATS),
+    ("minnp.grad(lambda x: None)(1.0)", TypeError, "None", "is a return missing?"),
+    ("minnp.grad(lambda x: 'text')(1.0)", TypeError, "returned", FLOATS),
+    ("minnp.grad(lambda x: x)('a')", TypeError, "argument 0", "'a' is a str", "array, a number"),
+    ("minnp.grad(lambda x: x)(['a'])", TypeError, "argument 0", "'a' is a str"),
+    ("minnp.grad(lambda x: x, 2)(1.0)", TypeError, "argument 2 of <lambda>", "called with 1 positional"),
+    ("minnp.grad(lambda x: x, 'y')(1.0)", TypeError, "argument 'y' of <lambda>", "none by name"),
+    ("minnp.grad(3.0)", TypeError, "takes a function, got 3.0 (float)", "grad(f)(x), not grad(f(x))"),
+    ("minnp.value_and_grad(np.sum(a))", TypeError, "value_and_grad(f)(x), not value_and_grad(f(x))"),
+    ("minnp.grad(lambda x: x, [])", TypeError, "argnum must be an int, a name, or a list"),
+    (
+        "minnp.grad(lambda x: x * 1j)(1.0)",
+        TypeError,
+        "complex128[]",
+        "float64[]",
+        "np.real(y), np.imag(y) or np.abs(y)",
+    ),
+    ("minnp.grad(lambda x: float(x))(1.0)", TracedValueError, "float64[]", LEAVES, "as a Python float", CUT),
+    ("minnp.grad(lambda x: math.exp(x))(1.0)", TracedValueError, LEAVES, "np.exp for math.exp"),
+    ("minnp.grad(lambda x: x.item())(1.0)", TracedValueError, LEAVES, CUT),
+    ("minnp.grad(lambda x: sum(x.tolist()))(a)", TracedValueError, "float64[3]", "as Python numbers", CUT),
+    ("minnp.grad(lambda x: numpy.asarray(x).sum())(a)", TracedValueError, "numpy.ndarray", "minnp.custom_vjp"),
+    ("minnp.grad(np.random.gamma)(1.0)", NotDifferentiableError, "np.random.gamma", "argument 0", "minnp.custom_vjp"),
+    ("minnp.grad(lambda x: x, has_aux=True)(1.0)", TypeError, "(result, aux)", "it returned"),
+    ("minnp.jvp(np.sin, (a,), (np.ones(2),))", ValueError, "shape (2,)", "shape (3,)"),
+    ("minnp.jvp(np.sin, a, a)", TypeError, "jvp(f, (x,), (v,))"),
+    ("minnp.vjp(np.sin, a)[1](np.ones(2))", ValueError, "cotangent of shape (2,)", "result of shape (3,)"),
+    ("minnp.vjp(lambda x: (x, x), a)[1]((a,))", ValueError, "wants 2 cotangents", "got 1"),
+    ("minnp.jacobian(np.sin, mode='backward')(a)", ValueError, "'reverse' or 'forward'", "'backward'"),
+    ("minnp.jacobian(lambda p: p['a'])({'a': 1.0})", TypeError, "got dict", "vjp or jvp for trees"),
+    ("minnp.hvp(lambda x: np.sum(x**2))(a)", TypeError, "then the vector v", "called with 1"),
+    ("minnp.custom_vjp(lambda x: x)(1.0)", TypeError, "<lambda> has no rule yet", ".defvjp(forward, backward)"),
+    ("minnp.grad(two_cotangents)(1.0)", TypeError, "returned 2 cotangents for 1 arguments"),
+    ("minnp.grad(wrong_cotangent)(a)", ValueError, "cotangent of shape (2,)", "argument of shape (3,)"),
+    ("minnp.checkpoint(3)", TypeError, "checkpoint takes a function", "3 (int)"),
+    (
+        "testing.check_grads(planted, (numpy.ones(2),))",
+        AssertionError,
+        "derivative of planted",
+        "central differences give",
+    ),
+    ("testing.check_grads(np.sin, (numpy.ones(2, 'f4'),))", TypeError, "float64 or complex128", "float32"),
+    ("testing.check_grads(np.sin, (1.0,), modes=['forward'])", ValueError, "['forward']", "'rev', 'fwd'"),
+    # batches
+    ("minnp.vmap(np.add)(np.ones(2), np.ones(3))", ValueError, "one batch size, got [2, 3]"),
+    ("minnp.vmap(np.sin, in_axes=None)(a)", ValueError, "no batched argument"),
+    ("minnp.vmap(np.add, in_axes=(0,))(a, a)", ValueError, "in_axes for 1 arguments", "called with 2"),
+    ("minnp.vmap(np.sin)(1.0)", ValueError, "axis 0 of an argument of shape ()", "in_axes=None"),
+    ("minnp.vmap(3)", TypeError, "vmap takes a function"),
+    # compilation and graphs
+    (
+        "[guarded(np.array([float(i), 1.0])) for i in range(9)]",
+        CaptureError,
+        "<jit of",
+        "4 different paths",
+        "np.where",
+    ),
+    ("[guarded(np.array([float(i), 1.0])) for i in range(9)]", CaptureError, "test_messages.py:", "limit="),
+    ("minnp.jit(np.sin, compiler='gcc')", ValueError, "'gcc'", "auto, llvm, numpy"),
+    ("minnp.jit(lambda x: x, static='y')(1.0)", ValueError, "static='y'", "arguments are x"),
+    ("minnp.jit(3)", TypeError, "jit takes a function"),
+    ("fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)", CaptureError, "user.py:1", "bool() of gt", "minnp.jit"),
+    ("fx.symbolic_trace(lambda x: float(x))", CaptureError, "user.py:1", "float() of x", "concrete_args"),
+    ("fx.symbolic_trace(lambda x: list(range(x)))", CaptureError, "user.py:1", "range() of x", "fx.wrap"),
+    (
+        "fx.capture(lambda x: x if x.sum() > 0 else -x, a)(-a)",
+        AssertionError,
+        "another path",
+        "minnp.jit(f)",
+        "greater",
+    ),
+    ("fx.symbolic_trace(lambda x: x + 1)(a, a)", TypeError, "takes 2 positional arguments but 3 were given"),
+    ("fx.symbolic_trace(lambda x, y: x @ y)(a, np.ones(2))", ValueError, "node matmul", "of x, y", "user.py:1"),
+    ("fx.flops(fx.symbolic_trace(lambda x: x + 1).graph)", ValueError, "shape of x is not known", "propagate_shapes"),
+    ("minnp.Variable('a b')", ValueError, "'a b'", "one of Python's"),
+    ("minnp.compile(minnp.Variable('a') + minnp.Variable('a'))", ValueError, "named a", "its own name"),
+    ("minnp.compile(minnp.Variable('a') * 2)(b=1)", TypeError, "no argument 'b' and lacks 'a'", "it wants a"),
+    ("fx.lower(net, '0', 'cuda')", ValueError, "'cuda'", "numpy, native, torch, mxnet"),
+    ("fx.lower(net, '7')", ValueError, "'7'", "it calls 0, 1, 2"),
+    # backends and devices
+    ("minnp.policy('prefer_cuda')", ValueError, "'prefer_cuda'", "known: auto, only_numpy"),
+    ("minnp.set_backend('tensorflow')", ValueError, "'tensorflow'", "known: auto, numpy"),
+    ("minnp.Context('tpu')", ValueError, "'tpu'", "known: cpu, gpu"),
+    ("minnp.gpu(-1)", ValueError, "-1", "the first is 0"),
+    ("minnp.Context('gpu:1', 2)", ValueError, "'gpu:1'", "2", "give one of them"),
+    ("a.to_device('tpu')", ValueError, "tpu", "gpu:0"),
+    ("minnp.set_num_threads(0)", ValueError, "at least 1, got 0"),
+    ("minnp.memory_reuse(limit=-1)", ValueError, "must not be negative, got -1"),
+    # learning
+    (
+        "nn.Conv2D(3, 8, 3).init(0)(np.ones((1, 4, 8, 8)))",
+        ValueError,
+        "(1, 4, 8, 8)",
+        "(8, 3, 3, 3)",
+        "y[n, f, i, j] =",
+    ),
+    ("net(np.ones((2, 5), 'f4'))", ValueError, "x float32[2, 5]", "w float32[3, 4]", "y = x w + b"),
+    ("nn.Conv2D(3, 8, 5, strides=2)", TypeError, "no argument 'strides'", "do you mean 'stride'?"),
+    ("nn.Dense", AttributeError, "'Dense'", "do you mean 'Linear'?"),
+    ("nn.Linear(3.5, 2)", TypeError, "whole number, got 3.5"),
+    ("nn.Linear(3, 2)(np.ones((1, 3)))", KeyError, "Linear has no parameter 'w'", ".init()"),
+    ("npx.activation(a, 'reluu')", ValueError, "'reluu'", "choose from relu, sigmoid"),
+    ("npx.convolution(x4, x4, strides=1)", TypeError, "'strides'", "do you mean 'stride'?"),
+    ("npx.softmax(a, axis=3)", numpy.exceptions.AxisError, "axis 3 is out of bounds"),
+    ("npx.dropout(a, 1.5)", ValueError, "[0, 1)", "1.5"),
+    ("nn.losses.softmax_loss(np.ones((2, 3)), np.array([0, 7]))", IndexError, "index 7", "size 3", "labels y [N]"),
+    ("nn.losses.softmax_loss(np.ones((2, 3)), np.array([0, 1, 2]))", ValueError, "[2, 3]", "int64[3]"),
+    ("nn.Sequential(nn.Linear(1, 1), loss='hinge2')", ValueError, "'hinge2'", "known: softmax_loss"),
+    ("net.fit(x3, y, optimizer='adamm')", ValueError, "'adamm'", "do you mean 'adam'?"),
+    ("net.fit(x3, y, epoch=1)", TypeError, "'epoch'", "do you mean 'epochs'?"),
+    ("net.fit(x3, y[:3], verbose=False)", ValueError, "'data' has 4", "has 3"),
+    ("net.fit(x3, y, learning_rate=-1)", ValueError, "learning_rate", "-1"),
+    ("nn.Linear(1, 1).init(0, rule='zavier')", ValueError, "'zavier'", "do you mean 'xavier'?"),
+    ("net.evaluate(x3, y, metrics=['acc2'])", ValueError, "'acc2'", "known: accuracy"),
+    ("nn.io.NDArrayIter(x3, batch_size=9)", ValueError, "between 1 and the 4 examples; got 9"),
+    ("nn.optim.sgd(a, a, learning_rat=1)", TypeError, "learning_rat", "learning_rate"),
+    # files
+    ("net.load(missing)", CheckpointError, "no checkpoint at", "missing"),
+    ("nn.checkpoint.load(junk)", CheckpointError, "is not a checkpoint: 120 bytes"),
+    ("nn.datasets.mnist(folder)", FileNotFoundError, "train-images-idx3-ubyte", "download them from"),
+    ("minnp.load_mxnet(missing)", FileNotFoundError, "missing-symbol.json"),
+    ("sym.params.load(junk)", ValueError, "expected 0x112", "at byte 0"),
+    # symbols
+    ("sym.load_json('{')", SymbolError, "cannot be read", "line 1 column 2"),
+    ("sym.load_json(misspelt)", SymbolError, "'Convolutoin'", "near it: Convolution"),
+    ("sym.FullyConnected(x, num_hiden=3)", TypeError, "'num_hiden'", "do you mean 'num_hidden'?"),
+    ("sym.FullyConnected(x)", SymbolError, "lacks the parameter num_hidden (int"),
+    ("fc.simple_bind(None)", SymbolError, "shapes of x, fc_weight do not follow"),
+    ("minnp.Function(fc, {'x': (1, 2)})(x=np.ones((1, 2)))", SymbolError, "lacks 'fc_weight'", "fc_weight (3, 2)"),
+    ("minnp.Function(x * 2)(y=1.0)", SymbolError, "no argument 'y' and lacks 'x'"),
+    ("minnp.Function(x * 2, [1])", TypeError, "dict of names and shapes", "got [1]"),
+    # processes
+    ("minnp.kvstore.create('dist_foo')", ValueError, "'dist_foo'", "known: local"),
+    ("minnp.distributed.init(3)", ValueError, "shape (3,)", "1 process"),
+    ("minnp.distributed.init().all_reduce(a, 'avg')", ValueError, "'avg'", "known: sum, mean"),
+    ("minnp.distributed.init().broadcast(a, root=4)", ValueError, "rank 4 of a mesh of 1"),
+]
+WITHOUT = {  # where a library is not there
+    "mxnet": ("minnp.set_backend('mxnet')", BackendMissingError, "needs mxnet, which is not installed", "pip install"),
+    "torch": ("minnp.set_backend('torch')", BackendMissingError, "needs torch, which is not installed", "pip install"),
+}
+
+
+def test_there_are_a_hundred():
+    assert len({program for program, *_ in MISTAKES}) >= 100
+
+
+@pytest.fixture(scope="module")
+def scope(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("messages")
+    (folder / "junk.params").write_bytes(b"no file of this kind" * 6)
+    numpy.save(folder / "pickled.npy", numpy.array([{}], dtype=object))
+    two_cotangents, wrong_cotangent, planted = (minnp.custom_vjp(lambda x: x) for _ in range(3))
+    two_cotangents.defvjp(lambda x: (x, None), lambda saved, g: (g, g))
+    wrong_cotangent.defvjp(lambda x: (x, None), lambda saved, g: (np.ones(2),))
+    planted.defvjp(lambda x: (x, None), lambda saved, g: (2 * g,))
+    planted.__name__ = "planted"
+    x = sym.Variable("x")
+    fc = sym.FullyConnected(x, num_hidden=3, name="fc")
+    node = {"op": "Convolutoin", "name": "c", "inputs": []}
+    return {
+        **MODULES,
+        "a": np.array([1.0, 2.0, 3.0]),
+        "folder": str(folder),
+        "missing": str(folder / "missing"),
+        "junk": str(folder / "junk.params"),
+        "pickled": str(folder / "pickled.npy"),
+        "two_cotangents": two_cotangents,
+        "wrong_cotangent": wrong_cotangent,
+        "planted": planted,
+        "guarded": minnp.jit(lambda x: x * float(x[0]), limit=4),
+        "net": nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).init(0),
+        "x3": np.ones((4, 3), "f4"),
+        "y": np.zeros(4, int),
+        "x4": np.ones((1, 1, 4, 4)),
+        "x": x,
+        "fc": fc,
+        "misspelt": json.dumps({"nodes": [node], "arg_nodes": [], "heads": [[0, 0]]}),
+    }
+
+
+def check(scope, program, error, *parts):
+    with pytest.raises(error) as raised:
+        eval(compile(program, "user.py", "eval"), scope)
+    said = "\n".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+    assert [part for part in parts if part not in said] == [], said
+    assert any(frame.filename == "user.py" for frame in traceback.extract_tb(raised.value.__traceback__))
+
+
+@pytest.mark.parametrize(("program", "error", "parts"), [(p, e, parts) for p, e, *parts in MISTAKES])
+def test_an_error_names_the_fact_the_values_and_the_way_out(scope, program, error, parts):
+    check(scope, program, error, *parts)
+
+
+@pytest.mark.parametrize("library", WITHOUT)
+def test_a_missing_library_is_named_with_the_line_that_installs_it(scope, library):
+    if library in minnp.backends.installed():
+        pytest.skip(f"{library} is installed")
+    check(scope, *WITHOUT[library])
+
+
+def test_a_call_without_a_kernel_is_named_under_a_policy_that_wants_one(scope):
+    if "torch" not in minnp.backends.installed():
+        pytest.skip("torch is not installed")
+    with minnp.policy("only_torch"):
+        check(scope, "np.frompyfunc(str, 1, 1)(a)", FallbackError, "np.str", "float64[3]", "'prefer_torch'")
+
+
+def test_an_absent_gpu_is_named(scope):
+    with contextlib.suppress(BackendMissingError), minnp.gpu(0):
+        pytest.skip("there is a GPU")
+    check(scope, "minnp.gpu(0).__enter__()", BackendMissingError, "gpu(0)", "minnp.cpu()")
