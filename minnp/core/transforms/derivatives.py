@@ -126,6 +126,8 @@ def hvp(f: Callable, argnum: int = 0) -> Callable:
 
     argnum   which argument, by place; v has its shape
 
+    Raises TypeError where f is no function, or the vector is missing.
+
     >>> hvp(lambda x: np.sum(x**3))(np.ones(2), np.array([1.0, 2.0]))
     array([ 6., 12.])
     """
