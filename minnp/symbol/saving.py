@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..errors import SymbolError
 from . import json_format
 from .json_format import SymbolFile, parse_json, to_json
@@ -43,8 +45,12 @@ def load(fname: str) -> Symbol:
 
     Raises SymbolError where it holds none, OSError where it is not there.
     """
-    with open(fname, encoding="utf-8") as file:
-        return load_json(file.read())
+    with open(fname, "rb") as file:
+        content = file.read()
+    try:
+        return load_json(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise SymbolError(f"{os.fspath(fname)!r} is no symbol's JSON, which is text in UTF-8: {error}") from error
 
 
 def _symbol(file: SymbolFile) -> Symbol:

@@ -66,6 +66,8 @@ def to_dtensor(x: Any) -> Any:
 def from_dtensor(tensor: Any, mesh: Any) -> Any:
     """A torch DTensor over the same processes as an array that is split over `mesh`, as the DTensor's placements say.
 
+    tensor   the DTensor; every rank gives its part
+
     Partial placements are summed. Every rank calls it. The array has memory of its own and no gradient. Raises
     ValueError for a DTensor over other processes, or sharded twice along one axis.
     """
