@@ -174,12 +174,12 @@ def _asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> A
 # ------------------------------------------------------------------ questions about shapes, dtypes and memory
 def _asked(question: Callable) -> Callable:
     """A definition that puts the question to NumPy about the arrays under the traces."""
-    return lambda *args, **kwargs: question(*map(_beneath, args), **{k: _beneath(v) for k, v in kwargs.items()})
+    return lambda *args, **kwargs: question(*map(_underlying, args), **{k: _underlying(v) for k, v in kwargs.items()})
 
 
-def _beneath(x: Any) -> Any:
+def _underlying(x: Any) -> Any:
     if type(x) in CONTAINERS:
-        return replaced(x, _beneath)
+        return replaced(x, _underlying)
     if type(x) not in HANDLES:
         return x
     value = example(read(x))
@@ -204,7 +204,7 @@ def _of_memory(question: Callable) -> Callable:
         if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
             memory = laid_out(base)
             a, b = (functools.reduce(_shown, steps_of(x), memory) for x in (a, b))
-        return question(_beneath(a), _beneath(b), max_work)
+        return question(_underlying(a), _underlying(b), max_work)
 
     return ask
 
@@ -218,7 +218,7 @@ for _question in (onp.may_share_memory, onp.shares_memory):
     defines(_question)(_of_memory(_question))
 
 
-def _told(question: Callable) -> Callable:
+def _of_elements(question: Callable) -> Callable:
     """A definition that asks NumPy about the numbers themselves."""
     return lambda *args, **kwargs: question(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
 
@@ -226,7 +226,7 @@ def _told(question: Callable) -> Callable:
 for _name in (
     "array2string", "array_repr", "array_str", "format_float_positional", "format_float_scientific", "min_scalar_type",
 ):  # fmt: skip
-    defines(getattr(onp, _name))(_told(getattr(onp, _name)))
+    defines(getattr(onp, _name))(_of_elements(getattr(onp, _name)))
 
 defines(onp.shape)(lambda a: as_array(a).shape)
 defines(onp.ndim)(lambda a: as_array(a).ndim)

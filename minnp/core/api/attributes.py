@@ -46,7 +46,7 @@ def shown(self: ndarray) -> onp.ndarray:
 
 
 def _looked(self: ndarray, what: str) -> Any:
-    """What lies under a handle's tracers, which are told that Python asked for this."""
+    """The concrete value of an array; its traces are notified that Python read this attribute."""
     value = read(self)
     while type(value) is Tracer:
         value.trace.looked(what)

@@ -26,7 +26,7 @@ from ..arrays import devices
 from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import for_us, unread
 from ..arrays.saved import FIXED, expose, note
-from ..arrays.writing import held_elsewhere, release, tell_holders, write
+from ..arrays.writing import release, shared_root, warn_of_sharing, write
 from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
@@ -102,10 +102,10 @@ OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
     if state.tapes and (e.writes or "out" in kwargs or not before_out(e, len(args))):
-        held = [root for w in written(e, args, kwargs) if (root := held_elsewhere(w)) is not None]
+        shared = [root for w in written(e, args, kwargs) if (root := shared_root(w)) is not None]
         out = _invoke(e, args, kwargs)
-        for root in held:
-            tell_holders(root)
+        for root in shared:
+            warn_of_sharing(root)
         return out
     return _invoke(e, args, kwargs)
 

@@ -11,7 +11,7 @@ import numpy as onp
 from ..arrays import devices
 from ..arrays.array import HANDLES, Array, handle, ndarray, read, root_of, steps_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
-from ..arrays.writing import held_elsewhere, indexed, release, tell_holders, write
+from ..arrays.writing import indexed, release, shared_root, warn_of_sharing, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
 from ..cpu import call as call_large
 from ..cpu import run as run_host
@@ -37,16 +37,16 @@ def _equality(name: str) -> Callable:
     return lambda a, b: row(operand(a), operand(b))
 
 
-SHORT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
+SIMPLE_POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
 CUBES = 1 << 12  # elements from which traced code multiplies: NumPy's power takes 70 ns for a negative float32
 LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float32  # promotion by value: NumPy 1
 
 
-def shortened(a: Any, b: Any) -> Any:
+def simple_power(a: Any, b: Any) -> Any:
     """The row of one operand that NumPy takes for a ** b, b a number, or None. It decides dtypes and values: the square
     of a boolean is an int8, its power an int64; the root of -inf is NaN, its power inf; in NumPy 1 the root of one
     number stays a float32, and a float32's square has other bits than its power."""
-    name = SHORT.get(b) if type(b) in (int, float) and isinstance(a, ndarray) else None
+    name = SIMPLE_POWERS.get(b) if type(b) in (int, float) and isinstance(a, ndarray) else None
     if name is not None:
         kind = a.dtype.kind
         if kind in ("f", "c") or (kind == "b" and b == 2 and (LEGACY or type(b) is int)):
@@ -63,7 +63,7 @@ def _power(a: Any, b: Any) -> Any:
         own = True
     else:  # NumPy 2's power does it itself, but for booleans; a device's may not
         own = value is not None and (LEGACY or value.dtype.kind == "b" or type(concrete(value)) is Buffer)
-    row = shortened(a, b) if own else None
+    row = simple_power(a, b) if own else None
     return TABLE["power"](a, b) if row is None else row(a)
 
 
@@ -137,8 +137,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     del a  # a write on a device goes into the buffer, if nothing else holds it
-    held = held_elsewhere(self)
-    row = shortened(self, other) if name == "power" else None
+    shared = shared_root(self)
+    row = simple_power(self, other) if name == "power" else None
     if row is not None:
         result = row(self)
     else:
@@ -151,8 +151,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
         if name == "matmul" and (not self.ndim or other.ndim < 2):
             kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception
     functions.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
-    if held is not None:
-        tell_holders(held)
+    if shared is not None:
+        warn_of_sharing(shared)
     return self
 
 
@@ -202,10 +202,10 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if type(value) in HANDLES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
-    held = held_elsewhere(self)
+    shared = shared_root(self)
     write(self, index, value)
-    if held is not None:
-        tell_holders(held)
+    if shared is not None:
+        warn_of_sharing(shared)
 
 
 def _is(view: ndarray, self: ndarray, index: Any) -> bool:

@@ -271,21 +271,21 @@ def shows_an_array(x: Any) -> bool:
     return t.__module__.partition(".")[0] != "minnp"  # values, and what stands for them
 
 
-def landed(tree: Any) -> Any:
+def as_host_arrays(tree: Any) -> Any:
     """What a function returned, once the transformation that ran it is over: of arrays whose values are on the host by
     then, host arrays. The tree itself where nothing changes."""
     if type(tree) in HANDLES:
-        return _landed(tree)
+        return _as_host_array(tree)
     leaves, rebuild = tree_flatten(tree)
-    new = [_landed(x) if type(x) is VirtualArray else x for x in leaves]
+    new = [_as_host_array(x) if type(x) is VirtualArray else x for x in leaves]
     return tree if all(map(operator.is_, leaves, new)) else rebuild(new)
 
 
-def _landed(h: Array) -> Array:
+def _as_host_array(h: Array) -> Array:
     if type(h) is ndarray or type(read(h)) is not Host:
         return h
     if type(h._value) is not ndarray:  # one object, however often it is returned
-        h._value = on_host(h._host, None if h._root is None else _landed(h._root))
+        h._value = on_host(h._host, None if h._root is None else _as_host_array(h._root))
     return h._value
 
 

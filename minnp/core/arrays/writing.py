@@ -183,7 +183,7 @@ def traced(index: Any) -> bool:
 
 
 def indexed(index: Any) -> Any:
-    """An index as rows take it: lists that hold values are arrays, and the traces that batch one of these are told."""
+    """An index as rows take it: lists that hold values are arrays, and traces that batch one of these are notified."""
     return tuple(map(_part, index)) if type(index) is tuple else _part(index)
 
 
@@ -270,10 +270,10 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     root._host, root._value = None, result
 
 
-# ------------------------------------------------------------------ memory that others hold as well
-def held_elsewhere(h: Any) -> ndarray | None:
-    """The root of a host array, if somebody else holds its memory: in a view of NumPy's, a memoryview, or as what it
-    was made on. Asked before a write, while nothing of ours refers to `h._host`."""
+# ------------------------------------------------------------------ memory that others refer to as well
+def shared_root(h: Any) -> ndarray | None:
+    """The root of a host array, if NumPy or another library refers to its memory: by a view, a memoryview, or the array
+    that it was made from. Called before a write, while nothing of ours refers to `h._host`; else None."""
     root = root_of(h) if type(h) is ndarray and counting.COUNTED else None
     if type(root) is not ndarray or root._host is None:
         return None
@@ -302,8 +302,8 @@ def _known(root: ndarray, memory: Any) -> int:
     )
 
 
-def tell_holders(root: ndarray) -> None:
-    """Warn if an array whose memory others hold was just written with values that have derivatives."""
+def warn_of_sharing(root: ndarray) -> None:
+    """Warn if an array whose memory others refer to was just written with values that have derivatives."""
     value = root._value if root._host is None else None
     while type(value) is Tracer and not (value.trace.differentiable and value.dtype.kind in "fc"):
         value = value.value

@@ -128,7 +128,7 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &is_free, ROWS "on_device", "free"},
     {Binding::OBJECT, &slot_of_row, ROWS "on_device", "slot_of"},
     {Binding::OBJECT, &refusals, ROWS "on_device", "REFUSALS"},
-    {Binding::OBJECT, &shorter_power, API "operators", "shortened"},
+    {Binding::OBJECT, &shorter_power, API "operators", "simple_power"},
     {Binding::OBJECT, &entries, API "functions", "ENTRIES"},
     {Binding::OBJECT, &rows, ROWS "primitive", "TABLE"},
     {Binding::OBJECT, &calls, ROWS "report", "HOST_CALLS"},

@@ -155,8 +155,8 @@ def openblas() -> Blas | None:
             get, set_ = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
             name = f"{prefix}%sgemm_{suffix}"
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
-                quick = ctypes.PyDLL(path)
-                single = _Single(getattr(quick, get), getattr(quick, set_))
+                with_gil = ctypes.PyDLL(path)
+                single = _Single(getattr(with_gil, get), getattr(with_gil, set_))
                 return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=single: one)
     return None
 

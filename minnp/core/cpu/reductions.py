@@ -279,5 +279,5 @@ REDUCERS = {
     "var": statistic(var),
     "std": statistic(std),
 }
-FUNCTIONS = {getattr(home, name): ours for name, ours in REDUCERS.items() for home in (onp, onp.ndarray)}
+FUNCTIONS = {getattr(owner, name): ours for name, ours in REDUCERS.items() for owner in (onp, onp.ndarray)}
 FUNCTIONS |= {onp.amax: REDUCERS["max"], onp.amin: REDUCERS["min"]}

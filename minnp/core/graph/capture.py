@@ -15,7 +15,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import HANDLES, handle, landed, ndarray, read
+from ..arrays.array import HANDLES, as_host_arrays, handle, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows.dispatch import bind
@@ -335,7 +335,7 @@ class Captured:
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
-        parts = landed(parts)
+        parts = as_host_arrays(parts)
         for i, what in self.shown.items():
             if type(what) is Own:
                 parts[i] = what.of(arguments)

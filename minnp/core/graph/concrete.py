@@ -1,4 +1,4 @@
-"""What runs beneath a capture that records: rows on the values under its tracers, calls that make new arrays."""
+"""What a capture runs on concrete values: rows, and calls that make new arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOWER = {Buffer, Tracer}
 
 
 def bind_below(row: Primitive, raw: list, params: dict, fast: bool) -> Any:
-    """Run a row beneath the capture that is recording it; `fast` as the capture has it."""
+    """Run a row on concrete values, for the capture that records it; `fast` as the capture has it."""
     token = capture.set(None)
     try:
         if fast and row.worth is None and policy.current().plain and LOWER.isdisjoint(map(type, raw)):

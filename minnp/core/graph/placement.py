@@ -1,4 +1,4 @@
-"""Graphs and where their arrays live: wholly in one memory, or across several, as a program that moves arrays does."""
+"""Which device a graph runs on: one, or several if the program moves arrays between devices."""
 
 from __future__ import annotations
 

@@ -38,17 +38,17 @@ def reduces(name: str) -> bool:
 class Cell:
     """The memory of an array made in the traced program: `node` is its value now.
 
-    input    its placeholder, if the caller passed it in: a write goes back to the caller
-    outside  made outside the traced program, which may not write to it
-    dense    known to be C-contiguous, so that reshape gives a view
-    copies   indices in arrays by which parts were copied out of this memory, or it was of another: where one of them
-             was a single number after all, that part was a view, which matters once there is a write
+    input        its placeholder, if the caller passed it in: a write goes back to the caller
+    closed_over  an array from outside the traced program, which may not write to it
+    dense        known to be C-contiguous, so that reshape gives a view
+    copies       indices in arrays by which parts were copied out of this memory, or it was of another: where one of
+                 them was a single number after all, that part was a view, which matters once there is a write
     """
 
-    __slots__ = ("copies", "dense", "input", "node", "outside")
+    __slots__ = ("closed_over", "copies", "dense", "input", "node")
 
     def __init__(self, node: Node, dense: bool = False) -> None:
-        self.node, self.dense, self.outside = node, dense, False
+        self.node, self.dense, self.closed_over = node, dense, False
         self.input = node if node.op == "placeholder" else None
         self.copies: list[tuple[Node, ...]] = []
 

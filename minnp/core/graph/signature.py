@@ -58,7 +58,7 @@ class Static:
 
 
 class Itself:
-    """An object that has no hash, by its identity; held, so that no other object comes to lie where it lay."""
+    """An unhashable object by its identity; the reference keeps its id from being used again."""
 
     __slots__ = ("value",)
 

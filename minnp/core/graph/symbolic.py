@@ -71,7 +71,7 @@ class SymbolicTrace(Trace):
                 )
             return x.node
         if isinstance(x, (ndarray, Host)) and not isinstance(x, onp.generic):
-            return self.outside(x)
+            return self.closed_over(x)
         if isinstance(x, STREAMS) and id(x) in self._attributes:
             return self._attributes[id(x)][1]
         t = type(x)
@@ -98,7 +98,7 @@ class SymbolicTrace(Trace):
             "use a tuple, list, dict, named tuple or dataclass",
         )
 
-    def outside(self, array: Any) -> Node:
+    def closed_over(self, array: Any) -> Node:
         """The get_attr node of an array made outside the trace: read anew whenever the graph runs."""
         found = self._attributes.get(id(array))
         if found is None:
@@ -131,8 +131,8 @@ class SymbolicTrace(Trace):
         known = None if effect else self._known(op, target, args, kwargs)
         at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, (Proxy, ndarray, Host))), (0, None))
         if base is not None and not isinstance(base, Proxy):
-            base = self.proxy(self.outside(base))
-            base._cell.outside = True
+            base = self.proxy(self.closed_over(base))
+            base._cell.closed_over = True
         call = (op, target, tuple(map(self.create_arg, args)), {k: self.create_arg(v) for k, v in kwargs.items()})
         node = self.create_node(*call, name or (args[1] if target is getattr else None))
         node.meta.update(kind=kind, effect=True) if effect else node.meta.update(kind=kind)
@@ -259,7 +259,7 @@ class SymbolicTrace(Trace):
                     "a function given to vmap, jvp, ... writes to an array made outside it", "return it instead"
                 )
             reached.setdefault(cell, cell.node)
-        if cell.outside:
+        if cell.closed_over:
             raise self.error("it writes to an array made outside the traced function", "pass it in and return it")
         for unknown in cell.copies:
             check = self.create_node("call_function", guard, (unknown, "axes", True), {}, "guard")

@@ -99,12 +99,12 @@ class Small(Kernel):
         for i, (y, v) in enumerate(zip(outputs, self.results)):
             names[f"d{i}"] = v.dtype
             lines.append(f"    {y} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
-        lines.append(f"    told = k({', '.join([*inputs, *outputs])})")
+        lines.append(f"    status = k({', '.join([*inputs, *outputs])})")
         for i, v in enumerate(self.inputs):
             names[f"v{i}"] = v
         ordered = [f"expected({a}, v{i})" for i, a in enumerate(inputs)]
-        lines.append(f"    if told is NotImplemented:\n        told = k({', '.join([*ordered, *outputs])})")
-        lines.append("    if told is not None:\n        raise singular(told)")
+        lines.append(f"    if status is NotImplemented:\n        status = k({', '.join([*ordered, *outputs])})")
+        lines.append("    if status is not None:\n        raise singular(status)")
         lines.append(f"    return {', '.join(outputs)},")
         self.run = python("run", lines, names)
 

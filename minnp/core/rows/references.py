@@ -5,7 +5,7 @@ expression may be borrowed from the names they are kept in. So the object is fet
 reference in every interpreter, and what the asking adds is counted once, on an object that is known.
 
 Where counts mean something else (a newer interpreter than those that were looked at, one without the global lock), many
-refer to every object: nothing is then written in place, and nobody is told of others that hold an array."""
+refer to every object: nothing is then written in place, and no warning says that others refer to an array."""
 
 from __future__ import annotations
 

@@ -153,8 +153,8 @@ def carries(y: Any, depth: int = 3) -> bool:
 def _opaque(y: Any) -> bool:
     """Whether an object of another library's C code (a geometry) may hold numbers: one of NumPy's, or of Python's own
     classes but for its numbers, does not."""
-    home = type(y).__module__.partition(".")[0]
-    return isinstance(y, numbers.Number) or home not in ("numpy", "builtins", "datetime")
+    module = type(y).__module__.partition(".")[0]
+    return isinstance(y, numbers.Number) or module not in ("numpy", "builtins", "datetime")
 
 
 def private(value: Any, memory: Any, copies: dict) -> Any:

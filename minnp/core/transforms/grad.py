@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, handle, landed, ndarray, on_host, read, virtual
+from ..arrays.array import HANDLES, as_host_arrays, handle, ndarray, on_host, read, virtual
 from ..arrays.saved import expose
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
@@ -195,7 +195,7 @@ def differentiate(
 ) -> tuple:
     """(gradients per argnum, result, aux): the gradient of the sum of the result's elements.
 
-    The result is as the function made it: see `landed`.
+    The result is as the function made it: see `as_host_arrays`.
 
     walk   (run, seeds) -> gradients of run.starts, instead of the walk over the tape alone
     """
@@ -204,7 +204,7 @@ def differentiate(
         f, box = _without_aux(f)
     run = Run(f, argnums, args, kwargs)
     if has_aux:
-        aux = landed(box[0])
+        aux = as_host_arrays(box[0])
     trace, starts, seeds = run.trace, run.starts, []
     try:
         for v in run.values:
@@ -331,7 +331,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         with _LENDING:
             grads, out, _ = differentiate(lent, numbers, args, kwargs, False)
-        return grads[0] if bare else grads, landed(out)
+        return grads[0] if bare else grads, as_host_arrays(out)
 
     return gradient
 
@@ -357,7 +357,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
             options = {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}
             return tracer.transformed("value_and_grad", f, options, args, kwargs)
         grads, out, aux = differentiate(f, numbers, args, kwargs, has_aux)
-        out = landed(out)
+        out = as_host_arrays(out)
         return (out, aux) if has_aux else out, grads[0] if bare else grads
 
     return gradient
@@ -373,7 +373,7 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     run = Run(f, range(len(args)), args, {})
     nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
     pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
-    return landed(run.out), pullback
+    return as_host_arrays(run.out), pullback
 
 
 def stop_gradient(x: Any) -> Any:
