@@ -1,5 +1,8 @@
 """Loops in which a name stands for one array and then for another: values, types, identity and memory as Python's."""
 
+import linecache
+import random
+
 import numpy
 import pytest
 
@@ -228,3 +231,85 @@ def test_gradients(f):
         numpy.testing.assert_allclose(g(a), direct(a), rtol=1e-12)
         twice = [minnp.grad(lambda x, g=g: np.sum(g(x) ** 2))(a) for g in (g, direct)]
         numpy.testing.assert_allclose(*twice, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ random programs
+class Random:
+    """The source of a program of names that stand for several arrays of length 6, and views of these."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        body = ["if s != 0.0:", *(f"    {line}" for line in self.lines(1)), *self.lines(self.random.randint(2, 6))]
+        lines = ["s = 0.0", "z = a * b", "v = a[1:]", "for k in range(n):", *(f"    {line}" for line in body)]
+        lines += (self.random.choice(["return x, y, z, s", "return z, s", "return x, s", "return y, v, s"]),)
+        self.source = "def f(np, x, y, n):\n    a, b = x, y\n" + "".join(f"    {line}\n" for line in lines)
+
+    def name(self):
+        return self.random.choice("xyz")
+
+    def whole(self):
+        return self.random.choice(
+            [
+                *(f"{self.name()} * 0.5 + {self.name()}", f"np.sin({self.name()})", f"{self.name()}[::-1] * 1.0"),
+                *(f"{self.name()}[::-1]", self.name(), self.name(), f"np.roll({self.name()}, k)", "np.zeros(6)"),
+                f"np.where({self.name()} > 0.3, {self.name()}, 0.1)",
+            ]
+        )
+
+    def part(self, n=None):
+        n = self.random.choice([3, 4, 5]) if n is None else n
+        at = self.random.randint(0, 6 - n)
+        return f"{self.name()}[{at}:{at + n}]", n
+
+    def lines(self, count, depth=0):
+        out = []
+        for _ in range(count):
+            r = self.random.random()
+            if r < 0.2:
+                p, q = self.random.sample("xyz", 2)
+                out.append(f"{p}, {q} = {q}, {p}")
+            elif r < 0.4:
+                out.append(f"{self.name()} = {self.whole()}")
+            elif r < 0.55:
+                part, n = self.part()
+                other, _ = self.part(n)
+                out.append(f"{part} {self.random.choice(['=', '+=', '-='])} {other} * 0.5")
+            elif r < 0.62:
+                out.append(f"{self.name()}[k % 6] = s + k")
+            elif r < 0.7:
+                out.append(f"v = {self.part(5)[0]}")
+            elif r < 0.78:
+                out.append(
+                    self.random.choice(["v[1:] = v[:-1] * 0.5", "v += 0.25", f"v[:] = {self.part(5)[0]}", "s += v[2]"])
+                )
+            elif r < 0.86:
+                out.append(f"s += {self.name()}[{self.random.randint(-6, 5)}] * 0.5")
+            elif depth < 2:
+                head = self.random.choice(
+                    ["if k % 2:", "if s > 1.0:", "for j in range(2):", f"for j in range({self.random.randint(0, 3)}):"]
+                )
+                out += [head, *(f"    {line}" for line in self.lines(self.random.randint(1, 3), depth + 1))]
+            else:
+                out.append(f"{self.name()} *= 0.75")
+        return out
+
+
+def made(seed):
+    source, found, name = Random(seed).source, {}, f"<moving {seed}>"
+    exec(compile(source, name, "exec"), found)
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    return found["f"], source
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 10))
+def test_random_programs(seed):
+    f, source = made(seed)
+    compiled, rng = jit(f, static="np"), numpy.random.default_rng(seed)
+    for n in (3, 2, 0, 5):
+        a, b = rng.random(6), rng.random(6)
+        want, got = outcome(f, numpy, a, b, n), outcome(compiled, np, a, b, n)
+        assert all(map(close, want, got)), (source, n, want, got)
+
+
+def close(x, y):
+    return numpy.allclose(x, y, rtol=1e-12, equal_nan=True) if isinstance(x, numpy.ndarray) else x == y

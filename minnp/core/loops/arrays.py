@@ -339,8 +339,10 @@ class Arrays(Builder):
         return made
 
     def new(self, dims: Sequence[E], kind: Kind, zero: bool) -> Array:
-        made = self.array(kind, len(dims), "", "new")
-        made.root = made.name
+        # named after its line: what is known of roots holds from pass to pass
+        self.news[self.line] = number = self.news.get(self.line, 0) + 1
+        name = f"new.{self.line}.{number}"
+        made = self.program.arrays[name] = Array(name, kind, len(dims), name)
         dims = tuple(self.temporary(d) for d in dims)
         for axis, d in enumerate(dims):
             if d.low < 0:

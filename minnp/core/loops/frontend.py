@@ -1432,8 +1432,9 @@ def translate(
                 t.body([tree])
             program.body.append(Block("return", body))
             for info in moving.values():
-                t.moved |= info.found != info.roots
-                info.roots, info.found = info.found, frozenset()
+                found = info.found if rounds < PASSES // 2 else info.found | info.roots
+                t.moved |= found != info.roots
+                info.roots, info.found = found, frozenset()
             if not t.moved and len(flags) == count:
                 _outputs(t, program, given, wanted & assigned)
                 if len(flags) == count:

@@ -39,6 +39,7 @@ class Builder:
         self.versions: dict[str, int] = {}  # of variables bound to arrays anew: how often, in the order of the text
         self.counts = itertools.count()
         self.line = 0
+        self.news: dict[int, int] = {}  # arrays made so far, by line
 
     # -------------------------------------------------------------- emitting
     def emit(self, statement: Any) -> None:
