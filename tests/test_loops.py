@@ -660,3 +660,29 @@ def test_slopes_at_a_corner_are_those_of_eager_gradients():
     x = np.array([0.0, 0.0, 0.0, 3.0, 4.0])
     for g in (minnp.grad(jit(corners)), jit(minnp.grad(corners))):
         numpy.testing.assert_allclose(numpy.asarray(g(x)), numpy.asarray(minnp.grad(corners)(x)), rtol=1e-12)
+
+
+def sort_part(a, lo, hi):
+    if lo < hi:
+        i = lo
+        for j in range(lo, hi):
+            if a[j] < a[hi]:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+        a[i], a[hi] = a[hi], a[i]
+        sort_part(a, lo, i - 1)
+        sort_part(a, i + 1, hi)
+
+
+def test_a_function_that_calls_itself_and_writes_is_not_unrolled():
+    def f(a):
+        sort_part(a, 0, len(a) - 1)
+        return a
+
+    minnp.report(reset=True)
+    g, rng = jit(f), numpy.random.default_rng(0)
+    for n in (200, 200, 50):
+        a = np.array(rng.random(n))
+        want = numpy.sort(a)
+        assert g(a) is a and numpy.array_equal(a, want)
+    assert any("sort_part calls itself" in r["why"] for r in minnp.report())

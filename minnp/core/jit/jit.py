@@ -30,7 +30,7 @@ from ..graph.outputs import as_returned
 from ..graph.scalars import NUMBERS, refused, types_asked
 from ..graph.signature import Static, changes, exactly, kind
 from ..llvm import engine as native
-from ..loops import staged
+from ..loops import recursive, staged
 from ..passes import optimize
 from ..rows import policy
 from ..rows.on_device import free
@@ -213,6 +213,11 @@ class Jitted:
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
         if self.changing > TRIES or key in self.ended:
+            return self._eager(*args, **kwargs)
+        if not self.captures and (name := recursive(self.function)):
+            self.ended.add(key)
+            self.paths.setdefault(exact, [])
+            record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), f"{name} calls itself")
             return self._eager(*args, **kwargs)
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed[key], key[-1]
         asked = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed

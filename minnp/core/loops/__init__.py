@@ -8,5 +8,6 @@ May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
 from .runtime import staged
+from .source import recursive
 
-__all__ = ["staged"]
+__all__ = ["recursive", "staged"]

@@ -116,6 +116,27 @@ no:
 }
 
 
+MODULUS = {  # within an ulp of hypot, which is called only where a square may leave the range of doubles
+    "modulus": f"""define internal double @modulus(double %x, double %y) alwaysinline {{
+  %xx = fmul double %x, %x
+  %yy = fmul double %y, %y
+  %s = fadd double %xx, %yy
+  %large = fcmp ogt double %s, {struct.unpack(">Q", struct.pack(">d", 1e-280))[0]:#018x}
+  %small = fcmp olt double %s, {struct.unpack(">Q", struct.pack(">d", 1e280))[0]:#018x}
+  %fine = and i1 %large, %small
+  br i1 %fine, label %direct, label %far
+direct:
+  %r = call double @llvm.sqrt.f64(double %s)
+  ret double %r
+far:
+  %h = call double @hypot(double %x, double %y)
+  ret double %h
+}}""",
+    "llvm.sqrt.f64": "declare double @llvm.sqrt.f64(double)",
+    "hypot": "declare double @hypot(double, double)",
+}
+
+
 class NotLowered(Exception):
     """Something that has no instructions here."""
 
@@ -952,7 +973,10 @@ class Lowering:
         if op == "neg":
             return self.pair(self.do(f"fneg {h} {a[0]}"), self.do(f"fneg {h} {a[1]}"), kind)
         if op == "abs":
-            return self.call("hypot", a, h)
+            if h == "float":
+                return self.call("hypot", a, h)
+            self.declared |= MODULUS
+            return self.do(f"call double @modulus(double {a[0]}, double {a[1]})")
         if op == "exp":
             size = self.call("exp", [a[0]], h)
             return self.pair(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import inspect
 import linecache
 import textwrap
@@ -215,6 +216,29 @@ class Rewriter(ast.NodeTransformer):
         found = self.function.__globals__.get(at.id)
         name = getattr(found, "__module__", None) or getattr(found, "__name__", "")
         return found is not None and str(name).split(".")[0] not in ("numpy", "minnp", "math", "builtins")
+
+
+def recursive(f: Any) -> str:
+    """The name of a function of the user's that calls itself and assigns items, which f calls or is; else "": a graph
+    would have every call's steps one after the other."""
+    seen: set[Any] = set()
+    pending = [f.__func__ if isinstance(f, MethodType) else f]
+    while pending:
+        g = pending.pop()
+        if type(g) is not FunctionType or g.__code__ in seen or len(seen) > 64:
+            continue
+        seen.add(g.__code__)
+        cells = dict(zip(g.__code__.co_freevars, g.__closure__ or ()))
+        for name in (*g.__code__.co_names, *cells):
+            try:
+                found = cells[name].cell_contents if name in cells else g.__globals__.get(name)
+            except ValueError:
+                continue
+            if found is g and any(i.opname == "STORE_SUBSCR" for i in dis.get_instructions(g)):
+                return g.__name__
+            if type(found) is FunctionType and found.__module__ == g.__module__:
+                pending.append(found)
+    return ""
 
 
 def bound_first(loop: ast.For | ast.While) -> set[str]:
