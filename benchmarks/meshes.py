@@ -42,7 +42,7 @@ def buckets(mesh: Any) -> None:
     import torch
 
     group = mesh.group("gradients")
-    for many, size in ((20, 5 << 18), (100, 1 << 18)):  # of 5 MB, which travel alone, and of 1 MB, which are copied
+    for many, size in ((20, 5 << 18), (100, 1 << 18), (1600, 1 << 14)):  # of 5 and 1 MB, alone; of 64 KB, copied
         arrays = [numpy.random.default_rng(k).random(size, "f4") for k in range(many)]
         plan = planned(arrays, list(range(many)), 25 << 20)
         flats = [torch.zeros(sum(arrays[k].size for k in members)) for members in plan]

@@ -53,16 +53,15 @@ class Buckets:
             grads[members[0]] = None
             self._start(b, flat)
             return
-        sizes = [self.like[k].size for k in members]
-        flat = self.flat[b] = cpu.empty((sum(sizes),), self.like[members[0]].dtype)
-        at = 0
-        for k, n in zip(members, sizes):
-            g, part = grads[k], flat[at : at + n]
-            if g is None:
-                part[...] = 0
-            else:
-                part.reshape(self.like[k].shape)[...] = g.host() if type(g) is Buffer else g
-            grads[k], at = None, at + n
+        flat = self.flat[b] = cpu.empty((sum(self.like[k].size for k in members),), self.like[members[0]].dtype)
+        parts = []
+        for k in members:
+            g, like, grads[k] = grads[k], self.like[k], None
+            g = g.host() if type(g) is Buffer else g
+            if g is None or onp.shape(g) != like.shape:
+                g = onp.broadcast_to(flat.dtype.type(0) if g is None else g, like.shape)
+            parts.append(g.ravel())
+        onp.concatenate(parts, out=flat, casting="same_kind")
         self._start(b, flat)
 
     def _start(self, b: int, flat: onp.ndarray) -> None:

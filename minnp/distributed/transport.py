@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -45,7 +45,7 @@ class Transport:
 
         self.torch, self.dist = torch, torch.distributed
         self.rank, self.size, self.timeout, self.patience = rank, size, timeout, patience
-        self.interface, self.broken = interface, ""
+        self.interface, self.broken, self.deaf = interface, "", False
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # torchrun keeps one store for all of them
         self.base = self.dist.PrefixStore(f"minnp/{attempt}", store)
         self.doing, self.left = "starts", False
@@ -78,10 +78,33 @@ class Transport:
         error = getattr(sys, "last_value", None)
         self.left, self.doing = True, "ended" if error is None else f"ended with {type(error).__name__}: {error}"[:400]
         with contextlib.suppress(RuntimeError):
-            self._beat()
+            self._asked(self._beat)
         if not self.broken:  # gloo's threads give back what they hold of NumPy's memory while there is an interpreter
             for group in self.groups.values():
                 group.pg = None
+
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        """What a question to the store gives. Where its connection is lost the store's client waits for ever, so
+        another thread asks: RuntimeError if that has heard nothing for `patience` seconds, and at once from then on."""
+        answer: list = []
+
+        def ask() -> None:
+            try:
+                answer.append((question(), None))
+            except RuntimeError as error:
+                answer.append((None, error))
+
+        if not self.deaf:
+            thread = threading.Thread(target=ask, name="minnp-mesh-question", daemon=True)
+            thread.start()
+            thread.join(self.patience)
+        if not answer:
+            self.deaf = True
+            raise RuntimeError("the store does not answer")
+        found, error = answer[0]
+        if error is not None:
+            raise error
+        return found
 
     def _others(self) -> dict[int, dict]:
         """What each other rank says of itself, and for how long it has said nothing new, as `silent`."""
@@ -117,11 +140,14 @@ class Transport:
     def _blame(self, patience: float) -> str:
         """Who is the reason that this process waits in vain; empty where nobody is, yet."""
         try:
-            if self.base.check(["failed"]):
-                return self.base.get("failed").decode()
-            others = self._others()
+            known = self._asked(lambda: self.base.get("failed").decode() if self.base.check(["failed"]) else "")
+            if known:
+                return known
+            others = self._asked(self._others)
         except RuntimeError:
-            return "the store of the job cannot be reached: the process that holds it has died"
+            return (
+                "the store of the job cannot be reached: the process that holds it has died, or the connection is lost"
+            )
         for r, said in others.items():
             if said["left"]:
                 return f"rank {r} has {said['doing']}"
@@ -138,9 +164,9 @@ class Transport:
             time.sleep(BEAT / 2)
         said = ""
         with contextlib.suppress(RuntimeError):
-            said = "; ".join(f"rank {r}: {s['doing']}" for r, s in self._others().items())
-            if found and not self.base.check(["failed"]):
-                self.base.set("failed", found)
+            said = "; ".join(f"rank {r}: {s['doing']}" for r, s in self._asked(self._others).items())
+            if found and not self._asked(lambda: self.base.check(["failed"])):
+                self._asked(lambda: self.base.set("failed", found))
         self.broken = found or why
         self._keep_alive()
         return MeshError(

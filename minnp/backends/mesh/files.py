@@ -34,7 +34,14 @@ def save(path: str | os.PathLike, x: Any) -> None:
 
     def create() -> None:
         if part.mesh.first:
-            onp.lib.format.open_memmap(temporary, "w+", part.dtype, part.shape).flush()
+            try:
+                onp.lib.format.open_memmap(temporary, "w+", part.dtype, part.shape).flush()
+                with open(temporary, "r+b") as file:  # a full disk says so now: what is written to a map dies of it
+                    reserve(file.fileno(), os.fstat(file.fileno()).st_size)
+            except OSError:
+                if os.path.exists(temporary):
+                    os.remove(temporary)
+                raise
 
     def fill() -> None:
         if part.size:
@@ -72,6 +79,12 @@ def load(path: str | os.PathLike, layout: Layout) -> Any:
 
     together(mesh, f"load {os.fspath(path)}", get)
     return handle(Buffer(out[0], layout.device))
+
+
+def reserve(file: int, size: int) -> None:
+    """Have the disk's room for so many bytes of a file."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
 
 
 def place(mesh: Any, shape: tuple, on: tuple) -> tuple:

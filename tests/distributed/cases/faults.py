@@ -1,12 +1,15 @@
 """What the others are told when a rank is gone, stands still, or goes another way."""
 
 import os
+import resource
 import signal
+import tempfile
 import time
 
 import pytest
 
 import minnp.numpy as np
+from minnp import distributed
 from minnp.errors import MeshError
 
 
@@ -60,3 +63,27 @@ def elsewhere(mesh):
         time.sleep(4)
         return
     told(mesh, lambda: mesh.all_reduce(1), "which is the timeout", "rank 1: computes, after barrier", within=4)
+
+
+def full_disk(mesh):
+    """A file that is too large for the disk: an error on every rank, and the old file stays. A limit stands for it."""
+    folder = tempfile.gettempdir()
+    path = os.path.join(folder, f"minnp-full-{os.getppid()}.npy")
+    small = np.asarray(np.arange(7.0), device=mesh.split(0))
+    distributed.save(path, small)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+    try:
+        with pytest.raises((OSError, MeshError)) as error:
+            distributed.save(path, np.zeros((1000, 100), device=mesh.split(0)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert isinstance(error.value, OSError if mesh.first else MeshError), error.value
+    assert mesh.first or "rank 0 raised OSError" in str(error.value)
+    mesh.barrier()  # the mesh is whole
+    assert distributed.load(path, mesh.split(0)).tolist() == list(range(7))
+    assert not os.path.exists(path + ".tmp")
+    mesh.barrier()
+    if mesh.first:
+        os.remove(path)
