@@ -279,7 +279,9 @@ class Symbol:
         for n, s in given.items():
             if not isinstance(s, (tuple, list)):
                 raise TypeError(f"infer_shape: the shape {n}={s!r} is no tuple")
-        return self._all_shapes({n: tuple(s) for n, s in given.items() if len(s)})  # to MXNet () is unknown
+        numpys = any(n.operator is not None and n.operator.name.startswith("_np") for n in self.nodes)
+        # to MXNet () is unknown, but where shapes mean what they do in NumPy
+        return self._all_shapes({n: tuple(s) for n, s in given.items() if len(s) or numpys})
 
     def _all_shapes(self, given: dict[str, Shape]) -> tuple[list, list, list]:
         """(shapes of the arguments, of the results, of the auxiliary states), None where they do not follow."""

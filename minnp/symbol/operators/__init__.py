@@ -12,6 +12,7 @@ from . import (
     layers,
     losses,
     normalisation,
+    numpys,
     randoms,
     reductions,
     regions,
@@ -31,3 +32,5 @@ for _name in (
     *(f"{_start}_{_pair}{_end}" for _pair in _PAIRS for _start, _end in (("broadcast", ""), ("", ""), ("", "_scalar"))),
 ):  # fmt: skip
     OPERATORS[_name].loss = True
+for _name, _older in numpys.OTHER_NAMES.items():
+    OPERATORS[_name] = OPERATORS[_older]

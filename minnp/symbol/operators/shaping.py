@@ -330,7 +330,8 @@ def cumsum(data: Any, axis: int | None = None, dtype: Any = None) -> Any:
     return y if dtype is None else y.astype(dtype)
 
 
-operator("_np_cumsum", cumsum, ("a",), "axis:int=None dtype:dtype=None", aliases=("cumsum",))
+operator("_np_cumsum", cumsum, ("a",), "axis:int=None dtype:dtype=None", aliases=("cumsum",),
+         dtypes=lambda p, ins: (ins, [p["dtype"] or ins[0]]))  # fmt: skip
 
 
 # ------------------------------------------------------------------ by index

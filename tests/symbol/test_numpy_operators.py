@@ -1,0 +1,199 @@
+"""The operators behind mx.np and mx.npx against MXNet's own: shapes, dtypes, values, gradients."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.symbol as sym
+from minnp import backends
+from minnp.symbol.operator import OPERATORS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cases import NUMPYS, case, distinct, normal, whole, within
+
+pytestmark = [
+    pytest.mark.host("MXNet computes on the host"),
+    pytest.mark.either("each operator once, whose C parts have tests of their own"),
+    pytest.mark.filterwarnings("ignore:Please import `csr_matrix`:DeprecationWarning"),
+]
+CASES: dict[str, list[tuple[list, dict]]] = {}
+
+
+def add(names: str, *cases: tuple[list, dict]) -> None:
+    for name in names.split():
+        CASES.setdefault(name, []).extend(cases)
+
+
+INTS = whole(-4, 5, 3, 4).astype(onp.int32)
+add("""_npi_cos _npi_sin _npi_arctan _npi_arcsinh _npi_cbrt _npi_cosh _npi_degrees _npi_exp _npi_expm1 _npi_radians
+    _npi_sinh _npi_tan _npi_tanh _npi_absolute _npi_ceil _npi_fix _npi_floor _npi_negative _npi_sign _npi_square _npi_trunc
+    _npi_rint _npx_relu _npx_sigmoid _np_copy _npi_isfinite _npi_isinf _npi_isnan _npi_isneginf _npi_isposinf
+    _npi_logical_not _npi_nan_to_num""", case((3, 4)), case(()))  # fmt: skip
+add("_npi_cos _npi_exp _npi_arctan _npi_tanh _npi_absolute _npi_negative _npi_sign _npi_square", case(INTS))
+add("_npi_log _npi_log10 _npi_log1p _npi_log2 _npi_sqrt _npi_reciprocal", case(within(0.2, 4, 3, 4)))
+add("_npi_arccos _npi_arcsin _npi_arctanh", case(within(-0.9, 0.9, 3, 4)))
+add("_npi_arccosh", case(within(1.1, 4, 3, 4)))
+add("_npi_around", case((3, 4), decimals=1), case((3, 4)))
+add("_npi_bitwise_not", case(INTS))
+WIDE = [case((3, 4), (1, 4)), case((2, 1, 3), (5, 1)), case((3,), ())]
+add("_npi_add _npi_subtract _npi_multiply _npi_arctan2 _npi_hypot _npi_copysign _npi_ldexp _npi_true_divide", *WIDE)
+add("_npi_add _npi_subtract _npi_multiply", case(INTS, (1, 4)), case(INTS, INTS))
+add("_npi_true_divide", case(INTS, within(1, 3, 4)), case(INTS, whole(1, 4, 4).astype(onp.int32)))
+add("_npi_power _npi_mod", case(within(0.5, 3, 3, 4), within(0.5, 2, 4, seed=1)))
+add("_npi_equal _npi_not_equal _npi_greater _npi_greater_equal _npi_less _npi_less_equal",
+    case(whole(0, 3, 3, 4), whole(0, 3, 4, seed=1)), case(INTS, INTS))  # fmt: skip
+add("_npi_bitwise_and _npi_bitwise_or _npi_bitwise_xor", case(INTS, INTS[:1]))
+add("_npi_lcm", case(whole(1, 9, 3, 4).astype(onp.int32), whole(1, 9, 4, seed=1).astype(onp.int32)))
+NUMBERS = [case((3, 4), scalar=2.0, is_int=False), case((3, 4), scalar=3, is_int=True)]
+add("_npi_add_scalar _npi_subtract_scalar _npi_rsubtract_scalar _npi_multiply_scalar _npi_true_divide_scalar", *NUMBERS,
+    case(INTS, scalar=3, is_int=True), case(INTS, scalar=1.5, is_int=False))  # fmt: skip
+add("_npi_arctan2_scalar _npi_rarctan2_scalar _npi_copysign_scalar _npi_rcopysign_scalar", *NUMBERS)
+add("_npi_ldexp_scalar _npi_rldexp_scalar", *NUMBERS)
+add("_npi_power_scalar _npi_rpower_scalar _npi_mod_scalar _npi_rmod_scalar _npi_rtrue_divide_scalar",
+    case(within(0.5, 3, 3, 4), scalar=1.7, is_int=False))  # fmt: skip
+add("_npi_equal_scalar _npi_not_equal_scalar _npi_greater_scalar _npi_greater_equal_scalar _npi_less_scalar "
+    "_npi_less_equal_scalar", case(whole(0, 3, 3, 4), scalar=1.0, is_int=True), case(INTS, scalar=0.5, is_int=False))
+add("_npi_bitwise_and_scalar _npi_bitwise_or_scalar _npi_bitwise_xor_scalar", case(INTS, scalar=3, is_int=True))
+add("_npi_lcm_scalar", case(whole(1, 9, 3, 4).astype(onp.int32), scalar=6, is_int=True))
+add("_npi_where", case(whole(0, 2, 3, 4), (3, 4), (4,)), case(whole(0, 2, 3, 1).astype(onp.int32), (3, 4), (3, 4)))
+add("_npi_where_lscalar _npi_where_rscalar", case(whole(0, 2, 3, 4), (3, 4), scalar=0.5))
+add("_npi_where_scalar2", case(whole(0, 2, 3, 4), x=0.5, y=2.0))
+REDUCED = [case((2, 3, 4)), case((2, 3, 4), axis=(1,)), case((2, 3, 4), axis=(0, -1), keepdims=True)]
+add("_np_sum _npi_mean _npi_std _npi_var", *REDUCED)
+add("_np_prod", *REDUCED, case((2, 3), axis=(0,), dtype="float64"))
+add("_np_sum", case(INTS, axis=(0,)), case((2, 3), dtype="float64"))
+add("_np_max _np_min", case(distinct(2, 3, 4)), case(distinct(2, 3, 4), axis=(1,), keepdims=True))
+add("_np_all _np_any", case(whole(0, 2, 3, 4)), case(whole(0, 2, 3, 4), axis=(1,)))
+add("_npi_argmax _npi_argmin", case(distinct(3, 4)), case(distinct(3, 4), axis=1), case(distinct(3, 4), axis=0, keepdims=True))
+add("_npi_var _npi_std", case((3, 4), axis=(0,), ddof=1))
+add("_np_reshape", case((3, 4), newshape=(2, -1)), case((2, 3), newshape=(6,)))
+add("_npx_reshape", case((2, 3, 8), newshape=(-2, -2, 2, -1)), case((8, 3, 3, 3, 4, 4), newshape=(-6, 2, -1, -4)),
+    case((8, 3, 3, 3, 4, 4), newshape=(-5, -4)), case((8, 1, 2, 3), newshape=(-2, -3, -1)),
+    case((8, 3, 2), newshape=(-1, -2), reverse=True), case((2, 3, 8), newshape=(-2, -2, 2, -1, -6), reverse=True))  # fmt: skip
+add("_np_transpose", case((2, 3, 4)), case((2, 3, 4), axes=(1, 0, 2)))
+add("_np_squeeze", case((2, 1, 3, 1)), case((2, 1, 3, 1), axis=(1,)))
+add("_np_moveaxis", case((2, 3, 4), source=(0,), destination=(2,)))
+add("_np_roll", case((3, 4), shift=(2,)), case((3, 4), shift=(1,), axis=(1,)), case((3, 4), shift=(1, 2), axis=(0, 1)))
+add("_npi_flip", case((3, 4), axis=(0,)), case((2, 3, 4), axis=(0, 2)))
+add("_npi_rot90", case((3, 4), k=1, axes=(0, 1)))
+add("_npi_tril", case((3, 4)), case((2, 3, 4), k=-1))
+add("_np_diag", case((4,)), case((3, 4), k=1))
+add("_np_diagflat", case((2, 2)))
+add("_np_diagonal", case((3, 4)), case((2, 3, 4), offset=1, axis1=1, axis2=2))
+add("_np_cumsum", case((3, 4)), case((3, 4), axis=1), case(INTS, axis=0, dtype="float64"))
+add("_np_trace", case((3, 4)), case((2, 3, 4), offset=1, axis1=1, axis2=2))
+add("_npi_diff", case((3, 5)), case((3, 5), n=2, axis=0))
+add("_npi_broadcast_to", case((3, 1), shape=(2, 3, 4)))
+add("_npi_stack", case((2, 3), (2, 3), axis=1, num_args=2))
+add("_npi_hstack _npi_vstack _npi_dstack _npi_column_stack", case((2, 3), (2, 3), num_args=2))
+add("_npi_concatenate", case((2, 3), (2, 4), num_args=2, axis=1), case((2, 3), (1, 3), num_args=2, axis=0))
+add("_np_atleast_1d _np_atleast_2d _np_atleast_3d", case((3,), num_args=1), case((3,), (2, 2), num_args=2))
+add("_npi_hsplit", case((4, 6), indices=(0, 2), axis=1, sections=2), case((4, 6), indices=(0, 2), axis=1))
+add("_npi_dsplit", case((2, 3, 4), indices=(0, 2), axis=2, sections=2))
+add("_np_dot", case((3, 4), (4, 2)), case((3,), (3,)), case((2, 3, 4), (4,)))
+add("_npi_matmul", case((2, 3, 4), (4, 2)), case((2, 3, 4), (2, 4, 3)))
+add("_npi_tensordot", case((2, 3, 4), (4, 3, 2), a_axes_summed=(1, 2), b_axes_summed=(1, 0)))
+add("_npi_tensordot_int_axes", case((2, 3, 4), (4, 5), axes=1), case((2, 3), (2, 3), axes=2))
+add("_npi_einsum", case((2, 3), (3, 4), subscripts="ij,jk->ik", num_args=2), case((2, 3, 3), subscripts="aii->a", num_args=1))
+add("_npi_polyval", case((3,), (2, 4)))
+SYMMETRIC = normal(3, 3) @ normal(3, 3).T + 3 * onp.eye(3, dtype=onp.float32)
+add("_npi_cholesky _npi_eigvalsh", case(SYMMETRIC))
+add("_npi_solve", case(SYMMETRIC, (3, 2)))
+add("_npi_pinv_scalar_rcond", case(SYMMETRIC, rcond=1e-6))
+add("_npi_tensorinv", case(normal(4, 2, 2) + onp.eye(4, dtype=onp.float32).reshape(4, 2, 2), ind=1))
+add("_npi_tensorsolve", case(normal(4, 2, 2) + onp.eye(4, dtype=onp.float32).reshape(4, 2, 2), (4,)))
+add("_npi_zeros _npi_ones", case(shape=(2, 3)), case(shape=(), dtype="int32"))
+add("_npi_identity", case(shape=(3, 3)))
+add("_npi_eye", case(N=3), case(N=3, M=4, k=1, dtype="float64"))
+add("_npi_arange", case(start=0, stop=5), case(start=1, stop=4, step=0.5), case(start=4))
+add("_npi_logspace", case(start=0, stop=2, num=5), case(start=0, stop=2, num=5, endpoint=False, base=2))
+add("_npi_indices", case(dimensions=(2, 3)))
+add("_npi_blackman _npi_hamming _npi_hanning", case(M=7))
+add("_npi_full_like", case((2, 3), fill_value=1.5))
+# MXNet has no gradient, or another than that of its result, for these.
+WITHOUT = {
+    "_npi_eigvalsh": "its gradient is 0",
+    "_npi_rarctan2_scalar": "its gradient is another function's",
+    "_npi_rot90": "its gradient is turned the same way again",
+    "_npi_copysign_scalar": "its gradient raises",
+    "_npi_rcopysign_scalar": "the same",
+    "_npi_pinv_scalar_rcond": "it has none",
+    "_npi_std": "its gradient is 0",
+    "_npi_var": "the same",
+    "_npi_where_lscalar": "its gradient is that of the elements that the number took the place of",
+    "_npi_where_rscalar": "the same",
+    **{f"_np_atleast_{n}d": "its gradient is 0" for n in (1, 2, 3)},
+}
+# As symbols MXNet cannot infer shapes of these.
+SHAPELESS = {"_npi_hstack": onp.hstack, "_npi_dstack": onp.dstack}
+NAMES = sorted({r.name for r in OPERATORS.values() if r.name.startswith(NUMPYS)})
+
+
+def test_every_operator_has_a_case() -> None:
+    assert sorted(CASES) == NAMES
+
+
+def values(symbol: Any, library: Any, arguments: dict, backward: bool) -> tuple[list, dict]:
+    """(results, gradients)."""
+    if library is sym:
+        given = {n: minnp.numpy.array(a) for n, a in arguments.items()}
+        empty = {n: minnp.numpy.zeros_like(a) for n, a in given.items()}
+        context = None
+    else:
+        given = {n: library.np.array(a, dtype=a.dtype).as_nd_ndarray() for n, a in arguments.items()}
+        empty = {n: library.nd.array(onp.zeros_like(a), dtype=a.dtype) for n, a in arguments.items()}
+        context = library.cpu()
+    empty = {n: empty[n] for n, a in arguments.items() if a.dtype.kind == "f"} if backward else {}
+    bound = symbol.bind(context, given, empty, "write" if empty else "null")
+    results = bound.forward(is_train=bool(empty))
+    host = lambda a: onp.asarray(a) if library is sym else a.asnumpy()
+    found = [host(y).copy() for y in results]
+    if empty:
+        heads = [onp.random.default_rng(1).normal(size=y.shape).astype(y.dtype) for y in found]
+        bound.backward([minnp.numpy.array(h) if library is sym else library.nd.array(h, dtype=h.dtype) for h in heads])
+    return found, {n: host(bound.grad_dict[n]) for n in empty}
+
+
+@pytest.mark.skipif("mxnet" not in backends.installed(), reason="MXNet's own operators are what these are compared with")
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in SHAPELESS])
+def test_an_operator_is_mxnets(name: str) -> None:
+    import mxnet as mx
+
+    row = OPERATORS[name]
+    for inputs, parameters in CASES[name]:
+        what = f"{name} {parameters} {[getattr(x, 'shape', x) for x in inputs]}"
+        ours = getattr(sym.op, name)(*[sym.Variable(f"x{i}") for i in range(len(inputs))], name="y", **parameters)
+        arguments = {f"x{i}": normal(*x, seed=i) if isinstance(x, tuple) else x for i, x in enumerate(inputs)}
+        arguments = {n: onp.asarray(a, getattr(a, "dtype", "f4")) for n, a in arguments.items()}
+        with mx.util.np_shape(True):
+            theirs = mx.sym.load_json(ours.tojson())
+            assert ours.list_arguments() == theirs.list_arguments() and ours.list_outputs() == theirs.list_outputs(), what
+            shapes = {n: a.shape for n, a in arguments.items()}
+            assert ours.infer_shape(**shapes) == tuple(list(map(tuple, s)) for s in theirs.infer_shape(**shapes)), what
+            types = {n: a.dtype for n, a in arguments.items()}
+            assert ours.infer_type(**types)[1] == list(theirs.infer_type(**types)[1]), what
+            backward = not row.loss and name not in WITHOUT
+            (mine, slopes), (other, expected) = (
+                values(s, library, arguments, backward) for s, library in ((ours, sym), (theirs, mx))
+            )
+        for a, b in zip(mine, other, strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype), what
+            onp.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5, err_msg=what)
+        for n in slopes:
+            onp.testing.assert_allclose(slopes[n], expected[n], rtol=5e-4, atol=5e-5, err_msg=f"{what}: of {n}")
+
+
+@pytest.mark.parametrize("name", SHAPELESS)
+def test_an_operator_is_numpys(name: str) -> None:
+    ((shapes, parameters),) = CASES[name]
+    given = [normal(*s, seed=i) for i, s in enumerate(shapes)]
+    symbol = getattr(sym.op, name)(*[sym.Variable(f"x{i}") for i in range(len(given))], **parameters)
+    (y,), slopes = values(symbol, sym, {f"x{i}": a for i, a in enumerate(given)}, True)
+    onp.testing.assert_array_equal(y, SHAPELESS[name](given))
+    assert symbol.infer_shape(*shapes)[1] == [y.shape] and all(g.any() for g in slopes.values())
