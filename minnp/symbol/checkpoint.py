@@ -29,4 +29,5 @@ def save_checkpoint(
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json")
-    save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params)
+    np_shape = True if symbol is not None and symbol.of_numpy else None
+    save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params, np_shape)

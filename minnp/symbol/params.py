@@ -174,14 +174,16 @@ def load_params(fname: str | os.PathLike | BinaryIO, dense_limit: int = 2**30) -
     return out["arg"], out["aux"]
 
 
-def save_params(fname: str | os.PathLike | BinaryIO, arg_params: Mapping, aux_params: Mapping | None = None) -> None:
+def save_params(fname: str | os.PathLike | BinaryIO, arg_params: Mapping, aux_params: Mapping | None = None,
+                np_shape: bool | None = None) -> None:  # fmt: skip
     """Write the arguments and auxiliary states of a model, arrays by name, as MXNet does.
 
     fname                    a path, or a file open for writing bytes
     arg_params, aux_params   arguments and auxiliary states, arrays by name
+    np_shape                 see `save`
     """
     named = {f"arg:{name}": array for name, array in arg_params.items()}
-    save(fname, named | {f"aux:{name}": array for name, array in (aux_params or {}).items()})
+    save(fname, named | {f"aux:{name}": array for name, array in (aux_params or {}).items()}, np_shape)
 
 
 # ------------------------------------------------------------------ reading

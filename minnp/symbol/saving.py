@@ -14,6 +14,8 @@ from .symbol import Node, Symbol
 def tojson(symbol: Symbol) -> str:
     """See Symbol.tojson."""
     file, counts = _file(symbol)
+    if symbol.of_numpy:
+        file.attrs["is_np_shape"] = 1
     return to_json(file, lambda node: counts.get(id(node), 1))
 
 

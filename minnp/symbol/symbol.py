@@ -279,9 +279,13 @@ class Symbol:
         for n, s in given.items():
             if not isinstance(s, (tuple, list)):
                 raise TypeError(f"infer_shape: the shape {n}={s!r} is no tuple")
-        numpys = any(n.operator is not None and n.operator.name.startswith("_np") for n in self.nodes)
-        # to MXNet () is unknown, but where shapes mean what they do in NumPy
-        return self._all_shapes({n: tuple(s) for n, s in given.items() if len(s) or numpys})
+        known = {n: tuple(s) for n, s in given.items() if len(s) or self.of_numpy}  # else () is unknown, as to MXNet
+        return self._all_shapes(known)
+
+    @property
+    def of_numpy(self) -> bool:
+        """Whether it has operators of mx.np, so that shapes mean what they do in NumPy: MXNet's `is_np_shape`."""
+        return any(n.operator is not None and n.operator.name.startswith("_np") for n in self.nodes)
 
     def _all_shapes(self, given: dict[str, Shape]) -> tuple[list, list, list]:
         """(shapes of the arguments, of the results, of the auxiliary states), None where they do not follow."""

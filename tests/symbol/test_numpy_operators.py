@@ -32,8 +32,8 @@ def add(names: str, *cases: tuple[list, dict]) -> None:
 
 INTS = whole(-4, 5, 3, 4).astype(onp.int32)
 add("""_npi_cos _npi_sin _npi_arctan _npi_arcsinh _npi_cbrt _npi_cosh _npi_degrees _npi_exp _npi_expm1 _npi_radians
-    _npi_sinh _npi_tan _npi_tanh _npi_absolute _npi_ceil _npi_fix _npi_floor _npi_negative _npi_sign _npi_square _npi_trunc
-    _npi_rint _npx_relu _npx_sigmoid _np_copy _npi_isfinite _npi_isinf _npi_isnan _npi_isneginf _npi_isposinf
+    _npi_sinh _npi_tan _npi_tanh _npi_absolute _npi_ceil _npi_fix _npi_floor _npi_negative _npi_sign _npi_square
+    _npi_trunc _npi_rint _npx_relu _npx_sigmoid _np_copy _npi_isfinite _npi_isinf _npi_isnan _npi_isneginf _npi_isposinf
     _npi_logical_not _npi_nan_to_num""", case((3, 4)), case(()))  # fmt: skip
 add("_npi_cos _npi_exp _npi_arctan _npi_tanh _npi_absolute _npi_negative _npi_sign _npi_square", case(INTS))
 add("_npi_log _npi_log10 _npi_log1p _npi_log2 _npi_sqrt _npi_reciprocal", case(within(0.2, 4, 3, 4)))
@@ -57,8 +57,12 @@ add("_npi_arctan2_scalar _npi_rarctan2_scalar _npi_copysign_scalar _npi_rcopysig
 add("_npi_ldexp_scalar _npi_rldexp_scalar", *NUMBERS)
 add("_npi_power_scalar _npi_rpower_scalar _npi_mod_scalar _npi_rmod_scalar _npi_rtrue_divide_scalar",
     case(within(0.5, 3, 3, 4), scalar=1.7, is_int=False))  # fmt: skip
-add("_npi_equal_scalar _npi_not_equal_scalar _npi_greater_scalar _npi_greater_equal_scalar _npi_less_scalar "
-    "_npi_less_equal_scalar", case(whole(0, 3, 3, 4), scalar=1.0, is_int=True), case(INTS, scalar=0.5, is_int=False))
+add(
+    "_npi_equal_scalar _npi_not_equal_scalar _npi_greater_scalar _npi_greater_equal_scalar _npi_less_scalar "
+    "_npi_less_equal_scalar",
+    case(whole(0, 3, 3, 4), scalar=1.0, is_int=True),
+    case(INTS, scalar=0.5, is_int=False),
+)
 add("_npi_bitwise_and_scalar _npi_bitwise_or_scalar _npi_bitwise_xor_scalar", case(INTS, scalar=3, is_int=True))
 add("_npi_lcm_scalar", case(whole(1, 9, 3, 4).astype(onp.int32), scalar=6, is_int=True))
 add("_npi_where", case(whole(0, 2, 3, 4), (3, 4), (4,)), case(whole(0, 2, 3, 1).astype(onp.int32), (3, 4), (3, 4)))
@@ -70,12 +74,18 @@ add("_np_prod", *REDUCED, case((2, 3), axis=(0,), dtype="float64"))
 add("_np_sum", case(INTS, axis=(0,)), case((2, 3), dtype="float64"))
 add("_np_max _np_min", case(distinct(2, 3, 4)), case(distinct(2, 3, 4), axis=(1,), keepdims=True))
 add("_np_all _np_any", case(whole(0, 2, 3, 4)), case(whole(0, 2, 3, 4), axis=(1,)))
-add("_npi_argmax _npi_argmin", case(distinct(3, 4)), case(distinct(3, 4), axis=1), case(distinct(3, 4), axis=0, keepdims=True))
+add(
+    "_npi_argmax _npi_argmin",
+    case(distinct(3, 4)),
+    case(distinct(3, 4), axis=1),
+    case(distinct(3, 4), axis=0, keepdims=True),
+)
 add("_npi_var _npi_std", case((3, 4), axis=(0,), ddof=1))
 add("_np_reshape", case((3, 4), newshape=(2, -1)), case((2, 3), newshape=(6,)))
 add("_npx_reshape", case((2, 3, 8), newshape=(-2, -2, 2, -1)), case((8, 3, 3, 3, 4, 4), newshape=(-6, 2, -1, -4)),
     case((8, 3, 3, 3, 4, 4), newshape=(-5, -4)), case((8, 1, 2, 3), newshape=(-2, -3, -1)),
-    case((8, 3, 2), newshape=(-1, -2), reverse=True), case((2, 3, 8), newshape=(-2, -2, 2, -1, -6), reverse=True))  # fmt: skip
+    case((8, 3, 2), newshape=(-1, -2), reverse=True),
+    case((2, 3, 8), newshape=(-2, -2, 2, -1, -6), reverse=True))  # fmt: skip
 add("_np_transpose", case((2, 3, 4)), case((2, 3, 4), axes=(1, 0, 2)))
 add("_np_squeeze", case((2, 1, 3, 1)), case((2, 1, 3, 1), axis=(1,)))
 add("_np_moveaxis", case((2, 3, 4), source=(0,), destination=(2,)))
@@ -100,7 +110,11 @@ add("_np_dot", case((3, 4), (4, 2)), case((3,), (3,)), case((2, 3, 4), (4,)))
 add("_npi_matmul", case((2, 3, 4), (4, 2)), case((2, 3, 4), (2, 4, 3)))
 add("_npi_tensordot", case((2, 3, 4), (4, 3, 2), a_axes_summed=(1, 2), b_axes_summed=(1, 0)))
 add("_npi_tensordot_int_axes", case((2, 3, 4), (4, 5), axes=1), case((2, 3), (2, 3), axes=2))
-add("_npi_einsum", case((2, 3), (3, 4), subscripts="ij,jk->ik", num_args=2), case((2, 3, 3), subscripts="aii->a", num_args=1))
+add(
+    "_npi_einsum",
+    case((2, 3), (3, 4), subscripts="ij,jk->ik", num_args=2),
+    case((2, 3, 3), subscripts="aii->a", num_args=1),
+)
 add("_npi_polyval", case((3,), (2, 4)))
 SYMMETRIC = normal(3, 3) @ normal(3, 3).T + 3 * onp.eye(3, dtype=onp.float32)
 add("_npi_cholesky _npi_eigvalsh", case(SYMMETRIC))
@@ -160,7 +174,9 @@ def values(symbol: Any, library: Any, arguments: dict, backward: bool) -> tuple[
     return found, {n: host(bound.grad_dict[n]) for n in empty}
 
 
-@pytest.mark.skipif("mxnet" not in backends.installed(), reason="MXNet's own operators are what these are compared with")
+@pytest.mark.skipif(
+    "mxnet" not in backends.installed(), reason="MXNet's own operators are what these are compared with"
+)
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in SHAPELESS])
 def test_an_operator_is_mxnets(name: str) -> None:
     import mxnet as mx
@@ -173,7 +189,9 @@ def test_an_operator_is_mxnets(name: str) -> None:
         arguments = {n: onp.asarray(a, getattr(a, "dtype", "f4")) for n, a in arguments.items()}
         with mx.util.np_shape(True):
             theirs = mx.sym.load_json(ours.tojson())
-            assert ours.list_arguments() == theirs.list_arguments() and ours.list_outputs() == theirs.list_outputs(), what
+            assert ours.list_arguments() == theirs.list_arguments() and ours.list_outputs() == theirs.list_outputs(), (
+                what
+            )
             shapes = {n: a.shape for n, a in arguments.items()}
             assert ours.infer_shape(**shapes) == tuple(list(map(tuple, s)) for s in theirs.infer_shape(**shapes)), what
             types = {n: a.dtype for n, a in arguments.items()}
@@ -197,3 +215,48 @@ def test_an_operator_is_numpys(name: str) -> None:
     (y,), slopes = values(symbol, sym, {f"x{i}": a for i, a in enumerate(given)}, True)
     onp.testing.assert_array_equal(y, SHAPELESS[name](given))
     assert symbol.infer_shape(*shapes)[1] == [y.shape] and all(g.any() for g in slopes.values())
+
+
+@pytest.mark.skipif("mxnet" not in backends.installed(), reason="gluon exports the model")
+@pytest.mark.filterwarnings("ignore:Cannot decide type:UserWarning")  # gluon of its own import
+def test_a_model_of_mx_np_predicts_the_same_and_goes_back(tmp_path: Path) -> None:
+    import mxnet as mx
+    from mxnet.gluon import HybridBlock, SymbolBlock, nn
+
+    class Net(HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.name_scope():
+                self.conv, self.norm = nn.Conv2D(4, 3, padding=1, in_channels=3), nn.BatchNorm(in_channels=4)
+                self.dense, self.layer = nn.Dense(5, in_units=4, flatten=False), nn.LayerNorm(in_channels=5)
+                self.embedded = nn.Embedding(7, 4)
+
+        def hybrid_forward(self, F: Any, x: Any, words: Any) -> tuple:
+            y = F.npx.relu(self.norm(self.conv(x)))
+            y = F.npx.pooling(y, kernel=(2, 2), stride=(2, 2), pool_type="max")
+            y, z = F.np.reshape(F.np.transpose(y, (0, 2, 3, 1)), (2, -1, 4)), self.embedded(words)
+            y = y + F.np.matmul(F.npx.softmax(F.np.matmul(y, F.np.swapaxes(z, 1, 2)) / 2.0, axis=-1), z)
+            y = self.layer(self.dense(y))
+            y = F.np.where(y > F.np.mean(y, axis=1, keepdims=True), y, 0.1 * y) - F.np.max(y, axis=-1, keepdims=True)
+            y = F.np.concatenate([y, F.np.sqrt(F.np.abs(y) + 1e-3)], axis=2)
+            return F.np.sum(y), F.np.tanh(y)[:, 0:2], F.np.stack([F.npx.sigmoid(y), y * y])
+
+    draw = onp.random.default_rng(0)
+    x, words = draw.normal(size=(2, 3, 8, 8)).astype("f4"), draw.integers(0, 7, (2, 5)).astype("f4")
+    there, here = str(tmp_path / "there"), str(tmp_path / "here")
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        net = Net()
+        net.initialize(mx.init.Xavier())
+        net.hybridize()
+        expected = [y.asnumpy() for y in net(mx.np.array(x), mx.np.array(words))]
+        net.export(there, epoch=0)
+        model = minnp.load_mxnet(there, 0)
+        model.save(here, 0)
+        back = SymbolBlock.imports(f"{here}-symbol.json", ["data0", "data1"], f"{here}-0000.params")
+        again = [y.asnumpy() for y in back(mx.np.array(x), mx.np.array(words))]
+    for ours, theirs, y in zip(model(x, words), again, expected, strict=True):
+        assert ours.shape == y.shape
+        onp.testing.assert_allclose(ours, y, rtol=1e-4, atol=1e-5)
+        onp.testing.assert_array_equal(theirs, y)
+    slopes = minnp.grad(lambda p: model(x, words, params=p)[0])(model.params)
+    assert all(onp.isfinite(g).all() for g in slopes.values())

@@ -17,6 +17,7 @@ from minnp import npx
 from ..operator import Shape, operator
 from .algebra import potrf
 
+words = str.split
 FLOAT, DOUBLE, BOOL, INT = map(onp.dtype, ("float32", "float64", "bool", "int64"))
 DTYPE = "dtype:dtype=None"
 
@@ -59,15 +60,17 @@ def _of_floats(function: Callable) -> Callable:
     return lambda x: function(floating(x)).astype(x.dtype)
 
 
-for _name in """arccos arccosh arcsin arcsinh arctan arctanh cbrt cos cosh degrees exp expm1 log log10 log1p log2 radians
-    sin sinh sqrt tan tanh""".split():
+for _name in words(
+    "arccos arccosh arcsin arcsinh arctan arctanh cbrt cos cosh degrees exp expm1 log log10 log1p log2 radians sin sinh"
+    " sqrt tan tanh"
+):
     operator(f"_npi_{_name}", _of_floats(getattr(np, _name)), ("x",), same=True)
-for _name in "absolute ceil fix floor negative reciprocal sign square trunc".split():
+for _name in words("absolute ceil fix floor negative reciprocal sign square trunc"):
     operator(f"_npi_{_name}", getattr(np, _name), ("x",), same=True)
 operator("_npi_rint", np.rint, ("x",), same=True)
 operator("_npi_around", np.around, ("x",), "decimals:int=0", same=True)
 operator("_npi_bitwise_not", np.invert, ("x",), same=True)
-for _name in "isfinite isinf isnan isneginf isposinf logical_not".split():
+for _name in words("isfinite isinf isnan isneginf isposinf logical_not"):
     operator(f"_npi_{_name}", getattr(np, _name), ("x",), same=True, dtypes=_gives(BOOL), loss=True)
 operator("_npx_relu", _of_floats(npx.relu), same=True)
 operator("_npx_sigmoid", _of_floats(npx.sigmoid), same=True)
@@ -116,10 +119,6 @@ def _number_type(p: dict, ins: list) -> tuple[list, list]:
     return ins, [ins[0] if kept else DOUBLE]
 
 
-def _number_floats(p: dict, ins: list) -> tuple[list, list]:
-    return _as_floats(p, ins)
-
-
 def _float_types(p: dict, ins: list) -> tuple[list, list]:
     found = _common_type(p, ins)[1][0]
     return ins, [FLOAT if found is not None and found.kind != "f" else found]
@@ -138,14 +137,16 @@ for _name, _function, _kind in (
     ("bitwise_or", np.bitwise_or, ""), ("bitwise_xor", np.bitwise_xor, ""), ("lcm", np.lcm, ""),
 ):  # fmt: skip
     _two = ("x1", "x2") if _name == "arctan2" else ("lhs", "rhs")
-    _run, _types, _one = (_floats, _float_types, _number_floats) if "f" in _kind else (_pair, _common_type, _number_type)
+    _run, _types, _one = _pair, _common_type, _number_type
+    if "f" in _kind:
+        _run, _types, _one = _floats, _float_types, _as_floats
     operator(f"_npi_{_name}", _run(_function), _two, result=_wide, dtypes=_types)
     _scaled, _in = (_floats(_function), FLOAT) if "f" in _kind else (_function, DOUBLE)
     operator(f"_npi_{_name}_scalar", _with_number(_scaled, wide=_in), ("data",), SCALAR, same=True, dtypes=_one)
     if "r" in _kind:
         operator(f"_npi_r{_name}_scalar", _with_number(_scaled, True, _in), ("data",), SCALAR, same=True, dtypes=_one)
 operator("_npi_hypot", _floats(np.hypot), ("x1", "x2"), result=_wide, dtypes=_float_types)
-for _name in "equal not_equal greater greater_equal less less_equal".split():
+for _name in words("equal not_equal greater greater_equal less less_equal"):
     _function = getattr(np, _name)
     operator(f"_npi_{_name}", _pair(_function), ("lhs", "rhs"), result=_wide, dtypes=_gives(BOOL), loss=True)
     operator(f"_npi_{_name}_scalar", _with_number(_function), ("data",), SCALAR, same=True, dtypes=_gives(BOOL),
@@ -230,7 +231,8 @@ operator("_npi_mean", _reduction(_mean), ("a",), f"{_AXES} {DTYPE} keepdims:bool
          result=_reduced, dtypes=_mean_type)  # fmt: skip
 for _name in ("std", "var"):
     operator(f"_npi_{_name}", _reduction(_spread(getattr(np, _name))), ("a",),
-             f"{_AXES} {DTYPE} ddof:int=0 keepdims:bool=0", outputs=(_name,), result=_reduced, dtypes=_mean_type)  # fmt: skip
+             f"{_AXES} {DTYPE} ddof:int=0 keepdims:bool=0", outputs=(_name,), result=_reduced,
+             dtypes=_mean_type)  # fmt: skip
 for _name, _also in (("all", ()), ("any", ("_np_sometrue",))):
     operator(f"_np_{_name}", _reduction(getattr(np, _name)), ("data",), f"{_AXES} keepdims:bool=0", aliases=_also,
              result=_reduced, dtypes=_gives(BOOL), loss=True)  # fmt: skip
@@ -270,21 +272,34 @@ def broadcast_to(array: Any, shape: Shape) -> Any:
 
 operator("_npi_broadcast_to", broadcast_to, ("array",), "shape:shape=()", result=lambda p, a: [p["shape"]])
 operator("_npi_stack", lambda *data, axis=0: np.stack(data, axis), None, "axis:int=0 num_args:~int", count="num_args")
+
+
+def _of_several(function: Callable) -> Callable:
+    return lambda *data: function(data)
+
+
+def _each(function: Callable) -> Callable:
+    return lambda *arys: tuple(map(function, arys))
+
+
 for _name in ("hstack", "dstack", "vstack", "column_stack"):
     _more, _called = (" dim:~int=1", "out") if _name in ("hstack", "dstack") else ("", "output")
-    operator(f"_npi_{_name}", lambda *data, _join=getattr(np, _name): _join(data), None, f"num_args:~int{_more}",
+    operator(f"_npi_{_name}", _of_several(getattr(np, _name)), None, f"num_args:~int{_more}",
              outputs=(_called,), count="num_args")  # fmt: skip
 operator("_npi_concatenate", lambda *data, axis=0: np.concatenate(data, axis), None, "num_args:~int axis:int=0",
          outputs=("out",), count="num_args")  # fmt: skip
 for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
-    operator(f"_np_{_name}", lambda *arys, _make=getattr(np, _name): tuple(map(_make, arys)), None, "num_args:~int",
+    operator(f"_np_{_name}", _each(getattr(np, _name)), None, "num_args:~int",
              count="num_args", outputs=lambda p: [f"output{i}" for i in range(p["num_args"])]
              if p["num_args"] > 1 else ["output"])  # fmt: skip
 
 
 def npx_reshape(a: Any, newshape: Shape, reverse: bool = False, order: str = "C") -> Any:
-    """numpy.reshape, and in newshape -2: this axis as it is; -3: leave out this axis of length 1; -4: all the other axes;
-    -5: the product of the next two; -6, m, n: this axis as two. `reverse` reads both from the end, so n, m, -6."""
+    """numpy.reshape with codes in newshape.
+
+    -2: this axis as it is; -3: leave out this axis of length 1; -4: all the other axes; -5: the product of the next
+    two; -6, m, n: this axis as two. `reverse` reads both from the end, so n, m, -6.
+    """
     size, codes = list(a.shape), list(newshape)
     if reverse:
         size, codes = size[::-1], codes[::-1]
@@ -309,7 +324,10 @@ def npx_reshape(a: Any, newshape: Shape, reverse: bool = False, order: str = "C"
             at += 2
         elif code == -6:
             first, second = codes[k + 1 : k + 3]
-            first, second = (size[at] // second if first == -1 else first), (size[at] // first if second == -1 else second)
+            first, second = (
+                (size[at] // second if first == -1 else first),
+                (size[at] // first if second == -1 else second),
+            )
             out += [first, second]
             at, k = at + 1, k + 2
         else:
@@ -338,7 +356,8 @@ for _name, _axis in (("hsplit", 1), ("dsplit", 2)):
 # ------------------------------------------------------------------ products
 operator("_np_dot", np.dot, ("a", "b"))
 operator("_npi_matmul", np.matmul, ("a", "b"), outputs=("out",))
-operator("_npi_tensordot", lambda a, b, a_axes_summed, b_axes_summed: np.tensordot(a, b, (a_axes_summed, b_axes_summed)),
+operator("_npi_tensordot",
+         lambda a, b, a_axes_summed, b_axes_summed: np.tensordot(a, b, (a_axes_summed, b_axes_summed)),
          ("a", "b"), "a_axes_summed:shape b_axes_summed:shape")  # fmt: skip
 operator("_npi_tensordot_int_axes", lambda a, b, axes: np.tensordot(a, b, axes), ("a", "b"), "axes:int")
 operator("_npi_einsum", lambda *data, subscripts="": np.einsum(subscripts, *data), None,
@@ -348,6 +367,8 @@ operator("_npi_polyval", np.polyval, ("p", "x"), result=lambda p, c, x: [x])
 
 # ------------------------------------------------------------------ linear algebra
 operator("_npi_cholesky", potrf, ("A",), same=True)
+
+
 def _solved(p: dict, a: Shape, b: Shape) -> list[Shape]:
     gone = [i % len(a) for i in p["a_axes"]]
     return [tuple([*(a[i] for i in range(len(a)) if i not in gone), *(a[i] for i in gone)][len(b) :])]
@@ -389,7 +410,7 @@ operator("_npi_logspace",
 operator("_npi_indices", _made(lambda dimensions: np.indices(dimensions)), (),
          "dimensions:shape dtype:dtype=int32 ctx:~str=", dtypes=_made_type)  # fmt: skip
 for _name in ("blackman", "hamming", "hanning"):
-    operator(f"_npi_{_name}", _made(lambda M, _window=getattr(np, _name): _window(M)), (), f"M:int=None {_NEW}",
+    operator(f"_npi_{_name}", _made(getattr(np, _name)), (), f"M:int=None {_NEW}",
              dtypes=_made_type)  # fmt: skip
 operator("_npi_full_like", lambda a, fill_value, dtype=None: np.full_like(a, fill_value, dtype or a.dtype), ("a",),
          "fill_value:float ctx:~str= dtype:dtype=None", same=True, loss=True,
