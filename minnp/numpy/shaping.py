@@ -213,7 +213,7 @@ roll = primitive(
     jvp="linear",
     saves="",
     shape=same,
-    takes=("one", "shift"),
+    takes=("some", "shift"),
     samples=sampled(
         ((spread(2, 3),), {"shift": 2}),
         ((spread(2, 3),), {"shift": (1, -1), "axis": (0, 1)}),

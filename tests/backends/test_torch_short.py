@@ -20,8 +20,10 @@ import minnp.numpy as np
 from minnp import Context, npx
 from minnp.core.api import install
 from minnp.core.arrays.array import Array, VirtualArray, ndarray
+from minnp.core.rows.primitive import TABLE
 from minnp.core.rows.value import Buffer
 from minnp.core.transforms.tape import GradTrace
+from minnp.errors import BackendUnsupportedError
 
 pytestmark = pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part")
 THERE = Context("cpu", 0, "torch")
@@ -466,3 +468,35 @@ def test_small_calls_run_none_of_our_python():
     finally:
         sys.setprofile(None)
     assert seen <= {"calls", "transpose", "matmul"}  # the kernels that are Python themselves
+
+
+def test_a_kernel_refuses_and_an_error_of_a_kernel_comes_out(monkeypatch):
+    """By BackendUnsupportedError, or by what torch raises for shapes and indices; a mistake is no refusal."""
+    device, row = ROW._value.backend, TABLE["exp"]
+    np.exp(ROW)
+    kept = [*device.slots[row]]
+    monkeypatch.setitem(device.slots, row, kept)
+
+    def broken(x, **params):
+        raise error
+
+    kept[0], kept[2] = broken, None  # the kernel itself is called
+    for error in (BackendUnsupportedError("not this"), RuntimeError("shapes"), IndexError("out of range")):
+        called = contextlib.nullcontext() if isinstance(error, BackendUnsupportedError) else pytest.raises(type(error))
+        with called:  # the general path calls it again, and falls back to NumPy where it says no
+            assert onp.array_equal(onp.asarray(np.exp(ROW)), onp.exp(onp.arange(4.0)))
+    calls = []
+
+    def mistaken(x, **params):
+        calls.append(x)
+        return broken(x)
+
+    kept[0] = mistaken
+    for error in (TypeError("a mistake"), AttributeError("a mistake"), KeyError("a mistake"), ZeroDivisionError()):
+        calls.clear()
+        with pytest.raises(type(error)):
+            np.exp(ROW)
+        assert len(calls) == 1  # nobody asked again
+    kept[0] = lambda x, another: x  # what cannot be called so is asked again in Python, whose error it is
+    with pytest.raises(TypeError, match="another"):
+        np.exp(ROW)

@@ -262,7 +262,8 @@ def _valid(indices: Tensor, n: int, mode: str) -> Tensor:
 
 
 def _take_flat(x: Tensor, indices: Any) -> Tensor:
-    return torch.take(x, indices) if indices.dtype is torch.int64 and indices.ndim else take(x, indices)
+    plain = type(indices) is Tensor and indices.dtype is torch.int64 and indices.ndim
+    return torch.take(x, indices) if plain else take(x, indices)
 
 
 @kernel("take", bits=True, direct=on_floats(_take_flat))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as onp
 import torch
 
+from ...core.rows.primitive import TABLE
 from .dtypes import (
     COMPLEX,
     EMPTY,
@@ -287,8 +288,10 @@ def _guarded(
         signed = SIGNED.get(dtypes[0]) if bits else None
         if signed is None or signed is torch.int8:
             return function
+        takes = TABLE[name].takes[:1]
+        as_bits = (lambda v, *_: v) if takes in (("one",), ("some",)) else _as_signed  # what follows is a parameter
         return lambda x, *rest, **params: _unsigned(
-            function(x.view(signed), *[_as_signed(v, dtypes[0], signed) for v in rest], **params), signed, dtypes[0]
+            function(x.view(signed), *[as_bits(v, dtypes[0], signed) for v in rest], **params), signed, dtypes[0]
         )
 
     if dtypes_of is None:

@@ -106,6 +106,11 @@ def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
 
 
 # ------------------------------------------------------------------ moving
+@whole("ndarray.copy")
+def copy(x: Tensor) -> Tensor:
+    return x.clone(memory_format=torch.contiguous_format) if x.ndim else refuse("a number, perhaps")
+
+
 @whole("diag")
 def diag(v: Tensor, k: int = 0) -> Tensor:
     alike(v)
@@ -168,7 +173,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
             first, last = (x[:1], x[n - 1 :]) if d == 0 else (x.narrow(d, 0, 1), x.narrow(d, n - 1, 1))
             parts = [first] * before + [x] + [last] * after
         else:
-            off, turned = FLIPS[mode]
+            off, turned = FLIPS.get(mode) or refuse("this mode")
             if max(before, after) > n - off:
                 refuse("a padding longer than the array")
             if turned:

@@ -93,14 +93,15 @@ def drawn(call: Callable, e: functions.Entry) -> Callable:
 FORMS: dict[str, Callable] = {} if fastpath is None else {
     "traced": lambda n: (n, 0),
     "arrays": lambda n: (n, fastpath.UNTRACED),
-    "reduction": lambda *words: (1, 0),
+    "reduction": lambda *words: (1, fastpath.SEVERAL if "keepdims" in words else 0),
     "view": lambda *words: (1, 0),
     "list": lambda *words: (1, fastpath.LIST),
     "spread": lambda *words: (1, fastpath.SPREAD),
     "one": lambda *words: (1, fastpath.UNTRACED),
+    "some": lambda *words: (1, fastpath.UNTRACED | fastpath.SEVERAL),
     "cast": lambda *words: (1, fastpath.UNTRACED | fastpath.CASTS),
     "matrices": lambda: (2, fastpath.VECTORS),
-    "ravel": lambda: (1, fastpath.RAVELS),
+    "ravel": lambda *rows: (1, fastpath.RAVELS),
     "hstack": lambda *rows: (1, fastpath.LIST | fastpath.SIDE_BY_SIDE),
     "vstack": lambda *rows: (1, fastpath.LIST | fastpath.BELOW),
 }  # fmt: skip

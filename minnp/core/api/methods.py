@@ -119,7 +119,7 @@ def _copy(a: Any, order: str = "C") -> Any:
     return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
 
 
-@defines(onp.ndarray.flatten)
+@defines(onp.ndarray.flatten, takes=("ravel", "reshape", "copy"))
 def _flatten(a: Any, order: str = "C") -> Any:
     return TABLE["copy"](DEFINITIONS[onp.ravel](a, order))
 

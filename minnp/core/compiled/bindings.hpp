@@ -18,7 +18,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
-static PyObject *wrap, *take_over, *set_host, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
+static PyObject *wrap, *take_over, *set_host, *created, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
 static PyObject *unbroadcast, *restore, *formula, *zeros, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_;
 
@@ -27,7 +27,7 @@ static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, larg
 
 /* ------------------------------------------------------------------ words */
 static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
-static PyObject *word_meta, *word_recorded, *word_fields, *word_base, *word_axis, *word_index, *word_keepdims, *word_T;
+static PyObject *word_meta, *word_recorded, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
 static PyObject *word_holders, *word_views_refer;
 
 #define ARRAYS "minnp.core.arrays."
@@ -125,6 +125,8 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &numpy_array, "numpy", "array"},
     {Binding::OBJECT, &true_, "numpy", "True_"},
     {Binding::OBJECT, &false_, "numpy", "False_"},
+    {Binding::OBJECT, &created, ARRAYS "devices", "created"},
+    {Binding::OBJECT, &number_of_buffer, ROWS "on_device", "number"},
     {Binding::OBJECT, &is_free, ROWS "on_device", "free"},
     {Binding::OBJECT, &slot_of_row, ROWS "on_device", "slot_of"},
     {Binding::OBJECT, &refusals, ROWS "on_device", "REFUSALS"},
@@ -156,6 +158,8 @@ static const Binding of_calls[] = {
     {Binding::WORD, &word_base, "base", nullptr},
     {Binding::WORD, &word_axis, "axis", nullptr},
     {Binding::WORD, &word_index, "index", nullptr},
+    {Binding::WORD, &word_name, "name", nullptr},
+    {Binding::WORD, &word_like, "like", nullptr},
     {Binding::WORD, &word_keepdims, "keepdims", nullptr},
     {Binding::WORD, &word_T, "T", nullptr},
     {Binding::WORD, &word_holders, "holders", nullptr},

@@ -1,21 +1,32 @@
 /* bool, int, float, index and memoryview of an array. */
 #pragma once
-#include "arrays.hpp"
+#include "device.hpp"
 
 static inquiry general_bool;
 static unaryfunc general_int, general_float, general_index;
 
+/* NumPy's array, or the number that an array on a device without axes is, of these kinds; nothing where Python must do it. */
+static Ref convertible(PyObject *self, const char *kinds) {
+    Value v = value_of(self);
+    if (v.is_array())
+        return busy() ? Ref() : borrow(v.object);
+    if (v.kind != Kind::device || !unwatched(slot(v.object, buffer_backend)) || PyTuple_GET_SIZE(shape_of_buffer(v.object)) != 0 ||
+        strchr(kinds, ((PyArray_Descr *)dtype_of_buffer(v.object))->kind) == nullptr)
+        return {};
+    return call(number_of_buffer, v.object);
+}
+
 static int truth(PyObject *self) {
     return guarded_status([=] {
-        PyObject *a = busy() ? nullptr : host_of(self);
-        return a != nullptr ? PyObject_IsTrue(a) : general_bool(self);
+        Ref x = convertible(self, "biuf");
+        return x ? PyObject_IsTrue(x) : general_bool(self);
     });
 }
 
 template <unaryfunc convert, unaryfunc &general> static PyObject *converted(PyObject *self) {
     return guarded([=] {
-        PyObject *a = busy() ? nullptr : host_of(self);
-        return made(a != nullptr ? convert(a) : general(self));
+        Ref x = convertible(self, convert == PyNumber_Index ? "iu" : "biuf");
+        return made(x ? convert(x) : general(self));
     });
 }
 

@@ -9,12 +9,18 @@ static const char *const OFFERED[] = {"prepared", "short", "exact", "basic", "sh
 static PyObject *getitem_row, *transpose_row, *multiply_row, *square_row, *write_row, *reshape_row;
 static PyObject *dtypes; /* of devices' libraries -> NumPy's, as they were met */
 
-/* Forget a refusal by a device's library of what it was given: the general path has NumPy's words for it, or another way.
+/* Forget a refusal of what a kernel was given (on_device.REFUSALS): the general path has NumPy's words for it, or another way.
    Kernels do not write to their arguments, so it may start anew. */
 static void forget_refusal() {
-    if (!PyErr_ExceptionMatches(refusals) || PyErr_ExceptionMatches(PyExc_RecursionError))
+    PyObject *type, *error, *frames;
+    PyErr_Fetch(&type, &error, &frames);
+    bool unbound = frames == nullptr && PyErr_GivenExceptionMatches(type, PyExc_TypeError); /* no function was entered */
+    bool refused = !PyErr_GivenExceptionMatches(type, PyExc_RecursionError) && (unbound || PyErr_GivenExceptionMatches(type, refusals));
+    if (!refused) {
+        PyErr_Restore(type, error, frames);
         throw Raised{};
-    PyErr_Clear();
+    }
+    Py_XDECREF(type), Py_XDECREF(error), Py_XDECREF(frames);
 }
 
 /* Whether nothing watches or redirects calls on a device: on_device.free, whose answer without a capture depends on the

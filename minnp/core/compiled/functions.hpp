@@ -22,10 +22,10 @@ enum { OF_OBJECT = 1, BOUND = 2, RETURNED = 4, MASKED = 8 };
 
 /* The arrays are in a list; parameters are numbers, or a tuple of them, in one; a parameter is a dtype; there must be one or
    two axes; traced arrays are not for this; a device does it in one call; which writes to the first argument; an array as one
-   axis; arrays side by side, or one below the other. */
+   axis; arrays side by side, or one below the other; a parameter may be a tuple of numbers. */
 enum {
     LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64,
-    RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512,
+    RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512, SEVERAL = 1024,
 };
 
 /* ------------------------------------------------------------------ on a device */
@@ -54,7 +54,7 @@ static bool is_parameter(const FastFunction *f, PyObject *x) {
     if (f->form & SPREAD && PyTuple_CheckExact(x))
         return PyTuple_GET_SIZE(x) == 0 || plain_axis(x);
     if (slot(f->row, row_view) != Py_True)
-        return plain_axis(x);
+        return plain_axis(x) && (f->form & SEVERAL || !PyTuple_CheckExact(x));
     return PyLong_CheckExact(x) && (!(f->form & SPREAD) || f->row == reshape_row);
 }
 
@@ -220,7 +220,12 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
     bool positional = PyDict_GET_SIZE(params.get()) == 1 && !(f->form & (LIST | SPREAD | RAVELS)) &&
                       slot(f->row, row_view) != Py_True && found(params, PyTuple_GET_ITEM(f->words, 0)) != nullptr;
     try {
-        return apply(row, operands, values, arrays, params, positional);
+        Ref out = apply(row, operands, values, arrays, params, positional);
+        if (!out || !(f->form & RAVELS) || PyTuple_GET_SIZE(f->words) < 2)
+            return out;
+        Value flat = value_of(out); /* flatten, which copies */
+        PyObject *operand = out;
+        return apply(PyTuple_GET_ITEM(f->words, 1), &operand, &flat, 1, no_params);
     } catch (const Raised &) {
         if (!(f->form & VECTORS) || !PyErr_ExceptionMatches(PyExc_ValueError))
             throw;
@@ -363,6 +368,26 @@ static Ref call_numpy(const FastFunction *f, PyObject *const *given, const Value
     return finished(std::move(out), given, n + k);
 }
 
+/* What a call of numbers makes on the default device; nothing where Python must do it. */
+static Ref call_creation(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
+    if (!(f->kind & BOUND) || (k > 0 && !keywords_allowed(given + n, names)))
+        return {};
+    Ref args = made(PyTuple_New(n)), keywords = made(PyDict_New());
+    for (Py_ssize_t i = 0; i < n + k; i++) {
+        if (!(values[i].kind == Kind::number || is_plain(given[i]) || holds_numbers(given[i])))
+            return {};
+        if (i < n)
+            PyTuple_SET_ITEM(args.get(), i, Py_NewRef(given[i]));
+        else if (PyTuple_GET_ITEM(names, i - n) == word_like)
+            return {};
+        else
+            check(PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - n), given[i]));
+    }
+    Ref name = attribute(f->entry, word_name), out = call(created, name, args, keywords);
+    return out.get() == Py_NotImplemented ? Ref() : out;
+}
+
 static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
     Value values[MOST];
@@ -380,6 +405,8 @@ static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n
         }
         if (Ref out = call_numpy(f, given, values, n, names))
             return out;
+        if (busy())
+            return call_creation(f, given, values, n, names);
     }
     if (f->row == nullptr || n == 0 || !(is_virtual || is_list(given[0])))
         return {};

@@ -205,8 +205,12 @@ static PyObject *iterator(PyObject *self) {
 
 static Py_ssize_t length(PyObject *self) {
     return guarded_status([=] {
-        PyObject *a = host_of(self);
-        return a != nullptr && fields(a)->nd > 0 ? (Py_ssize_t)fields(a)->dimensions[0] : general_len(self);
+        Value v = value_of(self);
+        if (v.is_array() && fields(v.object)->nd > 0)
+            return (Py_ssize_t)fields(v.object)->dimensions[0];
+        if (v.kind == Kind::device && PyTuple_GET_SIZE(shape_of_buffer(v.object)) > 0)
+            return integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), 0));
+        return general_len(self);
     });
 }
 

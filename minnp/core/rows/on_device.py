@@ -90,11 +90,9 @@ def slot_of(device: Any, row: Primitive) -> list:
     return device.slots.setdefault(row, slot)
 
 
-# what a device's kernels and library raise for arguments they do not take; the general path has NumPy's words for it
-REFUSALS = (
-    *(errors.BackendUnsupportedError, RuntimeError, TypeError, ValueError),
-    *(LookupError, AttributeError, ArithmeticError),
-)
+# What says no to a call in the fast path: a kernel, or a function of the device's library that it calls directly. A
+# TypeError does where the call itself is refused; what a kernel raises once it runs is an error, and comes out.
+REFUSALS = (errors.BackendUnsupportedError, RuntimeError, IndexError)
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 

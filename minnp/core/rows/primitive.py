@@ -68,8 +68,8 @@ class Primitive:
     takes     how NumPy's function of this name hands its arguments to the row, for the fast path on devices:
               ("reduction", *keywords) an array, perhaps an axis; ("list", "axis") a list of arrays, perhaps an axis;
               ("view", *params) the array and all params; ("spread", param) the array and numbers, or a tuple of them;
-              ("traced", n) n arrays; and, without a tracer, ("arrays", n), ("one", param) an array and perhaps a number
-              or a tuple of some, ("cast", "dtype")
+              ("traced", n) n arrays; and, without a tracer, ("arrays", n), ("one", param) an array and perhaps a
+              number, ("some", param) a number or a tuple of some, ("cast", "dtype")
     shape     (metas, params) -> Meta of the result, or None: found by running the kernel on dummies
     flops     (metas, params, result meta) -> int floating point operations, or None: not counted
     kernels   exceptions to "same name in the backend's namespace": {"mxnet": "npx.batch_norm", "torch": None}
