@@ -27,14 +27,14 @@ typedef struct {
 
 FOR_EACH_CPU static void gather(const Conv *c, int64_t many, const float *restrict padded, float *restrict windows) {
     EACH_RUN(c, many)
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t e = 0; e < run; e++)
             windows[k + e] = padded[at + e];
 }
 
 FOR_EACH_CPU static void scatter(const Conv *c, int64_t many, const float *restrict windows, float *restrict padded) {
     EACH_RUN(c, many)
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t e = 0; e < run; e++)
             padded[at + e] += windows[k + e];
 }

@@ -48,7 +48,7 @@ INLINE float total(const float *a, const float *b, int64_t n) { /* the sum of a,
 }
 
 INLINE void exponentials(const float *x, float *y, int64_t n) { /* of what is not positive */
-#pragma GCC ivdep
+    INDEPENDENT
     for (int64_t k = 0; k < n; k++) {
         float e = exp_of(x[k] < -87.0f ? -87.0f : x[k]);
         y[k] = x[k] < -87.0f ? 0.0f : e;
@@ -174,7 +174,7 @@ FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t
     for (int64_t i = 0; i < r->rows; i++) {
         const float *g = r->a[0] + i * r->n + first, *x = r->a[1] + i * r->n + first;
         float mean = r->a[2][i], inverse = r->a[3][i];
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t k = 0; k < many; k++)
             gamma[k] += g[k] * ((x[k] - mean) * inverse), beta[k] += g[k];
     }
@@ -183,7 +183,7 @@ FOR_EACH_CPU static void norm_sums_columns(const Rows *r, int64_t first, int64_t
 /* Of channels: x is [any, rows, S], and a row of these kernels is a channel, of n elements. EACH_PART runs what follows for
    `at`, where each of its `parts` begins. */
 #define EACH_PART(c) for (int64_t part = 0, at = (c) * length, step = r->rows * length; part < parts; part++, at += step)
-#define WITHIN _Pragma("GCC ivdep") for (int64_t k = at; k < at + length; k++)
+#define WITHIN INDEPENDENT for (int64_t k = at; k < at + length; k++)
 
 /* Batch normalisation: x, gamma, beta -> y, mean, variance, 1 / sqrt(variance + number[1]); number[0]: S */
 FOR_EACH_CPU static void channel_norm_rows(const Rows *r, int64_t first, int64_t many) {
@@ -266,7 +266,7 @@ FOR_EACH_CPU static void sums_columns(const Rows *r, int64_t first, int64_t many
                 sum[k % width] += part[k / width * inner + from + k % width];
         }
         for (; i < length; i++)
-#pragma GCC ivdep
+            INDEPENDENT
             for (int64_t k = 0; k < width; k++)
                 sum[k] += x[i * inner + from + k];
     }
@@ -283,7 +283,7 @@ FOR_EACH_CPU static void scaled_rows(const Rows *r, int64_t first, int64_t many)
     for (int64_t i = first, n = r->n; i < first + many; i++) {
         const float *x = r->a[0] + i * n;
         float *out = r->a[2] + i * n, number = r->a[1][i];
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t k = 0; k < n; k++)
             out[k] = x[k] * number;
     }
@@ -301,7 +301,7 @@ INLINE void beside(const Rows *r, int64_t first, int64_t many, char op) {
             copies[k] = row[k % n];
         row = n < 64 ? copies : row;
         for (int64_t left = rows * n; left > 0; left -= period, x += period, out += period)
-#pragma GCC ivdep
+            INDEPENDENT
             for (int64_t k = 0; k < (left < period ? left : period); k++)
                 out[k] = op == '+' ? x[k] + row[k] : op == '-' ? x[k] - row[k] : op == '*' ? x[k] * row[k] : row[k] - x[k];
     }
@@ -403,7 +403,7 @@ FOR_EACH_CPU static void unpool_rows(const Rows *r, int64_t first, int64_t many)
     }
 }
 
-#define FLAT const int64_t begin = first * r->n, end = begin + many * r->n; _Pragma("GCC ivdep") for (int64_t k = begin; k < end; k++)
+#define FLAT const int64_t begin = first * r->n, end = begin + many * r->n; INDEPENDENT for (int64_t k = begin; k < end; k++)
 #define LINEAR 1.5957691216057308f /* sqrt(8 / pi): gelu(x) = x s(u), u = LINEAR x + CUBIC x^3, s the sigmoid */
 #define CUBIC (0.044715f * LINEAR)
 
@@ -468,7 +468,7 @@ INLINE void cells_of(const Rows *r, int64_t first, int64_t many, int cells) {
         const float *a = r->a[0] + row * width, *old[2] = {r->a[1] + row * n, r->a[cells] + row * n};
         float *h = r->a[cells + 1] + row * n, *c = r->a[cells + 2] + row * n;
         float *gate = r->a[cells + 3] + row * width, *tanh_c = r->a[cells + 4] + row * n;
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t k = 0; k < n; k++) {
             const float *at = a + k;
             float *to = gate + k;
@@ -490,7 +490,7 @@ INLINE void cells_back(const Rows *r, int64_t first, int64_t many, int cells) {
         const float *gh = r->a[0] + row * n, *gc = r->a[1] + row * n, *gate = r->a[2] + row * width;
         const float *tanh_c = r->a[3] + row * n, *old[2] = {r->a[4] + row * n, r->a[cells + 3] + row * n};
         float *d = r->a[cells + 4] + row * width, *dc[2] = {r->a[cells + 5] + row * n, r->a[2 * cells + 4] + row * n};
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t k = 0; k < n; k++) {
             const float *at = gate + k;
             float *to = d + k, i = at[0], o = at[(cells + 1) * n], g = at[(cells + 2) * n], t = tanh_c[k];

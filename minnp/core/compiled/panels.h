@@ -89,7 +89,7 @@ INLINE void turn(const float *restrict from, float *restrict to, int64_t rows, i
     }
 #endif
     for (int64_t j = 0; j < columns; j++)
-#pragma GCC ivdep
+        INDEPENDENT
         for (int64_t i = done; i < rows; i++)
             to[j * to_lead + i] = from[i * from_lead + j];
 }

@@ -382,7 +382,7 @@ typedef struct {
 FOR_EACH_CPU static void lstm_row(int64_t size, int64_t gap, const float *restrict a, const float *restrict b,
                                   const float *restrict c, float *restrict gate, float *restrict c_next,
                                   float *restrict tanh_c, float *restrict h) {
-#pragma GCC ivdep
+    INDEPENDENT
     for (int64_t k = 0; k < size; k++) {
         float i = sigmoid_of(a[k] + b[k]), f = sigmoid_of(a[size + k] + b[size + k]);
         float g = tanh_of(a[2 * size + k] + b[2 * size + k]), o = sigmoid_of(a[3 * size + k] + b[3 * size + k]);
@@ -418,7 +418,7 @@ FOR_EACH_CPU static void lstm_back_row(int64_t size, int64_t gap, const float *r
                                        const float *restrict tanh_c, const float *restrict before,
                                        const float *restrict dh, float *restrict dc, float *restrict d,
                                        float *restrict gb) {
-#pragma GCC ivdep
+    INDEPENDENT
     for (int64_t k = 0; k < size; k++) {
         float i = gate[k], f = gate[gap + k], o = gate[2 * gap + k], g = gate[3 * gap + k], t = tanh_c[k];
         float u = dc[k] + dh[k] * o * (1.0f - t * t);
@@ -431,7 +431,7 @@ FOR_EACH_CPU static void lstm_back_row(int64_t size, int64_t gap, const float *r
 }
 
 FOR_EACH_CPU static void add_to(int64_t size, float *restrict a, const float *restrict b) {
-#pragma GCC ivdep
+    INDEPENDENT
     for (int64_t k = 0; k < size; k++)
         a[k] += b[k];
 }

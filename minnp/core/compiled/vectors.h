@@ -4,3 +4,12 @@
 #else
 #define FOR_EACH_CPU
 #endif
+
+/* INDEPENDENT: no iteration of the loop that follows reads what another one writes. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
