@@ -30,6 +30,17 @@ def test_commands_exist():
     assert re.search(r"^\./run test --all$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
 
 
+def test_workflows_call_commands_and_tests_that_exist():
+    script = (ROOT / "run").read_text()
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    text = "".join(file.read_text() for file in files)
+    commands = set(re.findall(r"run: \./run ([\w-]+)", text))
+    assert commands >= {"lint", "test", "sanitize", "wheel", "docs"}
+    for command in commands:
+        assert re.search(rf"^(\w+ \| )*{command}( \| \w+)*\)$", script, re.MULTILINE), f"./run has no {command}"
+    assert [path for path in re.findall(r"tests/\w+(?:\.py)?", text) if not (ROOT / path).exists()] == []
+
+
 def test_links_point_to_files():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if "://" not in target:
