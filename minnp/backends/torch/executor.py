@@ -19,8 +19,8 @@ from ...core.graph.aliasing import is_write
 from ...core.graph.closures import unwrapped
 from ...core.graph.effects import guard, pick
 from ...core.graph.graph import Graph
-from ...core.graph.node import Node
-from ...core.graph.placement import each, holds, row_of, walk
+from ...core.graph.node import Node, map_leaves
+from ...core.graph.placement import holds, row_of, walk
 from ...core.graph.streams import drawn_at
 from ...core.passes.memory import shows
 from ...core.rows import report
@@ -110,7 +110,7 @@ class TorchExecutor:
     # -------------------------------------------------------------- node by node
     def dispatched(self, node: Node, args: tuple, kwargs: dict) -> Any:
         """A node's result, as the program itself would compute it."""
-        return each(row_of(node, each(args, self.value), each(kwargs, self.value)), self.tensor)
+        return map_leaves(row_of(node, map_leaves(args, self.value), map_leaves(kwargs, self.value)), self.tensor)
 
     def holds(self, value: Any, kind: str, expected: Any) -> None:
         """Check a guard on a tensor."""

@@ -242,22 +242,6 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
 
 
-@defines(onp.place, writes=(0,))
-def _place(arr: Any, mask: Any, vals: Any) -> None:
-    vals = stacked(vals)
-    onp.place(onp.zeros(1, arr.dtype), onp.zeros(1, bool), plain_like(vals))  # or NumPy's exception
-    vals = vals if isinstance(vals, ndarray) else onp.asarray(vals)
-    if _masked_at_once(arr, mask, vals):
-        return
-    mask = onp.asarray(trace.plain(mask), bool)
-    if mask.size != arr.size:
-        raise ValueError("place: mask and data must be the same size")
-    mask = mask.reshape(arr.shape)
-    n = int(mask.sum())
-    vals = DEFINITIONS[onp.ravel](vals) if isinstance(vals, ndarray) else onp.ravel(vals)
-    write(arr, mask, vals[onp.arange(n) % len(vals)])
-
-
 def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
     """a[mask] = value where both live on a device, of one number: how many there are need not be known."""
     if type(mask) not in HANDLES or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
@@ -268,20 +252,32 @@ def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
     return True
 
 
-@defines(onp.putmask, writes=(0,))
-def _putmask(a: Any, mask: Any, values: Any) -> None:
+def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Callable) -> None:
+    """np.place or np.putmask. which: (mask, true where a is written) -> for each of these elements, the number of its
+    value; values are repeated."""
     values = stacked(values)
-    onp.putmask(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
+    function(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
     values = values if isinstance(values, ndarray) else onp.asarray(values)
     if _masked_at_once(a, mask, values):
         return
     mask = onp.asarray(trace.plain(mask), bool)
     if mask.size != a.size:
-        raise ValueError("putmask: mask and data must be the same size")
+        raise ValueError(f"{function.__name__}: mask and data must be the same size")
     mask = mask.reshape(a.shape)
+    function(onp.zeros(1, a.dtype), mask.any(keepdims=True).reshape(1), plain_like(values))
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
     if len(values):
-        write(a, mask, values[onp.arange(mask.size).reshape(mask.shape)[mask] % len(values)])
+        write(a, mask, values[which(mask) % len(values)])
+
+
+@defines(onp.place, writes=(0,))
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    _write_masked(onp.place, arr, mask, vals, lambda mask: onp.arange(int(mask.sum())))
+
+
+@defines(onp.putmask, writes=(0,))
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    _write_masked(onp.putmask, a, mask, values, lambda mask: onp.flatnonzero(mask))
 
 
 @defines(onp.fill_diagonal, writes=(0,))

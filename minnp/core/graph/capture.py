@@ -29,6 +29,7 @@ from .closures import STREAMS, seal
 from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
+from .node import map_leaves, map_nodes
 from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
@@ -278,7 +279,7 @@ def _by_mask(node: Node) -> bool:
     if "index" not in node.kwargs:
         return True
     found: list = []
-    _lift(node.kwargs.get("index"), lambda n: found.append(n) or n, leaf=Node)
+    map_nodes(node.kwargs.get("index"), lambda n: found.append(n) or n)
     return any(n.meta["value"].dtype == bool for n in found)
 
 
@@ -286,18 +287,9 @@ def _meta(v: Any) -> Any:
     return Meta(v.shape, v.dtype) if hasattr(v, "dtype") and hasattr(v, "shape") else v
 
 
-def _lift(x: Any, f: Callable, leaf: Any = (Tracer, Host, Buffer)) -> Any:
+def _lift(x: Any, f: Callable) -> Any:
     """x with f(value) in the place of every value, through containers and slices."""
-    t = type(x)
-    if t is Live or isinstance(x, leaf):
-        return f(x)
-    if t is tuple or t is list:
-        return t([_lift(v, f, leaf) for v in x])
-    if t is dict:
-        return {k: _lift(v, f, leaf) for k, v in x.items()}
-    if t is slice:
-        return slice(_lift(x.start, f, leaf), _lift(x.stop, f, leaf), _lift(x.step, f, leaf))
-    return x
+    return map_leaves(x, lambda v: f(v) if isinstance(v, (Tracer, Host, Buffer, Live)) else v)
 
 
 # ------------------------------------------------------------------ one capture

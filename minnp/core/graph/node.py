@@ -161,6 +161,15 @@ def _collect(x: Any, found: dict[Node, None]) -> None:
         _collect((x.start, x.stop, x.step), found)
 
 
+def map_leaves(x: Any, f: Callable[[Any], Any]) -> Any:
+    """x with f(v) for everything in it that is no tuple, list, dict or slice."""
+    if type(x) in (tuple, list):
+        return type(x)([map_leaves(v, f) for v in x])
+    if type(x) is dict:
+        return {k: map_leaves(v, f) for k, v in x.items()}
+    return slice(*[map_leaves(v, f) for v in (x.start, x.stop, x.step)]) if type(x) is slice else f(x)
+
+
 def map_nodes(x: Any, f: Callable[[Any], Any], leaf: type = Node) -> Any:
     """x with f(node) in the place of every node, through tuples, lists, dicts and slices.
 

@@ -15,7 +15,7 @@ from .closures import unwrapped
 from .effects import Diverged, guard, pick
 from .graph import Graph
 from .interpreter import located
-from .node import Node, map_nodes
+from .node import Node, map_leaves, map_nodes
 from .streams import drawn_at
 
 SEVERAL = "several"
@@ -107,19 +107,10 @@ def holds(value: Any, kind: str, expected: Any) -> None:
 def made_at(device: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """The value of function(*args, **kwargs), whose new arrays live on a device (None: in NumPy's memory)."""
     with cpu() if device is None else Context(*device.device):
-        out = function(*each(args, _shown), **each(kwargs, _shown))
-    out = each(out, unwrapped)
-    return out if device is None else each(out, lambda v: settled(v, device) if type(v) is Host else v)
+        out = function(*map_leaves(args, _shown), **map_leaves(kwargs, _shown))
+    out = map_leaves(out, unwrapped)
+    return out if device is None else map_leaves(out, lambda v: settled(v, device) if type(v) is Host else v)
 
 
 def _shown(v: Any) -> Any:
     return handle(v) if type(v) in (Host, Buffer) else v
-
-
-def each(x: Any, f: Callable[[Any], Any]) -> Any:
-    """x with f(v) for every value v in it, through containers and slices."""
-    if type(x) in (tuple, list):
-        return type(x)([each(v, f) for v in x])
-    if type(x) is dict:
-        return {k: each(v, f) for k, v in x.items()}
-    return slice(each(x.start, f), each(x.stop, f), each(x.step, f)) if type(x) is slice else f(x)

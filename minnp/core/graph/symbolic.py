@@ -27,7 +27,7 @@ from ..transforms.trace import Trace
 from .closures import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
-from .node import Node, target_name
+from .node import Node, map_leaves, target_name
 from .proxy import FACTS, TO_PYTHON, Cell, Proxy, holds_proxies, is_dense, reduces, unpack_count, view_step
 
 _REDUCING_CALL = {"axis", "keepdims", "out"}
@@ -371,15 +371,8 @@ def _all_known(x: Any) -> bool:
 
 def _values(x: Any) -> Any:
     """Known values in the place of proxies; copies, for what is computed now must not change what is known."""
-    if isinstance(x, Proxy):
-        return x.known.copy() if hasattr(x.known, "copy") else x.known
-    if type(x) in (tuple, list):
-        return type(x)([_values(v) for v in x])
-    if type(x) is dict:
-        return {k: _values(v) for k, v in x.items()}
-    if type(x) is slice:
-        return slice(_values(x.start), _values(x.stop), _values(x.step))
-    return x
+    copied = lambda v: v.copy() if hasattr(v, "copy") else v
+    return map_leaves(x, lambda v: copied(v.known) if isinstance(v, Proxy) else v)
 
 
 def kind_of(op: str, target: Any, args: tuple, kwargs: dict) -> str:

@@ -18,36 +18,21 @@ Emit = Callable[..., Lane]
 
 
 # ------------------------------------------------------------------ those of more than one instruction
-def maximum(a: Lane, b: Lane) -> Lane:
-    c = a.code
-    keep = a >= b
-    if a.dtype.kind == "f":
-        keep = keep | c.compare("ne", a, a)  # NaN wins
-    return c.select(keep, a, b)
+def extreme(larger: bool, nan_wins: bool) -> Emit:
+    """The larger or smaller of two; of a NaN and a number, the NaN or the number."""
+
+    def emit(a: Lane, b: Lane) -> Lane:
+        keep = a >= b if larger else a <= b
+        if a.dtype.kind == "f":
+            asked = a if nan_wins else b
+            keep = keep | a.code.compare("ne", asked, asked)
+        return a.code.select(keep, a, b)
+
+    return emit
 
 
-def minimum(a: Lane, b: Lane) -> Lane:
-    c = a.code
-    keep = a <= b
-    if a.dtype.kind == "f":
-        keep = keep | c.compare("ne", a, a)
-    return c.select(keep, a, b)
-
-
-def fmax(a: Lane, b: Lane) -> Lane:
-    c = a.code
-    keep = a >= b
-    if a.dtype.kind == "f":
-        keep = keep | c.compare("ne", b, b)
-    return c.select(keep, a, b)
-
-
-def fmin(a: Lane, b: Lane) -> Lane:
-    c = a.code
-    keep = a <= b
-    if a.dtype.kind == "f":
-        keep = keep | c.compare("ne", b, b)
-    return c.select(keep, a, b)
+maximum, minimum = extreme(True, True), extreme(False, True)
+fmax, fmin = extreme(True, False), extreme(False, False)
 
 
 def magnitude(x: Lane) -> Lane:
