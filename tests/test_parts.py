@@ -65,6 +65,35 @@ def seen_through_views(a: Any, xp: Any) -> Any:
     return total
 
 
+def views_of_views(a: Any, xp: Any) -> Any:
+    total, r = 0.0, xp.flip(a, 0)
+    for i in range(N - 1):
+        total += xp.swapaxes(a, 0, 1)[1:][i][::2].sum() ** 2 * r[:, 1:][i, 0] + xp.squeeze(a[None])[i].T[::-1][0]
+        total += a.reshape(-1)[2:][i] * r[i, i] + xp.take(a.T[1:], i) * a[[0, 2, 0]].T[i, 1]
+    return total
+
+
+def written_through_views(a: Any, xp: Any) -> Any:
+    x, total = xp.zeros((N, N)), 0.0
+    for i in range(1, N):
+        x.T[i] = a[i] * x[i - 1] + a.T[i]
+        x[i, 1:][::2] = x.ravel()[i] * 0.5
+        x[i, 0] = 2.0
+        total += x.T[i, i] * x[0, i]
+    return total + (x * x).sum()
+
+
+def written_and_read_again(a: Any, xp: Any) -> Any:
+    x, y = xp.zeros(N), a[0] * 2
+    for i in range(1, N):
+        x[i] = a[i, i] + x[i - 1] ** 2
+        y[i], x[0] = x[i] * y[i - 1], y[i]
+        x[i] *= 0.5
+        y[:i] += x[i]
+        y[-i - 1 : None : 1] = y[i]
+    return (x * y).sum()
+
+
 def complex_parts(a: Any, xp: Any) -> Any:
     z, total = a * (1 + 2j), 0.0
     for i in range(N):
@@ -73,6 +102,7 @@ def complex_parts(a: Any, xp: Any) -> Any:
 
 
 PROGRAMS = [diagonal, rows_and_numbers, taken, solved, recurrence, added_up, seen_through_views, complex_parts]
+PROGRAMS += [views_of_views, written_through_views, written_and_read_again]
 A = onp.random.default_rng(0).uniform(-1, 1, (N, N))
 
 
@@ -96,10 +126,27 @@ def test_gradients_are_central_differences_to_order_two(program: Callable) -> No
 
 @pytest.mark.host("counts what NumPy runs")
 @pytest.mark.parametrize(
-    "program", [diagonal, rows_and_numbers, solved, recurrence, added_up], ids=lambda p: p.__name__
+    "program",
+    [diagonal, rows_and_numbers, solved, recurrence, added_up, seen_through_views, written_and_read_again],
+    ids=lambda p: p.__name__,
 )
 def test_the_walk_backwards_makes_no_whole_array_for_a_part(program: Callable) -> None:
     rows = [TABLE[name] for name in ("index_add", "take_add")]
     before = [row.calls for row in rows]
     grad(lambda a: program(a, np))(np.array(A))
     assert [row.calls for row in rows] == before
+
+
+@pytest.mark.host("counts what NumPy runs")
+@pytest.mark.parametrize("program", [diagonal, recurrence, seen_through_views], ids=lambda p: p.__name__)
+def test_second_derivatives_make_no_whole_array_for_a_part(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [TABLE[name] for name in ("index_add", "take_add")]
+
+    def calls(n: int) -> int:
+        monkeypatch.setitem(globals(), "N", n)
+        before = [row.calls for row in rows]
+        f = lambda a: program(a, np)
+        grad(lambda a: (grad(f)(a) ** 2).sum())(np.array(onp.resize(A, (10, 10))))
+        return sum(row.calls for row in rows) - sum(before)
+
+    assert calls(9) == calls(5)

@@ -85,8 +85,8 @@ static void accumulate(PyObject *grads, PyObject *owned, PyObject *p, Ref g) {
 
 /* What GradTrace.backward does with a row whose cotangents are added in place; false where they are the rule's to deal
    with. `given`: g, y and the arrays. */
-static bool accumulated_in_place(PyObject *row, PyObject *grads, PyObject *owned, PyObject *p, PyObject *source,
-                                 const Arguments &given, PyObject *params) {
+static bool accumulated_in_place(PyObject *row, PyObject *nodes, PyObject *grads, PyObject *owned, PyObject *p,
+                                 PyObject *source, const Arguments &given, PyObject *params) {
     PyObject *in_place = slot(row, row_accumulate), *g = given.items[0], *dtype = part(source, NODE_DTYPE);
     bool fits = is_host(g) ? dtype_of_array(g) == dtype : Py_IS_TYPE(g, ((PyArray_Descr *)dtype)->typeobj); /* or a number */
     if (in_place == Py_None || !fits || watched())
@@ -104,9 +104,7 @@ static bool accumulated_in_place(PyObject *row, PyObject *grads, PyObject *owned
     if (!ours) {
         if (beyond_host(old))
             return false;
-        old = old.get() == Py_None ? call(zeros, part(source, NODE_SHAPE), part(source, NODE_DTYPE)) : call(numpy_array, old);
-        check(PyList_SetItem(grads, at, Py_NewRef(old)));
-        check(PySet_Add(owned, p));
+        old = call(buffer_of_parts, nodes, grads, owned, p);
     }
     if (row == getitem_row && PyDict_GET_SIZE(params) == 1 && index != nullptr && simple_index(index)) {
         Ref view = made(PyObject_GetItem(old, index)), sum = made(PyNumber_InPlaceAdd(view, g));
@@ -231,7 +229,7 @@ static void step_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssiz
         if (p >= n)
             fail(PyExc_IndexError, "a node's parent comes after it");
         Ref source = borrow(PyList_GET_ITEM(nodes, p)), out;
-        if (i == 0 && accumulated_in_place(row, grads, owned, at, source, given, params))
+        if (i == 0 && accumulated_in_place(row, nodes, grads, owned, at, source, given, params))
             continue;
         if (key >= 0)
             out = by_formula(row, PyList_GET_ITEM(rules, i), key, given);
@@ -251,6 +249,45 @@ static void step_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssiz
     }
 }
 
+/* cotangents.split_write, where what was written to is an array and not a view of it: g goes to the array before the write,
+   with zeros in the part, and that part of it to what was written. Whether that was done. */
+static bool written_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssize_t n, PyObject *g) {
+    Ref node = borrow(PyList_GET_ITEM(nodes, n)), cotangent = borrow(g);
+    PyObject *params = part(node, NODE_PARAMS), *parents = part(node, NODE_PARENTS), *arrays = part(node, NODE_ARRAYS);
+    if (part(node, NODE_ROW) != write_row || !is_host(g) || fields(g)->nd == 0 || watched())
+        return false;
+    PyObject *steps = found(params, word_steps), *index = found(params, word_index);
+    if (index == nullptr || !simple_index(index, true) || steps == nullptr || !PyTuple_CheckExact(steps) ||
+        PyTuple_GET_SIZE(steps) != 0 || (arrays != Py_None && beyond_host(arrays)))
+        return false;
+    PyObject *array = PySequence_Fast_GET_ITEM(parents, 0), *value = PySequence_Fast_GET_ITEM(parents, 1);
+    Py_ssize_t p = integer(array), q = integer(value);
+    if (p >= n || q >= n)
+        fail(PyExc_IndexError, "a node's parent comes after it");
+    if (p >= 0 && PyList_GET_ITEM(grads, p) != Py_None)
+        return false;
+    Ref at = number(n), out;
+    int ours = PySet_Contains(owned, at);
+    check(ours);
+    if (q >= 0) {
+        out = made(PyObject_GetItem(g, index));
+        if (ours && p >= 0 && is_host(out.get()))
+            out = made(PyArray_NewCopy((PyArrayObject *)out.get(), NPY_CORDER));
+    }
+    if (p >= 0) {
+        Ref kept = ours ? borrow(g) : made(PyArray_NewCopy((PyArrayObject *)g, NPY_KEEPORDER)), zero = number(0);
+        check(PyObject_SetItem(kept, index, zero));
+        check(PyList_SetItem(grads, p, kept.release()));
+        check(PySet_Add(owned, array));
+    }
+    check(PyList_SetItem(grads, n, Py_NewRef(Py_None)));
+    if (q >= 0) {
+        Ref source = borrow(PyList_GET_ITEM(nodes, q));
+        accumulate(grads, owned, value, fitted(std::move(out), source, write_row, 1));
+    }
+    return true;
+}
+
 /* sweep(nodes, grads, owned, n, least): GradTrace.backward for the nodes from n down that are simple; the number of the first
    that is not, or least - 1. */
 static PyObject *sweep(PyObject *, PyObject *args) {
@@ -263,8 +300,14 @@ static PyObject *sweep(PyObject *, PyObject *args) {
             Ref g = borrow(PyList_GET_ITEM(grads, n));
             if (g.get() == Py_None)
                 continue;
-            if (!is_simple(PyList_GET_ITEM(nodes, n)))
+            PyObject *row = part(PyList_GET_ITEM(nodes, n), NODE_ROW);
+            if (Py_IS_TYPE(g.get(), Tracer) && Py_IS_TYPE(row, Row) && slot(row, row_accumulate) != Py_None)
+                break; /* a part that an outer tape follows */
+            if (!is_simple(PyList_GET_ITEM(nodes, n))) {
+                if (written_back(nodes, grads, owned, n, g))
+                    continue;
                 break;
+            }
             check(PyList_SetItem(grads, n, Py_NewRef(Py_None)));
             step_back(nodes, grads, owned, n, std::move(g));
         }

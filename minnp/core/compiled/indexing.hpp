@@ -287,6 +287,61 @@ static bool write_in_memory(PyObject *self, PyObject *x, PyObject *index, PyObje
     return count_call(kept), true;
 }
 
+/* writing.write where one tape follows an array that is no view, of the tape's own memory, and all that is written is a number
+   or what that tape follows: the memory is written, and the tape has a node more. Whether that was done. */
+static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
+    PyObject *tape = slot(x, tracer_trace), *base = slot(x, tracer_value);
+    if (field(self, root_at) != Py_None || busy() || tape == nullptr || !Py_IS_TYPE(tape, Tape) ||
+        slot(tape, tape_alive) != Py_True || base == nullptr || !is_host(base) || fields(base)->base != nullptr ||
+        !(fields(base)->flags & NPY_ARRAY_WRITEABLE) || index == Py_Ellipsis || !simple_index(index, true))
+        return false;
+    Value v = value_of(value);
+    PyObject *what = v.object, *dtype = dtype_of_array(base);
+    bool traced = v.kind == Kind::traced;
+    if (traced) {
+        if (slot(what, tracer_trace) != tape)
+            return false;
+        what = slot(what, tracer_value);
+        if (is_host(what) ? dtype_of_array(what) != dtype || last_base(what) == base
+                          : !Py_IS_TYPE(what, ((PyArray_Descr *)dtype)->typeobj))
+            return false;
+    } else if (what == nullptr || !(PyFloat_CheckExact(what) || PyLong_CheckExact(what)))
+        return false;
+    if (((PyArray_Descr *)dtype)->kind != 'f')
+        return false;
+    PyObject *lent = slot(tape, tape_lent);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lent); i++) {
+        PyObject *given = PyList_GET_ITEM(lent, i);
+        while (Py_IS_TYPE(given, Tracer))
+            given = slot(given, tracer_value);
+        if (is_host(given) && last_base(given) == base)
+            return false;
+    }
+    Ref owned_x = borrow(x), owned_base = borrow(base), owned_what = borrow(what), owned_value = borrow(value);
+    Ref before = borrow(slot(x, tracer_node)), of_value = traced ? borrow(slot(v.object, tracer_node)) : number(-1);
+    Ref owned_tape = borrow(tape);
+    call(release, base);
+    check(PyObject_SetItem(base, index, what));
+    Ref params = made(PyDict_New()), parents = tuple_of(before, of_value), arrays = borrow(Py_None);
+    Ref nothing = made(PyTuple_New(0));
+    check(PyDict_SetItem(params, word_steps, nothing));
+    check(PyDict_SetItem(params, word_index, index));
+    check(PyDict_SetItem(params, word_layout, Py_None));
+    if (!traced)
+        arrays = tuple_of(Py_None, what);
+    auto [shape, its] = described(base);
+    PyObject *nodes = slot(tape, tape_nodes);
+    Ref node = tuple_of(write_row, params, parents, arrays, Py_None, shape, its);
+    Ref tracer = made(Tracer->tp_alloc(Tracer, 0));
+    slot(tracer, tracer_view) = Py_NewRef(Py_None);
+    slot(tracer, tracer_node) = number(PyList_GET_SIZE(nodes)).release();
+    slot(tracer, tracer_trace) = owned_tape.release(), slot(tracer, tracer_value) = owned_base.release();
+    check(PyList_Append(nodes, node));
+    count_row(write_row);
+    Ref old(std::exchange(field(self, value_at), tracer.release()));
+    return true;
+}
+
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
     return guarded_status([=] {
         if (value == nullptr)
@@ -296,6 +351,7 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
             PyObject *x = virtual_of(self);
             bool done = x != nullptr && Py_IS_TYPE(x, Buffer) &&
                         (is_view_at(value, self, index) /* x[index] += y ends so */ || write_in_memory(self, x, index, value));
+            done = done || (x != nullptr && Py_IS_TYPE(x, Tracer) && write_on_tape(self, x, index, value));
             return done ? 0 : general_setitem(self, index, value);
         }
         if (busy() || taped())

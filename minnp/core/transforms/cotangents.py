@@ -8,13 +8,14 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
+from ..arrays.array import replay
 from ..arrays.saved import FIXED
-from ..arrays.writing import WRITE_VIEW, copy_in_layout, layout_of
+from ..arrays.writing import WRITE_VIEW, copy_in_layout, layout_of, shown
 from ..cpu import kernels
 from ..cpu.memory import empty
 from ..cpu.products import repeated
 from ..rows.dispatch import bind, describe
-from ..rows.primitive import TABLE, Meta, Primitive
+from ..rows.primitive import TABLE, Meta, Primitive, primitive
 from ..rows.state import watched
 from ..rows.value import Buffer, Host, Tracer, concrete, owner
 
@@ -37,6 +38,97 @@ def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
         owned.add(p)
     else:
         owned.discard(p)
+
+
+# views that show some of an array's elements, each once, as they are
+SELECTING = {"reshape", "transpose", "swapaxes", "expand_dims", "squeeze", "flip", "getitem", "diagonal"}
+
+
+def buffer_of_parts(nodes: list, grads: list, owned: set, p: int) -> onp.ndarray:
+    """The buffer that parts of node p's cotangent are added to: its own or, of a view, that view of the buffer of what
+    it shows, so that parts read through views cost what the parts cost."""
+    if shows_another(nodes, grads, p) and not isinstance(grads[nodes[p][2][0]], (Tracer, Buffer)):
+        row, params, (q, *_), *_ = nodes[p]
+        base = buffer_of_parts(nodes, grads, owned, q)
+        view = row.numpy(base, **params)
+        if type(view) is Host and owner(view) is owner(base):
+            view.flags.writeable = True
+            return view
+    if p not in owned:
+        *_, shape, dtype = nodes[p]
+        grads[p] = onp.zeros(shape, dtype) if grads[p] is None else onp.array(grads[p])
+        owned.add(p)
+    return grads[p]
+
+
+def shows_another(nodes: list, grads: list, p: int) -> bool:
+    """Whether node p, which has no cotangent yet, selects elements of another one."""
+    row, params, parents, *_, dtype = nodes[p]
+    if grads[p] is not None or row is None or not row.view or row.name not in SELECTING or parents[0] < 0:
+        return False
+    return nodes[parents[0]][6] == dtype and not _placed([params.get("index")])
+
+
+def part_added(nodes: list, grads: list, owned: set, made: set, p: int, g: Any, row: Primitive, params: dict) -> bool:
+    """Add a part to node p's cotangent, as `buffer_of_parts` has it added, where outer tapes follow the part. Whether
+    that was done."""
+    if type(g) is not Tracer or watched() or _placed([params.get("index")]):
+        return False
+    steps: list = []
+    while shows_another(nodes, grads, p):
+        steps.insert(0, nodes[p][:2])
+        p = nodes[p][2][0]
+    old, (*_, shape, dtype) = grads[p], nodes[p]
+    if not _on_tapes(g) or not _on_tapes(old):
+        return False
+    start = onp.zeros(shape, dtype) if old is None else old
+    if steps and owner(shown(concrete(start), steps)) is not owner(concrete(start)):
+        return False
+    donate = old is None or p in owned or p in made
+    grads[p] = bind(ADD_PART, (start, g), {"steps": tuple(steps), "row": row, "params": params, "donate": donate})
+    owned.discard(p)
+    made.add(p)
+    return True
+
+
+def _on_tapes(x: Any) -> bool:
+    """Whether tapes alone follow what are NumPy's numbers."""
+    while type(x) is Tracer:
+        if not hasattr(x.trace, "nodes"):
+            return False
+        x = x.value
+    return x is None or isinstance(x, (Host, onp.generic))
+
+
+def _add_part(old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool) -> onp.ndarray:
+    buffer = old if donate else onp.array(old)
+    view = shown(buffer, steps)
+    if steps:
+        view.flags.writeable = True
+    row.accumulate(view, g, view, **params)
+    return buffer
+
+
+def _part_back(
+    i: int, h: Any, y: Any, old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool
+) -> Any:
+    return h if i == 0 else bind(row, (replay(h, steps),), params)
+
+
+# A cotangent, and a part of it that was read as `row` reads it, added where it was read.
+ADD_PART = primitive(
+    "add_part",
+    _add_part,
+    vjp=_part_back,
+    saves="",
+    shape=lambda metas, params: metas[0],
+    samples=lambda: [
+        (
+            (onp.zeros((2, 3)), onp.ones(3)),
+            {"steps": (), "row": TABLE["getitem"], "params": {"index": 1}, "donate": False},
+        )
+    ],
+)
 
 
 def whole(nodes: list, n: int) -> tuple[Any, Any]:

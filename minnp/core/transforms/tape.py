@@ -21,9 +21,11 @@ from ..rows.value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, o
 from .cotangents import (
     INEXACT,
     accumulate,
+    buffer_of_parts,
     followed,
     no_rule,
     numbers_only,
+    part_added,
     private,
     restore,
     split_write,
@@ -188,6 +190,7 @@ class GradTrace(Trace):
         nodes = self.nodes
         grads: list = [None] * len(nodes)
         owned: set[int] = set()
+        made: set[int] = set()  # as `owned`, of cotangents that an outer tape follows
         last = -1
         for n, g in seeds:
             grads[n] = g if grads[n] is None else grads[n] + g
@@ -227,12 +230,11 @@ class GradTrace(Trace):
                     continue
                 _, _, _, _, _, pshape, pdtype = nodes[p]
                 old = grads[p]
-                if in_place is not None and i == 0 and on_host and g.dtype == pdtype:
-                    if p not in owned and not isinstance(old, (Tracer, Buffer)):
-                        grads[p] = old = onp.zeros(pshape, pdtype) if old is None else onp.array(old)
-                        owned.add(p)
-                    if p in owned:
-                        in_place(old, g, *arrays, **params)
+                if in_place is not None and i == 0 and g.dtype == pdtype:
+                    if on_host and not isinstance(old, (Tracer, Buffer)):
+                        in_place(buffer_of_parts(nodes, grads, owned, p), g, *arrays, **params)
+                        continue
+                    if len(arrays) == 1 and part_added(nodes, grads, owned, made, p, g, row, params):
                         continue
                 if type(rules) is list:
                     rule = rules[i] if i < len(rules) else None
