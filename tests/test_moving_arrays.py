@@ -227,10 +227,50 @@ def test_gradients(f):
 
     direct = minnp.grad(lambda x: loss(f, x))
     compiled = jit(f, static="np")
+    minnp.report(reset=True)
     for g in (minnp.grad(lambda x: loss(compiled, x)), jit(direct)):
         numpy.testing.assert_allclose(g(a), direct(a), rtol=1e-12)
         twice = [minnp.grad(lambda x, g=g: np.sum(g(x) ** 2))(a) for g in (g, direct)]
         numpy.testing.assert_allclose(*twice, rtol=1e-12)
+    said = [r["why"] for r in minnp.report(reset=True) if r["backend"] == "python"]
+    assert not said or not engine.available() or (f is ping_pong and all("written in place" in s for s in said))
+
+
+def cell(np, x, h, c, W, U):
+    states = np.zeros((len(x), len(h)))
+    for t in range(len(x)):
+        z = np.tanh(W @ x[t] + U @ h)
+        c = 0.5 * c + z * h
+        h = np.sin(c)
+        states[t] = h
+    return states, c
+
+
+@pytest.mark.parametrize("argnum", range(1, 6))
+def test_gradients_of_a_recurrent_cell(argnum):
+    rng = numpy.random.default_rng(2)
+    shapes = (9, 2), (3,), (3,), (3, 2), (3, 3)
+    args = [np.array(rng.normal(size=s)) for s in shapes]
+    loss = lambda f: lambda *args: np.sum(f(np, *args)[0] ** 2) + np.sum(f(np, *args)[1])
+    direct = minnp.grad(loss(cell), argnum=argnum - 1)
+    minnp.report(reset=True)
+    for g in (minnp.grad(loss(jit(cell, static="np")), argnum=argnum - 1), jit(direct)):
+        numpy.testing.assert_allclose(g(*args), direct(*args), rtol=1e-11, atol=1e-12)
+    assert not engine.available() or not [r for r in minnp.report(reset=True) if r["backend"] == "python"]
+
+
+def test_a_name_that_was_not_bound_anew_is_the_array_that_it_was():
+    def doubled(x, n):
+        y = x
+        for _ in range(n):
+            y = y * 2.0
+        y[0] = 1.0
+        return np.sum(y * x)
+
+    f, x = jit(doubled), np.array([1.0, 2.0, 3.0])
+    for n in (2, 0, 1):
+        for g in (minnp.grad(lambda x, n=n: f(x * 1.0, n)), jit(minnp.grad(lambda x, n=n: doubled(x * 1.0, n)))):
+            numpy.testing.assert_allclose(g(x), minnp.grad(lambda x, n=n: doubled(x * 1.0, n))(x))
 
 
 # ------------------------------------------------------------------ random programs
@@ -313,3 +353,18 @@ def test_random_programs(seed):
 
 def close(x, y):
     return numpy.allclose(x, y, rtol=1e-12, equal_nan=True) if isinstance(x, numpy.ndarray) else x == y
+
+
+@pytest.mark.parametrize("seed", [4, 128, 223])
+def test_gradients_of_random_programs(seed):
+    f, source = made(seed)
+    compiled, rng = jit(f, static="np"), numpy.random.default_rng(seed)
+
+    def loss(f, a, b):
+        out = f(np, a * 1.0, b * 1.0, 4)
+        return sum(np.sum(np.sin(o * (k + 1))) for k, o in enumerate(out))
+
+    a, b = np.array(rng.random(6)), np.array(rng.random(6))
+    direct = minnp.grad(lambda a, b: loss(f, a, b), argnum=(0, 1))
+    for g in (minnp.grad(lambda a, b: loss(compiled, a, b), argnum=(0, 1)), jit(direct)):
+        assert all(map(numpy.allclose, g(a, b), direct(a, b))), source

@@ -22,6 +22,7 @@ from .ir import (
     FLOAT,
     INT,
     Array,
+    Assign,
     Bind,
     Block,
     Check,
@@ -32,6 +33,7 @@ from .ir import (
     Kind,
     Leave,
     Program,
+    Store,
     While,
     const,
     kind_of,
@@ -133,6 +135,9 @@ class Translator(Building):
         super().__init__(program, known, rounds)
         self.resolve = resolve  # name -> object outside; raises NameError
         self.scopes: list[Scope] = []
+        self.by_value = False  # whether names that stand for several arrays are arrays that are written
+        self.copies: set[str] = set()
+        self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
 
     @property
     def scope(self) -> Scope:
@@ -220,6 +225,8 @@ class Translator(Building):
             info.kind, info.ndim = array.kind, array.ndim
         if (info.kind, info.ndim) != (array.kind, array.ndim):
             raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
+        if self.by_value:
+            return self.copied_to(variable, array)
         info.found |= self.roots(array)
         ones = {axis for axis, d in enumerate(array.dims) if d.op == "const" and d.args[0] == 1}
         if not info.ones & frozenset(range(array.ndim)) <= ones:
@@ -231,8 +238,39 @@ class Translator(Building):
         self.bound.add(moving.name)
         return moving
 
+    def copied_to(self, variable: str, array: Array) -> Array:
+        """variable = array, where nobody can tell a name bound anew from an array that is written: as derivatives have
+        it. The array is the input's copy."""
+        target = self.program.arrays.get(variable)
+        if target is None or target is array:
+            if target is None:
+                raise self.fail(f"the derivative of {variable}, an array that the loop itself binds first and anew")
+            return target
+        # what else stands for the same array, or shows it, would tell
+        made = array.name == array.root and all(i.name != array.root for i in self.program.inputs)
+        if not made or array.root in self.moving or self.taken.setdefault(array.root, variable) != variable:
+            raise self.fail(f"the derivative of {variable}, which is another name of an array")
+        rebound = f"{variable}!"
+        if variable not in self.program.rebound:
+            self.program.rebound[variable] = rebound
+        self.program.kinds[rebound] = BOOL
+        self.emit(Assign(rebound, const(True)))
+        for a, b in zip(array.dims, target.dims):
+            self.alike(a, b)
+        lazy = self.lazy(array)
+        self.over(target.dims, lambda index: self.emit(Store(target.name, tuple(index), lazy.at(index))))
+        super().written(target)
+        return target
+
+    def written(self, array: Array) -> None:
+        if self.by_value and (array.root in self.moving or array.root in self.copies or array.root in self.taken):
+            raise self.fail("the derivative of a name that stands for several arrays, of which one is written in place")
+        super().written(array)
+
     def stands_for(self, variable: str) -> Array:
         """The array that a variable stands for now."""
+        if self.by_value:
+            return self.copied_to(variable, self.program.arrays.get(variable))
         name, info = f"{variable}@", self.moving[variable]
         found = self.program.arrays.get(name)
         if found is None:
@@ -245,6 +283,10 @@ class Translator(Building):
 
     def now(self, value: Any) -> Any:
         """A value as it is, whatever becomes of the name that it was read from."""
+        if isinstance(value, Array) and self.by_value and value.root in self.moving:
+            copy = self.materialised(self.lazy(value))
+            self.copies.add(copy.name)
+            return copy
         if isinstance(value, Array) and value.name in self.program.moving:
             return self.index(value, [Ellipsis])
         return value
@@ -375,6 +417,8 @@ class Translator(Building):
 
     def kept(self, value: Any) -> bool:
         """Whether a name with this value is a variable of the program."""
+        if self.by_value and isinstance(value, Array):
+            return value.name in self.moving
         return isinstance(value, Scalar) or (isinstance(value, Array) and value.name in self.program.moving)
 
     def do_Break(self, s: ast.Break) -> None:
@@ -620,7 +664,7 @@ class Translator(Building):
             if found is Lost:
                 self.lost(name)
             if not isinstance(found, Scalar):
-                if self.kept(found) and found.name not in self.bound:
+                if self.kept(found) and found.name not in self.bound and not self.by_value:
                     self.check(E("held", (found.name,), BOOL, 0, 1))
                 return found
             variable = str(found)
@@ -1396,12 +1440,14 @@ def translate(
     resolve: Callable[[str], Any],
     wanted: set[str],
     function: Any = None,
+    by_value: bool = False,
 ) -> Program:
     """The program of a loop.
 
     given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), or an object
     resolve  a name that is no variable -> the object
     wanted   variables that are read after it
+    by_value  whether names that stand for several arrays are arrays that are written, of which there is a derivative
     Raises NotUnderstood.
     """
     known: dict[str, Known] = {}
@@ -1412,7 +1458,7 @@ def translate(
     while rounds < PASSES:
         program = Program(name)
         t = Translator(program, known, rounds, resolve)
-        t.flags, t.moving = flags, moving
+        t.flags, t.moving, t.by_value = flags, moving, by_value
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, function, "", "return")
@@ -1478,10 +1524,14 @@ LIMIT = 2**40  # of Python's integers that are given
 
 
 def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> None:
-    names = t.scope.names
+    names, by_value = t.scope.names, t.by_value
     for variable in sorted(wanted):
         what = names.get(variable)
         if what is None:
+            continue
+        if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:
+            program.kinds.setdefault(f"{variable}!", BOOL)
+            program.outputs.append((f"{variable}!", [BOOL], "", ""))
             continue
         if isinstance(what, Array) and what.name in program.moving:
             program.results.append((variable, what.name))

@@ -230,6 +230,7 @@ class Program:
     kinds     variable -> Kind in which it is kept
     moving    variables that are bound to arrays anew (Bind) -> the roots of all these
     results   [(name, moving variable)] of arrays that come out, besides those that are inputs
+    rebound   inputs whose copy is written where a name is bound anew -> the variable that says whether it was
     """
 
     def __init__(self, name: str) -> None:
@@ -242,6 +243,7 @@ class Program:
         self.kinds: dict[str, Kind] = {}
         self.moving: dict[str, frozenset[str]] = {}
         self.results: list[tuple[str, str]] = []
+        self.rebound: dict[str, str] = {}
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
         self.nested = False  # whether it is a loop of loops

@@ -65,6 +65,8 @@ class Compiled:
         self.outside = outside
         self.row: Any = None
         self.code: Any = None
+        self.kept: Any = None
+        self.by_value: Any = None
         self.why = ""
 
 
@@ -221,7 +223,7 @@ def _stays(found: Compiled, resolve: Callable) -> bool:
         return False
 
 
-def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable) -> Compiled:
+def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable, by_value: bool = False) -> Compiled:
     outside: dict[str, Any] = {}
 
     def look(name: str) -> Any:
@@ -229,9 +231,9 @@ def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable) -> C
         return found
 
     found = Compiled(outside)
-    found.kept = given  # type: ignore[attr-defined]  # so that no other object has the id of one in the key
+    found.kept = given  # so that no other object has the id of one in the key
     try:
-        program = translate(site.tree, "loop", given, look, site.wanted, f)
+        program = translate(site.tree, "loop", given, look, site.wanted, f, by_value)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
         found.row = LoopRow(found.code)
@@ -251,6 +253,8 @@ def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
 
 
 def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[str, Any] | None:
+    if found.code.program.moving and any(map(_orders, map(_raw, values.values()))):
+        return _run_by_value(site, f, found, values)
     program: Program = found.code.program
     if not program.elements and _few(program, values):
         return None
@@ -261,6 +265,8 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
     watching = capture.get() if state.busy else None
     for k, (i, _) in enumerate(arrays):
         if i.written:
+            if i.name in program.rebound:  # a copy is written
+                continue
             if not bases[k].flags.writeable or (watching is not None and type(raw[program.inputs.index(i)]) is Host):
                 return None
             if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
@@ -275,7 +281,7 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
             _say(site, f, no.why)
             return None
     traced = watching is not None or any(type(v) in (Tracer, Live) for v in raw)
-    written = [x for i, x in arrays if i.written]
+    written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
         if traced:
             out = bind(found.row, raw, {})
@@ -295,13 +301,16 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
         if watching is not None:
             watching.left = watching.left or "a loop raised"
         for x, a in zip(written, partial):
-            _write(x, a)
+            if x is not None:
+                _write(x, a)
         del error.partial
         raise
     del raw, bases  # a write asks who else holds the memory
     for x, a in zip(written, out):
-        _write(x, a)
+        if x is not None:
+            _write(x, a)
     results: dict[str, Any] = {}
+    names = [i.name for i, _ in arrays if i.written]
     outputs = program.outputs
     at = len(written) + len(program.results)
     for k, ((name, _), v) in enumerate(zip(program.results, out[len(written) : at])):
@@ -316,12 +325,27 @@ def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[st
     for (name, _, _, flag), v in zip(outputs, out[at : at + len(outputs)]):
         if flag and not next(flags):
             continue
+        if name.endswith("!"):
+            name = name[:-1]
+            results[name] = handle(out[names.index(name)]) if v else values[name]
+            continue
         results[name] = handle(v) if type(v) is Tracer else v
     if "<returned>" in results:
         if results.pop("<returned>"):
             return {"<return>": results.get("<return>")}
         results.pop("<return>", None)
     return results
+
+
+def _raw(x: Any) -> Any:
+    return read(x) if type(x) in HANDLES else x
+
+
+def _run_by_value(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[str, Any] | None:
+    """The loop by another program, which has a derivative."""
+    if found.by_value is None:
+        found.by_value = _compiled(site, f, found.kept, _resolving(site, f), True)
+    return None if found.by_value.row is None else _run(site, f, found.by_value, values)
 
 
 def _orders(v: Any) -> int:
