@@ -82,3 +82,60 @@ def test_an_operator_is_mxnets(name: str) -> None:
         assert there.list_outputs() == theirs.list_outputs() and there.infer_shape(**given) == theirs.infer_shape(
             **given
         )
+
+
+def detector(library: Any) -> Any:
+    """A small detector as SSD is built: three scales, targets, two losses, detections."""
+    x, label = library.Variable("data"), library.Variable("label")
+
+    def block(x: Any, name: str, filters: int, stride: int) -> Any:
+        x = library.Convolution(x, kernel=(3, 3), pad=(1, 1), stride=(stride, stride), num_filter=filters, name=name)
+        return library.Activation(library.BatchNorm(x, fix_gamma=False, name=f"{name}_bn"), act_type="relu")
+
+    x = library.Pooling(block(x, "c1", 8, 1), kernel=(2, 2), stride=(2, 2), pool_type="max")
+    classes, places, anchors = [], [], []
+    for i in range(3):
+        x = block(x, f"c{i + 2}", 16, 2)
+        sizes, ratios = (0.2 + 0.2 * i, 0.3 + 0.2 * i), (1, 2, 0.5)
+        for found, name in ((classes, "class"), (places, "place")):
+            y = library.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=16, name=f"{name}{i}")
+            found.append(library.Flatten(library.transpose(y, axes=(0, 2, 3, 1))))
+        anchors.append(library.Flatten(library.contrib.MultiBoxPrior(x, sizes=sizes, ratios=ratios, clip=True)))
+    scores = library.transpose(library.Reshape(library.Concat(*classes, dim=1), shape=(0, -1, 4)), axes=(0, 2, 1))
+    place = library.Concat(*places, dim=1)
+    anchor = library.Reshape(library.Concat(*anchors, dim=1), shape=(0, -1, 4))
+    wanted = library.contrib.MultiBoxTarget(anchor, label, scores, overlap_threshold=0.5, negative_mining_ratio=3,
+                                            negative_mining_thresh=0.5)  # fmt: skip
+    options = {"ignore_label": -1, "use_ignore": True, "multi_output": True, "normalization": "valid"}
+    chances = library.SoftmaxOutput(scores, wanted[2], name="chances", **options)
+    off = library.smooth_l1(wanted[1] * (place - wanted[0]), scalar=1.0)
+    found = library.contrib.MultiBoxDetection(chances, place, anchor, nms_threshold=0.5)
+    return library.Group([chances, library.MakeLoss(off, normalization="valid"), library.BlockGrad(found)])
+
+
+def test_a_detector_is_mxnets() -> None:
+    ours, theirs = detector(sym), detector(mx.sym)
+    shapes = {"data": (2, 3, 32, 32), "label": (2, 2, 5)}
+    found = ours.infer_shape(**shapes)
+    assert found == tuple(list(map(tuple, s)) for s in theirs.infer_shape(**shapes))
+    draw = onp.random.default_rng(0)
+    arguments = {n: draw.normal(0, 0.3, s).astype("f4") for n, s in zip(ours.list_arguments(), found[0], strict=True)}
+    arguments["label"] = onp.array([[[0, 0.1, 0.1, 0.45, 0.5], [2, 0.5, 0.4, 0.9, 0.95]],
+                                    [[1, 0.2, 0.3, 0.6, 0.8], [-1, -1, -1, -1, -1]]], "f4")  # fmt: skip
+    states = {
+        n: onp.full(s, n.endswith("var"), "f4") for n, s in zip(ours.list_auxiliary_states(), found[2], strict=True)
+    }
+    results = []
+    for symbol, array, context in ((ours, onp.array, None), (theirs, mx.nd.array, mx.cpu())):
+        given, kept = ({n: array(a) for n, a in arrays.items()} for arrays in (arguments, states))
+        empty = {n: array(onp.zeros_like(a)) for n, a in arguments.items() if n != "label"}
+        bound = symbol.bind(context, given, empty, dict.fromkeys(empty, "write"), kept)
+        outputs = [numpy_of(y).copy() for y in bound.forward(is_train=True)]
+        bound.backward()
+        results.append((outputs, {n: numpy_of(bound.grad_dict[n]) for n in empty}))
+    (mine, slopes), (other, expected) = results
+    for y, z in zip(mine, other, strict=True):
+        same(y, z, "a result")
+    most = max(onp.linalg.norm(g) for g in expected.values())
+    for n, g in expected.items():
+        assert onp.linalg.norm(slopes[n] - g) <= 1e-4 * onp.linalg.norm(g) + 1e-6 * most, n
