@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as onp
 
+from ...core import cpu
 from ...distributed import collectives
 from ...distributed.collectives import raw
 
@@ -113,7 +114,7 @@ def exchange(line: Any, local: onp.ndarray, axis: int, have: list, want: list) -
     out = onp.concatenate([raw(onp.ascontiguousarray(p)) for r, p in enumerate(pieces) if r != me] or [raw(x[:0])])
     came = group.exchange(out, sent, [0 if r == me else (d - c) * each for r, (c, d) in enumerate(coming)], what)
     start, stop = want[me]
-    result, at = onp.empty((max(stop - start, 0), *rest), x.dtype), 0
+    result, at = cpu.empty((max(stop - start, 0), *rest), x.dtype), 0
     for r, (c, d) in enumerate(coming):
         if d <= c:
             continue
