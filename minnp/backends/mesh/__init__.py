@@ -31,6 +31,9 @@ for _module in ("indices", "products", "sorting", "transforms", "linalg"):  # th
     importlib.import_module(f"{__name__}.{_module}")
 
 
+ONE_ARRAY = ("reduction", "one", "some", "cast")  # forms of Primitive.takes
+
+
 class Layout(Context):
     """How new arrays are split over a mesh: `mesh.split(0)`, `mesh.replicate()`; a context, and a `device=`.
 
@@ -90,7 +93,11 @@ class Place(Backend):
         run = kernel_of(row)
         more = {"_row": row.name} if run is not None and "_row" in inspect.signature(run).parameters else {}
 
+        form, *words = row.takes or ("",)
+
         def call(*data: Any, **params: Any) -> Any:
+            if form in ONE_ARRAY and len(data) > 1:  # the fast path gives a row's only parameter by position
+                data, params = data[:1], dict(zip(words, data[1:])) | params
             try:
                 if run is None:
                     raise BackendUnsupportedError("it has no rule for split arrays")
