@@ -1,6 +1,6 @@
-"""The host executor: large NumPy operations on recycled memory and all cores, with NumPy's own bits.
+"""The host executor: large NumPy operations on recycled memory and several threads, with bitwise equal results.
 
-Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for whatever is not done better here;
+Works on plain NumPy arrays. `call(function, args, kwargs)` returns NotImplemented for calls that NumPy does as fast;
 the caller then calls NumPy. `function` is NumPy's own callable or one of Python's operators (`operator.add`,
 `operator.getitem`, ...). Below LARGE elements nothing here helps: `run` tests the size first.
 May import: compiled.

@@ -1,7 +1,7 @@
-"""Graphs: a program as data, that prints as Python and runs, and the two ways to record one.
+"""Graphs: programs as data structures that run and print as Python, and the two ways to record one.
 
-node.py and graph.py the data; interpreter.py runs it; codegen.py prints it; capture.py records a run on real values
-(jit), symbolic.py and proxy.py a run without values (fx); closures.py what a function reads beside its arguments;
-outputs.py what it returns; placement.py in which memory its arrays lie; embedding.py `Function`.
+node.py and graph.py the data structure; interpreter.py runs it; codegen.py prints it; capture.py records a run on
+concrete values (jit), symbolic.py and proxy.py a run without values (fx); closures.py what a function reads besides its
+arguments; outputs.py what it returns; placement.py the devices of its arrays; embedding.py `Function`.
 May import: api, transforms, arrays, rows, cpu, compiled.
 """
