@@ -12,6 +12,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.llvm import engine
+from minnp.core.loops import compiled
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 compiles = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
@@ -686,3 +687,42 @@ def test_a_function_that_calls_itself_and_writes_is_not_unrolled():
         want = numpy.sort(a)
         assert g(a) is a and numpy.array_equal(a, want)
     assert any("sort_part calls itself" in r["why"] for r in minnp.report())
+
+
+@compiles
+def test_the_tape_of_a_gradient_is_not_written_beyond_its_end(monkeypatch):
+    def steps(x, n):
+        s = 1.0
+        for _ in range(n):
+            for j in range(3):
+                s = s * x[j]
+            s = np.sin(s)
+            t = s * s
+            s = s + t
+        return s
+
+    margins, codes, made = [], [], compiled.Code.__init__
+
+    class WithMargins:
+        """NumPy, but for what tapes are made with."""
+
+        def __getattr__(self, name):
+            return getattr(numpy, name)
+
+        def empty(self, shape, *dtype):
+            if dtype or type(shape) is not int:
+                return numpy.empty(shape, *dtype)
+            memory = numpy.full(shape + 64, 7.25)
+            margins.append(memory[shape:])
+            return memory[:shape]
+
+    monkeypatch.setattr(compiled, "onp", WithMargins())
+    monkeypatch.setattr(compiled.Code, "__init__", lambda self, *a: (made(self, *a), codes.append(self))[0])
+    x = np.array([0.9, 1.1, 0.8])
+    want, gradient = numpy.asarray(minnp.grad(steps)(x, 6)), minnp.grad(jit(steps))
+    gradient(x, 6)
+    for room in range(1, 12):
+        for code in codes:
+            code.room = room
+        numpy.testing.assert_allclose(numpy.asarray(gradient(x, 6)), want, rtol=1e-12)
+    assert len(margins) > 20 and all((m == 7.25).all() for m in margins)

@@ -357,13 +357,17 @@ class _Adjoint:
     # -------------------------------------------------------------- forwards
     def forwards(self, body: list) -> list:
         out: list = []
-        count = sum(type(s) is Assign and self.saved(s.name) for s in body)
-        if count:
-            room = E("dim", (self.tape, 0), INT, 0, 2**40)
-            here = E("var", (self.at,), INT, 0, 2**40)
-            out.append(Check(E("le", (E("add", (here, const(count)), INT), room), BOOL, 0, 1), "full"))
-        for s in body:
+        checked = 0  # for how many more numbers there is room
+        for k, s in enumerate(body):
+            if parts(s):  # a loop or a branch, which puts its own numbers on the tape
+                checked = 0
             if type(s) is Assign and self.saved(s.name):
+                if not checked:
+                    straight = itertools.takewhile(lambda s: not parts(s), body[k:])
+                    checked = sum(type(s) is Assign and self.saved(s.name) for s in straight)
+                    room, here = E("dim", (self.tape, 0), INT, 0, 2**40), E("var", (self.at,), INT, 0, 2**40)
+                    out.append(Check(E("le", (E("add", (here, const(checked)), INT), room), BOOL, 0, 1), "full"))
+                checked -= 1
                 here = E("var", (self.at,), INT, 0, 2**40)
                 out.append(Store(self.tape, (here,), cast(self.var(s.name), F8)))
                 out.append(Assign(self.at, E("add", (here, const(1)), INT)))
