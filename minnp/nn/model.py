@@ -15,7 +15,7 @@ import inspect
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import minnp.numpy as np
 
@@ -51,7 +51,7 @@ class Layer:
     param_configs: dict[str, dict]
     aux_param_configs: dict[str, Any]
 
-    def __new__(cls, *args: Any, **options: Any) -> Layer:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
         # Here and not in __init__, so that a model that forgets super().__init__() works too.
         if cls.__init__ is object.__init__:  # which refuses nothing where there is a __new__
             for name in options:
@@ -81,7 +81,7 @@ class Layer:
         beta1: float | None = None,
         beta2: float | None = None,
         epsilon: float | None = None,
-    ) -> Layer:
+    ) -> Self:
         """Declare a trained parameter; returns self.
 
         init_rule, init_config: its initial values (minnp.nn.init); those of the model's `init` where not given
@@ -111,13 +111,13 @@ class Layer:
         }
         return self
 
-    def add_params(self, configs: dict[str, dict]) -> Layer:
+    def add_params(self, configs: dict[str, dict]) -> Self:
         """Declare several: {name: {"shape": ..., ...}}, such as Function.get_params() gives; returns self."""
         for name, config in configs.items():
             self.add_param(name, **config)
         return self
 
-    def add_aux_param(self, name: str, value: Any) -> Layer:
+    def add_aux_param(self, name: str, value: Any) -> Self:
         """Declare a value that is kept and saved but not trained; returns self."""
         self._check_new(name)
         self.aux_param_configs[name] = value
@@ -215,7 +215,7 @@ class Layer:
                 values.update(old)
 
     @checks.named()
-    def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Layer:
+    def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Self:
         """Give every parameter its initial value; returns self.
 
         Each parameter draws from a stream of its own, named by the seed and its dotted name: adding a layer does not
@@ -336,7 +336,7 @@ class ModelBase(Layer):
         checkpoint.save(path, arrays, {"model": type(self).__name__}, keep_previous=False)
         return path
 
-    def load(self, prefix: str | os.PathLike) -> ModelBase:
+    def load(self, prefix: str | os.PathLike) -> Self:
         """Read what `save` wrote; the names and shapes must be this model's. Returns self."""
         arrays, _ = checkpoint.load(f"{os.fspath(prefix)}.params")
         tree = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("param:")}

@@ -363,7 +363,13 @@ def argpartition(
     a: ArrayLike, kth: Any, axis: _Axis = ..., kind: Any = ..., order: str | Sequence[str] | None = ...
 ) -> Array: ...
 def argsort(
-    a: ArrayLike, axis: _Axis = ..., kind: Any = ..., order: str | Sequence[str] | None = ..., *, stable: Any = ...
+    a: ArrayLike,
+    axis: _Axis = ...,
+    kind: Any = ...,
+    order: str | Sequence[str] | None = ...,
+    *,
+    descending: Any = ...,
+    stable: Any = ...,
 ) -> Array: ...
 def argwhere(a: ArrayLike) -> Array: ...
 def around(a: ArrayLike, decimals: SupportsIndex = ..., out: _Out | None = ...) -> Any: ...
@@ -686,9 +692,9 @@ def eye(
     N: SupportsIndex,
     M: Any = ...,
     k: SupportsIndex = ...,
-    order: _Order = ...,
     *,
     dtype: _Typed[_T],
+    order: _Order = ...,
     device: Any = ...,
     like: Any = ...,
 ) -> ArrayOf[_T]: ...
@@ -1345,7 +1351,13 @@ sinh: _Unary
 
 def size(a: ArrayLike, axis: _Axis | None = ...) -> int: ...
 def sort(
-    a: ArrayLike, axis: _Axis = ..., kind: Any = ..., order: str | Sequence[str] | None = ..., *, stable: Any = ...
+    a: ArrayLike,
+    axis: _Axis = ...,
+    kind: Any = ...,
+    order: str | Sequence[str] | None = ...,
+    *,
+    descending: Any = ...,
+    stable: Any = ...,
 ) -> Array: ...
 def sort_complex(a: ArrayLike) -> Array: ...
 

@@ -277,7 +277,9 @@ def linalg() -> list[str]:
 
 
 def fft() -> list[str]:
-    return [line for name in sorted(numpy.fft.__all__) for line in declare(name, getattr(numpy.fft, name), "Array")]
+    return [
+        line for name in sorted(numpy.fft.__all__) for line in declare(name, getattr(minnp.numpy.fft, name), "Array")
+    ]
 
 
 def random() -> list[str]:
@@ -340,7 +342,7 @@ def stub() -> str:
     ]
     lines.append(UFUNCS)
     for name in sorted(numpy.__all__):
-        found = getattr(numpy, name)
+        found = getattr(minnp.numpy if name in ("argsort", "sort") else numpy, name)  # ours takes more
         if isinstance(found, numpy.ufunc):
             kind = {(1, 1): "_Unary", (2, 1): "_Binary"}.get((found.nin, found.nout), "_np.ufunc")
             lines.append(f"{name}: {kind}")
@@ -387,15 +389,17 @@ def listing(
 ) -> str:
     """The parameter list as it is written; `asked`: a parameter that is required, and its type.
 
-    A default before a required parameter would be illegal: that one is then by keyword.
+    A default before a required parameter would be illegal: that one is then by keyword, and so is what follows it.
     """
     parameters, texts = list(parameters), ["self"] if method else []
     required = next((p for p in parameters if p.name == asked[0]), None)
     if required and any(p.default is not p.empty for p in parameters[: parameters.index(required)]):
-        parameters.remove(required)
+        at = parameters.index(required)
         required = required.replace(kind=required.KEYWORD_ONLY)
-        at = next((i for i, p in enumerate(parameters) if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)), len(parameters))
-        parameters.insert(at, required)
+        by_name = [
+            p.replace(kind=p.KEYWORD_ONLY) if p.kind is p.POSITIONAL_OR_KEYWORD else p for p in parameters[at + 1 :]
+        ]
+        parameters[at:] = [required, *by_name]
     kinds = [p.kind for p in parameters]
     for i, p in enumerate(parameters):
         if p.kind is p.KEYWORD_ONLY and (i == 0 or kinds[i - 1] not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)):

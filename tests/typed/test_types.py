@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import re
 import subprocess
@@ -82,3 +83,32 @@ def test_the_stubs_are_what_their_script_writes() -> None:
         pytest.skip("the stubs are written with NumPy 2.4")
     for name, text in stubs().items():
         assert ast.dump(ast.parse((STUBS / f"{name}.pyi").read_text())) == ast.dump(ast.parse(text)), name
+
+
+@pytest.mark.slow
+def test_users_programs_have_no_errors(cache: Path) -> None:
+    assert check("users.py", cache) == []
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_users_programs_run() -> None:
+    spec = importlib.util.spec_from_file_location("users", HERE / "programs" / "users.py")
+    assert spec is not None and spec.loader is not None
+    users = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(users)
+    assert len(users.PROGRAMS) == 50
+    for program in users.PROGRAMS:
+        assert program() is not None, program
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NAMES_OF_THE_STUB, reason="the stub declares the names of NumPy >= 2.4")
+def test_the_stubs_are_what_runs(tmp_path: Path) -> None:
+    """stubtest, but for what stubtest.allowlist names with its reason."""
+    config = tmp_path / "mypy.ini"
+    config.write_text(f"[mypy]\nignore_errors = True\ncache_dir = {tmp_path / 'cache'}\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "minnp.numpy", "--concise", "--ignore-missing-stub"]
+    command += ["--mypy-config-file", config, "--allowlist", HERE / "stubtest.allowlist", "--ignore-unused-allowlist"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*map(str, command)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,0 +1,280 @@
+"""Fifty small programs as users write them: type checkers find nothing to say, and each runs."""
+
+from collections.abc import Callable
+
+import numpy
+
+import minnp
+import minnp.numpy as np
+from minnp import fx, nn, npx
+
+Loss = Callable[[np.ndarray], np.ndarray]
+
+
+def program_1() -> float:
+    return float(np.mean(np.arange(6.0).reshape(2, 3)))
+
+
+def program_2() -> np.ndarray:
+    x = np.zeros((3, 3), dtype=np.float32)
+    x[1:, 0] = 2
+    return x.T
+
+
+def program_3() -> np.ndarray:
+    x = np.linspace(0, 1, 5)
+    return np.where(x > 0.5, x, 0.0)
+
+
+def program_4() -> tuple[int, ...]:
+    return np.concatenate([np.ones(2), np.zeros(3)]).shape
+
+
+def program_5() -> list[float]:
+    numbers: list[float] = np.cumsum([1.0, 2.0]).tolist()
+    return numbers
+
+
+def program_6() -> np.ndarray:
+    a = np.array([[2.0, 1.0], [1.0, 3.0]])
+    return np.linalg.solve(a, np.ones(2))
+
+
+def program_7() -> np.ndarray:
+    values, vectors = np.linalg.eigh(np.eye(2))
+    return values + vectors[0]
+
+
+def program_8() -> np.ndarray:
+    q, r = np.linalg.qr(np.ones((3, 2)))
+    return q @ r
+
+
+def program_9() -> np.ndarray:
+    u, s, vh = np.linalg.svd(np.eye(2))
+    return (u * s) @ vh
+
+
+def program_10() -> np.ndarray:
+    return np.fft.ifft(np.fft.fft(np.ones(4))).real
+
+
+def program_11() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((2, 2))
+
+
+def program_12() -> np.ndarray:
+    np.random.seed(0)
+    return np.random.rand(3)
+
+
+def program_13() -> np.ndarray:
+    return np.sort(np.array([3, 1, 2]), descending=True)
+
+
+def program_14() -> np.ndarray:
+    return np.unique(np.array([1, 1, 2]))
+
+
+def program_15() -> np.ndarray:
+    return np.einsum("ij,jk->ik", np.ones((2, 2)), np.ones((2, 2)))
+
+
+def program_16() -> np.ndarray:
+    x = np.ones(3)
+    x += 1
+    x *= 2.0
+    return -x
+
+
+def program_17() -> bool:
+    return bool(np.all(np.ones(3) == 1) and np.allclose(np.ones(2), 1.0))
+
+
+def program_18() -> np.ndarray:
+    return np.asarray(numpy.ones(3)) + numpy.ones(3)
+
+
+def program_19() -> numpy.ndarray:
+    return numpy.asarray(np.ones(3))
+
+
+def program_20() -> np.ndarray:
+    out = np.empty(3)
+    np.exp(np.zeros(3), out=out)
+    return out
+
+
+def program_21() -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(np.zeros(2))
+
+
+def program_22() -> np.ndarray:
+    return np.stack([np.ones(2), np.zeros(2)], axis=1)[..., None]
+
+
+def program_23() -> np.ndarray:
+    return np.meshgrid(np.arange(2), np.arange(3))[0]
+
+
+def program_24() -> int:
+    return int(np.argmax(np.array([1.0, 5.0, 2.0])))
+
+
+def program_25() -> np.ndarray:
+    return np.eye(2, dtype=np.float32).astype(np.int64)
+
+
+def program_26() -> float:
+    return float(minnp.grad(lambda x: x**2)(3.0))
+
+
+def program_27() -> np.ndarray:
+    def loss(w: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sum((w - 1) ** 2))
+
+    w = np.zeros(2)
+    w -= 0.5 * minnp.grad(loss)(w)
+    return w
+
+
+def program_28() -> float:
+    value, slope = minnp.value_and_grad(lambda x: np.sin(x))(0.0)
+    return float(value) + float(slope)
+
+
+def program_29() -> np.ndarray:
+    first: np.ndarray = minnp.grad(lambda x, y: np.sum(x * y), argnum=(0, 1))(np.ones(2), np.ones(2))[0]
+    return first
+
+
+def program_30() -> np.ndarray:
+    matrix: np.ndarray = minnp.hessian(lambda x: x[0] * x[1])(np.ones(2))
+    return matrix
+
+
+def program_31() -> np.ndarray:
+    matrix: np.ndarray = minnp.jacobian(np.cumsum, mode="forward")(np.ones(2))
+    return matrix
+
+
+def program_32() -> float:
+    value, tangent = minnp.jvp(np.exp, (0.0,), (1.0,))
+    return float(value + tangent)
+
+
+def program_33() -> float:
+    value, pull = minnp.vjp(lambda x, y: x * y, 2.0, 3.0)
+    dx, dy = pull(1.0)
+    return float(value + dx + dy)
+
+
+def program_34() -> np.ndarray:
+    result: np.ndarray = minnp.vmap(np.dot, in_axes=(0, None))(np.ones((4, 3)), np.ones(3))
+    return result
+
+
+def program_35() -> float:
+    @minnp.jit
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.tanh(x) * 2
+
+    return float(f(np.ones(3))[0])
+
+
+def program_36() -> float:
+    f = minnp.jit(lambda x, n: x * n, static="n")
+    return float(f(1.0, 3))
+
+
+def program_37() -> float:
+    @minnp.custom_vjp
+    def clipped(x: np.ndarray) -> np.ndarray:
+        return x
+
+    clipped.defvjp(forward=lambda x: (x, None), backward=lambda saved, g: (np.clip(g, -1, 1),))
+    return float(minnp.grad(lambda x: 100 * clipped(x))(1.0))
+
+
+def program_38() -> float:
+    step = minnp.checkpoint(lambda x: np.sin(np.sin(x)))
+    return float(minnp.grad(step)(0.5))
+
+
+def program_39() -> str:
+    with minnp.policy("only_numpy"):
+        np.exp(np.ones(2))
+    return str(minnp.report())
+
+
+def program_40() -> str:
+    return minnp.get_global_policy().name
+
+
+def program_41() -> str:
+    program = fx.symbolic_trace(lambda x: np.tanh(x) + 1)
+    return program.code
+
+
+def program_42() -> list[str]:
+    program = fx.symbolic_trace(lambda x: np.exp(x) * 2)
+    return [node.name for node in program.graph.nodes]
+
+
+def program_43() -> int:
+    captured = fx.capture(lambda x, w: x @ w, np.ones((2, 3)), np.ones((3, 4)))
+    return fx.flops(captured.graph)
+
+
+def program_44() -> float:
+    a = minnp.Variable("a")
+    f = minnp.compile(a * 2 + 1)
+    return float(f(a=3.0))
+
+
+def program_45() -> np.ndarray:
+    return npx.softmax(npx.relu(np.array([-1.0, 2.0])))
+
+
+def program_46() -> float:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)).init(0)
+    x, y = np.ones((8, 2, 2), dtype=np.float32), np.zeros(8, dtype=np.int64)
+    history = net.fit(x, y, epochs=1, batch_size=4, verbose=False)
+    return float(history["loss"][-1])
+
+
+def program_47() -> np.ndarray:
+    net = nn.Sequential(nn.Linear(2, 1), loss="l2_loss").init(0)
+    return net.predict(np.ones((3, 2), dtype=np.float32))
+
+
+def program_48() -> float:
+    class Regression(nn.ModelBase):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 1)
+
+        def forward(self, x: np.ndarray, mode: str = "test") -> np.ndarray:
+            return self.layer(np.tanh(x))
+
+        def loss(self, predict: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return nn.losses.l2_loss(predict, y)
+
+    model = Regression().init(0)
+    return float(model.loss(model.forward(np.ones((2, 2))), np.zeros(2)))
+
+
+def program_49() -> float:
+    w, config = nn.optim.adam(np.ones(2), np.ones(2), {"learning_rate": 0.1})
+    return float(w[0]) + float(config["t"])
+
+
+def program_50() -> float:
+    mesh = minnp.distributed.init()
+    total = mesh.all_reduce(np.arange(10.0)[mesh.part(10)].sum())
+    return float(total)
+
+
+PROGRAMS: list[Callable[[], object]] = [value for name, value in list(globals().items()) if name.startswith("program_")]
