@@ -726,3 +726,27 @@ def test_the_tape_of_a_gradient_is_not_written_beyond_its_end(monkeypatch):
             code.room = room
         numpy.testing.assert_allclose(numpy.asarray(gradient(x, 6)), want, rtol=1e-12)
     assert len(margins) > 20 and all((m == 7.25).all() for m in margins)
+
+
+@pytest.mark.parametrize("how", ["same", "shifted", "reversed"])
+def test_a_function_that_writes_to_arguments_that_share_memory_runs_once(how):
+    calls = []
+
+    def f(x, y, z):
+        calls.append(1)
+        z[0] = 5.0
+        x[1:] = y[:-1] * 2 + z[0]
+        for i in range(len(x)):
+            y[i] += x[i - 1]
+        return np.sum(x) + y[0]
+
+    def run(g, np, how):
+        a, z = np.arange(9.0), np.zeros(2)
+        y = {"same": a[:6], "shifted": a[3:], "reversed": a[:6][::-1], "apart": np.arange(6.0)}[how]
+        return float(g(a[:6], y, z)), numpy.array(a), numpy.array(z)
+
+    g = jit(f)
+    for lies in (how, "apart", "apart", how):
+        want = run(f, numpy, lies)
+        calls.clear()
+        assert all(map(numpy.array_equal, run(g, np, lies), want)) and len(calls) <= 1

@@ -30,6 +30,8 @@ from .array import Array, ndarray, read, replay, root_of, same_numbers, stack_ne
 from .devices import at_index, index_on_host
 from .saved import note
 
+SHARED = "a write to an argument that shares memory with another one"
+
 
 def layout_of(a: Any) -> tuple[int, ...] | None:
     """The axis order in which a host array is C-contiguous; None for C order itself (and for device values)."""
@@ -245,6 +247,12 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         )
     if watching is not None and type(old) in (Host, Buffer):
         watching.ends(f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)})")
+        return write(h, *said, fresh)
+    mine = watching is not None and not watching.symbolic and type(old) is Tracer and old.trace is watching
+    if mine and type(base) is Host and old.node.op == "placeholder" and watching.shares(base):
+        ended = watching.ended
+        watching.ends(SHARED)
+        watching.ended = ended  # other arguments may not
         return write(h, *said, fresh)
     lies = example(old)
     if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):

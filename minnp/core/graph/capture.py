@@ -254,6 +254,11 @@ class CaptureTrace(Trace):
         self.finish()
         capture.set(None)
 
+    def shares(self, value: Any) -> bool:
+        """Whether an input shares memory with another one: a write to it changes both, which no graph tells."""
+        arrays = [v for v in self.lent if type(v) is Host]
+        return sum(onp.may_share_memory(value, v) for v in arrays) > 1
+
     def depends_on_layout(self) -> bool:
         """Whether arrays that lie in memory otherwise would have led elsewhere: Python asked, or an array was written
         and another one is a view of it or a copy, as reshape finds."""

@@ -19,7 +19,7 @@ from ... import backends, errors
 from ..arrays import devices
 from ..arrays.array import HANDLES, handle, numpys_own, read
 from ..arrays.hooks import unread
-from ..arrays.writing import write
+from ..arrays.writing import SHARED, write
 from ..cpu.products import single_thread
 from ..graph.capture import Captured, capture_call, copied
 from ..graph.closures import Before, bindings, goes_on, holds
@@ -271,7 +271,7 @@ class Jitted:
             if captured.ended:
                 self.ended.add(key)
                 record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), captured.left)
-            else:
+            elif captured.left != SHARED:
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
                 return self.function(*args, **kwargs)
