@@ -418,7 +418,8 @@ def test_results_are_the_very_array_given_as_out():
     for module in (numpy, np):
         x = module.ones((4, 3)) + 0j
         for out in (x, x[:2], x[1:3]):
-            assert module.fft.fft(x, n=len(out), axis=0, out=out) is out
+            if int(numpy.__version__.split(".")[0]) > 1:
+                assert module.fft.fft(x, n=len(out), axis=0, out=out) is out
             assert module.add(x[: len(out)], 1, out=out) is out
 
 

@@ -129,7 +129,7 @@ ATTRIBUTES = {
         __floordiv__ __rfloordiv__ __ifloordiv__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __contains__ all any argmax
         argmin argpartition argsort nonzero searchsorted __bool__ __int__ __index__ __len__ __round__ round""",
     "facts about memory, places and types": """
-        base context ctypes data device dtype flags itemsize nbytes ndim setflags shape size strides wait_to_read
+        base context ctypes data device dtype flags itemsize local nbytes ndim setflags shape size strides wait_to_read
         newbyteorder""",
     "Python's and NumPy's protocols": """
         __array__ __array_finalize__ __array_function__ __array_interface__ __array_namespace__ __array_prepare__

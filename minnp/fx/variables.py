@@ -64,7 +64,7 @@ class Expressions(SymbolicTrace):
                 read_by_it.guards.append(node)
         return node
 
-    def outside(self, array: Any) -> Node:
+    def closed_over(self, array: Any) -> Node:
         if type(array) in HANDLES and type(lower(read(array))) is Tracer:
             raise self.error(
                 "a variable meets an array that a transformation watches", "compile the expression, and call the result"

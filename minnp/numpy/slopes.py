@@ -126,16 +126,21 @@ def of_square(g: Any, y: Any, x: Any) -> Any:
     return times(g, x + x)
 
 
+def _of_numpy(x: Any) -> bool:
+    """Whether NumPy computes with it: not what follows arrays, nor a number under jit, whose __class__ says float."""
+    return issubclass(type(x), (onp.ndarray, onp.generic, int, float, complex)) and not isinstance(x, Value)
+
+
 def _over(g: Any, d: Any) -> Any:
     if type(d) in (int, float) and (d < 0 or d > 0):
         return g / d
-    return strong_divide(g, d) if isinstance(g, Value) or isinstance(d, Value) else _strong_divide(g, d)
+    return _strong_divide(g, d) if _of_numpy(g) and _of_numpy(d) else strong_divide(g, d)
 
 
 def _times(g: Any, s: Any) -> Any:
     if type(s) in (int, float) and s - s == 0:
         return g * s
-    return strong_multiply(g, s) if isinstance(g, Value) or isinstance(s, Value) else _strong_multiply(g, s)
+    return _strong_multiply(g, s) if _of_numpy(g) and _of_numpy(s) else strong_multiply(g, s)
 
 
 # over(g, d): g / d, and 0 where g is 0, whatever d is: the cotangent where d is 0 or NaN and nothing flows.

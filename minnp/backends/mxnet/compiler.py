@@ -25,7 +25,8 @@ from .executor import Program
 
 LEAST = 2  # nodes that are worth a symbol of their own
 DTYPES = ("float32", "float64")
-NEVER = ("copy", "write_view", "stop_gradient", "einsum", "linalg.")  # linalg: its errors are NumPy's to raise
+# linalg: its errors are NumPy's to raise; npx.strong: MXNet's product of 0 and an infinity is NaN
+NEVER = ("copy", "write_view", "stop_gradient", "einsum", "linalg.", "npx.strong")
 
 
 class Bound:

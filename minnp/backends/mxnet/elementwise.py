@@ -103,6 +103,20 @@ def _where(metas: Sequence[Meta], params: dict[str, Any]) -> Lowered:
 TABLE["where"] = _where
 
 
+def _strong(operator: str) -> Lowering:
+    """A product or quotient in which a zero beside what is infinite or NaN is not NaN: NumPy computes those."""
+    return lambda metas, params: elementwise(operator)(metas, params)._replace(checked=True)
+
+
+TABLE.update(
+    {
+        "npx.strong_multiply": _strong("_npi_multiply"),
+        "npx.strong_product": _strong("_npi_multiply"),
+        "npx.strong_divide": _strong("_npi_true_divide"),
+    }
+)
+
+
 # ------------------------------------------------------------------ reductions and scans
 SUMS = {"_np_sum", "_npi_mean"}  # whose compensation for rounding makes NaN of infinities and of what overflows
 

@@ -41,7 +41,7 @@ def gather_parts(graph: Graph, least: int = 0) -> None:
     whose parts they are added in that order, which leaves the bits. The gradient of a loop over x[t] is such a sum."""
     inner: set[Node] = set()
     for root in reversed(graph.nodes):
-        if row_name(root) != "add" or root in inner or type(root.meta["value"]) is not Meta:
+        if row_name(root) != "add" or root in inner or type(root.meta.get("value")) is not Meta:
             continue
         parts: list[Node] = []
         sum_: Any = root
