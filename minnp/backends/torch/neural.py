@@ -249,7 +249,8 @@ kernel("npx.gelu_tanh")(_floating(partial(functional.gelu, approximate="tanh")))
 @kernel("npx.gelu_tanh_grad", dtypes_of=common)
 def gelu_tanh_grad(g: Any, x: Any) -> Tensor:
     g, x = torch.broadcast_tensors(*together(g, x))
-    return aten.gelu_backward(g.contiguous(), x.contiguous(), approximate="tanh")
+    slopes = aten.gelu_backward(g.contiguous(), x.contiguous(), approximate="tanh")
+    return torch.where(g == 0, g, slopes)  # at an infinity torch's is NaN
 
 
 def _tanh_grad(g: Tensor, y: Tensor) -> Tensor:
