@@ -49,7 +49,7 @@ def test_a_training_killed_at_random_moments(tmp_path):
         time.sleep(rng.uniform(0.2, took))
         victim = rng.randrange(2)
         job[victim].send_signal(signal.SIGKILL)
-        out, codes = finished(job, 180)  # no hang
+        out, codes = finished(job, 60)  # no hang
         if -signal.SIGKILL in codes and codes[1 - victim] != 0:
             assert "MeshError" in out[1 - victim][1], out[1 - victim][1]
         if checkpoint.exists(tmp_path / "victim"):
