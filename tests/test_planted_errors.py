@@ -105,19 +105,20 @@ def rules(fact: str) -> list[tuple[str, int]]:
 
 
 # An array's cotangent is added to in place, or written over, where that is cheaper: there the rule itself is run only
-# when the gradient is differentiated.
+# when the gradient is differentiated; and of rows that read a part of one array, only when it is differentiated forwards.
 IN_PLACE = {name for name, row in TABLE.items() if row.accumulate is not None} | {"write_view"}
+READING = {n for n in IN_PLACE if all(len(arrays) == 1 for arrays, _ in TABLE[n].samples())}
 
 
 @pytest.mark.parametrize(("name", "i"), rules("vjp"))
 def test_an_error_in_a_reverse_rule_is_found(name: str, i: int) -> None:
-    row, cases, order = TABLE[name], functions(name, i), 1
+    row, cases, how = TABLE[name], functions(name, i), {"order": 1, "modes": ("rev",)}
     if name in IN_PLACE and i == 0:
-        cases, order = [(lambda x, f=f: f(x) * f(x), x) for f, x in cases], 2
+        cases, how = [(lambda x, f=f: f(x) * f(x), x) for f, x in cases], {"order": 2, "modes": ("rev", "fwd")}
     for f, x in cases:
-        assert not found_by_check(f, x, order=order, modes=("rev",))
+        assert not found_by_check(f, x, **how)
     with planted(row, "vjp", i):
-        assert any(found_by_check(f, x, order=order, modes=("rev",)) for f, x in cases)
+        assert any(found_by_check(f, x, **how) for f, x in cases)
 
 
 @pytest.mark.parametrize(("name", "i"), rules("jvp"))
@@ -137,7 +138,7 @@ def test_an_error_in_place_is_found(name: str) -> None:
         assert any(found_by_quick(f, x) for f, x in cases)
 
 
-@pytest.mark.parametrize(("name", "i"), rules("vjp"))
+@pytest.mark.parametrize(("name", "i"), [(name, i) for name, i in rules("vjp") if name not in READING])
 def test_quick_grad_check_finds_it_too(name: str, i: int) -> None:
     cases = functions(name, i)
     if name in IN_PLACE and i == 0:

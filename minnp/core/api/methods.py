@@ -256,7 +256,8 @@ def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Cal
     """np.place or np.putmask. which: (mask, true where a is written) -> for each of these elements, the number of its
     value; values are repeated."""
     values = stacked(values)
-    function(onp.zeros(1, a.dtype), onp.zeros(1, bool), plain_like(values))  # or NumPy's exception
+    like = plain_like(values)
+    function(onp.zeros(1, a.dtype), onp.zeros(1, bool), like)  # or NumPy's exception
     values = values if isinstance(values, ndarray) else onp.asarray(values)
     if _masked_at_once(a, mask, values):
         return
@@ -264,7 +265,7 @@ def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Cal
     if mask.size != a.size:
         raise ValueError(f"{function.__name__}: mask and data must be the same size")
     mask = mask.reshape(a.shape)
-    function(onp.zeros(1, a.dtype), mask.any(keepdims=True).reshape(1), plain_like(values))
+    function(onp.zeros(1, a.dtype), mask.any(keepdims=True).reshape(1), like)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
     if len(values):
         write(a, mask, values[which(mask) % len(values)])

@@ -100,7 +100,7 @@ def _on_tapes(x: Any) -> bool:
     return x is None or isinstance(x, (Host, onp.generic))
 
 
-def _add_part(old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool) -> onp.ndarray:
+def _add_part(old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool = False) -> onp.ndarray:
     buffer = old if donate else onp.array(old)
     view = shown(buffer, steps)
     if steps:
@@ -110,7 +110,7 @@ def _add_part(old: Any, g: Any, steps: tuple, row: Primitive, params: dict, dona
 
 
 def _part_back(
-    i: int, h: Any, y: Any, old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool
+    i: int, h: Any, y: Any, old: Any, g: Any, steps: tuple, row: Primitive, params: dict, donate: bool = False
 ) -> Any:
     return h if i == 0 else bind(row, (replay(h, steps),), params)
 

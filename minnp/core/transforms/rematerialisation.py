@@ -16,7 +16,7 @@ from typing import Any
 from ... import errors
 from ..arrays.array import HANDLES, read, root_of
 from ..arrays.saved import kept_params, safe
-from ..arrays.writing import WRITE_VIEW, release
+from ..arrays.writing import release
 from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
 from ..rows.pytree import tree_leaves
@@ -81,7 +81,7 @@ class Recording(GradTrace):
             mine = [type(v) is Tracer and v.trace is self for v in values]
         raw = [v.value if m else v for v, m in zip(values, mine, strict=True)]
         kept, again = [None if m else v for v, m in zip(values, mine, strict=True)], params
-        if row is WRITE_VIEW and params.get("donate") and not mine[0]:  # the kernel writes into the constant itself
+        if params.get("donate") and not mine[0]:  # the kernel writes into the constant itself
             kept[0], again = copied(values[0]), {**params, "donate": False}
         y = bind(row, raw, params)
         if row.vjp is CONSTANT:
