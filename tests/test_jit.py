@@ -43,7 +43,9 @@ def test_random_programs_jitted_and_differentiated(block: int) -> None:
 
 
 # a loop that is compiled is one path, however often it runs
-@pytest.mark.parametrize("compiler, paths", [("numpy", 3), ("auto", 2 if engine.available() else 3)])
+@pytest.mark.parametrize(
+    "compiler, paths", [("numpy", 3), pytest.param("auto", 2 if engine.available() else 3, marks=pytest.mark.host)]
+)
 def test_every_branch_is_compiled_once(compiler: str, paths: int) -> None:
     @jit(compiler=compiler)
     def f(x: Any) -> Any:

@@ -105,7 +105,7 @@ def rules(fact: str) -> list[tuple[str, int]]:
 
 
 # An array's cotangent is added to in place, or written over, where that is cheaper: there the rule itself is run only
-# when the gradient is differentiated; and of rows that read a part of one array, only when it is differentiated forwards.
+# when the gradient is differentiated; and of rows that read a part of one array, only when that is done forwards.
 IN_PLACE = {name for name, row in TABLE.items() if row.accumulate is not None} | {"write_view"}
 READING = {n for n in IN_PLACE if all(len(arrays) == 1 for arrays, _ in TABLE[n].samples())}
 
