@@ -439,3 +439,23 @@ def test_parts_of_a_gradient_inside_are_added_once() -> None:
     inner = lambda x: grad(f)(x).sum()
     for _ in range(2):
         assert grad(checkpoint(inner))(np.array([1.0, 2.0, 3.0])).tolist() == [64.0, 66.0, 108.0]
+
+
+def test_a_part_that_a_gradient_inside_still_needs_is_not_written_over_in_a_replay() -> None:
+    def scaled(x: Any) -> Any:
+        y = x * x
+        y[:2] *= x[1:3]
+        return (y * y).sum()
+
+    def by_a_view(x: Any) -> Any:
+        y = x * x
+        part = y[:2]
+        part *= x[:2]
+        return (y * y).sum()
+
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    for f in (scaled, by_a_view):
+        inner = lambda x, f=f: (grad(f)(x) ** 2).sum()
+        back = vjp(checkpoint(inner), x)[1]
+        for _ in range(2):
+            assert back(np.array(1.0))[0].tolist() == grad(inner)(x).tolist()

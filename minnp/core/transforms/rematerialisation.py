@@ -21,7 +21,7 @@ from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
 from ..rows.pytree import tree_leaves
 from ..rows.state import state
-from ..rows.value import Host, Tracer, concrete, overlapping
+from ..rows.value import Host, Tracer, concrete, overlapping, owner
 from .cotangents import followed
 from .tape import INEXACT, OUTPUT, GradTrace
 
@@ -170,7 +170,10 @@ class Recording(GradTrace):
         last = {p: n for n, node in enumerate(self.nodes) for p in node[2]}
         for n in self.results:
             last[n] = len(self.nodes)
-        made = dict(zip(self.leaves, leaves, strict=True))
+        made, given = dict(zip(self.leaves, leaves, strict=True)), set(self.leaves)
+        sharing: dict[int, list[int]] = {}  # by the memory they are in, the values that may lie there
+        for n, v in made.items():
+            sharing.setdefault(_memory(v), []).append(n)
         for n, (row, params, parents, arrays, _, _, _) in enumerate(self.nodes):
             if row is None:
                 continue
@@ -183,9 +186,21 @@ class Recording(GradTrace):
                         del made[p]
                 if params.get("donate") and type(base := concrete(values[0])) is Host:
                     release(base)
+                    for p in sharing.pop(_memory(base), ()):
+                        if p in made:  # it is read again, as it was before the write
+                            made[p] = copied(made[p])
+                    if parents[0] in given:
+                        values[0] = copied(values[0])
                 made[n] = rerun(params["record"], values) if row is CHECKPOINT else bind(row, values, params)
+                sharing.setdefault(_memory(made[n]), []).append(n)
                 del values
         return [made[n] for n in self.results]
+
+
+def _memory(value: Any) -> int:
+    """A name of the memory that a value is in, or 0."""
+    base = concrete(value) if hasattr(value, "dtype") else None
+    return id(owner(base)) if type(base) is Host else 0
 
 
 def copied(value: Any) -> Any:
