@@ -492,3 +492,9 @@ def test_a_batched_index_takes_what_numpy_takes(line: str) -> None:
          (rising * x).sum((1, 2))),
     ):  # fmt: skip
         onp.testing.assert_allclose(onp.asarray(y), wanted, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_a_batched_mask_meets_a_cotangent_that_is_not_batched() -> None:
+    x, weights = onp.array([1.0, -2.0, 3.0]), onp.array([1.0, 2.0, 4.0])
+    twice = grad(lambda x: (grad(lambda x: (x[x > 0] ** 2).sum())(x) * np.array(weights)).sum())
+    assert vmap(twice)(np.array([x, -x])).tolist() == [[2.0, 0.0, 8.0], [0.0, 4.0, 0.0]]

@@ -73,7 +73,7 @@ index_add = primitive(
     "index_add",
     numpy=_index_add,
     fast=_added,
-    vjp=[lambda g, y, x, shape, index: g[index]],
+    vjp=[lambda g, y, x, shape, index: getitem(g, index=index)],
     jvp="linear",
     saves="",
     shape=lambda metas, params: Meta(params["shape"], metas[0].dtype),

@@ -224,6 +224,10 @@ class Placed:
     def __init__(self, array: Any, shape: tuple[int, ...], dtype: onp.dtype) -> None:
         self.array, self.shape, self.dtype = array, shape, dtype
 
+    def is_contiguous(self) -> bool:
+        """MXNet has no views with strides: every array is in C order."""
+        return True
+
 
 class DeviceKernel(Kernel):
     """Takes and returns Placed arrays; numbers among the arguments are moved there."""
