@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import traceback
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,47 @@ def test_code_for_which_llvm_has_no_memory_is_numpys() -> None:
     environment.pop("MINNP_BACKEND", None)
     run = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]
+
+
+PROGRAM = """
+def helper(v):
+    return v * 2.0
+
+def program(x, f):
+    t = 0.0
+    for i in range(len(x)):
+        t += helper(x[i]) + f(t)
+        x[i] = t + {number}
+    return t
+"""
+
+
+@compiled
+def test_machine_code_of_loops_goes_with_the_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also where a loop calls a function of its module, which refers to the function with the loop."""
+    assemble, made = engine.Machine.assemble, []
+
+    def watched(self: Any, text: str, optimise: int = 0) -> Any:
+        code = assemble(self, text, optimise)
+        made.append(weakref.ref(code))
+        return code
+
+    monkeypatch.setattr(engine.Machine, "assemble", watched)
+    for number in range(4):
+        text = PROGRAM.format(number=number)
+        path = tmp_path / f"program_{number}.py"
+        path.write_text(text)
+        space: dict[str, Any] = {"np": np}
+        exec(compile(text, path, "exec"), space)
+        plain, x = onp.linspace(0, 1, 5), np.linspace(0, 1, 5)
+        expected = space["program"](plain, space["helper"])
+        assert jit(space["program"])(x, space["helper"]) == expected
+        onp.testing.assert_array_equal(x, plain)
+    assert len(made) >= 4
+    del space
+    for _ in range(3):  # functions, then what was kept for their code, then what that referred to
+        gc.collect()
+    assert not any(code() for code in made)
 
 
 class Holder:

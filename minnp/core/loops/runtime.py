@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
+import weakref
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -61,11 +62,12 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 class Compiled:
     """What a site does for values of one type: a row, or the reason why Python runs it."""
 
-    def __init__(self, outside: dict[str, Any]) -> None:
-        self.outside = outside
+    def __init__(self, outside: dict[str, Any], given: dict[str, Any]) -> None:
+        # a site lives as long as the code of its function, which what it refers to (a helper's module) may keep alive
+        self.outside = {name: weakly(x) for name, x in outside.items()}
+        self.given = {name: weakly(x) for name, x in given.items() if not isinstance(x, tuple)}
         self.row: Any = None
         self.code: Any = None
-        self.kept: Any = None
         self.by_value: Any = None
         self.why = ""
 
@@ -142,11 +144,11 @@ def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | Non
     key = tuple([(n, d if isinstance(d, tuple) else id(d)) for n, d in given.items()])
     found = site.programs.get(key)
     resolve = _resolving(site, f)
-    if found is None or not _stays(found, resolve):
+    if found is None or not _stays(found, given, resolve):
         found = site.programs[key] = _compiled(site, f, given, resolve)
     if found.row is None:
         return None
-    return _run(site, f, found, values)
+    return _run(site, f, found, given, values)
 
 
 def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
@@ -216,11 +218,21 @@ def _resolving(site: Site, f: Any) -> Callable:
     return resolve
 
 
-def _stays(found: Compiled, resolve: Callable) -> bool:
+def weakly(x: Any) -> Callable[[], Any]:
+    """What returns x, as long as somebody else refers to it, or x is nothing that can be referred to so."""
     try:
-        return all(resolve(name) is x for name, x in found.outside.items())
+        return weakref.ref(x)
+    except TypeError:
+        return lambda: x
+
+
+def _stays(found: Compiled, given: dict[str, Any], resolve: Callable) -> bool:
+    """Whether what a program was made of is what its names stand for: another object may have the id in its key."""
+    try:
+        outside = all(x() is resolve(name) for name, x in found.outside.items())
     except NameError:
         return False
+    return outside and all(x() is given[name] for name, x in found.given.items())
 
 
 def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable, by_value: bool = False) -> Compiled:
@@ -230,19 +242,21 @@ def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable, by_v
         outside[name] = found = resolve(name)
         return found
 
-    found = Compiled(outside)
-    found.kept = given  # so that no other object has the id of one in the key
+    code, why, line = None, "", 0
     try:
         program = translate(site.tree, "loop", given, look, site.wanted, f, by_value)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
-        found.code = Code(program, failure)
-        found.row = LoopRow(found.code)
+        code = Code(program, failure)
     except NotUnderstood as no:
-        found.why = no.why
-        _say(site, f, no.why, no.line)
+        why, line = no.why, no.line
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as bug:  # ours: the loop is Python's
-        found.why = f"{BUG}: {type(bug).__name__}: {bug}"
-        _say(site, f, found.why)
+        why = f"{BUG}: {type(bug).__name__}: {bug}"
+    found = Compiled(outside, given)
+    if code is None:
+        found.why = why
+        _say(site, f, why, line)
+    else:
+        found.code, found.row = code, LoopRow(code)
     return found
 
 
@@ -252,9 +266,9 @@ def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
     record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({where})")
 
 
-def _run(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[str, Any] | None:
+def _run(site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any] | None:
     if found.code.program.moving and any(map(_orders, map(_raw, values.values()))):
-        return _run_by_value(site, f, found, values)
+        return _run_by_value(site, f, found, given, values)
     program: Program = found.code.program
     if not program.elements and _few(program, values):
         return None
@@ -341,11 +355,13 @@ def _raw(x: Any) -> Any:
     return read(x) if type(x) in HANDLES else x
 
 
-def _run_by_value(site: Site, f: Any, found: Compiled, values: dict[str, Any]) -> dict[str, Any] | None:
+def _run_by_value(
+    site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dict[str, Any]
+) -> dict[str, Any] | None:
     """The loop by another program, which has a derivative."""
     if found.by_value is None:
-        found.by_value = _compiled(site, f, found.kept, _resolving(site, f), True)
-    return None if found.by_value.row is None else _run(site, f, found.by_value, values)
+        found.by_value = _compiled(site, f, given, _resolving(site, f), True)
+    return None if found.by_value.row is None else _run(site, f, found.by_value, given, values)
 
 
 def _orders(v: Any) -> int:
