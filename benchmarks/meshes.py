@@ -99,7 +99,7 @@ def programs(mesh: Any) -> None:
     for name, (shape, f) in PROGRAMS.items():
         host = numpy.random.default_rng(0).random(shape).astype("f4")
         x = np.asarray(host, device=mesh.split(0))
-        split = lambda f=f, x=x: f(np, x)
+        split = lambda f=f, x=x: (f(np, x), mesh.barrier())  # which computes what waits
         alone = lambda f=f, host=host: f(numpy, host) if mesh.first else None
         show(mesh, name, "NumPy, one process", *pairs(split, both(alone, mesh), mesh, 5))
 

@@ -341,9 +341,11 @@ def reduce(x: Any, mesh: Any, root: int = 0) -> Any:
 
 
 def barrier(mesh: Any) -> None:
-    """Wait until every rank is here.
+    """Wait until every rank is here, and has computed its parts of split arrays.
 
     mesh   the processes that take part; each of them makes the same call
     """
+    for place in mesh.places.values():
+        place.finish()
     if (group := mesh.group()) is not None:
         group.agree({"op": "barrier"})

@@ -132,7 +132,7 @@ class Mesh:
         return collectives.reduce(x, self, root)
 
     def barrier(self) -> None:
-        """Wait until every rank is here."""
+        """Wait until every rank is here, and has computed its parts of split arrays."""
         collectives.barrier(self)
 
     def part(self, n: int) -> slice:

@@ -7,6 +7,7 @@ CASES = [
     "functions",
     "rules",
     "writes",
+    "chained",
     "gradients",
     "compiled",
     "branches",

@@ -24,6 +24,7 @@ from ...core.rows.state import state
 from ...core.rows.value import Buffer, concrete
 from ...errors import BackendUnsupportedError, FallbackError
 from .. import Backend
+from .chains import PENDING, flush, lend
 from .kernels import KERNELS, kernel_of
 from .parts import Part, bounds, fitted, moved, of_host, whole_of
 
@@ -136,8 +137,17 @@ class Place(Backend):
 
     def holders(self, data: Part) -> int:
         """1 where the part's memory is its own, and no array made of it shows it; 0 where nobody knows."""
-        alone = data.local.base is None and references(getattr, data, "local") == 1
-        return int(alone and not data.lent and data.margin is None)
+        if data.lent or data.margin is not None:
+            return 0
+        alone = data.local.base is None and references(getattr, data, "held") == 1
+        if not alone and PENDING:  # what waits may be who reads it
+            flush()
+            alone = data.local.base is None and references(getattr, data, "held") == 1
+        return int(alone)
+
+    def finish(self) -> None:
+        """Compute what waits (chains.py)."""
+        flush()
 
     def lent(self, data: Part) -> bool:
         return data.lent
@@ -225,8 +235,9 @@ def local(self: Any) -> Any:
     if state.tapes or value.view is not None:
         return on_host(onp.array(part.local))
     if not part.local.flags.writeable or not part.local.flags.owndata:
-        part.local = onp.array(part.local)
+        part.held = onp.array(part.local)
     part.whole, part.margin, part.lent = None, None, True
+    lend(part.local)
     if hasattr(value, "_host"):
         del value._host
     return on_host(part.local)

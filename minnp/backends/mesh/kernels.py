@@ -12,6 +12,7 @@ from ...core.rows.primitive import TABLE, Primitive
 from ...core.rows.value import Buffer
 from ...distributed import collectives
 from ...errors import BackendUnsupportedError
+from .chains import chained, wait
 from .parts import Part, bounds, cut, exchange, fitted, moved, ranges, whole_of
 
 KERNELS: dict[str, Callable] = {}
@@ -49,7 +50,7 @@ def kernel_of(row: Primitive) -> Callable | None:
 
 # ------------------------------------------------------------------ element by element
 def aligned(place: Any, xs: tuple) -> tuple[Any, tuple, tuple, list]:
-    """(mesh, shape, layout, local operands) of arrays that are broadcast together."""
+    """(mesh, shape, layout, operands in it) of arrays that are broadcast together."""
     parts = [x for x in xs if type(x) is Part]
     shape = onp.broadcast_shapes(*[onp.shape(x) for x in xs])
     ndim = len(shape)
@@ -60,27 +61,36 @@ def aligned(place: Any, xs: tuple) -> tuple[Any, tuple, tuple, list]:
                                          enumerate(zip(x.shape, x.on))]  # fmt: skip
         if any(m is not None for m in on):
             best = tuple(on)
-    return mesh, shape, best, [local_of(x, shape, best, mesh) for x in xs]
+    return mesh, shape, best, [lying(x, shape, best, mesh) for x in xs]
 
 
-def local_of(x: Any, shape: tuple, on: tuple, mesh: Any) -> Any:
-    """What of an operand that is broadcast to a shape this rank needs for its part in that layout."""
+def lying(x: Any, shape: tuple, on: tuple, mesh: Any) -> Any:
+    """An operand that is broadcast to a shape, as this rank needs it for its part in that layout."""
     if onp.ndim(x) == 0 and type(x) is not Part:
         return x
     ndim = len(x.shape)
     mine = [m if n == shape[len(shape) - ndim + i] else None for i, (n, m) in
             enumerate(zip(x.shape, on[len(shape) - ndim :]))]  # fmt: skip
     if type(x) is Part:
-        local = moved(x, mine).local
-        return local if x.ndim else local[()]
-    return cut(mesh, x, mine)
+        return moved(x, mine)
+    y = Part(mesh, x.shape, mine, cut(mesh, x, mine))
+    y.lent = True  # the user's own memory
+    return y
+
+
+def local_of(x: Any) -> Any:
+    """This rank's elements of an operand; a number where it has no axes."""
+    return x if type(x) is not Part else x.local if x.ndim else x.local[()]
 
 
 def elementwise(row: Primitive, place: Any, *xs: Any, **params: Any) -> Any:
     if any(type(v) is Buffer for v in params.values()):
         refuse(f"{row.name} with an array among its parameters")
-    mesh, shape, on, local = aligned(place, xs)
-    out = row.numpy(*local, **params)
+    mesh, shape, on, operands = aligned(place, xs)
+    chain = None if params else chained(row, operands)
+    if chain is not None:
+        return wait(Part(mesh, shape, on, chain), row)
+    out = row.numpy(*map(local_of, operands), **params)
     if type(out) in (tuple, list):
         return type(out)(Part(mesh, shape, on, y) for y in out)
     return Part(mesh, shape, on, out)
@@ -339,8 +349,9 @@ def stack(place: Any, *xs: Any, axis: int = 0) -> Part:
     ndim = onp.ndim(xs[0]) if type(xs[0]) is not Part else xs[0].ndim
     if not -ndim - 1 <= axis <= ndim:
         refuse("stack along this axis")
-    mesh, shape, on, local = aligned(place, xs)
+    mesh, shape, on, operands = aligned(place, xs)
     if any(onp.shape(x) != shape for x in xs):
         refuse("stack of these shapes")
+    local = [local_of(x) for x in operands]
     axis %= ndim + 1
     return Part(mesh, (*shape[:axis], len(xs), *shape[axis:]), (*on[:axis], None, *on[axis:]), onp.stack(local, axis))

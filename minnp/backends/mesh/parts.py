@@ -16,6 +16,7 @@ import numpy as onp
 from ...core import cpu
 from ...distributed import collectives
 from ...distributed.collectives import raw
+from .chains import Chain, compute
 
 KEPT = 1 << 20  # bytes of an array known on all ranks that is kept whole beside its part
 MARGIN = 4  # rows of the neighbours that are fetched at least when some are: a stencil's next slice wants them too
@@ -26,18 +27,33 @@ class Part:
 
     shape   of the whole array; local: the part in NumPy's memory
     on      for each axis the mesh axis it is split over, or None
+    held    `local`, or what waits to be computed (chains.py)
     whole   the whole array, where every rank has it anyway
     lent    whether the program holds `local`, and may write to it
-    margin  (axis, width, array): the part with up to `width` elements of the neighbours on both sides, once a slice
-            that is shifted along this axis wanted some; `local` is a view of it
+    margin  None, or a Margin, of which `local` is a view
     """
 
-    __slots__ = ("dtype", "lent", "local", "margin", "mesh", "on", "shape", "whole")
+    __slots__ = ("__weakref__", "dtype", "held", "lent", "margin", "mesh", "on", "shape", "whole")
 
     def __init__(self, mesh: Any, shape: Sequence[int], on: Sequence[int | None], local: Any, whole: Any = None):
         self.mesh, self.shape, self.on, self.whole = mesh, tuple(shape), tuple(on), whole
-        self.local = local if type(local) is onp.ndarray else onp.asarray(local)
-        self.dtype, self.lent, self.margin = self.local.dtype, False, None
+        self.held = local if type(local) in (onp.ndarray, Chain) else onp.asarray(local)
+        self.dtype, self.lent, self.margin = self.held.dtype, False, None
+
+    @property
+    def local(self) -> onp.ndarray:
+        return compute(self.held) if type(self.held) is Chain else self.held
+
+    def room(self, dtype: onp.dtype) -> onp.ndarray:
+        """Memory for this rank's part, with room for a margin where the first axis is split."""
+        shape = self.held.shape
+        m = self.on[0]
+        if m is None or (line := self.mesh.axis(m)).size == 1:
+            return cpu.empty(shape, dtype)
+        (start, stop), (a, b) = bounds(self.shape[0], line), widened(self.shape[0], line, MARGIN)[line.rank]
+        array = cpu.empty((b - a, *shape[1:]), dtype)
+        self.margin = Margin(0, MARGIN, array, False)
+        return array[start - a : stop - a]
 
     @property
     def ndim(self) -> int:
@@ -57,6 +73,18 @@ class Part:
         return Part(self.mesh, self.shape, self.on, local)
 
 
+class Margin:
+    """A part with `width` elements of the neighbours on both sides along an axis.
+
+    array    all of it; filled: whether the neighbours' elements have come, once a shifted slice wanted some
+    """
+
+    __slots__ = ("array", "axis", "filled", "width")
+
+    def __init__(self, axis: int, width: int, array: onp.ndarray, filled: bool) -> None:
+        self.axis, self.width, self.array, self.filled = axis, width, array, filled
+
+
 def bounds(n: int, line: Any, rank: int | None = None) -> tuple[int, int]:
     """(start, stop) of what a rank holds of n elements split over a mesh of one axis; of this rank by default."""
     s = collectives.part(n, line.size, line.rank if rank is None else rank)
@@ -66,6 +94,11 @@ def bounds(n: int, line: Any, rank: int | None = None) -> tuple[int, int]:
 def ranges(n: int, line: Any) -> list[tuple[int, int]]:
     """`bounds` of every rank."""
     return [bounds(n, line, r) for r in range(line.size)]
+
+
+def widened(n: int, line: Any, width: int) -> list[tuple[int, int]]:
+    """`ranges` with so many elements of the neighbours."""
+    return [(max(a - width, 0), min(b + width, n)) if b > a else (a, b) for a, b in ranges(n, line)]
 
 
 def cut(mesh: Any, whole: onp.ndarray, on: Sequence[int | None]) -> onp.ndarray:
@@ -90,8 +123,13 @@ def fitted(on: Sequence[int | None], ndim: int) -> tuple[int | None, ...]:
 
 
 # ------------------------------------------------------------------ moving
-def exchange(line: Any, local: onp.ndarray, axis: int, have: list, want: list) -> onp.ndarray:
-    """The elements want[rank] of an axis, of which each rank has the elements have[rank], all in (start, stop)."""
+def exchange(
+    line: Any, local: onp.ndarray, axis: int, have: list, want: list, into: onp.ndarray | None = None
+) -> onp.ndarray:
+    """The elements want[rank] of an axis, of which each rank has the elements have[rank], all in (start, stop).
+
+    into   an array of them in which this rank's own lie already
+    """
     me = line.rank
     if all(a >= b or (c <= a and b <= d) for (a, b), (c, d) in zip(want, have, strict=True)):
         start, stop = want[me]
@@ -114,12 +152,13 @@ def exchange(line: Any, local: onp.ndarray, axis: int, have: list, want: list) -
     out = onp.concatenate([raw(onp.ascontiguousarray(p)) for r, p in enumerate(pieces) if r != me] or [raw(x[:0])])
     came = group.exchange(out, sent, [0 if r == me else (d - c) * each for r, (c, d) in enumerate(coming)], what)
     start, stop = want[me]
-    result, at = cpu.empty((max(stop - start, 0), *rest), x.dtype), 0
+    result, at = cpu.empty((max(stop - start, 0), *rest), x.dtype) if into is None else onp.moveaxis(into, axis, 0), 0
     for r, (c, d) in enumerate(coming):
         if d <= c:
             continue
         if r == me:
-            result[c - start : d - start] = pieces[me]
+            if into is None:
+                result[c - start : d - start] = pieces[me]
             continue
         n = (d - c) * each
         result[c - start : d - start] = came[at : at + n].view(x.dtype).reshape(d - c, *rest)
@@ -138,16 +177,18 @@ def shifted(x: Part, axis: int, start: int, length: int) -> onp.ndarray | None:
         return x.local[(slice(None),) * axis + (slice(want[line.rank][0] - first, want[line.rank][1] - first),)]
     if reach > max(MARGIN, n // (8 * line.size)) or x.lent:
         return None
-    if x.margin is None or x.margin[0] != axis or x.margin[1] < reach:
+    margin = x.margin
+    if margin is None or margin.axis != axis or margin.width < reach:
         width = max(reach, MARGIN)
-        wide = [(max(a - width, 0), min(b + width, n)) if b > a else (a, b) for a, b in have]
-        array = exchange(line, x.local, axis, have, wide)
-        x.margin = axis, width, array
+        wide = widened(n, line, width)
+        margin = x.margin = Margin(axis, width, exchange(line, x.local, axis, have, wide), True)
         first = have[line.rank][0] - wide[line.rank][0]
-        x.local = array[(slice(None),) * axis + (slice(first, first + x.local.shape[axis]),)]
-    _, width, array = x.margin
-    first = max(have[line.rank][0] - width, 0)
-    return array[(slice(None),) * axis + (slice(want[line.rank][0] - first, want[line.rank][1] - first),)]
+        x.held = margin.array[(slice(None),) * axis + (slice(first, first + x.local.shape[axis]),)]
+    elif not margin.filled:
+        exchange(line, x.local, axis, have, widened(n, line, margin.width), margin.array)
+        margin.filled = True
+    first = max(have[line.rank][0] - margin.width, 0)
+    return margin.array[(slice(None),) * axis + (slice(want[line.rank][0] - first, want[line.rank][1] - first),)]
 
 
 def gathered(x: Part, axis: int) -> Part:

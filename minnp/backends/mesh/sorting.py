@@ -13,7 +13,7 @@ import numpy as onp
 
 from ...core.rows.primitive import TABLE
 from ...distributed import collectives
-from .kernels import axes_of, kernel, reduce, refuse, reshaped
+from .kernels import aligned, axes_of, kernel, local_of, reduce, refuse, reshaped
 from .parts import Part, bounds, exchange, gathered, moved, ranges, traded, whole_of
 
 SAMPLES = 64  # of each rank
@@ -113,12 +113,10 @@ def bincount(place: Any, x: Any, weights: Any, minlength: int = 0) -> Part:
 
 @kernel("allclose", "array_equal")
 def agreement(place: Any, a: Any, b: Any, _row: Any = None, **params: Any) -> Part:
-    from .kernels import aligned
-
     if _row == "array_equal" and onp.shape(a) != onp.shape(b):
         return known(place, onp.False_)
-    mesh, _, on, local = aligned(place, (a, b))
-    same = onp.asarray(bool(TABLE[_row].numpy(*local, **params)))
+    mesh, _, on, operands = aligned(place, (a, b))
+    same = onp.asarray(bool(TABLE[_row].numpy(*map(local_of, operands), **params)))
     for m in {m for m in on if m is not None}:
         same = collectives._all_reduce(same, mesh=mesh.axis(m), op="min")
     return known(place, onp.bool_(same))

@@ -1,5 +1,6 @@
 """Split arrays against NumPy: rows on every split, views and writes, gradients, and random programs of them."""
 
+import contextlib
 import itertools
 import os
 import tempfile
@@ -10,6 +11,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import distributed
+from minnp.backends.mesh import chains
 from minnp.errors import FallbackError, MeshError
 
 
@@ -451,62 +453,127 @@ def in_parts(mesh):
                 cases[name](np, np.asarray(numbers((7, 5)), device=layout))
 
 
+@contextlib.contextmanager
+def waiting(least=0, block=64):
+    """Within it, small arrays wait too, and are computed in many blocks."""
+    before, (chains.LEAST, chains.BLOCK) = (chains.LEAST, chains.BLOCK), (least, block)
+    try:
+        yield
+    finally:
+        chains.LEAST, chains.BLOCK = before
+
+
+def chained(mesh):
+    """Elementwise rows that wait: what they read may be written, lent or thrown away meanwhile."""
+    with waiting():
+        host = numbers((13, 6))
+        for layout in layouts(mesh):
+            x = np.asarray(host, device=layout)
+            y = x * 2 + x[:, :1] - np.abs(x[::-1])
+            kept = y * y
+            z = np.maximum(kept - y, 0.5) / 3  # a division runs at once, and its operands with it
+            x[2:5] = 7.0
+            x.local[...] = -1.0
+            expected = host * 2 + host[:, :1] - abs(host[::-1])
+            same(z, np.maximum(expected**2 - expected, 0.5) / 3, f"on {layout}")
+            same(kept, expected**2, f"on {layout}")
+            same(y[1:] - y[:-1], expected[1:] - expected[:-1], f"neighbours of what waited on {layout}")
+            same(x + 1, onp.zeros((13, 6)), "lent memory")
+            after = x + 1
+            x.local[...] = 5.0
+            same(after, onp.zeros((13, 6)), "lent memory is read at once")
+            z[3] *= 2
+            with onp.errstate(over="ignore"):
+                huge = (z + 1e308) * 10  # and is computed outside
+            assert not onp.isfinite(onp.asarray(huge)).any()
+            with onp.errstate(over="raise"), pytest.raises(FloatingPointError):
+                np.asarray(onp.full((13, 6), 1e308), device=layout) * 10
+        for seed in range(20):
+            rng = onp.random.default_rng(seed)
+            pairs = [(np.asarray(h, device=mesh.split(0)), h) for h in (numbers((9, 4), k) for k in ("f4", "f8", "i4"))]
+            for _ in range(25):
+                name = str(rng.choice(["add", "subtract", "multiply", "less", "maximum", "square", "exp", "copysign"]))
+                chosen = [pairs[int(k)] for k in rng.integers(len(pairs), size=getattr(onp, name).nin)]
+                if rng.random() < 0.3:
+                    k = int(rng.integers(5))
+                    chosen = [(a[k:], b[k:]) if b.ndim > 1 and len(b) > k else (a, b) for a, b in chosen]
+                if rng.random() < 0.3:
+                    chosen[0] = chosen[0][0][:, -1:], chosen[0][1][:, -1:]
+                if rng.random() < 0.2 and len(chosen) == 2:
+                    chosen[-1] = (2, 2)
+                with onp.errstate(all="ignore"):
+                    try:
+                        expected = getattr(onp, name)(*[b for _, b in chosen])
+                    except (TypeError, ValueError):
+                        continue
+                    pairs.append((getattr(np, name)(*[a for a, _ in chosen]), expected))
+                if rng.random() < 0.3:
+                    del pairs[int(rng.integers(len(pairs)))]
+            for a, b in pairs:
+                same(a, b, f"chain {seed}")
+
+
 def programs(mesh, count=40):
-    """Random programs of views, writes and reductions."""
+    """Random programs of views, writes and reductions; in every other one small arrays wait too."""
     for seed in range(count):
-        rng = onp.random.default_rng(seed)
-        shape = tuple(rng.integers(1, 9, rng.integers(1, 4)).tolist())
-        host = numbers(shape, seed=seed)
-        layout = mesh.split(int(rng.integers(len(shape))))
-        x = np.asarray(host, device=layout)
-        said = [f"{seed}: {shape} on {layout}"]
-        pairs = [(x, host)]
-        for _ in range(8):
-            i = int(rng.integers(len(pairs)))
-            a, b = pairs[i]
-            kind = rng.choice(["view", "view", "write", "reduce", "combine", "shape", "mask"])
-            if not b.ndim:
-                continue
-            index = []
-            for n in b.shape:
-                start, stop = sorted(rng.integers(0, n + 1, 2).tolist())
-                step = int(rng.choice([1, 1, 2, -1]))
-                choice = rng.random()
-                if choice < 0.15 and n:
-                    index.append(int(rng.integers(n)))
-                elif choice < 0.5:
-                    index.append(slice(None))
-                else:
-                    index.append(slice(start, stop, step) if step > 0 else slice(None, None, -1))
-            index = tuple(index[: rng.integers(1, len(index) + 1)])
-            said.append(f"{kind} {i} {index}")
-            if kind == "view":
-                pairs.append((a[index], b[index]))
-            elif kind == "write":
-                value = numbers(b[index].shape, seed=seed)
-                if rng.random() < 0.5:
-                    a[index], b[index] = value, value
-                else:
-                    a[index], b[index] = np.asarray(value, device=layout) * 2, value * 2
-            elif kind == "reduce":
-                axis = int(rng.integers(b.ndim))
-                if b.size:
-                    pairs.append((np.sum(a, axis), np.sum(b, axis)))
-                    same(np.max(a), np.max(b), "\n".join(said))
-            elif kind == "combine":
-                c, d = pairs[int(rng.integers(len(pairs)))]
-                try:
-                    onp.broadcast_shapes(b.shape, onp.shape(d))
-                except ValueError:
-                    continue
-                pairs.append((a * 0.5 + c, b * 0.5 + d))
-            elif kind == "shape":
-                pairs.append((a.reshape(-1), b.reshape(-1)) if rng.random() < 0.5 else (a.T, b.T))
+        with waiting() if seed % 2 else contextlib.nullcontext():
+            program(mesh, seed)
+
+
+def program(mesh, seed):
+    rng = onp.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, rng.integers(1, 4)).tolist())
+    host = numbers(shape, seed=seed)
+    layout = mesh.split(int(rng.integers(len(shape))))
+    x = np.asarray(host, device=layout)
+    said = [f"{seed}: {shape} on {layout}"]
+    pairs = [(x, host)]
+    for _ in range(8):
+        i = int(rng.integers(len(pairs)))
+        a, b = pairs[i]
+        kind = rng.choice(["view", "view", "write", "reduce", "combine", "shape", "mask"])
+        if not b.ndim:
+            continue
+        index = []
+        for n in b.shape:
+            start, stop = sorted(rng.integers(0, n + 1, 2).tolist())
+            step = int(rng.choice([1, 1, 2, -1]))
+            choice = rng.random()
+            if choice < 0.15 and n:
+                index.append(int(rng.integers(n)))
+            elif choice < 0.5:
+                index.append(slice(None))
             else:
-                a[a > 1] = 0.25
-                b[b > 1] = 0.25
-            for (a, b), k in zip(pairs, itertools.count()):
-                same(a, onp.asarray(b), "\n".join([*said, f"array {k}"]))
+                index.append(slice(start, stop, step) if step > 0 else slice(None, None, -1))
+        index = tuple(index[: rng.integers(1, len(index) + 1)])
+        said.append(f"{kind} {i} {index}")
+        if kind == "view":
+            pairs.append((a[index], b[index]))
+        elif kind == "write":
+            value = numbers(b[index].shape, seed=seed)
+            if rng.random() < 0.5:
+                a[index], b[index] = value, value
+            else:
+                a[index], b[index] = np.asarray(value, device=layout) * 2, value * 2
+        elif kind == "reduce":
+            axis = int(rng.integers(b.ndim))
+            if b.size:
+                pairs.append((np.sum(a, axis), np.sum(b, axis)))
+                same(np.max(a), np.max(b), "\n".join(said))
+        elif kind == "combine":
+            c, d = pairs[int(rng.integers(len(pairs)))]
+            try:
+                onp.broadcast_shapes(b.shape, onp.shape(d))
+            except ValueError:
+                continue
+            pairs.append((a * 0.5 + c, b * 0.5 + d))
+        elif kind == "shape":
+            pairs.append((a.reshape(-1), b.reshape(-1)) if rng.random() < 0.5 else (a.T, b.T))
+        else:
+            a[a > 1] = 0.25
+            b[b > 1] = 0.25
+        for (a, b), k in zip(pairs, itertools.count()):
+            same(a, onp.asarray(b), "\n".join([*said, f"array {k}"]))
 
 
 def many_programs(mesh):
