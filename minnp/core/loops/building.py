@@ -25,10 +25,11 @@ class Tup:
 
 
 class Static:
-    """An object outside, known now: a module, a function, None, a string."""
+    """An object outside, known now: a module, a function, None, a string. `source`: where it was found, if what it
+    holds may be others at the next call."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, source: Any = None) -> None:
+        self.value, self.source = value, source
 
 
 def listed(*items: Any) -> onp.ndarray:

@@ -9,7 +9,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as onp
@@ -40,6 +40,7 @@ from .ir import (
 )
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, place, result_kind
+from .outside import LISTED, Outside, Source, lies_in, plain, told
 
 AST_OPERATORS = {
     ast.Add: "add",
@@ -120,7 +121,7 @@ class Lost:
 class Scope:
     """The names of one function."""
 
-    def __init__(self, names: dict, function: Any, prefix: str, ends: str) -> None:
+    def __init__(self, names: dict, function: Static | None, prefix: str, ends: str) -> None:
         self.names, self.function, self.prefix, self.ends = names, function, prefix, ends
         self.local: set[str] = set(names)
         self.breaks: list[str] = []
@@ -131,11 +132,12 @@ class Scope:
 class Translator(Building):
     """One pass over a loop."""
 
-    def __init__(self, program: Program, known: dict[str, Known], rounds: int, resolve: Callable) -> None:
+    def __init__(self, program: Program, known: dict[str, Known], rounds: int, found: Outside) -> None:
         super().__init__(program, known, rounds)
-        self.resolve = resolve  # name -> object outside; raises NameError
+        self.found = found
         self.scopes: list[Scope] = []
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
+        self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.copies: set[str] = set()
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
 
@@ -193,10 +195,28 @@ class Translator(Building):
                 self.apart(items, target.elts)
             for t, x in zip(target.elts, items):
                 self.bind(t, x)
-        elif isinstance(target, ast.Subscript):
-            self.put(self.value(target.value), self.parts(target.slice), value)
+        elif isinstance(target, (ast.Subscript, ast.Attribute)):
+            base = self.value(target.value)
+            source = self.place_of(base, target)
+            if source is not None:
+                self.store_field(source, value)
+            else:
+                self.put(base, self.parts(target.slice), value)
         else:
             self.refuse(target)
+
+    def place_of(self, base: Any, target: ast.Subscript | ast.Attribute) -> Source | None:
+        """Where an attribute, or an item of a dict, that is bound lies; None of an item of an array."""
+        if isinstance(target, ast.Attribute):
+            held = isinstance(base, Static) and base.source is not None and plain(base.value)
+            if not held or not lies_in(base.value, target.attr):
+                raise self.fail(f"the attribute {target.attr} of an object bound")
+            if type(base.value).__setattr__ not in (object.__setattr__, SimpleNamespace.__setattr__):
+                raise self.fail(f"an attribute bound of an object that says how ({type(base.value).__name__})")
+            return "attribute", base.source, target.attr
+        if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
+            return self.entry(base, target.slice)
+        return None
 
     def apart(self, items: list, targets: list[ast.expr]) -> None:
         """a[i], a[j] = a[j], a[i] reads both before it writes: views would show what is written."""
@@ -346,9 +366,17 @@ class Translator(Building):
                 raise self.fail("an operator in place of what is no array")
             self.update(old, op, self.value(s.value))
             return
-        if not isinstance(s.target, ast.Subscript):
+        if not isinstance(s.target, (ast.Subscript, ast.Attribute)):
             self.refuse(s.target)
-        base, parts = self.value(s.target.value), self.parts(s.target.slice)
+        base = self.value(s.target.value)
+        source = self.place_of(base, s.target)
+        if source is not None:
+            old = self.outside(source)
+            value = self.value(s.value)
+            if isinstance(old, Array):
+                return self.update(old, op, value)
+            return self.store_field(source, self.apply(op, [old, value]))
+        parts = self.parts(s.target.slice)
         if not isinstance(base, Array):
             raise self.fail("an item assigned to what is no array")
         if any(isinstance(p, (Array, Lazy)) for p in parts):
@@ -632,6 +660,9 @@ class Translator(Building):
             return const(not found.args[0]) if found.op == "const" else E("not", (found,), BOOL, 0, 1)
         value = self.value(node)
         if isinstance(value, Static):
+            cls = type(value.value)
+            if not told(value.value) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
+                raise self.fail("an object as a condition")
             return const(bool(value.value))
         if isinstance(value, Tup):
             return const(bool(value.items))
@@ -687,7 +718,7 @@ class Translator(Building):
                 return const(0)  # the next pass knows
             self.check(self.flag(variable))
             return self.variable(variable)
-        return self.outside(self.resolve_name(name))
+        return self.outside(self.source_of(name))
 
     def assigned_in_scope(self) -> set[str]:
         return self.scope.assigned  # type: ignore[attr-defined]
@@ -709,36 +740,70 @@ class Translator(Building):
             self.program.kinds[f"{name}?"] = BOOL
             self.emit(Assign(f"{name}?", const(True)))
 
-    def resolve_name(self, name: str) -> Any:
-        if len(self.scopes) == 1:
-            try:
-                return self.resolve(name)
-            except NameError:
-                raise self.fail(f"{name} is not bound") from None
-        function = self.scope.function
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        if name in cells:
-            try:
-                return cells[name].cell_contents
-            except ValueError:
-                raise self.fail(f"{name} is not bound") from None
-        if name in function.__globals__:
-            return function.__globals__[name]
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
-        raise self.fail(f"{name} is not bound")
+    def source_of(self, name: str) -> Source:
+        """Where a name is found that is no variable."""
+        f = self.scope.function
+        if f is None:
+            return "outside", None, name
+        if name in f.value.__code__.co_freevars:
+            return "cell", f.source, name
+        return ("global", f.source, name) if name in f.value.__globals__ else ("outside", None, name)
 
-    def outside(self, x: Any) -> Any:
-        """An object outside: a number, a tuple of them, or something to call."""
-        found = number(x)
+    def look(self, source: Source) -> Any:
+        try:
+            return self.found.look(source)
+        except NotUnderstood as no:
+            raise self.fail(no.why) from None
+
+    def outside(self, source: Source) -> Any:
+        """What lies at a source: a number, an array, a tuple of them, or something to call or to look into."""
+        x = self.look(source)
+        if source in self.found.stored:
+            return self.field(source)
+        found = number(x) if source not in self.found.varied else None
         if found is not None:
             return found
-        if type(x) is tuple:
-            return Tup([self.outside(y) for y in x])
-        array = isinstance(x, onp.ndarray) or hasattr(x, "__array_ufunc__")
-        if array and not isinstance(x, type) and not callable(x):
-            raise self.fail("an array from outside the function, which is no argument")
-        return Static(x)
+        if self.found.describe(x) is not None:
+            return self.given(source)
+        if type(x) in (tuple, list) and len(x) <= LISTED:
+            return Tup([self.outside(("item", source, k)) for k in range(len(x))], type(x) is list)
+        return Static(x, source)
+
+    def given(self, source: Source) -> Any:
+        """An array or a number that is found outside, as an input."""
+        variable, what = self.given_type(source)
+        if variable not in self.fields:
+            self.fields[variable] = _entry(self, variable, what, set())
+        return self.fields[variable]
+
+    def field(self, source: Source) -> Any:
+        """What the loop bound an attribute, or an item of a dict, to."""
+        variable = self.found.inputs[source]
+        return self.stands_for(variable) if variable in self.moving else self.variable(variable)
+
+    def store_field(self, source: Source, value: Any) -> None:
+        """holder.name = value"""
+        self.look(source)
+        variable, _ = self.given_type(source)
+        value = self.materialised(value) if isinstance(value, Lazy) else value
+        if source not in self.found.stored:
+            self.found.stored.add(source)
+            self.moved = True
+            if isinstance(value, Array):
+                self.moving[variable] = Moving()
+            raise Anew
+        if isinstance(value, E) and variable not in self.moving:
+            self.assign(variable, value)
+        elif isinstance(value, Array) and variable in self.moving:
+            self.rebind(variable, value)
+        else:
+            raise self.fail(f"{source[2]}, which is bound to something of another kind")
+
+    def given_type(self, source: Source) -> tuple:
+        try:
+            return self.found.input_at(source)
+        except NotUnderstood as no:
+            raise self.fail(no.why) from None
 
     def of_Tuple(self, node: ast.Tuple | ast.List) -> Tup:
         items = [self.value(e) for e in node.elts]
@@ -803,6 +868,8 @@ class Translator(Building):
                         )
                     return (found if isinstance(op, ast.In) else E("not", (found,), BOOL, 0, 1)), second
                 if isinstance(left, Static) and isinstance(second, Static):
+                    if not (told(left.value) and told(second.value)):
+                        raise self.fail("a comparison of objects")
                     return const(bool(OPERATORS[AST_OPERATORS[type(op)]](left.value, second.value))), second
                 return self.apply(AST_OPERATORS[type(op)], [left, second]), second
 
@@ -857,6 +924,8 @@ class Translator(Building):
                 raise self.fail("an item that a tuple does not have") from None
         if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             raise self.fail("a shape")
+        if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
+            return self.outside(self.entry(base, node.slice))
         if isinstance(base, Lazy):
             base = self.materialised(base)
         if not isinstance(base, Array):
@@ -865,6 +934,14 @@ class Translator(Building):
         if any(isinstance(p, (Array, Lazy)) for p in parts):
             return self.gathered(base, parts)
         return self.index(base, parts)
+
+    def entry(self, base: Static, node: ast.expr) -> Source:
+        """Where an item of a dict lies."""
+        key = self.value(node)
+        key = key.value if isinstance(key, Static) else key.args[0] if isinstance(key, E) and key.op == "const" else key
+        if type(key) not in (str, int):
+            raise self.fail("an item of a dict whose key is not in the source")
+        return "item", base.source, key
 
     def parts(self, node: ast.expr) -> list:
         """An index as a list of its parts."""
@@ -927,20 +1004,51 @@ class Translator(Building):
                 return E(node.attr, (self.temporary(base),), kind)
             return Static(Method(base, node.attr))
         if isinstance(base, Static):
-            x = base.value
-            if isinstance(x, Method):
-                raise self.fail(f".{node.attr}")
-            if isinstance(x, ModuleType):
-                try:
-                    return self.outside(getattr(x, node.attr))
-                except AttributeError:
-                    raise self.fail(f"{x.__name__}.{node.attr}") from None
-            found = known_function(x)
-            if node.attr == "outer" and found is not None and found[0] == "np":
-                return Static(Method(base, "outer"))
-            if isinstance(x, (onp.finfo, onp.iinfo)):
-                return self.outside(getattr(x, node.attr))
+            return self.attribute(base, node.attr)
         raise self.fail(f"the attribute {node.attr} of an object")
+
+    def attribute(self, base: Static, name: str) -> Any:
+        x = base.value
+        if isinstance(x, Method):
+            raise self.fail(f".{name}")
+        if isinstance(x, ModuleType):
+            if base.source is not None and not library(x):
+                return self.outside(("attribute", base.source, name))
+            try:
+                return self.constant(getattr(x, name))
+            except AttributeError:
+                raise self.fail(f"{x.__name__}.{name}") from None
+        found = known_function(x)
+        if name == "outer" and found is not None and found[0] == "np":
+            return Static(Method(base, "outer"))
+        if isinstance(x, (onp.finfo, onp.iinfo)):
+            return self.constant(getattr(x, name))
+        if base.source is None or not (plain(x) or isinstance(x, type)):
+            raise self.fail(f"the attribute {name} of an object")
+        if isinstance(x, tuple) and name in getattr(type(x), "_fields", ()):
+            return self.outside(("item", base.source, type(x)._fields.index(name)))  # type: ignore[attr-defined]
+        if not isinstance(x, type) and lies_in(x, name):
+            return self.outside(("attribute", base.source, name))
+        source = ("class", base.source, name)
+        written = self.look(source)
+        if type(written) is FunctionType and not isinstance(x, type):
+            return Static(MethodType(written, x), ("bound", base.source, name))
+        if type(written) is property:
+            return self.inlined(self.function(("getter", source, "")), [base], {})
+        if type(written) is staticmethod:
+            return self.function(("function", source, ""))
+        return self.outside(source)
+
+    def function(self, source: Source) -> Static:
+        found = self.outside(source)
+        if not isinstance(found, Static) or type(found.value) is not FunctionType:
+            raise self.fail("a call of what is no function")
+        return found
+
+    def constant(self, x: Any) -> Any:
+        """An object of a library's: a number, or something to call."""
+        found = number(x)
+        return Static(x) if found is None else found
 
     def of_JoinedStr(self, node: ast.AST) -> Any:
         raise self.fail("a text")
@@ -959,7 +1067,7 @@ class Translator(Building):
         if isinstance(f, Method):
             return self.method(f, args, kwargs)
         if isinstance(f, (FunctionType, MethodType)) and not library(f):
-            return self.inlined(f, args, kwargs)
+            return self.inlined(function, args, kwargs)
         found = known_function(f)
         if found is None:
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
@@ -1003,31 +1111,44 @@ class Translator(Building):
             return e
         return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
 
-    def inlined(self, f: Any, args: list, kwargs: dict) -> Any:
+    def inlined(self, called: Static, args: list, kwargs: dict) -> Any:
         from .source import tree_of
 
+        f, source = called.value, called.source
         if isinstance(f, MethodType):
-            args, f = [Static(f.__self__), *args], f.__func__
-        if len(self.scopes) > DEPTH or any(s.function is f for s in self.scopes):
+            if source is not None and source[0] == "bound":
+                own, source = Static(f.__self__, source[1]), ("class", source[1], source[2])
+            else:
+                own = self.outside(("self", source, "")) if source is not None else Static(f.__self__)
+                source = None if source is None else ("function", source, "")
+            args, f = [own, *args], f.__func__
+        if source is None:
+            raise self.fail(f"a call of {f.__name__}")
+        if len(self.scopes) > DEPTH or any(s.function is not None and s.function.value is f for s in self.scopes):
             raise self.fail(f"{f.__name__} calls itself")
         tree = tree_of(f)
-        if tree is None or not isinstance(tree, (ast.FunctionDef, ast.Lambda)):
+        if tree is None:
             raise self.fail(f"{f.__name__}, whose source is not to be had")
         try:
             given = inspect.signature(f).bind(*args, **kwargs)
         except TypeError as error:
             raise self.fail(str(error)) from None
-        given.apply_defaults()
+        places = [p.name for p in inspect.signature(f).parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+        first = len(places) - len(f.__defaults__ or ())
+        for name, p in inspect.signature(f).parameters.items():
+            if name not in given.arguments and p.default is not p.empty:
+                place = places.index(name) - first if name in places else name
+                given.arguments[name] = self.outside(("default", source, place))
         number = next(self.counts)
         names = {}
         prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
-        scope = Scope({}, f, prefix, end)
+        scope = Scope({}, Static(f, source), prefix, end)
         scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
         for name, x in given.arguments.items():
             parameter = inspect.signature(f).parameters[name]
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise self.fail(f"{f.__name__} takes any number of arguments")
-            names[name] = x if isinstance(x, (E, Array, Lazy, Tup, Static, Range, Zip)) else self.outside(x)
+            names[name] = x
         line, nested, self.nested = self.line, self.nested, 0
         outer: list = []
         with self.into(outer):
@@ -1039,12 +1160,6 @@ class Translator(Building):
                     scope.local.add(name)
                     continue
                 self.name(name, x)
-            if isinstance(tree, ast.Lambda):
-                result = self.value(tree.body)
-                self.scopes.pop()
-                self.nested = nested
-                self.out_extend(outer)
-                return self.frozen_after(result, outer)
             self.body(tree.body)
             self.scopes.pop()
         self.nested, self.line = nested, line
@@ -1061,12 +1176,6 @@ class Translator(Building):
                 raise self.fail(f"{f.__name__} may return None")
             return Tup([self.variable(f"{prefix}<return>{k}") for k in range(scope.result)])
         return scope.result[0]
-
-    def out_extend(self, outer: list) -> None:
-        """Leave what a lambda emitted where it is called."""
-
-    def frozen_after(self, result: Any, outer: list) -> Any:
-        raise self.fail("a lambda")
 
     def call_math(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs or not args:
@@ -1406,7 +1515,7 @@ def stored_names(tree: ast.AST) -> set[str]:
 
 
 def library(f: Any) -> bool:
-    module = getattr(f, "__module__", None) or ""
+    module = (f.__name__ if isinstance(f, ModuleType) else getattr(f, "__module__", None)) or ""
     return module.split(".")[0] in ("numpy", "minnp", "math", "scipy", "builtins")
 
 
@@ -1437,15 +1546,15 @@ def translate(
     tree: ast.stmt,
     name: str,
     given: dict[str, Any],
-    resolve: Callable[[str], Any],
+    found: Outside,
     wanted: set[str],
-    function: Any = None,
     by_value: bool = False,
 ) -> Program:
     """The program of a loop.
 
-    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), or an object
-    resolve  a name that is no variable -> the object
+    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), or ("held", )
+             for what is looked for outside
+    found    gets what is read besides
     wanted   variables that are read after it
     by_value  whether names that stand for several arrays are arrays that are written, of which there is a derivative
     Raises NotUnderstood.
@@ -1457,17 +1566,20 @@ def translate(
     rounds = 0
     while rounds < PASSES:
         program = Program(name)
-        t = Translator(program, known, rounds, resolve)
+        t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.by_value = flags, moving, by_value
         count = len(flags)
         t.line = tree.lineno
-        top = Scope({}, function, "", "return")
+        top = Scope({}, None, "", "return")
         top.assigned = assigned  # type: ignore[attr-defined]
         t.scopes.append(top)
         try:
             for variable, what in given.items():
                 top.names[variable] = _entry(t, variable, what, assigned)
             top.local = set(top.names)
+            stored = {found.inputs[source] for source in found.stored}
+            for source, variable in found.inputs.items():
+                t.fields[variable] = _entry(t, variable, found.input_at(source)[1], stored)
             for flag in sorted(flags):
                 if flag not in given:
                     t.emit_flag(flag)
@@ -1478,9 +1590,9 @@ def translate(
                 t.body([tree])
             program.body.append(Block("return", body))
             for info in moving.values():
-                found = info.found if rounds < PASSES // 2 else info.found | info.roots
-                t.moved |= found != info.roots
-                info.roots, info.found = found, frozenset()
+                roots = info.found if rounds < PASSES // 2 else info.found | info.roots
+                t.moved |= roots != info.roots
+                info.roots, info.found = roots, frozenset()
             if not t.moved and len(flags) == count:
                 _outputs(t, program, given, wanted & assigned)
                 if len(flags) == count:
@@ -1517,7 +1629,7 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         return t.rebind(variable, array) if variable in t.moving else array
     if sort in ("tuple", "list"):
         return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])], sort == "list")
-    return t.outside(what)
+    return t.outside(("variable", None, variable))
 
 
 LIMIT = 2**40  # of Python's integers that are given
@@ -1541,6 +1653,14 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> 
         if not isinstance(what, Scalar):
             raise NotUnderstood(f"{variable}, which the loop makes, is read after it", t.line)
         _output(t, program, variable, variable not in t.bound)
+    for source in sorted(t.found.stored, key=t.found.inputs.__getitem__):
+        variable = t.found.inputs[source]
+        if variable not in t.moving:
+            _output(t, program, variable, False)
+        elif by_value:
+            raise NotUnderstood(f"the derivative of {source[2]}, which the loop binds", t.line)
+        else:
+            program.results.append((variable, t.stands_for(variable).name))
     if "<returned>" in t.known and t.known["<returned>"].kinds:
         _output(t, program, "<returned>", False)
         if t.known.get("<return>", Known()).kinds:

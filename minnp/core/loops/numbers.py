@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from .ir import BOOL, INT, KINDS, LEAST, MOST, Assign, Check, E, If, Kind, Program, const, limits, variables
+from .ir import BOOL, INT, KINDS, LEAST, MOST, Assign, Check, E, If, Kind, Program, const, kind_of, limits, variables
 from .operations import OPERATORS, NotUnderstood, join, place, result_kind
 
 EXACT = 2**53  # up to here a float64 holds every integer
@@ -441,7 +441,7 @@ def e_loose(kinds: frozenset) -> bool:
 
 def number(x: Any) -> E | None:
     """A number outside as a constant."""
-    if isinstance(x, onp.generic) or type(x) in (int, float, bool, complex):
-        kind = const(x).kind if type(x) is not int or LEAST <= x <= MOST else None
-        return None if kind is None else const(x.item() if isinstance(x, onp.generic) else x, kind)
-    return None
+    if not isinstance(x, onp.generic) and type(x) not in (int, float, bool, complex):
+        return None
+    kind = kind_of(x) if type(x) is not int or LEAST <= x <= MOST else None
+    return None if kind is None else const(x.item() if isinstance(x, onp.generic) else x, kind)

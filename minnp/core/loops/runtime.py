@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
-import weakref
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -30,12 +29,14 @@ from .frontend import LIMIT, translate
 from .ir import INT, Assign, Block, E, For, Program, kind_of, statements
 from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood
+from .outside import Outside, sort_of
 from .source import Site, rewritten
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
 NOTHING: dict = {}
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
+MOST = 32  # programs of one loop
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
 
 
@@ -62,13 +63,12 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 class Compiled:
     """What a site does for values of one type: a row, or the reason why Python runs it."""
 
-    def __init__(self, outside: dict[str, Any], given: dict[str, Any]) -> None:
-        # a site lives as long as the code of its function, which what it refers to (a helper's module) may keep alive
-        self.outside = {name: weakly(x) for name, x in outside.items()}
-        self.given = {name: weakly(x) for name, x in given.items() if not isinstance(x, tuple)}
+    def __init__(self, outside: Outside) -> None:
+        self.outside = outside
         self.row: Any = None
         self.code: Any = None
         self.by_value: Any = None
+        self.by_values = False  # whether it is that of another
         self.why = ""
 
 
@@ -141,14 +141,26 @@ def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | Non
         if described is None:
             return None
         given[name] = described
-    key = tuple([(n, d if isinstance(d, tuple) else id(d)) for n, d in given.items()])
-    found = site.programs.get(key)
+    variants, varied = site.programs.setdefault(tuple(given.items()), ([], set()))
     resolve = _resolving(site, f)
-    if found is None or not _stays(found, given, resolve):
-        found = site.programs[key] = _compiled(site, f, given, resolve)
+    for found in variants:
+        there = found.outside.now(resolve, names)
+        if there is not None:
+            break
+    else:
+        if site.compiled >= MOST:
+            return None
+        site.compiled += 1
+        found = _compiled(site, f, given, names, varied)
+        if site.compiled == MOST:
+            _say(site, f, f"it was compiled {MOST} times, for other objects each time: from now on it is Python's")
+        variants.insert(0, found)
+        there = found.outside.now(resolve, names)
+        if there is None:
+            return None
     if found.row is None:
         return None
-    return _run(site, f, found, given, values)
+    return _run(site, f, found, given, names, values, there)
 
 
 def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
@@ -178,19 +190,26 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         values[name] = x
         return ("array", kind, x.ndim, ones(x))
     number = x.value if type(x) is Live else x
-    kind = kind_of(number)
-    if kind is not None and (isinstance(number, onp.generic) or type(number) in (int, float, bool, complex)):
+    one = isinstance(number, onp.generic) or type(number) in (int, float, bool, complex)
+    kind = kind_of(number) if one else None
+    if kind is not None:
         if kind == INT and not -LIMIT <= number <= LIMIT:
             return None
         values[name] = x
         return ("number", kind)
     if type(x) in (tuple, list) and len(x) <= 16:
         inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
-        if all(isinstance(d, tuple) for d in inner):
+        if all(d is not None and d[0] != "held" for d in inner):
             return (type(x).__name__, tuple(inner))
     if type(x) is tuple and any(type(y) in HANDLES for y in x):  # of kinds that no program has
         return None
-    return x
+    return "held", sort_of(x)
+
+
+def _typed(x: Any) -> Any:
+    """The type of an array or a number outside; None for anything else."""
+    found = _describe("", x, {})
+    return found if found is not None and found[0] in ("number", "array") else None
 
 
 def ones(x: Any) -> tuple[int, ...]:
@@ -218,45 +237,23 @@ def _resolving(site: Site, f: Any) -> Callable:
     return resolve
 
 
-def weakly(x: Any) -> Callable[[], Any]:
-    """What returns x, as long as somebody else refers to it, or x is nothing that can be referred to so."""
+def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_value: bool = False) -> Compiled:
+    outside = Outside(_resolving(site, f), names, site.shared, _typed, varied)
+    found = Compiled(outside)
     try:
-        return weakref.ref(x)
-    except TypeError:
-        return lambda: x
-
-
-def _stays(found: Compiled, given: dict[str, Any], resolve: Callable) -> bool:
-    """Whether what a program was made of is what its names stand for: another object may have the id in its key."""
-    try:
-        outside = all(x() is resolve(name) for name, x in found.outside.items())
-    except NameError:
-        return False
-    return outside and all(x() is given[name] for name, x in found.given.items())
-
-
-def _compiled(site: Site, f: Any, given: dict[str, Any], resolve: Callable, by_value: bool = False) -> Compiled:
-    outside: dict[str, Any] = {}
-
-    def look(name: str) -> Any:
-        outside[name] = found = resolve(name)
-        return found
-
-    code, why, line = None, "", 0
-    try:
-        program = translate(site.tree, "loop", given, look, site.wanted, f, by_value)
+        program = translate(site.tree, "loop", given, outside, site.wanted, by_value)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
-        code = Code(program, failure)
+        found.code = Code(program, failure)
+        found.row = LoopRow(found.code)
     except NotUnderstood as no:
-        why, line = no.why, no.line
+        if varied:  # a number may have to be known
+            return _compiled(site, f, given, names, set(), by_value)
+        found.why = no.why
+        _say(site, f, no.why, no.line)
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as bug:  # ours: the loop is Python's
-        why = f"{BUG}: {type(bug).__name__}: {bug}"
-    found = Compiled(outside, given)
-    if code is None:
-        found.why = why
-        _say(site, f, why, line)
-    else:
-        found.code, found.row = code, LoopRow(code)
+        found.why = f"{BUG}: {type(bug).__name__}: {bug}"
+        _say(site, f, found.why)
+    outside.settle()
     return found
 
 
@@ -266,9 +263,14 @@ def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
     record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({where})")
 
 
-def _run(site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any] | None:
-    if found.code.program.moving and any(map(_orders, map(_raw, values.values()))):
-        return _run_by_value(site, f, found, given, values)
+def _run(
+    site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict, there: dict
+) -> dict[str, Any] | None:
+    """What the loop binds; `there` is what lies at the sources of what it reads outside."""
+    outside = found.outside
+    values |= {variable: there[source] for source, variable in outside.inputs.items()}
+    if found.code.program.moving and any(map(_orders, map(_raw, values.values()))) and not found.by_values:
+        return _run_by_value(site, f, found, given, names, values)
     program: Program = found.code.program
     if not program.elements and _few(program, values):
         return None
@@ -277,12 +279,23 @@ def _run(site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dic
     raw = [read(x) if type(x) in HANDLES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
-    for k, (i, _) in enumerate(arrays):
+    if outside.stored:
+        holders = {id(there[s[1]]): s[1] for s in there if s[0] in ("attribute", "item")}
+        if any(s[0] in ("attribute", "item") and holders[id(there[s[1]])] != s[1] for s in there):
+            return None  # two ways lead to one object
+        if watching is not None:
+            return _after(watching, "captured code binds attributes, or items of a dict", site, f, names)
+    for k, (i, x) in enumerate(arrays):
         if i.written:
             if i.name in program.rebound:  # a copy is written
                 continue
-            if not bases[k].flags.writeable or (watching is not None and type(raw[program.inputs.index(i)]) is Host):
+            if not bases[k].flags.writeable:
                 return None
+            if watching is not None and type(raw[program.inputs.index(i)]) is Host:
+                if type(x) not in HANDLES:
+                    return None
+                why = f"captured code writes to an array made outside it ({bases[k].dtype}{list(bases[k].shape)})"
+                return _after(watching, why, site, f, names)
             if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
                 return None
     orders = max(map(_orders, raw), default=0)
@@ -312,6 +325,8 @@ def _run(site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dic
         partial = getattr(error, "partial", None)
         if partial is None:
             raise
+        if site.caught or outside.stored:  # Python leaves variables and attributes as they are at the error
+            return None
         if watching is not None:
             watching.left = watching.left or "a loop raised"
         for x, a in zip(written, partial):
@@ -344,6 +359,13 @@ def _run(site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dic
             results[name] = handle(out[names.index(name)]) if v else values[name]
             continue
         results[name] = handle(v) if type(v) is Tracer else v
+    for source in outside.stored:
+        how, holder, name = source
+        x = results.pop(outside.inputs[source])
+        if how == "attribute":
+            setattr(there[holder], name, x)
+        else:
+            there[holder][name] = x
     if "<returned>" in results:
         if results.pop("<returned>"):
             return {"<return>": results.get("<return>")}
@@ -355,13 +377,22 @@ def _raw(x: Any) -> Any:
     return read(x) if type(x) in HANDLES else x
 
 
-def _run_by_value(
-    site: Site, f: Any, found: Compiled, given: dict[str, Any], values: dict[str, Any]
-) -> dict[str, Any] | None:
+def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) -> dict[str, Any] | None:
+    """The loop after the end of a capture that cannot hold it."""
+    if not watching.may_leave:
+        return None
+    watching.ends(why)
+    return hand_over(site, f, names)
+
+
+def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict) -> dict | None:
     """The loop by another program, which has a derivative."""
     if found.by_value is None:
-        found.by_value = _compiled(site, f, given, _resolving(site, f), True)
-    return None if found.by_value.row is None else _run(site, f, found.by_value, given, values)
+        found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
+        found.by_value.by_values = True
+    other = found.by_value
+    there = other.outside.now(_resolving(site, f), names)
+    return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
 
 
 def _orders(v: Any) -> int:

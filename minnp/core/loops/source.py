@@ -33,30 +33,58 @@ def _tree(f: Any) -> ast.FunctionDef | None:
     code = f.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
-    try:
-        first = code.co_firstlineno
-        lines = linecache.getlines(code.co_filename, f.__globals__)[first - 1 :]
-        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
-    except (SyntaxError, ValueError):
-        return None
-    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
-        return None
-    found = tree.body[0]
-    found.decorator_list = []
-    ast.increment_lineno(found, first - 1)
     # how CPython compiles np.f(x) depends on whether its module imports np
     names = [n for n in (*code.co_names, *code.co_varnames, *code.co_freevars) if n.isidentifier()]
-    for imported in (names, [], [n for n in names if n in f.__globals__]):
-        again = compiled(found, code, [], imported)
-        if again is not None and same(again, code):
-            return found
+    for found in _written(f):
+        for imported in (names, [], [n for n in names if n in f.__globals__]):
+            again = compiled(found, code, [], imported)
+            if again is not None and same(again, code):
+                return found
     return None
+
+
+def _written(f: Any) -> list[ast.FunctionDef]:
+    """What the source has where a function begins: a def, or lambdas, as functions that return."""
+    code = f.__code__
+    first = code.co_firstlineno
+    lines = linecache.getlines(code.co_filename, f.__globals__)
+    try:
+        if code.co_name == "<lambda>":
+            file = ast.parse("".join(lines))
+            found = [n for n in ast.walk(file) if isinstance(n, ast.Lambda) and n.lineno == first]
+            return [_named(n) for n in found]
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
+    except (SyntaxError, ValueError):
+        return []
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+        return []
+    tree.body[0].decorator_list = []
+    ast.increment_lineno(tree.body[0], first - 1)
+    return [tree.body[0]]
+
+
+def _named(node: ast.Lambda) -> ast.FunctionDef:
+    """A lambda as a function of that name."""
+    out = ast.copy_location(ast.Return(value=node.body), node)
+    made = ast.parse("def f(): pass").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.name, made.args, made.body = "<lambda>", node.args, [out]
+    return ast.copy_location(made, node)
 
 
 def same(a: CodeType, b: CodeType) -> bool:
     """Whether two codes do the same."""
     fields = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
-    return all(getattr(a, x) == getattr(b, x) for x in fields) and len(a.co_consts) == len(b.co_consts)
+    if any(getattr(a, x) != getattr(b, x) for x in fields) or len(a.co_consts) != len(b.co_consts):
+        return False
+    # lambdas of one line may differ in their constants alone
+    return all(map(same_constant, a.co_consts, b.co_consts))
+
+
+def same_constant(x: Any, y: Any) -> bool:
+    if isinstance(x, CodeType) and isinstance(y, CodeType):
+        return same(x, y)
+    return type(x) is type(y) and (repr(x) == repr(y) or (isinstance(x, frozenset) and x == y))
 
 
 def compiled(tree: ast.FunctionDef, code: CodeType, more: list[str], imported: Sequence[str] = ()) -> CodeType | None:
@@ -111,14 +139,18 @@ class Site:
     reads    names that it reads
     stores   names that it binds
     wanted   those of them that are read after it
+    shared   names that it binds and other functions see
+    caught   whether the function may go on after what it raises
     """
 
-    def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str]) -> None:
-        self.tree, self.wanted, self.local = tree, wanted, local
+    def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
+        self.tree, self.wanted, self.local, self.caught = tree, wanted, local, caught
         names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        self.shared = self.stores & shared
         self.programs: dict[Any, Any] = {}
+        self.compiled = 0
 
 
 class Rewriter(ast.NodeTransformer):
@@ -130,7 +162,18 @@ class Rewriter(ast.NodeTransformer):
         self.changed = False
         code = function.__code__
         self.local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-        self.depth = 0
+        self.depth = self.caught = 0
+        said = [n for n in ast.walk(tree) if isinstance(n, (ast.Global, ast.Nonlocal))]
+        self.others = {name for n in said for name in n.names}  # variables of others
+        self.shared = {*code.co_cellvars, *code.co_freevars} | self.others
+
+    def visit_Try(self, node: Any) -> Any:
+        self.caught += 1
+        node = self.generic_visit(node)
+        self.caught -= 1
+        return node
+
+    visit_TryStar = visit_With = visit_Try  # contextlib.suppress
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return node  # functions made inside are rewritten when they are called
@@ -164,10 +207,11 @@ class Rewriter(ast.NodeTransformer):
             return inner
         self.changed = True
         number = len(self.sites)
-        self.sites.append(Site(kept, stores & set(loads), self.local))
+        wanted = stores & (set(loads) | self.others)
+        self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
         ask = ast.parse(f"{FOUND} = {LOOP}({number}, locals())").body[0]
         answers: list[ast.stmt] = []
-        for name in sorted(stores & set(loads)):
+        for name in sorted(wanted):
             answers += ast.parse(f"if {name!r} in {FOUND}: {name} = {FOUND}[{name!r}]").body
         if returns:
             answers += _inside_function(f"if '<return>' in {FOUND}: return {FOUND}['<return>']")

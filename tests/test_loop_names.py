@@ -1,0 +1,339 @@
+"""What a compiled loop reads, and binds, that is no variable of its function: globals, closures, attributes, items."""
+
+import dataclasses
+import types
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.llvm import engine
+from minnp.core.loops import staged
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+TABLE = np.arange(20.0) * 3
+COUNTS = np.zeros(5)
+RATE = 2.0
+OPTIONS = {"rate": 0.5, "mode": "fast", "weights": np.linspace(1, 2, 20)}
+
+
+@pytest.fixture(autouse=True)
+def reported():
+    minnp.report(reset=True)
+    yield
+    minnp.report(reset=True)
+
+
+def python_loops():
+    """The loops that were Python's, as the report has them."""
+    return [r["why"] for r in minnp.report() if r["function"].startswith("loop in")]
+
+
+def same(f, make, turns=3, compiles=True):
+    """Whether jit(f) gives what f gives, call by call, and leaves its arguments as f does."""
+    g = jit(f)
+    for _ in range(turns):
+        plain, ours = make(), make()
+        want, got = f(*plain), g(*ours)
+        for a, b in zip([*flat(want), *plain], [*flat(got), *ours], strict=True):
+            numpy.testing.assert_allclose(b, a, rtol=1e-12)
+    if engine.available() and compiles:
+        assert python_loops() == []
+
+
+def flat(x):
+    return [z for y in x for z in flat(y)] if type(x) in (tuple, list) else [x]
+
+
+def vector():
+    return (np.linspace(-1, 1, 20),)
+
+
+class Box:
+    G = 9.81
+
+    def __init__(self, n=20):
+        self.a, self.k, self.t, self.child = np.zeros(n), 0, 0.5, None
+
+    def add(self, by=1):
+        self.k += by
+        return self.k
+
+    def force(self, v):
+        return v * self.G + self.twice
+
+    @property
+    def twice(self):
+        return self.t * 2
+
+    @staticmethod
+    def next(v):
+        return v + 1
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    a: object
+    n: int = 0
+
+
+def by_rate(v):
+    return v * RATE
+
+
+def shifted(v, table=TABLE, at=3):
+    return v + table[at]
+
+
+# ------------------------------------------------------------------ programs
+def reads_globals(x):
+    s = 0.0
+    for k in range(20):
+        s += TABLE[k] * x[k]
+    return s
+
+
+def reads_a_closure(x):
+    w = x * 2
+
+    def at(k):
+        return w[k] + x[k]
+
+    s = 0.0
+    for k in range(20):
+        s += at(k)
+    return s
+
+
+def writes_a_closure(x):
+    out = np.zeros(20)
+
+    def put(k, v):
+        out[k] = v
+
+    for k in range(1, 20):
+        put(k, out[k - 1] + x[k])
+    return out
+
+
+def lambdas(x):
+    square, third = (lambda v: v * v), (lambda v: v * 3)
+    s = 0.0
+    for v in x:
+        s += square(v) - third(v)
+    return s
+
+
+def functions_in_containers(x):
+    known, several = {"sq": lambda v: v * v}, [np.sin, lambda v: v + 1]
+    out = np.zeros(20)
+    for k in range(20):
+        out[k] = known["sq"](x[k])
+        for f in several:
+            out[k] += f(x[k])
+    return out
+
+
+def defaults(x):
+    for k in range(20):
+        x[k] = shifted(x[k]) + shifted(x[k], at=k)
+    return x
+
+
+def dicts(x):
+    state = {"w": np.zeros(20), "rate": 0.1}
+    for _ in range(5):
+        for k in range(20):
+            if OPTIONS["mode"] == "fast":
+                state["w"][k] += state["rate"] * (x[k] * OPTIONS["weights"][k] - state["w"][k])
+    return state["w"]
+
+
+def methods(x):
+    box = Box()
+    for k in range(20):
+        box.a[k] = box.force(x[k]) + Box.next(x[k]) + box.next(x[k])
+    return box.a
+
+
+def binds_attributes(x):
+    box, slots, names = Box(), Slots(x.copy()), types.SimpleNamespace(n=0)
+    box.child = Box()
+    for k in range(20):
+        x[k] = box.add(2) + box.add()
+        box.child.t += x[k] * 0.1
+        slots.n += k
+        slots.a[k] += slots.n
+        names.n = k
+    return box.k, float(box.child.t), slots.n, slots.a, names.n
+
+
+def binds_arrays(x):
+    box = Box()
+    for _ in range(30):
+        box.a = box.a * 0.5 + x
+        box.t += box.a[3]
+    return box.a, float(box.t)
+
+
+def binds_items(x):
+    d = {"n": 0, "w": x.copy(), "s": 0.0}
+    for k in range(20):
+        d["n"] += 1
+        d["s"] += x[k]
+        d["w"][k] = d["n"]
+    return d["n"], d["w"], float(d["s"])
+
+
+def one_object_twice(x):
+    p = Box()
+    q = p
+    for k in range(20):
+        p.k += 1
+        q.k += 2
+        p.a[k] = q.k
+    for box in (p, q):
+        for k in range(20):
+            box.a[k] += box.k
+    return p.k, p.a
+
+
+def one_array_twice(x):
+    box = Box()
+    box.a = x
+    for k in range(1, 20):
+        box.a[k] = x[k - 1] * 2
+    return box.a
+
+
+def binds_what_a_function_reads(x):
+    c, w = 1.0, x * 1.0
+
+    def at(k):
+        return w[k] * c
+
+    s = 0.0
+    for k in range(20):
+        c += 0.5
+        w = w * 0.9
+        s += at(k)
+    return s
+
+
+def goes_on_after_an_error(x):
+    box = Box()
+    try:
+        for k in range(30):
+            box.k += 1
+            s = x[k]
+    except IndexError:
+        pass
+    return k, box.k, s
+
+
+PROGRAMS = [reads_globals, reads_a_closure, writes_a_closure, lambdas, functions_in_containers, defaults, dicts]
+PROGRAMS += [methods, binds_attributes, binds_arrays, binds_items]
+LEFT = [one_object_twice, one_array_twice, binds_what_a_function_reads, goes_on_after_an_error]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_loops_read_and_bind_what_lies_outside(f):
+    same(f, vector)
+
+
+@pytest.mark.parametrize("f", LEFT, ids=lambda f: f.__name__)
+def test_python_runs_what_compiled_code_would_see_otherwise(f):
+    same(f, vector, compiles=False)
+
+
+def test_arrays_outside_are_written():
+    def f(x):
+        for k in range(20):
+            COUNTS[k % 5] += x[k]
+
+    g, x = jit(f), np.ones(20)
+    for turn in range(1, 4):
+        g(x)
+        assert COUNTS.tolist() == [4 * turn] * 5
+    assert python_loops() == []
+
+
+def test_numbers_of_functions_that_are_called_are_read_anew(monkeypatch):
+    box = Box()
+
+    def make(by):
+        def scaled(v):
+            return v * by * box.t
+
+        return scaled
+
+    def f(x):
+        scaled = make(x.shape[0])
+        for k in range(len(x)):
+            x[k] = by_rate(x[k]) + scaled(x[k])
+        return x
+
+    g = jit(f)
+    for rate, t in [(2.0, 1), (3.0, 1), (4.0, 2.5), (-0.0, 0.0), (0.0, 0.0), (1, 4)]:
+        monkeypatch.setitem(globals(), "RATE", rate)
+        box.t = t
+        for n in (3, 5):
+            want, got = f(np.ones(n)), g(np.ones(n))
+            assert got.tolist() == want.tolist() and np.signbit(got).tolist() == np.signbit(want).tolist()
+    assert python_loops() == []
+
+
+def test_methods_and_functions_are_looked_up_anew(monkeypatch):
+    box = Box()
+
+    def f(x):
+        for k in range(len(x)):
+            x[k] = box.force(x[k])
+        return x
+
+    g = staged(f)
+    assert g(np.ones(3)).tolist() == f(np.ones(3)).tolist()
+    monkeypatch.setattr(Box, "force", lambda self, v: v - 1)
+    assert g(np.ones(3)).tolist() == [0, 0, 0]
+    box.force = lambda v: v + 10
+    assert g(np.ones(3)).tolist() == [11, 11, 11]
+
+
+def test_gradients_through_what_lies_outside():
+    def loss(w):
+        box, state = Box(), {"h": w * 0.5}
+        box.a = w * 2
+
+        def step(k):
+            return state["h"][k] * box.a[k]
+
+        s = 0.0
+        for k in range(20):
+            s += step(k) * TABLE[k]
+        return s
+
+    (w,) = vector()
+    want = grad(loss)(w)
+    numpy.testing.assert_allclose(grad(jit(loss))(w), want, rtol=1e-12)
+    numpy.testing.assert_allclose(jit(grad(loss))(w), want, rtol=1e-12)
+    assert python_loops() == []
+
+
+def test_a_loop_whose_objects_are_others_each_time_is_not_compiled_without_end():
+    class Mode:
+        def __getattr__(self, name):
+            raise AttributeError(name)
+
+    def f(x, mode):
+        for k in range(len(x)):
+            x[k] += mode is None
+        return x
+
+    step = staged(f)
+    for _ in range(40):
+        assert step(np.zeros(3), Mode()).tolist() == [0, 0, 0]
+    if engine.available():
+        (said,) = python_loops()
+        assert "compiled 32 times" in said
