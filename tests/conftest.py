@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -17,6 +18,28 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="all programs of tests/adversarial, not a sample by the date")
+    parser.addoption("--accelerator", action="store_true", help="the GPU is the one of tests/accelerator, if it builds")
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's handler of faults
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--accelerator"):
+        from tests import accelerator
+
+        if not accelerator.missing():
+            accelerator.watch()
+
+
+@pytest.fixture(autouse=True)
+def accelerated(request):
+    """With --accelerator: no test reaches into the memory of the device, not even where the error is caught."""
+    accelerator = sys.modules.get("tests.accelerator")
+    if accelerator is None or not accelerator.loaded():
+        yield
+        return
+    before = accelerator.counted()["fault"]
+    yield
+    assert request.node.get_closest_marker("faults") or accelerator.counted()["fault"] == before, "see HostAccess"
 
 
 @pytest.fixture(autouse=True)

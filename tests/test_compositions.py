@@ -32,6 +32,7 @@ from minnp import (
     vmap,
 )
 from minnp.primitive import customop
+from tests import accelerator
 
 X = onp.array([0.3, 0.7, 1.1])
 INSTALLED = [name for name in ("mxnet", "torch") if importlib.util.find_spec(name)]
@@ -152,14 +153,14 @@ def test_triples(names: tuple) -> None:
 
 
 def ways() -> list[str]:
-    places = ["place:torch"] if "torch" in INSTALLED else []
-    return ["only_numpy", *(f"prefer_{name}" for name in INSTALLED), *places]
+    device = pytest.param("gpu:torch", marks=pytest.mark.gpu) if accelerator.loaded() else "cpu:torch"
+    return ["only_numpy", *(f"prefer_{name}" for name in INSTALLED), *([device] if "torch" in INSTALLED else [])]
 
 
 @pytest.fixture(params=ways())
 def way(request: Any) -> Iterator[str]:
-    kind, _, place = request.param.partition(":")
-    with minnp.Context("cpu", backend=place) if place else minnp.policy(kind):
+    kind, _, backend = request.param.partition(":")
+    with minnp.Context(kind, backend=backend) if backend else minnp.policy(kind):
         yield request.param
 
 

@@ -13,8 +13,10 @@ import minnp.numpy as np
 from minnp import Context, grad, jit, npx
 from minnp.backends.torch import candidates
 from minnp.backends.torch.candidates import Choice, compiled, disagreement, replayed
+from tests.backends.devices import ON_A_CPU, on_there
+from tests.backends.devices import THERE as PLACE
 
-PLACE = Context("cpu", 0, "torch")
+pytestmark = on_there
 X = onp.random.default_rng(0).standard_normal((4, 3)).astype("f4")
 
 
@@ -191,6 +193,7 @@ def test_a_capture_that_fails_leaves_the_calls_and_says_why(monkeypatch):
     assert row["function"] == "jit" and row["calls"] == 1 and "stream is capturing" in row["why"]
 
 
+@ON_A_CPU
 def test_the_generated_function_is_one_torch_compile_takes_whole():
     with PLACE:
         x = np.array(X)
@@ -201,6 +204,7 @@ def test_the_generated_function_is_one_torch_compile_takes_whole():
     assert disagreement(compiled(run, data, backend="eager")(*data), run(*data)) == ""
 
 
+@ON_A_CPU
 def test_what_takes_seconds_to_make_is_tried_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(candidates, "compiled", as_it_is)
     monkeypatch.setattr(candidates, "seconds", lambda run, data: {"run": 1.0, "call": 0.5}.get(run.__name__, 0.1))
@@ -224,6 +228,7 @@ def on_the_host(monkeypatch):
     monkeypatch.setattr(candidates, "seconds", lambda run, data: 1.0 if run.__name__ == "run" else 0.5)
 
 
+@ON_A_CPU
 def test_on_a_cpu_jit_may_run_numpys_code_in_the_tensors_memory(on_the_host):
     def loss(w, x):
         h = np.tanh(x @ w)
@@ -247,6 +252,7 @@ def test_on_a_cpu_jit_may_run_numpys_code_in_the_tensors_memory(on_the_host):
     assert any(r["backend"] == "torch: host" and r["function"] == "matmul" for r in minnp.report())
 
 
+@ON_A_CPU
 @pytest.mark.parametrize(
     "f",
     [

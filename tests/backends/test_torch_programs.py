@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
-import minnp
 import minnp.numpy as np
+from tests.backends.devices import THERE, on_there
 
+pytestmark = on_there
 START = {
     "f": onp.arange(6.0).reshape(2, 3),
     "s": onp.array([1.5, -2.0, 7.0], "f4"),
@@ -151,7 +152,7 @@ def outcome(numpy, program):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_on_a_place_is_numpys(program):
     name, want = outcome(onp, program)
-    with minnp.Context("cpu", 0, "torch"):
+    with THERE:
         ours, got = outcome(np, program)
     assert ours == name
     for x, y in zip(want, got, strict=True):

@@ -17,16 +17,16 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Context, npx
+from minnp import npx
 from minnp.core.api import install
 from minnp.core.arrays.array import Array, VirtualArray, ndarray
 from minnp.core.rows.primitive import TABLE
 from minnp.core.rows.value import Buffer
 from minnp.core.transforms.tape import GradTrace
 from minnp.errors import BackendUnsupportedError
+from tests.backends.devices import THERE, on_there
 
-pytestmark = pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part")
-THERE = Context("cpu", 0, "torch")
+pytestmark = [pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part"), *on_there]
 DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
 with THERE:
@@ -389,7 +389,7 @@ def test_what_is_alone_is_written_in_its_memory():
             parts[1:] += parts[:-1]
         assert onp.array_equal(onp.asarray(x), again) and onp.array_equal(onp.asarray(part), shown(again))
         assert onp.array_equal(onp.asarray(other), parts) and onp.array_equal(onp.asarray(before), want)
-        assert onp.array_equal(kept.data.numpy(), want)
+        assert onp.array_equal(kept.data.cpu().numpy(), want)
     with pytest.raises(ValueError):
         x += np.ones(5)
     with pytest.raises(ValueError, match="read-only"):

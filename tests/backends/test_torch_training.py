@@ -8,16 +8,9 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import Context, nn, npx
-from minnp.backends.torch import accelerator
 from minnp.nn.callbacks import Callback
+from tests.backends.devices import DEVICES
 from tests.test_npx_gradients import FUNCTIONS
-
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "gpu", marks=[pytest.mark.gpu, pytest.mark.skipif(accelerator(torch) is None, reason="torch sees no GPU")]
-    ),
-]
 
 
 @pytest.fixture(params=DEVICES)

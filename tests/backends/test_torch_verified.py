@@ -9,11 +9,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
 from minnp.__main__ import main
-from minnp.backends.torch import accelerator, kernels, registry
+from minnp.backends.torch import kernels, registry
 from minnp.backends.torch import verify as differential
 from minnp.errors import BackendUnsupportedError
 from minnp.table import own_kernels
 from tests.backends import torch_composed as composed
+from tests.backends.devices import EMULATED, GPU, needs_gpu
 
 differential.load_rows()
 
@@ -38,11 +39,10 @@ def test_verified_kernels_agree_with_numpy(name):
 
 
 @pytest.mark.gpu
+@needs_gpu
 def test_verified_kernels_agree_with_numpy_on_the_gpu():
-    if accelerator(torch) is None:
-        pytest.skip("torch sees no GPU")
     for name in sorted(registry.VERIFIED):
-        check(name, accelerator(torch))
+        check(name, GPU)
 
 
 def test_every_verified_name_has_a_kernel():
@@ -58,22 +58,25 @@ def test_a_dtype_that_is_not_verified_is_refused_before_anything_runs():
         kernel(torch.zeros(3, dtype=torch.complex128))
 
 
-@pytest.mark.parametrize("case", list(filter(composed.known, composed.CASES)))
-def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
+def composes(case: str, device: str, chars: str = composed.DTYPES) -> None:
     listed = composed.listed()[composed.name_of(case)]
-    for char in composed.DTYPES:
+    for char in chars:
         if char == "D" and "c16" not in registry.VERIFIED["divide"]:  # an older torch's, which is NumPy's to do
             continue
         if onp.dtype(char).str[1:] in listed:
-            assert composed.disagreement(case, char) == ""
+            assert composed.disagreement(case, char, device) == "", case
+
+
+@pytest.mark.parametrize("case", list(filter(composed.known, composed.CASES)))
+def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
+    composes(case, "cpu")
 
 
 @pytest.mark.gpu
+@needs_gpu
 def test_compositions_agree_with_numpy_on_the_gpu():
-    if accelerator(torch) is None:
-        pytest.skip("torch sees no GPU")
     for case in filter(composed.known, composed.CASES):
-        assert composed.disagreement(case, "f", accelerator(torch)) == "", case
+        composes(case, GPU, composed.DTYPES if EMULATED else "f")
 
 
 def test_three_hundred_functions_and_methods_run_on_the_device_operators_not_counted():
