@@ -37,6 +37,8 @@ import numpy as onp
 LIST = 0x112
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 MOST_DIMENSIONS = 32  # of NumPy 1's arrays
+LONGEST = 24 + 8 * MOST_DIMENSIONS  # what is before the elements of a dense array
+AHEAD = 2**18  # bytes that are read ahead: they stay in the cache
 
 # MXNet's numbers of types. 8 to 11 came with MXNet 2; NumPy has no bfloat16 (12).
 BFLOAT16 = 12
@@ -199,7 +201,7 @@ def load(fname: str | os.PathLike | BinaryIO) -> list[Array | None] | dict[str, 
         if hasattr(fname, "read"):
             file = fname
         else:
-            file = stack.enter_context(open(fname, "rb", buffering=2**16))
+            file = stack.enter_context(open(fname, "rb", buffering=0))
         begin = file.tell()
         size = file.seek(0, os.SEEK_END)
         file.seek(begin)
@@ -211,10 +213,11 @@ def _called(fname: Any) -> str:
 
 
 class _Reader:
-    """What is left of a file."""
+    """What is left of a file: the bytes that were read ahead, and those that were not."""
 
     def __init__(self, file: BinaryIO, size: int, left: int, name: str) -> None:
         self.file, self.size, self.left, self.name = file, size, left, name
+        self.ahead, self.at = b"", 0  # `left` counts from `at`
         self.block = onp.empty(0, onp.uint8)  # what small arrays lie in, from `free` on not yet
         self.free = 0
 
@@ -222,35 +225,47 @@ class _Reader:
         """Raise ValueError at the place that is `back` bytes before this one."""
         raise ValueError(f"{self.name} is no list of MXNet's arrays: {fact} at byte {self.size - self.left - back}")
 
+    def look(self, size: int, what: str) -> None:
+        """Have at least `size` bytes, of those that are left, ahead."""
+        if len(self.ahead) - self.at >= size:
+            return
+        rest = self.ahead[self.at :]
+        while len(rest) < size:
+            given = self.file.read(min(max(size, AHEAD), self.left) - len(rest))
+            if not given:
+                self.refuse(f"the file became shorter while it was read, {what} is missing")
+            rest += given
+        self.ahead, self.at = rest, 0
+
     def read(self, form: struct.Struct, what: str) -> tuple[Any, ...]:
         if form.size > self.left:
             self.refuse(f"expected {form.size} bytes of {what}, found {self.left}")
+        if len(self.ahead) - self.at < form.size:
+            self.look(form.size, what)
+        given = form.unpack_from(self.ahead, self.at)
+        self.at += form.size
         self.left -= form.size
-        given = self.file.read(form.size)
-        if len(given) < form.size:
-            self.refuse(f"the file became shorter while it was read, {what} is missing", form.size)
-        return form.unpack(given)
+        return given
 
     def arrays(self) -> list[Array | None] | dict[str, Array | None]:
         magic, _ = self.read(struct.Struct("<QQ"), "the head of the file")
         if magic != LIST:
             zipped = " (a zip file: numpy.load reads those of MXNet 2)" if magic & 0xFFFF == 0x4B50 else ""
             self.refuse(f"expected {LIST:#x}, found {magic:#x}{zipped}", 16)
-        count = self.count("arrays", 4)
-        arrays = [self.array(f"array {i}") for i in range(count)]
-        names = [self.text(f"name {i}") for i in range(self.count("names", 8))]
+        count, arrays = self.count("arrays", 4), []
+        while len(arrays) < count:
+            arrays += self.next(f"array {len(arrays)}", count - len(arrays))
+        names = self.names(self.count("names", 8))
         if names and len(names) != count:
             self.refuse(f"expected {count} names, one for each array, or none; found {len(names)} names")
         if self.left:
             self.refuse(f"expected the end of the file after the names, found {self.left} bytes")
-        if not names:
-            return arrays
-        out: dict[str, Array | None] = {}
-        for name, array in zip(names, arrays):
-            if name in out:
-                self.refuse(f"the name {name!r:.80} stands for two arrays,")
-            out[name] = array
-        return out
+        out = dict(zip(names, arrays))
+        if len(out) < len(names):
+            seen: set[str] = set()
+            twice = next(name for name in names if name in seen or seen.add(name))
+            self.refuse(f"the name {twice!r:.80} stands for two arrays,")
+        return out if names else arrays
 
     def count(self, what: str, least: int) -> int:
         """How many there are of what takes at least so many bytes each."""
@@ -259,19 +274,33 @@ class _Reader:
             self.refuse(f"expected the number of {what}, at most {self.left // least}; found {count}", 8)
         return count
 
-    def text(self, what: str) -> str:
-        (length,) = self.read(_U64, f"the length of {what}")
-        if length > self.left:
-            self.refuse(f"expected the length of {what}, at most {self.left}; found {length}", 8)
-        given = self.file.read(length)
-        try:
-            text = given.decode()
-        except UnicodeDecodeError:
-            self.refuse(f"expected {what} in UTF-8, found {given[:20]!r}")
-        self.left -= length
-        return text
+    def names(self, count: int) -> list[str]:
+        self.look(self.left, "what names there are")
+        given, at, names = self.ahead, self.at, []
+        for i in range(count):
+            begin = at + 8
+            end = begin + int.from_bytes(given[at:begin], "little")
+            if begin > len(given) or end > len(given):
+                self.skip(at - self.at)
+                (length,) = self.read(_U64, f"the length of name {i}")
+                self.refuse(f"expected the length of name {i}, at most {self.left}; found {length}", 8)
+            try:
+                names.append(given[begin:end].decode())
+            except UnicodeDecodeError:
+                self.skip(begin - self.at)
+                self.refuse(f"expected name {i} in UTF-8, found {given[begin : begin + 20]!r}")
+            at = end
+        self.skip(at - self.at)
+        return names
 
-    def array(self, what: str) -> Array | None:
+    def skip(self, size: int) -> None:
+        self.at += size
+        self.left -= size
+
+    def next(self, what: str, most: int) -> list[Array | None]:
+        """The next array, and those of at most so many that are like it and were read ahead with it."""
+        self.look(min(LONGEST, self.left), what)
+        begin = self.at
         (magic,) = self.read(_U32, what)
         kind = None
         if magic in (V2, V3):
@@ -284,16 +313,16 @@ class _Reader:
                 inner = self.shape(n, f"the elements of {what}")
                 (n,) = self.read(_I32, f"the shape of {what}")
             if n == (0 if magic == V2 else -1):
-                return None
+                return [None]
             shape = self.shape(n, what)
         elif magic == V1:
             (n,) = self.read(_I32, f"the shape of {what}")
             if n == 0:
-                return None
+                return [None]
             shape = self.shape(n, what)
         elif magic <= MOST_DIMENSIONS:
             if magic == 0:
-                return None
+                return [None]
             shape = self.read(struct.Struct(f"<{magic}I"), f"the shape of {what}")
         else:
             self.refuse(
@@ -304,7 +333,11 @@ class _Reader:
         *_, number = self.read(_THREE, f"the context and type of {what}")
         dtype = self.dtype(number, what)
         if kind is None:
-            return self.elements(shape, dtype, what)
+            head = self.ahead[begin : self.at]
+            plain = dtype is not None and dtype.kind != "b" and all(shape) and 0 < len(shape) < MOST_DIMENSIONS
+            if plain and self.ahead.startswith(head, self.at + math.prod(shape) * dtype.itemsize):
+                return self.alike(head, shape, dtype, most)
+            return [self.elements(shape, dtype, what)]
         heads = []
         for part in ("indices",) if kind is RowSparse else ("indptr", "indices"):
             number, n = self.read(_TWO, f"the type and shape of the {part} of {what}")
@@ -319,7 +352,7 @@ class _Reader:
             array.check()
         except ValueError as error:
             self.refuse(f"{what}: {error};", begin - self.left)
-        return array
+        return [array]
 
     def shape(self, n: int, what: str) -> tuple[int, ...]:
         """A shape of `n` dimensions."""
@@ -349,13 +382,36 @@ class _Reader:
         out = self.memory(shape, dtype, size)
         if size == 0:
             return out
-        given = self.file.readinto(out)
-        if given != size:
-            self.refuse(f"the file became shorter while it was read, {what} has {given} of its {size} bytes")
+        into = out.reshape(-1).view(onp.uint8)
+        have = min(size, len(self.ahead) - self.at)
+        into[:have] = onp.frombuffer(self.ahead, onp.uint8, have, self.at)
+        self.at += have
+        while have < size:
+            given = self.file.readinto(into[have:])
+            if not given:
+                self.refuse(f"the file became shorter while it was read, {what} has {have} of its {size} bytes")
+            have += given
         self.left -= size
         if dtype.kind == "b":
-            onp.not_equal(out.view(onp.uint8), 0, out=out)  # memory that NumPy takes for a bool holds 0 or 1
+            onp.not_equal(into, 0, out=out.reshape(-1))  # memory that NumPy takes for a bool holds 0 or 1
         return out
+
+    def alike(self, head: bytes, shape: tuple[int, ...], dtype: onp.dtype, most: int) -> list[onp.ndarray]:
+        """The arrays of a shape, at most so many, that lie ahead one after the other, each after the same head.
+
+        The first one's head was read. Together they cost what one does: a model has thousands of small arrays.
+        """
+        size, first = math.prod(shape) * dtype.itemsize, self.at - len(head)
+        step, apart = len(head) + size, -(-size // 64) * 64
+        most = min(most, (len(self.ahead) - first) // step)
+        records = onp.frombuffer(self.ahead, onp.uint8, most * step, first).reshape(most, step)
+        same = (records[:, : len(head)] == onp.frombuffer(head, onp.uint8)).all(1)
+        n = most if same.all() else int(same.argmin())
+        memory = self.memory((n, apart), onp.dtype("u1"), n * apart)
+        memory[:, :size] = records[:n, len(head) :]
+        self.skip(n * step - len(head))
+        strides = onp.ndarray(shape, dtype, memory).strides
+        return list(onp.ndarray((n, *shape), dtype, memory, 0, (apart, *strides)))
 
     def memory(self, shape: tuple[int, ...], dtype: onp.dtype, size: int) -> onp.ndarray:
         """An array whose elements are not set. Those of less than 4 MB share blocks.
@@ -365,7 +421,7 @@ class _Reader:
         if size >= 2**22 or size == 0:
             return onp.empty(shape, dtype)
         if self.free + size > len(self.block):
-            self.block = onp.empty(min(2**24, self.left + 64), onp.uint8)
+            self.block = onp.empty(max(min(2**24, self.left), size) + 64, onp.uint8)
             self.free = -self.block.__array_interface__["data"][0] % 64
         out = onp.ndarray(shape, dtype, self.block, self.free)
         self.free += -(-size // 64) * 64

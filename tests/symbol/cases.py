@@ -418,6 +418,17 @@ add(
 add("_image_resize", case(PIXELS, size=(4, 7)), case(PIXELS, size=3), case(PIXELS, size=3, keep_ratio=True),
     case(PIXELS, size=(4, 7), interp=0))  # fmt: skip
 add("_image_adjust_lighting", case(PIXELS, alpha=(0.1, -0.2, 0.3)))
+POSITIVE = [within(0.3, 2, 3, seed=i) for i in range(2)]
+SHARES = np.random.default_rng(0).dirichlet([1, 2, 3, 1], (2, 5)).astype(np.float32)
+for is_log in (False, True):
+    add("_random_pdf_normal", case((3, 4), (3,), POSITIVE[0], is_log=is_log))
+    add("_random_pdf_uniform", case(within(0, 1, 3, 2, 2), -POSITIVE[0], 1 + POSITIVE[1], is_log=is_log))
+    add("_random_pdf_gamma", case(within(0.2, 3, 3, 4), *POSITIVE, is_log=is_log))
+    add("_random_pdf_exponential", case(within(0.2, 3, 3, 4), POSITIVE[0], is_log=is_log))
+    add("_random_pdf_poisson", case(whole(0, 5, 3, 4), POSITIVE[0], is_log=is_log))
+    add("_random_pdf_negative_binomial", case(whole(0, 5, 3, 4), whole(1, 5, 3), within(0.2, 0.8, 3), is_log=is_log))
+    add("_random_pdf_generalized_negative_binomial", case(whole(0, 5, 3, 4), *POSITIVE, is_log=is_log))
+    add("_random_pdf_dirichlet", case(SHARES, within(0.5, 3, 2, 4), is_log=is_log))
 add("cast_storage", case((2, 3), stype="default"))
 add("amp_multicast", case((2, 3), (2, 3), num_outputs=2))
 add("all_finite", case((2, 3)), case(np.array([1, np.inf], np.float32)))
@@ -473,6 +484,8 @@ def make(library: Any, name: str, parameters: dict, count: int) -> Any:
     found += [(space, name.removeprefix(prefix)) for prefix, space in spaces.items() if name.startswith(prefix)]
     function = next(getattr(place, n) for place, n in found if hasattr(place, n))
     variables = [library.Variable(f"x{i}") for i in range(count)]
+    if name.startswith("_random_pdf"):  # MXNet's functions have is_log before their last input
+        return function(**dict(zip(OPERATORS[name].arguments({}), variables, strict=True)), name="x", **parameters)
     return function(*variables, name="x", **parameters)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
+from minnp import stop_gradient
 
 from ..operator import Shape, operator
 
@@ -141,3 +142,53 @@ def shuffle(data: Any) -> Any:
 
 
 operator("_shuffle", shuffle, ("data",), aliases=("shuffle",), drawn=True, same=True)
+
+
+# ------------------------------------------------------------------ densities
+def _gammaln(x: Any) -> Any:
+    from minnp.scipy import special  # SciPy is imported where it is needed
+
+    return special.gammaln(x)
+
+
+def _log_binomial(x: Any, k: Any, p: Any) -> Any:
+    """The logarithm of the probability of x failures before k successes of probability p. No gradient flows into x."""
+    x = stop_gradient(x)
+    return _gammaln(x + k) - _gammaln(x + 1) - _gammaln(k) + k * np.log(p) + x * np.log(1 - p)
+
+
+# name -> logarithm of the density at x. beta of gamma is a rate here, and above a scale: both are MXNet's.
+LOG_DENSITIES: dict[str, Callable] = {
+    "uniform": lambda x, low, high: -np.log(high - low) + 0 * x,
+    "normal": lambda x, mu, sigma: -0.5 * np.square((x - mu) / sigma) - np.log(sigma * (2 * onp.pi) ** 0.5),
+    "gamma": lambda x, alpha, beta: alpha * np.log(beta) + (alpha - 1) * np.log(x) - beta * x - _gammaln(alpha),
+    "exponential": lambda x, lam: np.log(lam) - lam * x,
+    "poisson": lambda x, lam: stop_gradient(x) * np.log(lam) - _gammaln(stop_gradient(x) + 1) - lam,
+    "negative_binomial": _log_binomial,
+    "generalized_negative_binomial": lambda x, mu, alpha: _log_binomial(x, 1 / alpha, 1 / (mu * alpha + 1)),
+}
+
+
+def _density(log_density: Callable) -> Callable:
+    """The density at sample [*S, *D], of parameters [*S]; with is_log, its logarithm."""
+
+    @functools.wraps(log_density)
+    def density(sample: Any, *parameters: Any, is_log: bool = False) -> Any:
+        y = log_density(sample, *[np.reshape(a, a.shape + (1,) * (sample.ndim - a.ndim)) for a in parameters])
+        return y if is_log else np.exp(y)
+
+    return density
+
+
+def dirichlet_density(sample: Any, alpha: Any, is_log: bool = False) -> Any:
+    """The density at sample [*S, *D, K], of concentrations alpha [*S, K]."""
+    a = np.reshape(alpha, alpha.shape[:-1] + (1,) * (sample.ndim - alpha.ndim) + alpha.shape[-1:])
+    y = np.sum((a - 1) * np.log(sample) - _gammaln(a), axis=-1) + _gammaln(np.sum(a, axis=-1))
+    return y if is_log else np.exp(y)
+
+
+for _name, _log_density in LOG_DENSITIES.items():
+    operator(f"_random_pdf_{_name}", _density(_log_density), ("sample", *DISTRIBUTIONS[_name][2]), "is_log:bool=0",
+             aliases=(f"random_pdf_{_name}",), result=lambda p, sample, *rest: [sample])  # fmt: skip
+operator("_random_pdf_dirichlet", dirichlet_density, ("sample", "alpha"), "is_log:bool=0",
+         aliases=("random_pdf_dirichlet",), result=lambda p, sample, alpha: [sample[:-1]])  # fmt: skip
