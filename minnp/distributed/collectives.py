@@ -346,6 +346,6 @@ def barrier(mesh: Any) -> None:
     mesh   the processes that take part; each of them makes the same call
     """
     for place in mesh.places.values():
-        place.finish()
+        place.synchronize()
     if (group := mesh.group()) is not None:
         group.agree({"op": "barrier"})

@@ -61,6 +61,14 @@ class Layout(Context):
     def __hash__(self) -> int:
         return hash((self.mesh.ranks, self.on))
 
+    def admitted(self, x: Any) -> Any:
+        if 0 < x.ndim < len(self.on):
+            raise ValueError(
+                f"{self!r} of an array of shape {x.shape}, which has no axis {len(self.on) - 1}: give an axis that it "
+                "has, or mesh.replicate()"
+            )
+        return x
+
     @property
     def device(self) -> Place:
         places = self.mesh.places
@@ -145,7 +153,7 @@ class Place(Backend):
             alone = data.local.base is None and references(getattr, data, "held") == 1
         return int(alone)
 
-    def finish(self) -> None:
+    def synchronize(self) -> None:
         """Compute what waits (chains.py)."""
         flush()
 

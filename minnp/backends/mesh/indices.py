@@ -506,7 +506,10 @@ def diagonal_set(place: Any, g: Part, shape: Sequence[int], offset: int = 0, axi
 def write_view(
     place: Any, old: Part, new: Any, steps: tuple = (), index: Any = (), layout: Any = None, donate: bool = False
 ) -> Part:
-    index = unwrapped(index)
+    index, new = unwrapped(index), onp.asarray(new) if type(new) in (list, tuple) else new
+    k = next((k for k, (row, _) in enumerate(steps) if row.name in ("reshape", "real", "imag")), None)
+    if k is not None:
+        return through_copy(place, old, new, steps, k, index)
     mask = None if steps or not old.split else mask_of(index, old)
     if mask is not None and (onp.shape(new) == () or onp.shape(new) == old.shape[mask.ndim :] == ()):
         local = written(old, donate)
@@ -517,6 +520,20 @@ def write_view(
         at_mask(old, mask, local, new)
         return old.like(local)
     return put(place, old, new, through(place, steps, index, old.shape), donate)
+
+
+def through_copy(place: Any, old: Part, new: Any, steps: tuple, k: int, index: Any) -> Part:
+    """A write through a view whose step k has its elements elsewhere: they are written there, and moved back."""
+    before, (row, params) = steps[:k], steps[k]
+    base = old
+    for step, said in before:
+        base = place.kernel(step)(base, **said)
+    there = write_view(place, place.kernel(row)(base, **params), new, steps[k + 1 :], index)
+    back = moved(reshaped(there, base.shape), base.on)
+    if row.name != "reshape" and base.dtype.kind == "c":
+        back, part = base.like(onp.array(base.local)), back.local
+        setattr(back.local, row.name, part)
+    return write_view(place, old, back, before, ...) if before else old.like(onp.ascontiguousarray(back.local))
 
 
 def at_mask(like: Part, mask: Part, local: onp.ndarray, new: Part) -> None:

@@ -63,6 +63,10 @@ class Part:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    def is_contiguous(self) -> bool:
+        """True: what the order of a whole array means follows from the views it was made by."""
+        return True
+
     @property
     def split(self) -> list[int]:
         """The axes that are split."""

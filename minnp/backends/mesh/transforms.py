@@ -2,7 +2,7 @@
 
 Along one axis they run in parts of another. An only axis of n = n1 n2 elements is seen as a matrix, whose columns are
 transformed, turned by exp(-2 pi i j k / n), and whose rows then are: three moves between ranks (Bailey, "FFTs in
-external or hierarchical memory", 1990).
+external or hierarchical memory", 1990). A prime number of elements is a convolution, by transforms of a power of 2.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def matrix(place: Any, x: Part, norm: Any, name: str) -> Part:
     n = x.size
     first = next((k for k in range(math.isqrt(n), 1, -1) if n % k == 0), None)
     if first is None:
-        refuse(f"a transform of a prime number of elements ({n})")
+        return prime(place, x, norm, name)
     m, rest = x.on[0], n // first
     columns = moved(reshaped(x, (first, rest)), (None, m))
     y = local_transform(name, columns.local, None, 0, norm)
@@ -92,6 +92,24 @@ def matrix(place: Any, x: Part, norm: Any, name: str) -> Part:
     rows = moved(Part(x.mesh, (first, rest), (None, m), y), (m, None))
     y = rows.like(local_transform(name, rows.local, None, 1, norm))
     return reshaped(transpose(place, y), (n,))
+
+
+def prime(place: Any, x: Part, norm: Any, name: str) -> Part:
+    """The transform of a prime number of elements, as a convolution by transforms of 2**k (Bluestein, 1970)."""
+    if name == "ifft":
+        y = prime(place, x.like(x.local.conj()), SWAPPED[norm], "fft")
+        return y.like(y.local.conj())
+    n, line = x.size, x.mesh.axis(x.on[0])
+    wide = 1 << (2 * n - 2).bit_length()
+    chirp = lambda j: onp.exp(-1j * onp.pi / n * (j * j % (2 * n)))
+    turn = chirp(onp.arange(*bounds(n, line)))
+    a = resized(place, x.like(x.local * turn), wide)
+    j = onp.arange(*bounds(wide, line))
+    j = onp.minimum(j, wide - j)
+    a, b = (matrix(place, y, None, "fft") for y in (a, a.like(onp.where(j < n, chirp(j).conj(), 0))))
+    y = resized(place, matrix(place, a.like(a.local * b.local), None, "ifft"), n)
+    scale = {"ortho": n**-0.5, "forward": 1 / n}.get(norm, 1.0)
+    return y.like((y.local * turn * scale).astype(onp.fft.fft(onp.zeros(1, x.dtype)).dtype))
 
 
 # ------------------------------------------------------------------ several axes: one after the other

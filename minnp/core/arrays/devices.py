@@ -81,6 +81,10 @@ class Context:
         why = "; ".join(refusals) or "none is installed"
         raise errors.BackendMissingError(f"no backend reaches {self!r}: {why}. {way_out}, or stay on minnp.cpu()")
 
+    def admitted(self, x: Any) -> Any:
+        """An array that somebody asks to live here; ValueError where it cannot."""
+        return x
+
     def __enter__(self) -> Context:
         device = self.device  # fails here, rather than at the first array
         in_force.set((self, device, in_force.get()))
@@ -211,7 +215,7 @@ def settle(result: Any, device: Any) -> Any:
 def on_device(create: Any, device: Any = None, **options: Any) -> Any:
     """create(**options), its result on `device`."""
     where = None if device in (None, "cpu") else target(device)
-    return create(**options) if where is None else TO_DEVICE(create(**options), context=where)
+    return create(**options) if where is None else TO_DEVICE(where.admitted(create(**options)), context=where)
 
 
 def context_of(self: ndarray) -> Context:
@@ -309,7 +313,7 @@ def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
     if isinstance(device, (list, ndarray, Host)):
         raise TypeError(f"to_device() takes a device's name or a Context, not {type(device).__name__}")
     to = target(device)
-    return self if to == _whereabouts(read(self)) else TO_DEVICE(self, context=to)
+    return self if to == _whereabouts(read(self)) else TO_DEVICE(to.admitted(self), context=to)
 
 
 def device(self: ndarray) -> str:

@@ -116,6 +116,15 @@ RULES = {  # name: (shape, function)
         (6, 5),
         lambda np, x: [np.fft.fft2(x), np.fft.rfft2(x), np.fft.irfft2(x), np.fft.fftn(x, (4,), (0,))],
     ),
+    "of a prime length": (
+        (23,),
+        lambda np, x: [
+            np.fft.fft(x),
+            np.fft.ifft(x * 1j, norm="ortho"),
+            np.fft.rfft(x, norm="forward"),
+            np.fft.irfft(x, 31),
+        ],
+    ),
     "shifts": ((7, 5), lambda np, x: [np.fft.fftshift(x), np.fft.ifftshift(x, 0)]),
     "logsumexp": ((7, 5), lambda np, x: np.logaddexp.reduce(x, 0)),
     "qr": ((31, 4), lambda np, x: [*np.linalg.qr(x), np.linalg.qr(x, "r")]),
@@ -190,6 +199,8 @@ def rules(mesh):
     for layout in layouts(mesh):
         for name, (shape, f) in (RULES | COUNTS).items():
             host = numbers(shape)
+            if len(shape) < len(layout.on):
+                continue
             x = np.asarray(host, device=layout)
             with minnp.policy("only_split" if len(mesh.ranks) < 4 else "auto"):  # on two axes not all is done in parts
                 same(f(np, x), f(onp, host), f"{name} on {layout}")
@@ -238,6 +249,12 @@ WRITES = {
     "columns of a mask": lambda x: x.__setitem__((slice(None), MASK[0]), -1.0),
     "several of a mask": lambda x: x.__setitem__(MASK, onp.arange(MASK.sum()) / 3),
     "through a transpose": lambda x: x.T.__setitem__(([1, 4], slice(1, 3)), onp.ones((2, 1))),
+    "flat": lambda x: x.reshape(-1).__setitem__(slice(3, 20, 2), 1.0),
+    "ravel": lambda x: x.ravel().__setitem__([1, 30, 3], [1.0, 2.0, 3.0]),
+    "copies": lambda x: [y.__setitem__(slice(3, 9), 1.0) for y in (x.T.ravel(), x.flatten(), x[:, :3].ravel())],
+    "part of a reshape": lambda x: x.reshape(7, 5, 1)[1:, 1].__setitem__((slice(None), 0), onp.arange(6.0)),
+    "reshape of a part": lambda x: x[1:5].reshape(-1).__setitem__(slice(0, 7), onp.arange(7.0)),
+    "reshapes": lambda x: x.reshape(5, 7).T[2:].reshape(5, 5, 1)[0].__iadd__(3),
     "in place": lambda x: x.__iadd__(x[::-1]),
     "part in place": lambda x: x[2:4].__imul__(10),
     "element": lambda x: x.__setitem__((6, 4), x[0, 0]),
@@ -255,6 +272,11 @@ def writes(mesh):
             same(x, host, f"{name} on {layout}")
             same(view, host[1:4], f"a view after {name} on {layout}")
             same(before, numbers((7, 5)), f"what was computed before {name}")
+        z, there = host * (1 + 2j), np.asarray(host * (1 + 2j), device=layout)
+        for a in (z, there):
+            a.real[1:, 2] = 4.0
+            a.reshape(-1).imag[5:9] = 3.0
+        same(there, z, f"real and imaginary parts on {layout}")
         with pytest.raises(ValueError, match="could not broadcast"):
             x[1:3] = onp.ones(4)
         with pytest.raises(IndexError):
@@ -340,6 +362,9 @@ def where_it_is(mesh):
     there = z.to_device(mesh.split(0))
     assert there.device == "mesh.split(0)" and there.to_device("cpu").device == "cpu"
     assert repr(mesh.split(0)) == "mesh.split(0)" and mesh.split(0) == mesh.split(0) != mesh.split(1)
+    for make in (lambda d: np.zeros(5, device=d), lambda d: np.asarray([1.0], device=d), lambda d: z[0].to_device(d)):
+        with pytest.raises(ValueError, match=r"mesh.split\(1\) of an array of shape .* no axis 1"):
+            make(mesh.split(1))
     for wrong in ((0, 0), (-1,), (0, 1, 2), ("x",)):
         with pytest.raises(ValueError):
             mesh.split(*wrong)
