@@ -108,7 +108,7 @@ class Backend:
 
     def creates(self) -> list[str]:
         """The names of the functions that `create` makes arrays for."""
-        return []
+        return sorted(self.makers)
 
     def composed(self) -> list[str]:
         """The functions, and methods ("ndarray.dot"), that were found to run wholly on this backend's kernels."""
@@ -116,7 +116,15 @@ class Backend:
 
     def create(self, name: str, args: tuple, kwargs: dict) -> Any:
         """The buffer NumPy's function of this name would make out of no arrays, made at this device; None: not here."""
-        return None
+        make = self.makers.get(name)
+        try:
+            return None if make is None else make(*args, **kwargs)
+        except (
+            errors.BackendUnsupportedError,
+            TypeError,
+            RuntimeError,
+        ):  # what NumPy alone knows how to take or refuse
+            return None
 
     def generator(self) -> Any:
         """The stream of the draws made here, with get_state and set_state, or None."""

@@ -73,7 +73,7 @@ def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims
 _divided = rebound(onp.split)
 
 
-@defines(onp.split)
+@defines(onp.split, takes=("parts", "getitem"))
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Parts of one length are views, one after the other; anything else is NumPy's code."""
     n = indices_or_sections

@@ -328,6 +328,45 @@ def test_flat_copies_products_and_bounds():
             agree(lambda: x.clip(*bounds), lambda: python_of(x.clip)(*bounds), (x, bounds))  # noqa: B023
 
 
+def test_parts_numbers_and_iteration():
+    """np.split into parts of one length, x.item(), ufuncs of two results, list(x)."""
+    by = ((2,), (3, 1), (4, -1), (1,), (0,), (-2,), (5,), (2, 10**30), (2.0,), ([1, 2],), (True,), (2, None))
+    for x in (ARRAYS["f4"], ARRAYS["i4"], ARRAYS["c16"], ARRAYS["f8"].T, ROW, SCALAR, EMPTY, ARRAYS["u2"][0, 1]):
+        for args in by:
+            agree(lambda: np.split(x, *args), lambda: python_of(np.split)(x, *args), (x, args))  # noqa: B023
+        agree(lambda: np.split(x, 2, axis=-1), lambda: python_of(np.split)(x, 2, axis=-1), x)  # noqa: B023
+        agree(lambda: np.split(x, 2, nope=1), lambda: python_of(np.split)(x, 2, nope=1), x)  # noqa: B023
+        for args in ((0,), (1, 2), ("a",)):
+            agree(lambda: x.item(*args), lambda: python_of(x.item)(*args), (x, args))  # noqa: B023
+        # Python finds the host copy that was made before; the C part asks the device
+        assert outcome(lambda: x.item())[0] == outcome(lambda: python_of(x.item)())[0]  # noqa: B023
+        for f in (np.divmod, np.modf, np.frexp):
+            given = (x, 2) if f is np.divmod else (x,)
+            out = ARRAYS["f8"] * 1, ARRAYS["f8"] * 1
+            agree(lambda: f(*given), lambda: python_of(f)(*given), (f, x))  # noqa: B023
+            for more in ((out[0],), out):
+                agree(lambda: f(*given, *more), lambda: python_of(f)(*given, *more), (f, x, more))  # noqa: B023
+        agree(lambda: list(x), lambda: list(vars(Array)["__iter__"](x)), x)  # noqa: B023
+        agree(lambda: x.trace(), lambda: python_of(x.trace)(), x)  # noqa: B023 (a definition alone)
+
+
+def test_new_arrays():
+    """What the device makes itself, what it refuses and NumPy makes, and NumPy's exceptions."""
+    with THERE:
+        for f, *calls in (
+            (np.zeros, (3,), ((2, 3), "f4"), (-1,), ("a",), (3, "nonsense"), ([2, 1],), (2**70,)),
+            (np.full, (3, 2.5), (3, "a"), (2, 3, "i4"), (2, 3j, "f4"), (2, [1, 2])),
+            (np.arange, (3,), (0, 10, 3), (2.5,), (0,), (1, 2, 0)),
+            (np.array, ([1.0, 2.0],), ([[1], [2, 3]],), (2.5,), ([True],), ("a",)),
+            (np.linspace, (0, 1, 5), (0, 1, -1), (0, [1, 2], 3)),
+            (np.eye, (3,), (2, 3, 1), (-1,)),
+        ):
+            for args in calls:
+                agree(lambda: f(*args), lambda: python_of(f)(*args), (f, args))  # noqa: B023
+        agree(lambda: np.zeros(shape=3, dtype="i2"), lambda: python_of(np.zeros)(shape=3, dtype="i2"), "keywords")
+        agree(lambda: np.ones(2, order="F"), lambda: python_of(np.ones)(2, order="F"), "another order")
+
+
 def test_writes():
     """x[i] = v: what x holds, what a view and another name for the value see, and the exceptions."""
     write = vars(Array)["__setitem__"]

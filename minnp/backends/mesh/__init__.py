@@ -184,16 +184,6 @@ class Place(Backend):
     def meta(self, data: Part) -> tuple[tuple[int, ...], Any]:
         return data.shape, data.dtype
 
-    def creates(self) -> list[str]:
-        return sorted(self.makers)
-
-    def create(self, name: str, args: tuple, kwargs: dict) -> Part | None:
-        make = self.makers.get(name)
-        try:
-            return None if make is None else make(*args, **kwargs)
-        except TypeError:
-            return None
-
     def _making(self, name: str) -> Callable:
         make = getattr(onp, name)
 

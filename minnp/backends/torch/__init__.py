@@ -204,17 +204,6 @@ class TorchBackend(Backend):
         self._dtypes.wait_for(self.where)
 
     # -------------------------------------------------------------- new arrays
-    def create(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """The tensor NumPy's function of this name would make, made here; None if it is not made here."""
-        make = self.makers.get(name)
-        try:
-            return None if make is None else make(*args, **kwargs)
-        except (BackendUnsupportedError, TypeError, RuntimeError):  # what NumPy alone knows how to take or refuse
-            return None
-
-    def creates(self) -> list[str]:
-        return sorted(self.makers)
-
     def _drawing(self, draw: Callable) -> Callable:
         return lambda *args, **kwargs: draw(self.generator(), *args, **kwargs)
 

@@ -31,7 +31,7 @@ from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
 from ..rows.dispatch import DEFINITIONS, Out, fact
-from ..rows.primitive import TABLE
+from ..rows.primitive import NO_PARAMS, TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
 from ..rows.value import STAND_INS, Host, Value, owner
@@ -128,12 +128,10 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
             return made
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if any(map(_is_virtual, args)) and "out" not in kwargs and before_out(e, len(args)):
-        if kwargs:
-            check_keywords(e, [read(a) if type(a) in HANDLES else a for a in args], None, kwargs)
-        result = _defined(e, args, kwargs)
+    if any(map(_is_virtual, args)) and "out" not in kwargs:
+        result = defined(e, args, kwargs)
         if result is not NotImplemented:
-            return as_handles(result)
+            return result
     sources: list = []
     values = [unwrap(a, sources) if type(a) not in STATIC else a for a in args]
     options = {k: unwrap(v, sources) if type(v) not in STATIC else v for k, v in kwargs.items()} if kwargs else kwargs
@@ -145,6 +143,16 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 def _is_virtual(a: Any) -> bool:
     """Whether an argument is an array that is traced or lives on a device."""
     return type(a) in HANDLES and a._host is None and type(read(a)) is not Host
+
+
+def defined(e: Entry, args: tuple, kwargs: dict = NO_PARAMS) -> Any:
+    """The user's form of what a definition returns; NotImplemented where there is none, or `out` among `args`."""
+    if not before_out(e, len(args)):
+        return NotImplemented
+    if kwargs:
+        check_keywords(e, [read(a) if type(a) in HANDLES else a for a in args], None, kwargs)
+    result = _defined(e, args, kwargs)
+    return result if type(result) in HANDLES or result is NotImplemented else wrap(result)
 
 
 def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
@@ -271,7 +279,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
-        result = as_handles(result)
+        result = result if type(result) in HANDLES else wrap(result)
     if out is ...:  # NumPy 2: an array, where it would return a scalar
         return result if type(result) in (ndarray, tuple) else handle(result)
     if out is None:
@@ -470,11 +478,6 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     if len(results) == 1:
         return outs[0]
     return tuple([r if o is None else o for o, r in itertools.zip_longest(outs, results)])
-
-
-def as_handles(result: Any) -> Any:
-    """What a definition returned, in the user's form."""
-    return result if type(result) in HANDLES else wrap(result)
 
 
 def ufunc_definition(host: Any) -> Callable | None:

@@ -104,8 +104,10 @@ FORMS: dict[str, Callable] = {} if fastpath is None else {
     "ravel": lambda *rows: (1, fastpath.RAVELS),
     "hstack": lambda *rows: (1, fastpath.LIST | fastpath.SIDE_BY_SIDE),
     "vstack": lambda *rows: (1, fastpath.LIST | fastpath.BELOW),
+    "parts": lambda: (1, fastpath.PARTS),
+    "number": lambda: (1, fastpath.NUMBER),
 }  # fmt: skip
-OF_METHODS = ("reduction", "spread", "view", "traced", "ravel", "matrices", "cast")
+OF_METHODS = ("reduction", "spread", "view", "traced", "ravel", "matrices", "cast", "number")
 
 
 def row_of(e: functions.Entry) -> tuple | None:
@@ -118,12 +120,12 @@ def row_of(e: functions.Entry) -> tuple | None:
         row = TABLE[rows[0]] if rows else None
         takes = row.takes if form == "one" else (form, *(TABLE[name] for name in rows[1:] and rows))
     elif row is not None and isinstance(e.host, onp.ufunc):
-        takes = ("traced", e.nin) if not row.view and e.host.nout == 1 else takes
+        takes = ("traced", e.nin) if not row.view else takes
     elif row is not None:
         takes = row.takes or takes
     form, *facts = takes
     if form == "whole" or (e.name != name and form not in OF_METHODS):
-        return e, 1, (), fastpath.WHOLE | (fastpath.WRITES if e.writes else 0)
+        return e, 1, (), fastpath.WHOLE
     if form not in FORMS:
         return None
     words = () if form in ("traced", "arrays") else tuple(facts)

@@ -200,7 +200,7 @@ def plain_like(v: Any) -> Any:
     return onp.zeros((1,) * min(v.ndim, 1) if v.size else 0, v.dtype) if isinstance(v, ndarray) else v
 
 
-@defines(onp.ndarray.item)
+@defines(onp.ndarray.item, takes=("number", "getitem"))
 def _item(a: Any, *args: Any) -> Any:
     return concretize(read(a), complex if a.dtype.kind == "c" else float).item(*args)
 

@@ -184,13 +184,6 @@ def made(device: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> An
     return settle(run(), device) if data is None else handle(Buffer(data, device))
 
 
-def created(name: str, args: tuple, kwargs: dict) -> Any:
-    """`made`, of numbers, where the default device makes it without NumPy; else NotImplemented. For the fast path."""
-    device = default_device()
-    data = device.create(name, args, kwargs) if device is not None and free(device) else None
-    return NotImplemented if data is None else handle(Buffer(data, device))
-
-
 def drawn(device: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
     """The value of a draw on a device, in compiled code."""
     return read(made(device, name, args, kwargs, lambda: function(*args, **kwargs)))

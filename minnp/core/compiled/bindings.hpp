@@ -10,7 +10,7 @@ static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc
 /* ------------------------------------------------------------------ their slots, from the beginning of an instance */
 static Py_ssize_t host_at, root_at, steps_at, seen_at, value_at;
 static Py_ssize_t virtual_host_at, virtual_root_at, virtual_steps_at, virtual_seen_at, virtual_value_at;
-static Py_ssize_t state_busy, state_written, state_tapes, state_policy;
+static Py_ssize_t state_busy, state_written, state_tapes, state_policy, state_device;
 static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes, tape_lent;
 static Py_ssize_t buffer_data, buffer_backend, buffer_view, buffer_computed, buffer_shape, buffer_dtype, buffer_copy;
 static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_saves, row_fast, row_worth, row_accumulate, row_formulas;
@@ -18,7 +18,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
-static PyObject *wrap, *take_over, *set_host, *created, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
+static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
 static PyObject *unbroadcast, *restore, *release, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_;
 
@@ -28,7 +28,7 @@ static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, larg
 /* ------------------------------------------------------------------ words */
 static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
 static PyObject *word_meta, *word_recorded, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
-static PyObject *word_steps, *word_layout;
+static PyObject *word_steps, *word_layout, *word_makers;
 static PyObject *word_holders, *word_views_refer;
 
 #define ARRAYS "minnp.core.arrays."
@@ -77,6 +77,7 @@ static const Binding of_calls[] = {
     {Binding::SLOT, &state_written, ROWS "state", "State.written"},
     {Binding::SLOT, &state_tapes, ROWS "state", "State.tapes"},
     {Binding::SLOT, &state_policy, ROWS "state", "State.policy"},
+    {Binding::SLOT, &state_device, ROWS "state", "State.device"},
     {Binding::SLOT, &tracer_trace, ROWS "value", "Tracer.trace"},
     {Binding::SLOT, &tracer_value, ROWS "value", "Tracer.value"},
     {Binding::SLOT, &tracer_node, ROWS "value", "Tracer.node"},
@@ -128,7 +129,8 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &numpy_array, "numpy", "array"},
     {Binding::OBJECT, &true_, "numpy", "True_"},
     {Binding::OBJECT, &false_, "numpy", "False_"},
-    {Binding::OBJECT, &created, ARRAYS "devices", "created"},
+    {Binding::OBJECT, &contexts, ARRAYS "devices", "in_force"},
+    {Binding::OBJECT, &defined, API "functions", "defined"},
     {Binding::OBJECT, &number_of_buffer, ROWS "on_device", "number"},
     {Binding::OBJECT, &is_free, ROWS "on_device", "free"},
     {Binding::OBJECT, &slot_of_row, ROWS "on_device", "slot_of"},
@@ -165,6 +167,7 @@ static const Binding of_calls[] = {
     {Binding::WORD, &word_like, "like", nullptr},
     {Binding::WORD, &word_steps, "steps", nullptr},
     {Binding::WORD, &word_layout, "layout", nullptr},
+    {Binding::WORD, &word_makers, "makers", nullptr},
     {Binding::WORD, &word_keepdims, "keepdims", nullptr},
     {Binding::WORD, &word_T, "T", nullptr},
     {Binding::WORD, &word_holders, "holders", nullptr},

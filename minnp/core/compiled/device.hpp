@@ -10,11 +10,11 @@ static PyObject *getitem_row, *transpose_row, *multiply_row, *square_row, *write
 static PyObject *dtypes; /* of devices' libraries -> NumPy's, as they were met */
 
 /* Forget a refusal of what a kernel was given (on_device.REFUSALS): the general path has NumPy's words for it, or another way.
-   Kernels do not write to their arguments, so it may start anew. */
-static void forget_refusal() {
+   Kernels do not write to their arguments, so it may start anew. A TypeError is one where no function was entered, or `anywhere`. */
+static void forget_refusal(bool anywhere = false) {
     PyObject *type, *error, *frames;
     PyErr_Fetch(&type, &error, &frames);
-    bool unbound = frames == nullptr && PyErr_GivenExceptionMatches(type, PyExc_TypeError); /* no function was entered */
+    bool unbound = (anywhere || frames == nullptr) && PyErr_GivenExceptionMatches(type, PyExc_TypeError);
     bool refused = !PyErr_GivenExceptionMatches(type, PyExc_RecursionError) && (unbound || PyErr_GivenExceptionMatches(type, refusals));
     if (!refused) {
         PyErr_Restore(type, error, frames);
@@ -23,18 +23,24 @@ static void forget_refusal() {
     Py_XDECREF(type), Py_XDECREF(error), Py_XDECREF(frames);
 }
 
+/* Whether a capture sees every call of this context. */
+static bool is_captured() {
+    PyObject *watching = nullptr;
+    check(PyContextVar_Get(capture, nullptr, &watching));
+    Ref owned(watching);
+    return watching != Py_None;
+}
+
 /* Whether nothing watches or redirects calls on a device: on_device.free, whose answer without a capture depends on the
    policy and the device alone, so that its last one is kept. */
 static bool unwatched(PyObject *device) {
     static PyObject *last_device, *last_policy;
     if (!busy())
         return true;
-    PyObject *watching = nullptr, *inner = nullptr;
-    check(PyContextVar_Get(capture, nullptr, &watching));
-    Ref first(watching);
+    PyObject *inner = nullptr;
     check(PyContextVar_Get(policies, nullptr, &inner));
-    Ref second(inner);
-    if (watching != Py_None || inner == nullptr)
+    Ref owned(inner);
+    if (inner == nullptr || is_captured())
         return false;
     PyObject *policy = PyTuple_CheckExact(inner) ? PyTuple_GET_ITEM(inner, 0) : slot(state, state_policy);
     if (policy == last_policy && device == last_device)
@@ -67,6 +73,8 @@ static void describe(PyObject *b) {
 
 static inline PyObject *shape_of_buffer(PyObject *b) { return describe(b), slot(b, buffer_shape); }
 static inline PyObject *dtype_of_buffer(PyObject *b) { return describe(b), slot(b, buffer_dtype); }
+
+static inline Py_ssize_t axes_of_buffer(PyObject *b) { return PyTuple_GET_SIZE(shape_of_buffer(b)); }
 
 static Py_ssize_t axes_of_data(PyObject *data) {
     Ref shape = attribute(data, word_shape);
@@ -132,22 +140,24 @@ static Ref prepared_for(PyObject *kept, PyObject *const *data, Py_ssize_t n) {
             axes += is_weak(data[i]), none += !PyLong_Check(data[i]) || fits_int(data[i]);
         else
             axes_of_data(data[i]) > 0 ? axes++ : none++;
-    Ref kinds = made(PyTuple_New(n + (none == n)));
+    Ref kinds = n == 1 && none == 0 ? Ref() : made(PyTuple_New(n + (none == n))), kind; /* of one operand: its kind */
     if (none == n)
         PyTuple_SET_ITEM(kinds.get(), n, Py_NewRef(Py_None));
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = data[i];
         if (PyBool_Check(x))
             return kernel;
-        Ref kind = is_python_number(x) ? borrow((PyObject *)Py_TYPE(x)) : attribute(x, word_dtype);
+        kind = is_python_number(x) ? borrow((PyObject *)Py_TYPE(x)) : attribute(x, word_dtype);
         if (i > 0 && !exact && axes != n && none != n && kind.get() != PyTuple_GET_ITEM(kinds.get(), 0))
             return kernel;
-        PyTuple_SET_ITEM(kinds.get(), i, kind.release());
+        if (kinds)
+            PyTuple_SET_ITEM(kinds.get(), i, Py_NewRef(kind));
     }
-    Ref run = borrow(found(prepared, kinds));
+    const Ref &key = kinds ? kinds : kind;
+    Ref run = borrow(found(prepared, key));
     if (!run) {
         run = made(PyObject_Vectorcall(PyList_GET_ITEM(kept, PLAN), data, n, nullptr));
-        check(PyDict_SetItem(prepared, kinds, run));
+        check(PyDict_SetItem(prepared, key, run));
     }
     return run;
 }
@@ -200,6 +210,16 @@ static bool has_ellipsis(PyObject *i) {
     return i == Py_Ellipsis;
 }
 
+/* The axes of x[index], of a buffer and an index that is simple. */
+static Py_ssize_t axes_left(PyObject *x, PyObject *index) {
+    Py_ssize_t axes = axes_of_buffer(x);
+    for (Py_ssize_t i = 0, n = PyTuple_CheckExact(index) ? PyTuple_GET_SIZE(index) : 1; i < n; i++) {
+        PyObject *part = PyTuple_CheckExact(index) ? PyTuple_GET_ITEM(index, i) : index;
+        axes += part == Py_None ? 1 : PyLong_CheckExact(part) ? -1 : 0;
+    }
+    return axes;
+}
+
 /* Whether an axis, or a value of keepdims, means the same to every array library: a number, a tuple of some. */
 static bool plain_axis(PyObject *x) {
     Py_ssize_t n = PyTuple_CheckExact(x) ? PyTuple_GET_SIZE(x) : 0;
@@ -248,7 +268,7 @@ static bool is_list_of_integers(PyObject *index) {
 /* The device's own array (borrowed) in an array of ours of int64, or a mask, with axes; else null. */
 static PyObject *index_array(PyObject *index, PyObject *device, bool mask = true) {
     PyObject *b = is_handle(index) ? virtual_of(index) : nullptr;
-    if (b == nullptr || !Py_IS_TYPE(b, Buffer) || slot(b, buffer_backend) != device || PyTuple_GET_SIZE(shape_of_buffer(b)) == 0)
+    if (b == nullptr || !Py_IS_TYPE(b, Buffer) || slot(b, buffer_backend) != device || axes_of_buffer(b) == 0)
         return nullptr;
     char type = ((PyArray_Descr *)dtype_of_buffer(b))->type;
     return type == 'l' || type == 'q' || (mask && type == '?') ? slot(b, buffer_data) : nullptr;
@@ -307,7 +327,7 @@ static Ref chosen_on_device(PyObject *x, PyObject *index) {
 static bool ask_numpy(PyObject *kept, PyObject *x) {
     PyObject *shows = PyList_GET_ITEM(kept, SHOWS);
     bool view = slot(x, buffer_view) != Py_None;
-    if (!view && slot(x, buffer_computed) == Py_True && axes_of_data(slot(x, buffer_data)) == 0)
+    if (!view && slot(x, buffer_computed) == Py_True && axes_of_buffer(x) == 0)
         return true;
     return view && shows != Py_None && shows != Py_True;
 }
@@ -317,7 +337,7 @@ static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *pa
     PyObject *shows = PyList_GET_ITEM(kept, SHOWS), *data = slot(x, buffer_data);
     PyObject *index = row == getitem_row ? found(params, word_index) : nullptr;
     if (index != nullptr && simple_index(index))
-        return has_ellipsis(index) || axes_of_data(out) > 0; /* without axes: a number, as NumPy has it */
+        return has_ellipsis(index) || axes_left(x, index) > 0; /* without axes: a number, as NumPy has it */
     if (shows == Py_True || (shows != Py_None && out == data) || (index != nullptr && simple_index(index, true)))
         return 1;
     Ref linked = shows != Py_None ? call(shows, out) : call_method(word_is_view, slot(x, buffer_backend), row, data, out, params);
@@ -325,14 +345,14 @@ static int shows_memory(PyObject *kept, PyObject *x, PyObject *row, PyObject *pa
 }
 
 /* What joins a list of arrays that are alike, where the kernel offers a function (list, axis) for that; else nothing. */
-static Ref joined(PyObject *kept, const Arguments &given, PyObject *params) {
+static Ref joined(PyObject *kept, const Value *values, const Arguments &given, PyObject *params) {
     PyObject *axis = PyDict_GET_SIZE(params) == 1 ? found(params, word_axis) : nullptr, *basic = PyList_GET_ITEM(kept, BASIC);
     if (basic == Py_None || axis == nullptr || !PyLong_CheckExact(axis))
         return {};
     Py_ssize_t at = integer(axis), axes = -1;
     Ref list = made(PyTuple_New(given.n));
     for (Py_ssize_t i = 0; i < given.n; i++) { /* torch joins an empty vector to anything */
-        Py_ssize_t n = is_python_number(given.items[i]) ? 0 : axes_of_data(given.items[i]);
+        Py_ssize_t n = values[i].kind == Kind::device ? axes_of_buffer(values[i].object) : 0;
         if ((i > 0 && n != axes) || at >= n || at <= -n)
             return {};
         axes = n;
@@ -372,11 +392,11 @@ static Ref run_on_device(PyObject *row, const Value *values, Py_ssize_t n, PyObj
         PyObject *index = row == getitem_row ? found(params, word_index) : nullptr, *shape = found(params, word_shape);
         bool bare = PyDict_GET_SIZE(params) == 0, prepare = view || positional || (basic == Py_None && plain_params(params));
         if (!view)
-            out = joined(kept, given, params);
+            out = joined(kept, values, given, params);
         Ref run = prepare ? prepared_for(kept, given.items, n) : borrow(PyList_GET_ITEM(kept, KERNEL));
         if (view && basic != Py_None && index != nullptr && simple_index(index))
             out = basic == operator_getitem ? made(PyObject_GetItem(given.items[0], index)) : call(basic, given.items[0], index);
-        else if (view && basic != Py_None && index == nullptr && (shape != nullptr || axes_of_data(given.items[0]) > 0) &&
+        else if (view && basic != Py_None && index == nullptr && (shape != nullptr || axes_of_buffer(x) > 0) &&
                  add_integers(params, given))
             out = made(PyObject_Vectorcall(basic, given.items, given.n, nullptr));
         else if (positional) {

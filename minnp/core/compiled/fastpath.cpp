@@ -211,8 +211,8 @@ static const struct {
 } constants[] = { /* which Python reads, install.py and compiled/__init__.py */
     {"SOURCE", SOURCE}, {"OF_OBJECT", OF_OBJECT}, {"BOUND", BOUND}, {"RETURNED", RETURNED}, {"MASKED", MASKED},
     {"LIST", LIST}, {"SPREAD", SPREAD}, {"CASTS", CASTS}, {"VECTORS", VECTORS}, {"UNTRACED", UNTRACED},
-    {"WHOLE", WHOLE}, {"WRITES", WRITES}, {"RAVELS", RAVELS}, {"SIDE_BY_SIDE", SIDE_BY_SIDE}, {"BELOW", BELOW},
-    {"SEVERAL", SEVERAL},
+    {"WHOLE", WHOLE}, {"RAVELS", RAVELS}, {"SIDE_BY_SIDE", SIDE_BY_SIDE}, {"BELOW", BELOW},
+    {"SEVERAL", SEVERAL}, {"PARTS", PARTS}, {"NUMBER", NUMBER},
 };
 
 PyMODINIT_FUNC PyInit__fastpath(void) {

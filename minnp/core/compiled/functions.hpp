@@ -14,6 +14,7 @@ struct FastFunction {
     PyObject *row, *words; /* what it is where arrays are traced or on a device, or null; the parameters that row takes */
     int form, arrays;      /* how that row takes NumPy's arguments: below; how many are arrays */
     bool small;            /* whether it is a ufunc that small_arrays.hpp may do */
+    bool writes;           /* whether it writes to an argument */
 };
 
 /* The first argument is an object of another class; it is what a public function is bound to. An array is returned as it
@@ -21,11 +22,11 @@ struct FastFunction {
 enum { OF_OBJECT = 1, BOUND = 2, RETURNED = 4, MASKED = 8 };
 
 /* The arrays are in a list; parameters are numbers, or a tuple of them, in one; a parameter is a dtype; there must be one or
-   two axes; traced arrays are not for this; a device does it in one call; which writes to the first argument; an array as one
-   axis; arrays side by side, or one below the other; a parameter may be a tuple of numbers. */
+   two axes; traced arrays are not for this; a device does it in one call; an array as one axis; arrays side by side, or one
+   below the other; a parameter may be a tuple of numbers; parts of one length along an axis; the number itself. */
 enum {
-    LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, WRITES = 64,
-    RAVELS = 128, SIDE_BY_SIDE = 256, BELOW = 512, SEVERAL = 1024,
+    LIST = 1, SPREAD = 2, CASTS = 4, VECTORS = 8, UNTRACED = 16, WHOLE = 32, RAVELS = 64, SIDE_BY_SIDE = 128, BELOW = 256,
+    SEVERAL = 512, PARTS = 1024, NUMBER = 2048,
 };
 
 /* ------------------------------------------------------------------ on a device */
@@ -33,7 +34,7 @@ static Py_ssize_t axes_of(const Value &v) {
     PyObject *x = v.object;
     while (x != nullptr && Py_IS_TYPE(x, Tracer))
         x = slot(x, tracer_value);
-    return x == nullptr ? -1 : is_host(x) ? fields(x)->nd : Py_IS_TYPE(x, Buffer) ? axes_of_data(slot(x, buffer_data)) : -1;
+    return x == nullptr ? -1 : is_host(x) ? fields(x)->nd : Py_IS_TYPE(x, Buffer) ? axes_of_buffer(x) : -1;
 }
 
 /* numpy.dtype(x) for what programs say a dtype by; nothing for the rest. */
@@ -167,16 +168,48 @@ static Ref one_axis(const Value &v) {
     return params_of(word_shape, shape);
 }
 
+/* The views that part an array on a device along an axis into parts of one length, in a list: _split in numpy/composites.py. */
+static Ref parts_of(PyObject *row, PyObject *const *given, const Value &v, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0, axes = v.kind == Kind::device ? axes_of_buffer(v.object) : 0;
+    if (n + k < 2 || n + k > 3 || (k == 1 ? n != 2 || PyTuple_GET_ITEM(names, 0) != word_axis : k > 0) ||
+        !PyLong_CheckExact(given[1]) || !PyLong_CheckExact(given[n + k - 1]))
+        return {};
+    Py_ssize_t parts = PyLong_AsSsize_t(given[1]), axis = n + k == 3 ? PyLong_AsSsize_t(given[2]) : 0;
+    if (PyErr_Occurred())
+        return PyErr_Clear(), Ref(); /* beyond all lengths */
+    axis += axis < 0 ? axes : 0;
+    Py_ssize_t length = 0 <= axis && axis < axes ? integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), axis)) : 0;
+    if (parts <= 0 || length == 0 || length % parts != 0)
+        return {};
+    Ref list = made(PyList_New(0)), all = made(PySlice_New(nullptr, nullptr, nullptr));
+    for (Py_ssize_t step = length / parts, i = 0; i < length; i += step) {
+        Ref start = number(i), stop = number(i + step), part = made(PySlice_New(start, stop, nullptr));
+        Ref index = made(PyTuple_New(axis + 1));
+        for (Py_ssize_t d = 0; d <= axis; d++)
+            PyTuple_SET_ITEM(index.get(), d, Py_NewRef(d < axis ? all : part));
+        Ref params = params_of(word_index, index), view = apply(row, given, &v, 1, params);
+        if (!view)
+            return {};
+        check(PyList_Append(list, view));
+    }
+    return list;
+}
+
 /* A function or method where its arrays are traced or on a device; nothing where Python must do it. */
 static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     if (f->form & WHOLE) {
-        bool writes = f->form & WRITES;
-        if (writes && !(is_handle(given[0]) && values[0].kind == Kind::device && field(given[0], root_at) == Py_None))
+        if (f->writes && !(is_handle(given[0]) && values[0].kind == Kind::device && field(given[0], root_at) == Py_None))
             return {};
         Ref out = whole_on_device(f->row, given, n, names);
-        if (!out || !writes)
+        if (!out || !f->writes)
             return out;
         return is_handle(out) && takes_value(given[0], out, f->row) ? borrow(Py_None) : Ref();
+    }
+    if (f->form & PARTS)
+        return parts_of(f->row, given, values[0], n, names);
+    if (f->form & NUMBER) {
+        bool alone = n == 1 && names == nullptr && values[0].kind == Kind::device && axes_of(values[0]) == 0;
+        return alone && unwatched(slot(values[0].object, buffer_backend)) ? call(number_of_buffer, values[0].object) : Ref();
     }
     Value members[MOST];
     PyObject *const *operands = given;
@@ -368,24 +401,64 @@ static Ref call_numpy(const FastFunction *f, PyObject *const *given, const Value
     return finished(std::move(out), given, n + k);
 }
 
-/* What a call of numbers makes on the default device; nothing where Python must do it. */
+/* What a call of numbers makes on the default device, by the device's own function for it; nothing where Python must do it. */
 static Ref call_creation(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *inner = nullptr;
     if (!(f->kind & BOUND) || (k > 0 && !keywords_allowed(given + n, names)))
         return {};
-    Ref args = made(PyTuple_New(n)), keywords = made(PyDict_New());
-    for (Py_ssize_t i = 0; i < n + k; i++) {
-        if (!(values[i].kind == Kind::number || is_plain(given[i]) || holds_numbers(given[i])))
+    for (Py_ssize_t i = 0; i < n + k; i++)
+        if (!(values[i].kind == Kind::number || is_plain(given[i]) || holds_numbers(given[i])) ||
+            (i >= n && PyTuple_GET_ITEM(names, i - n) == word_like))
             return {};
-        if (i < n)
-            PyTuple_SET_ITEM(args.get(), i, Py_NewRef(given[i]));
-        else if (PyTuple_GET_ITEM(names, i - n) == word_like)
-            return {};
-        else
-            check(PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - n), given[i]));
+    check(PyContextVar_Get(contexts, nullptr, &inner));
+    Ref context(inner), device = borrow(PyTuple_CheckExact(inner) ? PyTuple_GET_ITEM(inner, 1) : slot(state, state_device));
+    if (device.get() == Py_None || !unwatched(device))
+        return {};
+    Ref makers = attribute(device, word_makers), name = attribute(f->entry, word_name), make = borrow(found(makers, name)), data;
+    try {
+        data = make ? made(PyObject_Vectorcall(make, given, n, names)) : make;
+    } catch (const Raised &) {
+        forget_refusal(true);
     }
-    Ref name = attribute(f->entry, word_name), out = call(created, name, args, keywords);
+    return data ? array_of(buffer_of(device, data, false)) : data;
+}
+
+/* functions.defined of arrays that are traced or on a device, numbers and other plain things; nothing where Python must do it. */
+static Ref call_definition(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n) {
+    bool known = false;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        known = known || values[i].kind == Kind::traced || values[i].kind == Kind::device;
+        if (is_host(given[i]) || !(is_handle(given[i]) || is_plain(given[i]) || holds_numbers(given[i])))
+            return {};
+    }
+    bool general = f->kind & BOUND || (f->kind == 0 && f->least == 0); /* calls functions.invoke */
+    if (!known || !general || f->writes || (busy() && is_captured()))
+        return {};
+    Ref args = made(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(args.get(), i, Py_NewRef(given[i]));
+    Ref out = call(defined, f->entry, args);
     return out.get() == Py_NotImplemented ? Ref() : out;
+}
+
+/* call_row_of, or that into `out`, of a ufunc. */
+static Ref call_row_into(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
+    bool named = k == 1 && PyTuple_GET_ITEM(names, 0) == word_out && n == f->nin, placed = k == 0 && n == f->nin + 1;
+    if (f->nin <= 0 || !(named || placed))
+        return call_row_of(f, given, values, n, names);
+    PyObject *out = given[f->nin];
+    if (out != Py_None && ((PyUFuncObject *)f->kernel)->nout != 1)
+        return {};
+    for (int i = 0; i <= f->nin && out != Py_None; i++) /* out=None: NumPy's own functions pass on what they were given */
+        if (i == f->nin ? !is_handle(out) || values[i].kind != Kind::device
+                        : values[i].kind != Kind::device && !is_python_number(given[i]))
+            return {};
+    Ref made = call_row_of(f, given, values, f->nin, nullptr);
+    if (!made || out == Py_None)
+        return made;
+    return takes_value(out, made, f->row) ? borrow(out) : Ref();
 }
 
 static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n, PyObject *names) {
@@ -408,20 +481,11 @@ static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n
         if (busy())
             return call_creation(f, given, values, n, names);
     }
-    if (f->row == nullptr || n == 0 || !(is_virtual || is_list(given[0])))
+    if (n == 0 || !(is_virtual || is_list(given[0])))
         return {};
-    bool named = k == 1 && PyTuple_GET_ITEM(names, 0) == word_out && n == f->nin, placed = k == 0 && n == f->nin + 1;
-    if (f->nin <= 0 || !(named || placed))
-        return call_row_of(f, given, values, n, names);
-    PyObject *out = given[f->nin];
-    for (int i = 0; i <= f->nin && out != Py_None; i++) /* out=None: NumPy's own functions pass on what they were given */
-        if (i == f->nin ? !is_handle(out) || values[i].kind != Kind::device
-                        : values[i].kind != Kind::device && !is_python_number(given[i]))
-            return {};
-    Ref made = call_row_of(f, given, values, f->nin, nullptr);
-    return !made || out == Py_None ? made : takes_value(out, made, f->row) ? borrow(out) : Ref();
+    Ref out = f->row != nullptr ? call_row_into(f, given, values, n, names) : Ref();
+    return out || !is_virtual || k > 0 ? out : call_definition(f, given, values, n);
 }
-
 static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     FastFunction *f = (FastFunction *)self;
     Py_ssize_t skip = (f->kind & BOUND) != 0, n = PyVectorcall_NARGS(nargsf) - skip;
@@ -494,6 +558,8 @@ static PyObject *make_function(PyObject *, PyObject *args) {
         f->kernel = Py_NewRef(given.kernel), f->entry = Py_NewRef(given.entry);
         f->kind = given.kind, f->nin = given.nin, f->limit = given.limit, f->least = given.least;
         f->small = is_small(f->kernel);
+        Ref writes = made(PyObject_GetAttrString(f->entry, "writes"));
+        f->writes = truth_of(writes);
         return owned;
     });
 }

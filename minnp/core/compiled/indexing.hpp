@@ -179,27 +179,38 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
     return guarded([=] { return get_item(self, index); });
 }
 
-/* The i-th element along the first axis, as iteration asks for it: the IndexError at the end is handed on, for throwing one
-   costs more than the loop. */
+/* The i-th element along the first axis, as iteration asks for it: the IndexError at the end is set here, or handed on, for
+   throwing one costs more than the loop. */
 static PyObject *item(PyObject *self, Py_ssize_t i) {
-    PyObject *a = nullptr;
+    Value v = {Kind::other, nullptr};
     Ref x = Ref(guarded([&] {
-        if (busy() || (a = host_of(self)) == nullptr || fields(a)->nd != 1 || i < 0 || i >= fields(a)->dimensions[0])
+        if (busy())
             return Ref();
-        return read_scalar(a, fields(a)->data + i * fields(a)->strides[0]);
+        v = value_of(self);
+        Py_ssize_t n = v.kind == Kind::device && axes_of_buffer(v.object) > 0 ? integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), 0)) : 0;
+        if (0 <= i && i < n) {
+            Ref index = number(i);
+            return get_item(self, index);
+        }
+        if (n > 0)
+            PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis 0 with size %zd", i, n);
+        if (!v.is_array() || fields(v.object)->nd != 1 || i < 0 || i >= fields(v.object)->dimensions[0])
+            return Ref();
+        return read_scalar(v.object, fields(v.object)->data + i * fields(v.object)->strides[0]);
     }));
     if (x || PyErr_Occurred())
         return x.release();
-    if (a == nullptr)
+    if (!v.is_array())
         return general_item(self, i);
-    Ref owned = borrow(a), out = Ref(Host->tp_as_sequence->sq_item(a, i));
-    return out ? guarded([&] { return found_in(self, a, std::move(out)); }) : nullptr;
+    Ref owned = borrow(v.object), out = Ref(Host->tp_as_sequence->sq_item(v.object, i));
+    return out ? guarded([&] { return found_in(self, v.object, std::move(out)); }) : nullptr;
 }
 
 static PyObject *iterator(PyObject *self) {
     return guarded([=] {
-        PyObject *a = host_of(self);
-        return made(a != nullptr && fields(a)->nd > 0 ? PySeqIter_New(self) : general_iter(self));
+        Value v = value_of(self);
+        bool axes = v.is_array() ? fields(v.object)->nd > 0 : v.kind == Kind::device && axes_of_buffer(v.object) > 0;
+        return made(axes ? PySeqIter_New(self) : general_iter(self));
     });
 }
 
@@ -208,7 +219,7 @@ static Py_ssize_t length(PyObject *self) {
         Value v = value_of(self);
         if (v.is_array() && fields(v.object)->nd > 0)
             return (Py_ssize_t)fields(v.object)->dimensions[0];
-        if (v.kind == Kind::device && PyTuple_GET_SIZE(shape_of_buffer(v.object)) > 0)
+        if (v.kind == Kind::device && axes_of_buffer(v.object) > 0)
             return integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), 0));
         return general_len(self);
     });
@@ -250,16 +261,6 @@ static bool fits(PyObject *v, PyObject *dtype) {
         return type == NPY_FLOAT || type == NPY_DOUBLE;
     long n = PyLong_Check(v) ? PyLong_AsLongAndOverflow(v, &beyond) : -1;
     return n >= 0 && n <= 127 && (type != NPY_BOOL || n <= 1);
-}
-
-/* The axes of x[index], for an index that is simple. */
-static Py_ssize_t axes_left(PyObject *x, PyObject *index) {
-    Py_ssize_t axes = PyTuple_GET_SIZE(shape_of_buffer(x));
-    for (Py_ssize_t i = 0, n = PyTuple_CheckExact(index) ? PyTuple_GET_SIZE(index) : 1; i < n; i++) {
-        PyObject *part = PyTuple_CheckExact(index) ? PyTuple_GET_ITEM(index, i) : index;
-        axes += part == Py_None ? 1 : PyLong_CheckExact(part) ? -1 : 0;
-    }
-    return axes;
 }
 
 /* writing.write_on_device where nothing else holds or shows the memory of the buffer x in `self`, which is no view: whether

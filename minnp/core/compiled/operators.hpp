@@ -122,7 +122,7 @@ static bool write_on_device(PyObject *v, PyObject *w, PyObject *x, const Operato
     Value b = value_of(w);
     bool of_device = b.kind == Kind::device && slot(b.object, buffer_backend) == device && b.object != x;
     if (kept == nullptr || !PyDict_CheckExact(PyList_GET_ITEM(kept, INTO)) || !unwatched(device) ||
-        !(of_device || PyFloat_CheckExact(w) || PyLong_CheckExact(w)) || axes_of_data(slot(x, buffer_data)) == 0)
+        !(of_device || PyFloat_CheckExact(w) || PyLong_CheckExact(w)) || axes_of_buffer(x) == 0)
         return false;
     if (root == Py_None ? !is_alone(x, 0, 0) : /* the root, v itself and the view's own buffer refer to the root's */
             origin == Py_None || PyTuple_GET_ITEM(origin, 0) != field(root, value_at) || PyTuple_GET_ITEM(origin, 1) != getitem_row ||
