@@ -1,6 +1,7 @@
 """Sphinx: `./run docs` builds the pages; every warning is an error."""
 
 import re
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -12,11 +13,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import minnp
 from minnp import table
 
+ROOT = Path(__file__).parents[1]
 project = "minnp"
 author = "The minnp authors"
 release = version = minnp.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
+nb_execution_mode = "off"  # what `./run notebooks` wrote is shown
+nb_merge_streams = True
 html_theme = "furo"
 html_title = "minnp"
 html_static_path = ["static"]
@@ -85,6 +89,23 @@ def rewrite(app, what, name, obj, options, lines):
     lines[:] = as_rst(lines)
 
 
+def copy_notebooks(app):
+    """The notebooks of tutorials/ as pages of this site, since Sphinx reads nothing outside its folder."""
+    shutil.rmtree(ROOT / "docs" / "tutorials", ignore_errors=True)
+    for source in (ROOT / "tutorials").rglob("*"):
+        if source.suffix in (".ipynb", ".md") and ".ipynb_checkpoints" not in source.parts:
+            page = ROOT / "docs" / source.relative_to(ROOT)
+            page.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, page)
+
+
+def link_to_notebooks(app, name, source):
+    """Links to ../tutorials/NAME.ipynb, which a forge follows, lead to the page of the notebook here."""
+    source[0] = re.sub(r"\]\((?:\.\./)+(tutorials/(?:\w+/)?\w+\.(?:ipynb|md))\)", r"](/\1)", source[0])
+
+
 def setup(app):
+    app.connect("builder-inited", copy_notebooks)
+    app.connect("source-read", link_to_notebooks)
     app.add_directive("names-table", NamesTable)
     app.connect("autodoc-process-docstring", rewrite)

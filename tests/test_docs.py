@@ -29,7 +29,7 @@ def test_links_point_to_files():
 @pytest.mark.host("the pages are text")
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("sphinx")
-    pytest.importorskip("myst_parser")
+    pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", ROOT / "docs", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,16 +1,18 @@
-"""A convolutional net whose convolutions are an MXNet symbol, inside a NumPy program: the second tutorial.
+# %% [markdown]
+# # An MXNet symbol inside a NumPy program
+#
+# The first tutorial, `two_layer_net.py`, was NumPy from end to end. Here the convolutions are a *symbol*, a graph that
+# MXNet binds once for each shape and runs as a whole. `Function` makes it one differentiable call between ordinary
+# NumPy lines: gradients flow in at its outputs, and out at its inputs and weights.
+#
+#     python tutorials/convnet_symbol.py                     # needs MXNet: pip install mxnet==1.9.1
 
-    python tutorials/convnet_symbol.py                     # needs mxnet: pip install mxnet==1.9.1
-
-The first tutorial (two_layer_net.py) was NumPy from end to end. Convolutions are where a deep learning library earns
-its keep, so here they are a symbol, a graph that MXNet binds once per shape and runs whole. `Function` makes it one
-differentiable call between ordinary NumPy lines: gradients flow in at its outputs and out at its inputs and weights.
-"""
-
+# %%
 import argparse
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from tqdm import tqdm
 from two_layer_net import draw, load_data
 
@@ -24,8 +26,13 @@ BATCH = 50
 LEARNING_RATE, DECAY, MOMENTUM = 0.1, 0.9, 0.9
 WEIGHT_DECAY = 1e-3
 
+# %% [markdown]
+# ## The symbol
+#
+# Images [N, 1, 8, 8] become features [N, 64, 2, 2]: twice convolution, ReLU, and pooling to half the size.
 
-# 1. The symbol. Images [N, 1, 8, 8] become features [N, 64, 2, 2]: twice convolution, ReLU, pooling to half the size.
+
+# %%
 def convolutions():
     import mxnet as mx  # after minnp, which makes this import work beside today's NumPy
 
@@ -37,7 +44,13 @@ def convolutions():
     return Function(net, input_shapes={"x": (BATCH, 1, 8, 8)}, name="convolutions")
 
 
-# 2. The parameters. The symbol knows the shapes of its own; the last layer is ours.
+# %% [markdown]
+# ## The parameters
+#
+# The symbol knows the shapes of its own parameters. The last layer is ours.
+
+
+# %%
 def init_params(features):
     """Weights by name, scaled for ReLU (He et al. 2015); biases 0."""
     shapes = {name: config["shape"] for name, config in features.get_params().items()}
@@ -50,7 +63,13 @@ def init_params(features):
     return params
 
 
-# 3. The net and its loss: a call of the symbol, then NumPy.
+# %% [markdown]
+# ## The net and its loss
+#
+# A call of the symbol, then NumPy.
+
+
+# %%
 def scores(features, params, x):
     """Class scores [N, 10] of images x [N, 64]."""
     conv = {name: p for name, p in params.items() if name.startswith("conv")}
@@ -71,7 +90,13 @@ def accuracy(features, params, x, y):
     return float(np.mean(np.argmax(scores(features, params, x), axis=1) == y))
 
 
-# 4. The training. The gradient with respect to a dictionary is a dictionary.
+# %% [markdown]
+# ## The training
+#
+# The parameters are a dictionary, and so is the gradient.
+
+
+# %%
 def train(features, params, train_set, val_set):
     """Train in place; returns the loss of every step and the (train, validation) accuracy of every epoch."""
     x, y = train_set
@@ -96,11 +121,11 @@ def train(features, params, train_set, val_set):
     return losses, accuracies
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+# %%
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="A convolutional net around an MXNet symbol.")
     parser.add_argument("--picture", type=Path, help="where the curves go (default: beside this script)")
-    options = parser.parse_args(argv)
-    picture = options.picture or Path(__file__).with_suffix(".png")
+    options = parser.parse_args(None if "__file__" in globals() else [])  # a notebook has no arguments
 
     np.random.seed(0)
     train_set, val_set, test_set = load_data()
@@ -109,14 +134,20 @@ def main(argv=None):
     began = time.perf_counter()
     losses, accuracies = train(features, params, train_set, val_set)
     seconds = time.perf_counter() - began
+
+    figure = draw(losses, accuracies)
+    if "__file__" in globals():
+        picture = options.picture or Path(__file__).with_suffix(".png")
+        figure.savefig(picture, dpi=120)
+        print(f"curves: {picture}")
     test_accuracy = accuracy(features, params, *test_set)
-
-    print(minnp.report())
-    draw(losses, accuracies, picture)
-    print(f"curves: {picture}")
     print(f"test accuracy {test_accuracy:.1%} on {len(test_set[1])} images after {seconds:.1f} s")
-    return test_accuracy
+    plt.show()
 
+# %% [markdown]
+# `minnp.report()` has a row for each function. The symbol ran on MXNet, everything else on NumPy.
 
+# %%
 if __name__ == "__main__":
-    main()
+    for row in minnp.report():
+        print(f"{row['function']:25} {row['backend']:6} {row['calls']:5} calls")

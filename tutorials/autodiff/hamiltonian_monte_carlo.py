@@ -1,17 +1,22 @@
-"""Hamiltonian Monte Carlo: samples from any density whose logarithm can be written down and differentiated.
+# %% [markdown]
+# # Hamiltonian Monte Carlo
+#
+# How does one draw samples from a density of which only the formula is known? Imagine a particle whose energy is minus
+# the log density. Give it a random push, follow its motion for a while, and accept where it lands (Duane et al. 1987;
+# Neal 2011). The force on the particle is a gradient, so the method works for any density that can be written down and
+# differentiated.
+#
+# We sample a Gaussian with strongly correlated coordinates, because its mean and covariance are known.
 
-    python tutorials/autodiff/hamiltonian_monte_carlo.py
+# %%
+import os
 
-A sample is a particle; its energy is -log density. Give it a random push, follow its motion for a while with the
-leapfrog method (the gradient of log density is the force), and accept where it lands (Duane et al. 1987; Neal 2011).
-Many chains run side by side as rows of one array: the gradient of the sum of log densities is each chain's own force.
-Checked on a strongly correlated Gaussian, whose mean and covariance are known.
-"""
-
-import argparse
+import matplotlib.pyplot as plt
 
 import minnp.numpy as np
 from minnp import grad
+
+QUICK = bool(os.environ.get("QUICK"))  # fewer rounds, for a test of this program
 
 MEAN = np.array([1.0, -2.0, 0.5])
 COVARIANCE = np.array([[1.0, 0.9, 0.2], [0.9, 1.2, 0.1], [0.2, 0.1, 0.5]])
@@ -24,8 +29,19 @@ def log_density(x):
     return -0.5 * np.sum((d @ PRECISION) * d, axis=1)
 
 
-def leapfrog(force, x, momentum, step, steps):
-    """(position, momentum) after `steps` steps: reversible, and volumes are kept, which accepting relies on."""
+# %% [markdown]
+# ## The motion
+#
+# The leapfrog method is reversible and keeps volumes, which the rule of acceptance relies on. Many particles, *chains*,
+# run side by side as the rows of one array: the gradient of the sum of their log densities is the force on each of
+# them.
+
+# %%
+force = grad(lambda x: np.sum(log_density(x)))
+
+
+def leapfrog(x, momentum, step, steps):
+    """(position, momentum) after `steps` steps of a length."""
     momentum = momentum + 0.5 * step * force(x)
     for i in range(steps):
         x = x + step * momentum
@@ -33,40 +49,62 @@ def leapfrog(force, x, momentum, step, steps):
     return x, momentum
 
 
-def sample(log_density, x, rng, rounds, step, steps):
+rng = np.random.default_rng(0)
+path = [(np.array([[-1.0, -4.0, 0.0]]), rng.standard_normal((1, 3)))]
+for _ in range(30):
+    path.append(leapfrog(*path[-1], 0.25, 1))
+energies = [float(-log_density(x)[0] + 0.5 * np.sum(p * p)) for x, p in path]
+print(f"energy along a path: {min(energies):.3f} to {max(energies):.3f}")
+
+# %% [markdown]
+# ## The sampler
+#
+# A move is accepted with a probability that makes up for the error of the finite steps. In some direction a particle
+# may be back at its start after exactly this time; a random step length prevents that (Neal 2011, section 3.2).
+
+
+# %%
+def sample(x, rounds, step, steps):
     """(samples [rounds, N, D], fraction accepted) of N chains that start at x [N, D]."""
-    force = grad(lambda x: np.sum(log_density(x)))
     kept, accepted = np.zeros((rounds, *x.shape)), 0.0
     for i in range(rounds):
         momentum = rng.standard_normal(x.shape)
-        # Some direction may return to its start after exactly this time; a random step length breaks that (Neal, 3.2).
-        new, pushed = leapfrog(force, x, momentum, step * rng.uniform(0.7, 1.3), steps)
+        new, pushed = leapfrog(x, momentum, step * rng.uniform(0.7, 1.3), steps)
         before = log_density(x) - 0.5 * np.sum(momentum**2, axis=1)
         after = log_density(new) - 0.5 * np.sum(pushed**2, axis=1)
         accept = np.log(rng.random(len(x))) < after - before
         x = np.where(accept[:, None], new, x)
-        accepted += float(np.mean(accept))
+        accepted += np.mean(accept)
         kept[i] = x
     return kept, accepted / rounds
 
 
-def main(chains=200, rounds=150, step=0.25, steps=10):
-    rng = np.random.default_rng(0)
-    samples, accepted = sample(log_density, rng.standard_normal((chains, 3)), rng, rounds, step, steps)
-    drawn = samples[rounds // 5 :].reshape(-1, 3)  # without the way from the start
-    mean, covariance = np.mean(drawn, axis=0), np.cov(drawn.T)
-    print(f"accepted {accepted:.2f} of the moves")
-    print(f"mean {np.round(mean, 3)}, exactly {MEAN}")
-    print(f"covariance\n{np.round(covariance, 3)}, exactly\n{COVARIANCE}")
-    return {
-        "accepted": accepted,
-        "mean_error": float(np.max(np.abs(mean - MEAN))),
-        "covariance_error": float(np.max(np.abs(covariance - COVARIANCE))),
-    }
+chains, rounds = 200, 60 if QUICK else 150
+samples, accepted = sample(rng.standard_normal((chains, 3)), rounds, step=0.25, steps=10)
+drawn = samples[rounds // 5 :].reshape(-1, 3)  # without the way from the start
+mean, covariance = np.mean(drawn, axis=0), np.cov(drawn.T)
+print(f"accepted {accepted:.2f} of the moves")
+print(f"mean {mean.round(3)}, exactly {MEAN}")
+print(f"covariance\n{covariance.round(3)}, exactly\n{COVARIANCE}")
+assert accepted > 0.8
+assert np.max(np.abs(mean - MEAN)) < 0.1 and np.max(np.abs(covariance - COVARIANCE)) < 0.15
 
+# %% [markdown]
+# On the left the samples and one path, in the two coordinates that are correlated, with the ellipses of one and two
+# standard deviations. On the right the mean over all chains, round by round: some ten rounds suffice.
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--chains", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=150)
-    main(**vars(parser.parse_args()))
+# %%
+angle = np.linspace(0, 2 * np.pi, 100)
+circle = np.linalg.cholesky(COVARIANCE[:2, :2]) @ np.stack([np.cos(angle), np.sin(angle)])
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+left.plot(drawn[::10, 0], drawn[::10, 1], ".", markersize=2, color="grey")
+for deviations in (1, 2):
+    left.plot(MEAN[0] + deviations * circle[0], MEAN[1] + deviations * circle[1], color="C0")
+left.plot([float(x[0, 0]) for x, _ in path], [float(x[0, 1]) for x, _ in path], ".-", color="C1", label="a path")
+left.legend()
+for i in range(3):
+    right.plot(samples.mean(axis=1)[:, i], color=f"C{i}")
+    right.axhline(MEAN[i], linestyle="--", color=f"C{i}")
+right.set(title="Mean of the chains", xlabel="round")
+plt.show()

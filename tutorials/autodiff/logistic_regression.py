@@ -1,13 +1,12 @@
-"""Logistic regression: write the loss, take its gradient, give both to an optimiser that wants them.
+# %% [markdown]
+# # Logistic regression with SciPy's optimiser
+#
+# Write the loss, take its gradient, and give both to an optimiser. The loss is the whole model: nothing is derived by
+# hand. We fit a classifier of tumours with SciPy's L-BFGS and compare with scikit-learn, which minimises the same
+# function with a gradient that its authors derived.
 
-    python tutorials/autodiff/logistic_regression.py
-
-The loss is the model; nothing else is derived by hand. SciPy's L-BFGS asks for f and f' together: `value_and_grad`.
-Checked against scikit-learn's LogisticRegression, which minimises the same function with its own hand-written gradient.
-"""
-
-import argparse
-
+# %%
+import matplotlib.pyplot as plt
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -15,52 +14,66 @@ from sklearn.linear_model import LogisticRegression
 import minnp.numpy as np
 from minnp import grad, value_and_grad
 
+# %% [markdown]
+# ## The data
+#
+# 569 tumours with 30 measurements each, scaled to mean 0 and deviation 1. The label is 1 for a benign tumour.
 
-def load_data():
-    """569 tumours with 30 measurements each, scaled to mean 0 and deviation 1; y is 1 for a benign one."""
-    data = load_breast_cancer()
-    x = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
-    return np.asarray(x), np.asarray(data.target)
+# %%
+data = load_breast_cancer()
+x = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+y = data.target
+print(x.shape, y.shape)
+
+# %% [markdown]
+# ## The loss
+#
+# $-\log p(y \mid x)$ summed over the examples, plus $|w|^2 / 2$ divided by the strength. For an example that is very
+# wrong, $\log(1 + e^{-s})$ overflows; `logaddexp(0, -s)` is the same number without overflow.
 
 
+# %%
 def loss(params, x, y, strength):
-    """-log p(y | x) summed over examples, plus |w|^2 / 2 over the strength; params = (w..., b).
-
-    log(1 + exp(-s)) overflows for a very wrong example; logaddexp(0, -s) is the same number without it.
-    """
+    """params [31] holds the weights and, last, the bias."""
     w, b = params[:-1], params[-1]
     margin = (2 * y - 1) * (x @ w + b)
     return np.sum(np.logaddexp(0.0, -margin)) + 0.5 / strength * np.sum(w * w)
 
 
-def fit(x, y, strength):
-    """The parameters at the minimum."""
-    f = value_and_grad(loss)
+# %% [markdown]
+# ## The fit
+#
+# With `jac=True` SciPy asks for the value and the gradient in one call. That is `value_and_grad`.
 
-    def for_scipy(params):
-        value, gradient = f(params, x, y, strength)
-        return float(value), gradient.asnumpy()  # SciPy's Fortran takes NumPy's own arrays only
+# %%
+strength = 0.1
+options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
+start = np.zeros(x.shape[1] + 1)
+found = minimize(value_and_grad(loss), start, (x, y, strength), jac=True, method="L-BFGS-B", options=options)
+params = np.asarray(found.x)
 
-    start = [0.0] * (x.shape[1] + 1)
-    options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
-    return np.asarray(minimize(for_scipy, start, jac=True, method="L-BFGS-B", options=options).x)
+margins = x @ params[:-1] + params[-1]
+accuracy = np.mean((margins > 0) == y)
+slope = np.max(np.abs(grad(loss)(params, x, y, strength)))
+print(f"accuracy {accuracy:.3f} after {found.nit} iterations; largest slope at the minimum {slope:.1e}")
+assert accuracy > 0.97 and slope < 1e-5
 
+# %% [markdown]
+# ## The same from scikit-learn
 
-def main(strength=0.1):
-    x, y = load_data()
-    params = fit(x, y, strength)
-    slope = float(np.max(np.abs(grad(loss)(params, x, y, strength))))
-    accuracy = float(np.mean((x @ params[:-1] + params[-1] > 0) == y))
+# %%
+reference = LogisticRegression(C=strength, tol=1e-10, max_iter=10_000).fit(x, y)
+theirs = np.concatenate([reference.coef_[0], reference.intercept_])
+difference = np.max(np.abs(params - theirs))
+print(f"largest difference from scikit-learn's parameters {difference:.1e}")
+assert difference < 1e-5
 
-    reference = LogisticRegression(C=strength, tol=1e-10, max_iter=10_000).fit(np.array(x), np.array(y))
-    theirs = np.concatenate([reference.coef_[0], reference.intercept_])
-    difference = float(np.max(np.abs(params - theirs)))
-    print(f"accuracy {accuracy:.3f}; largest slope at the minimum {slope:.1e}")
-    print(f"largest difference from scikit-learn's parameters {difference:.1e}")
-    return {"accuracy": accuracy, "slope": slope, "difference": difference}
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--strength", type=float, default=0.1)
-    main(**vars(parser.parse_args()))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+for label, name in enumerate(data.target_names):
+    left.hist(margins[y == label], bins=40, alpha=0.6, label=name)
+left.set(title="Score of each tumour", xlabel="x @ w + b", ylabel="tumours")
+left.legend()
+order = np.argsort(np.abs(params[:-1]))[-8:]
+right.barh([data.feature_names[i] for i in order], params[order])
+right.set(title="The eight largest weights")
+plt.show()
