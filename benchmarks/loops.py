@@ -6,7 +6,8 @@ The programs of benchmarks/programs/loops. Medians in milliseconds, each call on
 seconds. Numba, if it is installed, gets the program as it is, in nopython mode, helpers too; JAX gets the program in
 its own words (in_jax.py), in 64 bits. "best" is the faster of these two; what a peer cannot run is left out, and so is
 what gives other numbers. Gradients: of the sum of a program's first result with respect to the first argument that it
-is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`.
+is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`; the other arguments are arguments, too, so that
+nobody computes with them beforehand.
 """
 
 import copy
@@ -41,6 +42,7 @@ PLAIN, OURS = functions(numpy), functions(minnp.numpy)
 
 
 def ours(values):
+    """Arrays of ours with copies of these values."""
     return [minnp.numpy.array(x) if isinstance(x, numpy.ndarray) else x for x in values]
 
 
@@ -111,12 +113,13 @@ def speed(names, size):
         if plain < 1:
             plain = timed(PLAIN[name], fresh)[1]
         compiled = jit(OURS[name])
-        mine = timed(compiled, lambda fresh=fresh: ours(fresh()), checked)
+        mine = timed(compiled, lambda arguments=arguments: ours(arguments), checked)
         of_numba = of_jax = "absent"
         if numba is not None:
             of_numba = attempt(functions(numpy, numba.njit)[name], fresh, checked)
         if jax is not None:
-            of_jax = attempt(in_the_words_of_jax(name, arguments), lambda fresh=fresh: as_jax(fresh()), checked)
+            make = lambda arguments=arguments: as_jax(arguments)
+            of_jax = attempt(in_the_words_of_jax(name, arguments), make, checked)
         peers = [p[1] for p in (of_numba, of_jax) if not isinstance(p, str)]
         ratios["NumPy"].append(plain / mine[1])
         for peer, found in (("Numba", of_numba), ("JAX", of_jax)):
@@ -139,27 +142,26 @@ def gradients(names, size):
         arguments, _ = case.make(getattr(case, size))
         k = case.wrt[0]
 
-        def loss(x, f=OURS[name], arguments=arguments, k=k):
-            given = ours(copy.deepcopy(arguments))
-            given[k] = x * 1.0
-            out = f(*given)
+        def loss(*given, f=OURS[name]):
+            out = f(*[x.copy() if isinstance(x, minnp.numpy.ndarray) else x for x in given])
             return minnp.numpy.sum(out[0] if type(out) is tuple else out)
 
-        make = lambda arguments=arguments, k=k: [minnp.numpy.array(arguments[k])]
-        mine, eager = attempt(jit(grad(loss)), make), attempt(grad(loss), make)
+        make = lambda arguments=arguments: ours(arguments)
+        mine, eager = attempt(jit(grad(loss, k)), make), attempt(grad(loss, k), make)
         of_jax = "absent"
         if jax is not None:
             of_jax = "no reverse mode"
             if name not in in_jax.not_reverse:
 
-                def theirs(x, f=in_jax.PROGRAMS[name], arguments=arguments, k=k):
-                    out = f(*[x if j == k else y for j, y in enumerate(arguments)])
+                def theirs(*given, f=in_jax.PROGRAMS[name]):
+                    out = f(*given)
                     return jax.numpy.sum(out[0] if isinstance(out, tuple) else out)
 
-                run = jax.jit(jax.grad(theirs))
+                static = [j for j, x in enumerate(arguments) if isinstance(x, int)]
+                run = jax.jit(jax.grad(theirs, k), static_argnums=static)
                 of_jax = attempt(
-                    lambda x, run=run: jax.block_until_ready(run(x)),
-                    lambda make=make: as_jax(map(numpy.asarray, make())),
+                    lambda *given, run=run: jax.block_until_ready(run(*given)),
+                    lambda arguments=arguments: as_jax(arguments),
                 )
         line = f"{name:21}{shown(eager)[:10]}{shown(mine)}{shown(of_jax)}"
         for peer, found in (("eager", eager), ("JAX", of_jax)):

@@ -750,3 +750,33 @@ def test_a_function_that_writes_to_arguments_that_share_memory_runs_once(how):
         want = run(f, numpy, lies)
         calls.clear()
         assert all(map(numpy.array_equal, run(g, np, lies), want)) and len(calls) <= 1
+
+
+def smoothed(a, b, steps, w):
+    for _ in range(steps):
+        b[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3
+        a[1:-1] = (b[:-2] + b[1:-1] + b[2:]) * w
+    return a
+
+
+@compiles
+@pytest.mark.parametrize("wrt", [0, 3])
+def test_a_gradient_stores_what_its_own_backward_pass_reads(wrt, monkeypatch):
+    """Of a linear stencil nothing for the arrays, and every value for the factor."""
+    programs, init = [], compiled.Code.__init__
+    monkeypatch.setattr(compiled.Code, "__init__", lambda code, p, f: (programs.append(p), init(code, p, f))[1])
+    rng = numpy.random.default_rng(0)
+    values = [rng.random(40), rng.random(40), 12, 0.3]
+
+    def loss(x):
+        given = [np.array(v) if isinstance(v, numpy.ndarray) else v for v in values]
+        given[wrt] = x * 1.0
+        return np.sum(np.sin(smoothed(*given)))
+
+    x = np.array(values[wrt])
+    got = jit(minnp.grad(loss))(x)
+    numpy.testing.assert_allclose(got, minnp.grad(loss)(x), rtol=1e-9, atol=1e-12)
+    second = minnp.grad(lambda x: np.sum(minnp.grad(loss)(x) * x))(x)
+    numpy.testing.assert_allclose(jit(minnp.grad(lambda x: np.sum(minnp.grad(loss)(x) * x)))(x), second, rtol=1e-9)
+    (adjoint,) = [p for p in programs if p.name == "loop_adjoint"][:1]
+    assert any(i.like and i.name.startswith("tape") for i in adjoint.inputs) == (wrt == 3)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .ir import (
@@ -43,19 +43,20 @@ from .ir import (
     walk,
 )
 from .operations import NotUnderstood
+from .simplified import propagated, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "tape", "tape.at"
 
 
-def adjoint(program: Program) -> Program:
-    """The program of the cotangents of a program's inputs.
+def adjoint(program: Program, wanted: set[str]) -> Program:
+    """The program of the cotangents of those of a program's inputs that are wanted, by their names.
 
     Its inputs are those of `program` and a cotangent for each result that has floating point numbers (arrays that are
     written, then numbers), besides what is made for it; its results are the cotangents of the arrays among the inputs
     on which a result depends, then of the numbers. Raises NotUnderstood for what has none.
     """
-    return _Adjoint(program).made()
+    return _Adjoint(program, wanted).made()
 
 
 def inexact(kind: Kind) -> bool:
@@ -63,7 +64,7 @@ def inexact(kind: Kind) -> bool:
 
 
 class _Adjoint:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, wanted: set[str]) -> None:
         if any(type(s) is Reshape for s in statements(program.body)):
             raise NotUnderstood("the derivative of an array of another shape", program.line)
         if program.moving:
@@ -72,7 +73,7 @@ class _Adjoint:
             a.kind.letter == "c" for a in program.arrays.values()
         ):
             raise NotUnderstood("the derivative of complex numbers", program.line)
-        self.source = program
+        self.source, self.wanted = program, wanted
         self.labels: dict[str, str] = {}
         self.names: dict[Any, str] = {}
         self.counts = itertools.count()
@@ -190,7 +191,9 @@ class _Adjoint:
     # -------------------------------------------------------------- what has derivatives
     def find_active(self) -> None:
         program = self.source
-        active: set[str] = {i.name for i in program.inputs if inexact(i.kind) and not i.kind.python}
+        # what is made for a program (a tape, cotangents) depends on its inputs
+        given = [i for i in program.inputs if i.name in self.wanted or i.like]
+        active = {i.name for i in given if inexact(i.kind) and not i.kind.python}
         while True:
             before = len(active)
             for s in statements(self.body):
@@ -225,9 +228,8 @@ class _Adjoint:
         that do not change in between."""
         count: dict[str, int] = {}
         found: dict[str, E] = {}
-        written = {s.array for s in statements(self.body) if type(s) is Store} | {
-            s.name for s in statements(self.body) if type(s) is Alloc
-        }
+        made = {s.name for s in statements(self.body) if type(s) is Alloc}
+        written = {s.array for s in statements(self.body) if type(s) is Store} | made
         loops: set[str] = set()
         for s in statements(self.body):
             if type(s) is Assign:
@@ -247,31 +249,37 @@ class _Adjoint:
                 plain = all(
                     (x.op != "var" or x.args[0] in fixed or x.args[0] in self.again)
                     and (x.op != "load" or x.args[0] not in written)
-                    and (x.op != "dim" or x.args[0] not in written)
+                    and (x.op != "dim" or x.args[0] not in made)
                     and x.op not in EXPENSIVE
                     for x in walk(e)
                 )
                 if plain:
                     self.again[name] = e
                     moved = True
+        self.count = count
+        outputs = {name for o in self.source.outputs for name in (o[0], *o[2:])}
+        self.local = {name for name in self.bound_once(self.body, read_times(self.body)) if name not in outputs}
+
+    def bound_once(self, body: list, reads: dict[str, int]) -> Iterator[str]:
+        """Variables that are bound at one place and read behind it alone, before that is come to again."""
+        before: set[str] = set()
+        for k, s in enumerate(body):
+            once = type(s) is Assign and self.count[s.name] == 1 and s.name not in before
+            if once and read_times(body[k + 1 :]).get(s.name, 0) == reads.get(s.name, 0):
+                yield s.name
+            before |= read_times([s]).keys()
+            for inner in parts(s):
+                yield from self.bound_once(inner, reads)
 
     def bound_in_loops(self) -> set[str]:
         """Variables that a loop binds first of all and that nobody reads outside it."""
         found: set[str] = set()
-        reads: dict[str, int] = {}
-        for s in statements(self.body):
-            for e in expressions(s):
-                for name in variables(e):
-                    reads[name] = reads.get(name, 0) + 1
+        reads = read_times(self.body)
         outputs = {o[0] for o in self.source.outputs}
         for s in statements(self.body):
             if type(s) is not For:
                 continue
-            inside: dict[str, int] = {}
-            for x in statements(s.body):
-                for e in expressions(x):
-                    for name in variables(e):
-                        inside[name] = inside.get(name, 0) + 1
+            inside = read_times(s.body)
             for x in s.body:
                 if type(x) is not Assign:
                     break
@@ -279,8 +287,10 @@ class _Adjoint:
                     found.add(x.name)
         return found
 
-    def resolved(self, e: E) -> E:
-        """An expression without the variables that are computed again; what it reads then has to be there."""
+    def resolved(self, e: E, g: E | None = None) -> E:
+        """An expression without the variables that are computed again; what it reads then, but g, has to be there."""
+        if e is g:
+            return e
         if e.op == "var":
             name = e.args[0]
             if name in self.again:
@@ -290,7 +300,7 @@ class _Adjoint:
             return e
         if not any(isinstance(a, E) for a in e.args):
             return e
-        args = tuple([self.resolved(a) if isinstance(a, E) else a for a in e.args])
+        args = tuple([self.resolved(a, g) if isinstance(a, E) else a for a in e.args])
         return E(e.op, args, e.kind, e.low, e.high)
 
     # -------------------------------------------------------------- the program
@@ -333,9 +343,14 @@ class _Adjoint:
         out.scratch.add(tape)
         bars = [Assign(name, const(0.0, kind)) for name, kind in self.made_bars.items() if name in out.kinds]
         forward = self.forwards(self.body)
-        back = self.backwards(self.body)
-        out.body = [Assign(self.at, const(0)), *forward, *bars, *seeds, *back]
+        back = propagated([*bars, *seeds, *self.backwards(self.body)])
+        out.body = [Assign(self.at, const(0)), *forward, *back]
         out.outputs = ends
+        out.body = without_dead(out)
+        stored = {s.array for s in statements(out.body) if type(s) is Store}
+        kept = lambda i: i.name != tape or tape in stored
+        copied = lambda i: i.written and (i.name in stored or i.name not in out.scratch)
+        out.inputs = [i._replace(written=copied(i)) for i in out.inputs if kept(i)]
         return out
 
     def bar(self, name: str) -> str:
@@ -355,27 +370,36 @@ class _Adjoint:
     tape, at = TAPE, AT
 
     # -------------------------------------------------------------- forwards
+    def here(self) -> E:
+        """The place on the tape."""
+        return E("var", (self.at,), INT, 0, 2**40)
+
+    def moved(self, by: E, op: str = "add") -> Assign:
+        return Assign(self.at, E(op, (self.here(), by), INT, 0, 2**40))
+
+    def room_for(self, count: E) -> Check:
+        room = E("dim", (self.tape, 0), INT, 0, 2**40)
+        return Check(E("le", (E("add", (self.here(), count), INT), room), BOOL, 0, 1), "full")
+
     def forwards(self, body: list) -> list:
         out: list = []
         checked = 0  # for how many more numbers there is room
         for k, s in enumerate(body):
             if parts(s):  # a loop or a branch, which puts its own numbers on the tape
                 checked = 0
-            if type(s) is Assign and self.saved(s.name):
+            if type(s) is Assign and self.saved(s.name) and s.name not in self.local:
                 if not checked:
                     straight = itertools.takewhile(lambda s: not parts(s), body[k:])
                     checked = sum(type(s) is Assign and self.saved(s.name) for s in straight)
-                    room, here = E("dim", (self.tape, 0), INT, 0, 2**40), E("var", (self.at,), INT, 0, 2**40)
-                    out.append(Check(E("le", (E("add", (here, const(checked)), INT), room), BOOL, 0, 1), "full"))
+                    out.append(self.room_for(const(checked)))
                 checked -= 1
-                here = E("var", (self.at,), INT, 0, 2**40)
-                out.append(Store(self.tape, (here,), cast(self.var(s.name), F8)))
-                out.append(Assign(self.at, E("add", (here, const(1)), INT)))
+                out.append(Store(self.tape, (self.here(),), cast(self.var(s.name), F8)))
+                out.append(self.moved(const(1)))
                 out.append(s)
             elif type(s) is If:
                 out.append(If(s.condition, self.forwards(s.then), self.forwards(s.orelse)))
             elif type(s) is For:
-                out.append(For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact))
+                out += self.loop_forwards(s)
             elif type(s) is While:
                 count_ = self.counter(s)
                 one = E("add", (self.var(count_), const(1)), INT)
@@ -384,7 +408,50 @@ class _Adjoint:
                 out += [*self.forwards(save), While(self.forwards(s.test), s.condition, inner)]
             else:
                 out.append(s)
+        names = self.kept(body)
+        if names:
+            out.append(self.room_for(const(len(names))))
+            for k, name in enumerate(names):
+                at = E("add", (self.here(), const(k)), INT, 0, 2**40)
+                out.append(Store(self.tape, (at,), cast(self.var(name), F8)))
+            out.append(self.moved(const(len(names))))
         return out
+
+    def kept(self, body: list) -> list[str]:
+        """The variables of a body that go to the tape at its end, all together."""
+        return [s.name for s in body if type(s) is Assign and s.name in self.local and self.saved(s.name)]
+
+    def columns(self, s: For) -> list[str]:
+        """Of a loop without loops that puts nothing else on the tape what `kept` says: each variable's values lie one
+        after the other, so that vector instructions load and store them."""
+        plain = s.step in (1, -1) and not any(map(parts, s.body))
+        if not plain or any(type(x) is Assign and self.saved(x.name) and x.name not in self.local for x in s.body):
+            return []
+        return self.kept(s.body)
+
+    def column(self, s: For, start: E, turns: E, k: int) -> E:
+        """Where a loop's turn finds the variable number k of `columns`."""
+        var = E("var", (s.var,), INT)
+        turn = E("sub", (var, start) if s.step == 1 else (start, var), INT, 0, 2**40)
+        first = E("add", (self.here(), E("mul", (turns, const(k)), INT, 0, 2**40)), INT, 0, 2**40)
+        return E("add", (first, turn), INT, 0, 2**40)
+
+    def turns(self, s: For, start: E, stop: E) -> E:
+        span = E("sub", (stop, start) if s.step == 1 else (start, stop), INT)
+        return E("max", (span, const(0)), INT, 0, 2**40)
+
+    def loop_forwards(self, s: For) -> list:
+        names = self.columns(s)
+        if not names:
+            return [For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact)]
+        turns = self.fresh_once(("turns", id(s)), INT)
+        all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
+        body = list(s.body)
+        for k, name in enumerate(names):
+            at = self.column(s, s.start, self.var(turns), k)
+            body.append(Store(self.tape, (at,), cast(self.var(name), F8)))
+        loop = For(s.var, s.start, s.stop, s.step, body, s.exact)
+        return [Assign(turns, self.turns(s, s.start, s.stop)), self.room_for(all_), loop, self.moved(all_)]
 
     def counter(self, s: While) -> str:
         """The variable that counts the turns of a loop; what it was is needed."""
@@ -396,9 +463,16 @@ class _Adjoint:
         return name in self.needed and name not in self.again
 
     # -------------------------------------------------------------- backwards
-    def backwards(self, body: list) -> list:
+    def backwards(self, body: list, columns: bool = False) -> list:
+        """The way back through statements; `columns`: what they kept is taken by the loop around them."""
         out: list = []
+        names = [] if columns else self.kept(body)
+        if names:
+            out.append(self.moved(const(len(names)), "sub"))
+            out += [self.taken(name, E("add", (self.here(), const(k)), INT, 0, 2**40)) for k, name in enumerate(names)]
         for s in body:
+            if type(s) is Assign and s.name in self.local and s.name in self.active:
+                out.append(Assign(self.bar(s.name), const(0.0, self.out.kinds[s.name])))
             if type(s) is Alloc and self.array(s.name).root in self.active:
                 dims = tuple([self.resolved(d) for d in s.dims])
                 out.append(Alloc(self.bar(s.name), dims, True))
@@ -407,12 +481,12 @@ class _Adjoint:
         return out
 
     def restore(self, name: str) -> list:
-        if not self.saved(name):
+        if not self.saved(name) or name in self.local:
             return []
-        before = E("sub", (E("var", (self.at,), INT, 1, 2**40), const(1)), INT, 0, 2**40)
-        kind = self.out.kinds[name]
-        value = E("load", (self.tape, E("var", (self.at,), INT, 0, 2**40)), F8)
-        return [Assign(self.at, before), Assign(name, cast(value, kind))]
+        return [self.moved(const(1), "sub"), self.taken(name, self.here())]
+
+    def taken(self, name: str, at: E) -> Assign:
+        return Assign(name, cast(E("load", (self.tape, at), F8), self.out.kinds[name]))
 
     def back(self, s: Any) -> list:
         if type(s) is Assign:
@@ -422,7 +496,8 @@ class _Adjoint:
                 kind = self.out.kinds[s.name]
                 g = self.fresh_once(("g", id(s)), kind)
                 out += [Assign(g, self.var(bar)), Assign(bar, const(0.0, kind))]
-                self.flow(s.value, self.var(g), out, id(s))
+                y = self.var(s.name) if s.name in self.local and s.value.kind == kind else None
+                self.flow(s.value, self.var(g), out, id(s), y)
             return out
         if type(s) is Store:
             if self.array(s.array).root not in self.active:
@@ -437,10 +512,18 @@ class _Adjoint:
             then, orelse = self.backwards(s.then), self.backwards(s.orelse)
             return [If(self.resolved(s.condition), then, orelse)] if then or orelse else []
         if type(s) is For:
-            inner = self.backwards(s.body)
+            names = self.columns(s)
+            inner = self.backwards(s.body, bool(names))
             if not inner:
                 return []
             start, stop = self.resolved(s.start), self.resolved(s.stop)
+            before: list = []
+            if names:
+                turns = self.fresh_once(("turns", id(s)), INT)
+                all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
+                before = [Assign(turns, self.turns(s, start, stop)), self.moved(all_, "sub")]
+                taken = [self.taken(name, self.column(s, start, self.var(turns), k)) for k, name in enumerate(names)]
+                inner = [*taken, *inner]
             if s.step in (1, -1):
                 first = E("sub", (stop, const(s.step)), INT, -(2**62), 2**62)
             else:
@@ -448,7 +531,8 @@ class _Adjoint:
                 span = E("sub", (E("sub", (stop, start), INT), const(sign)), INT)
                 turns = E("floordiv", (span, const(s.step)), INT, LOW, HIGH)
                 first = E("add", (start, E("mul", (turns, const(s.step)), INT)), INT, LOW, HIGH)
-            return [For(s.var, first, E("sub", (start, const(s.step)), INT, LOW, HIGH), -s.step, inner, s.exact)]
+            last = E("sub", (start, const(s.step)), INT, LOW, HIGH)
+            return [*before, For(s.var, first, last, -s.step, inner, s.exact and not straight(inner))]
         if type(s) is While:
             inner = self.backwards(s.body)
             restore = self.backwards_of_test(s)
@@ -471,8 +555,8 @@ class _Adjoint:
             found = self.names[key] = self.fresh(str(key[0]), kind)
         return found
 
-    def flow(self, e: E, g: E, out: list, key: Any) -> None:
-        """Emits what adds g times the derivative of e to the cotangents of what it reads."""
+    def flow(self, e: E, g: E, out: list, key: Any, y: E | None = None) -> None:
+        """Emits what adds g times the derivative of e, which is y, to the cotangents of what it reads."""
         if not self.depends(e, self.active):
             return
         kind = e.kind
@@ -488,14 +572,13 @@ class _Adjoint:
         if e.op == "cast" or e.op == "copy":
             self.flow(e.args[0], cast(g, e.args[0].kind), out, key)
             return
-        a = [self.resolved(x) if isinstance(x, E) else x for x in e.args]
         flows = [isinstance(x, E) and self.depends(x, self.active) for x in e.args]
-        for k, part in enumerate(partial(e.op, kind, a, g)):
+        for k, part in enumerate(partial(e.op, kind, e.args, g, y)):
             if flows[k]:
                 if part is None:
                     raise NotUnderstood(f"the derivative of {e.op}", self.source.line)
                 n = self.fresh_once(("d", key, id(e), k), kind)
-                out.append(Assign(n, part))
+                out.append(Assign(n, self.resolved(part, g)))
                 self.flow(e.args[k], self.var(n), out, key)
 
 
@@ -507,6 +590,22 @@ EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log1
 def temporary(name: str) -> bool:
     """Whether a variable is the translator's own, read on no way but behind its assignment."""
     return name.count(".") == 1 and name.rpartition(".")[2].isdigit() and "~" not in name
+
+
+def straight(body: list) -> bool:
+    """Whether statements take no other way, and find no other element, where sums are rounded otherwise."""
+    whole = lambda x: x.op == "cast" and x.kind.letter in "iub" and x.args[0].kind.letter == "f"
+    return not any(parts(s) or any(whole(x) for e in expressions(s) for x in walk(e)) for s in body)
+
+
+def read_times(body: list) -> dict[str, int]:
+    """How many expressions of statements read each variable."""
+    found: dict[str, int] = {}
+    for s in statements(body):
+        for e in expressions(s):
+            for name in variables(e):
+                found[name] = found.get(name, 0) + 1
+    return found
 
 
 def left_from(s: Any) -> list[str]:
@@ -525,14 +624,18 @@ def cast(e: E, kind: Kind) -> E:
     return E("cast", (e,), kind, e.low if kind.letter in "iu" else None, e.high if kind.letter in "iu" else None)
 
 
-def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
-    """g times the derivative of an operation with respect to each argument; zero where g is."""
+def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterator[E | None]:
+    """g times the derivative of an operation with respect to each argument; zero where g is.
+
+    result   the variable that has what the operation gave, if it is kept
+    """
     f = lambda op, *args: E(op, args, kind)
     c = lambda x: const(float(x), kind)
     mul, div, add, sub = (lambda x, y, op=op: f(op, x, y) for op in ("mul", "div", "add", "sub"))
     neg = lambda x: f("neg", x)
     nonzero = lambda x: f("select", E("eq", (x, c(0)), BOOL, 0, 1), c(1), x)  # at the corner the slopes are taken as 0
     x, y = [*a, None, None][:2]
+    again = lambda: result or f(op, *a)
     if op == "add":
         return iter((g, g))
     if op == "sub":
@@ -542,7 +645,7 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
     if op == "neg":
         return iter((neg(g),))
     if op == "div":
-        return iter((strong(g, div(g, y)), strong(g, neg(div(mul(g, div(x, y)), y)))))
+        return iter((strong(g, div(g, y)), strong(g, neg(div(mul(g, again()), y)))))
     if op == "select":
         return iter((None, f("select", x, g, c(0)), f("select", x, c(0), g)))
     if op == "abs":
@@ -551,7 +654,7 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
     if op == "pow":
         first = mul(y, f("pow", x, sub(y, c(1))))
         safe = f("select", E("gt", (x, c(0)), BOOL), f("log", x), c(0))
-        return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(f("pow", x, y), safe)))))
+        return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(again(), safe)))))
     if op == "mod":
         return iter((g, strong(g, neg(mul(g, f("floordiv", x, y))))))
     if op == "fmod":
@@ -560,18 +663,18 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
         square = nonzero(add(mul(x, x), mul(y, y)))
         return iter((strong(g, div(mul(g, y), square)), strong(g, neg(div(mul(g, x), square)))))
     if op == "hypot":
-        size = nonzero(f("hypot", x, y))
+        size = nonzero(again())
         return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
     if op in ("min", "max"):
         return iter((None, None))
     one = {
-        "sqrt": lambda: div(c(0.5), f("sqrt", x)),
-        "exp": lambda: f("exp", x),
+        "sqrt": lambda: div(c(0.5), again()),
+        "exp": again,
         "log": lambda: div(c(1), x),
         "sin": lambda: f("cos", x),
         "cos": lambda: neg(f("sin", x)),
-        "tan": lambda: add(c(1), mul(f("tan", x), f("tan", x))),
-        "tanh": lambda: sub(c(1), mul(f("tanh", x), f("tanh", x))),
+        "tan": lambda: add(c(1), mul(again(), again())),
+        "tanh": lambda: sub(c(1), mul(again(), again())),
         "sinh": lambda: f("cosh", x),
         "cosh": lambda: f("sinh", x),
         "arcsin": lambda: div(c(1), f("sqrt", sub(c(1), mul(x, x)))),
@@ -581,8 +684,8 @@ def partial(op: str, kind: Kind, a: list, g: E) -> Iterator[E | None]:
         "log10": lambda: div(c(1 / math.log(10)), x),
         "log1p": lambda: div(c(1), add(c(1), x)),
         "expm1": lambda: f("exp", x),
-        "exp2": lambda: mul(f("exp2", x), c(math.log(2))),
-        "cbrt": lambda: div(c(1 / 3), mul(f("cbrt", x), f("cbrt", x))),
+        "exp2": lambda: mul(again(), c(math.log(2))),
+        "cbrt": lambda: div(c(1 / 3), mul(again(), again())),
         "conj": lambda: c(1),
     }.get(op)
     return iter((None if one is None else strong(g, mul(g, one())),))
@@ -592,6 +695,8 @@ def strong(g: E, e: E) -> E:
     """g times a slope, zero where g is; with a finite slope the product, which has a derivative where g is zero by
     chance."""
     if e.op == "mul" and any(x.op == "const" for x in e.args):
+        return e
+    if e.op == "div" and e.args[1].op == "const" and e.args[1].args[0]:
         return e
     zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
     return E("select", (zero, const(0.0, e.kind), e), e.kind)

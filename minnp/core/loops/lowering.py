@@ -35,6 +35,7 @@ from .ir import (
     variables,
     walk,
 )
+from .simplified import distributed
 
 STRIDES = 40  # inside PyArrayObject, behind SHAPE
 STATUS, OPERANDS, FIRST = 0, 1, 4  # slots: how the run ended, three operands of an error, then inputs and outputs
@@ -205,7 +206,11 @@ class Lowering:
         self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
-        self.single = definitions(program.body)
+        self.body = program.body
+        if program.mark != "~":
+            numbers = itertools.count()
+            self.body = distributed(program, program.body, lambda what: f"{what}.{next(numbers)}!")
+        self.single = definitions(self.body)
         self.owners: dict[
             str, str
         ] = {}  # of what shows memory that may be let go of meanwhile: where its owner is kept
@@ -273,7 +278,7 @@ class Lowering:
             self.put(f"store i64 1, ptr {self.heads[i.name]}")
         for name in program.moving:
             self.moving(name)
-        self.block(program.body)
+        self.block(self.body)
         for (_, variable), at in zip(program.results, self.layout.arrays):
             self.array_out(variable, at)
         for (name, _, tag, flag), (value, tagged, flagged) in zip(program.outputs, self.layout.results):

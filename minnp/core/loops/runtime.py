@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -76,31 +76,35 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("adjoint", "code", "program")
+    __slots__ = ("adjoints", "code", "program")
 
     def __init__(self, code: Code) -> None:
         super().__init__("loop", self.run, vjp=Joint(self.cotangents), saves="in")
         self.code, self.program = code, code.program
-        self.adjoint: Any = None
+        self.adjoints: dict[tuple[bool, ...], Any] = {}
         self.dynamic = "shape" if self.program.results else ""
 
     def run(self, *values: Any, donate: Any = NOTHING) -> tuple:
         return self.code.run(values, donate)
 
-    def derivative(self) -> LoopRow:
-        """The row of the cotangents. Raises NotUnderstood."""
-        if self.adjoint is None:
+    def derivative(self, wanted: Sequence[bool]) -> LoopRow:
+        """The row of the cotangents of the inputs that are wanted. Raises NotUnderstood."""
+        key = tuple(wanted)
+        found = self.adjoints.get(key)
+        if found is None:
             try:
-                self.adjoint = LoopRow(Code(adjoint(self.program), failure))
+                names = {i.name for i, want in zip(self.program.given, wanted) if want}
+                found = LoopRow(Code(adjoint(self.program, names), failure))
             except NotUnderstood as no:
-                self.adjoint = no
-        if isinstance(self.adjoint, NotUnderstood):
-            raise self.adjoint
-        return self.adjoint
+                found = no
+            self.adjoints[key] = found
+        if isinstance(found, NotUnderstood):
+            raise found
+        return found
 
     def cotangents(self, wanted: Any, g: Any, y: Any, *values: Any, **params: Any) -> list:
         """The cotangents of the inputs, for those of the results; None where none flows."""
-        row, given = self.derivative(), list(values)
+        row, given = self.derivative(wanted), list(values)
         names = [i.name for i in self.program.given]
         results = [self.program.inputs[k] for k in self.program.written]
         mark = row.program.mark
@@ -112,6 +116,8 @@ class LoopRow(Primitive):
             kind = self.program.kinds[name]
             if kind.letter == "f":
                 given.append(kind.dtype.type(0) if gi is None else gi)
+        if not row.program.written and not row.program.outputs:
+            return [None] * len(values)
         out = row(*given)
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
         by_name = dict(zip(found, out))
@@ -302,8 +308,10 @@ def _run(
     if orders:
         row = found.row
         try:
+            wanted = [_orders(v) > 0 for v in raw]
             for _ in range(orders):
-                row = row.derivative()
+                row = row.derivative(wanted)
+                wanted = [True] * len(row.program.given)
         except NotUnderstood as no:
             _say(site, f, no.why)
             return None

@@ -1,0 +1,282 @@
+"""Passes over programs: copies are followed, what nobody reads is left out, loops that scatter are taken apart.
+
+They are for derivatives, whose sums may be rounded in any order. A way back adds to neighbouring elements in every
+turn (`a[i - 1] += g; a[i] += g`), which has to be done one number at a time; a loop for each of these sums does several
+at once (loop distribution with scalar expansion: Allen and Kennedy, Optimizing Compilers for Modern Architectures,
+2001, chapter 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from .ir import (
+    INT,
+    Alloc,
+    Array,
+    Assign,
+    Check,
+    E,
+    For,
+    If,
+    Program,
+    Store,
+    While,
+    const,
+    expressions,
+    parts,
+    statements,
+    variables,
+    walk,
+)
+
+
+# ------------------------------------------------------------------ copies and zeros
+def propagated(body: list, known: dict[str, E] | None = None) -> list:
+    """The same with variables that are copies of others, or numbers, replaced where they are read; 0.0 + x is x."""
+    known = {} if known is None else known
+    out: list = []
+    for s in body:
+        if type(s) is Assign:
+            value = replaced(s.value, known)
+            forget(known, {s.name})
+            plain = value.args[0] if value.op == "copy" else value
+            if plain.op == "const" or (plain.op == "var" and plain.args[0] != s.name):
+                known[s.name] = plain
+            out.append(Assign(s.name, value))
+        elif type(s) is Store:
+            index = tuple([replaced(i, known) for i in s.index])
+            out.append(Store(s.array, index, replaced(s.value, known)))
+        elif type(s) is Alloc:
+            out.append(Alloc(s.name, tuple([replaced(d, known) for d in s.dims]), s.zero))
+        elif type(s) is Check:
+            operands = tuple([replaced(e, known) for e in s.operands])
+            out.append(Check(replaced(s.condition, known), s.error, operands, s.bounds))
+        elif type(s) is If:
+            condition = replaced(s.condition, known)
+            out.append(If(condition, propagated(s.then, dict(known)), propagated(s.orelse, dict(known))))
+            forget(known, bound([s]))
+        elif type(s) is For:
+            start, stop = replaced(s.start, known), replaced(s.stop, known)
+            step = replaced(s.step, known) if isinstance(s.step, E) else s.step
+            forget(known, bound([s]))
+            out.append(For(s.var, start, stop, step, propagated(s.body, dict(known)), s.exact))
+        elif type(s) is While:
+            forget(known, bound([s]))
+            inside = dict(known)
+            test = propagated(s.test, inside)
+            out.append(While(test, replaced(s.condition, inside), propagated(s.body, inside)))
+        else:
+            raise TypeError(s)
+    return out
+
+
+def forget(known: dict[str, E], names: set[str]) -> None:
+    for name in [n for n, e in known.items() if n in names or (e.op == "var" and e.args[0] in names)]:
+        del known[name]
+
+
+def bound(body: list) -> set[str]:
+    """The variables that statements assign."""
+    return {s.name if type(s) is Assign else s.var for s in statements(body) if type(s) in (Assign, For)}
+
+
+def replaced(e: E, known: dict[str, E]) -> E:
+    if e.op == "var":
+        found = known.get(e.args[0])
+        if found is None or found.kind.code != e.kind.code:
+            return e
+        return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
+    if not any(isinstance(a, E) for a in e.args):
+        return e
+    args = tuple([replaced(a, known) if isinstance(a, E) else a for a in e.args])
+    if e.op == "add" and e.kind.letter == "f":
+        for a, other in (args, args[::-1]):
+            if a.op == "const" and a.args[0] == 0 and other.kind == e.kind:
+                return other
+    return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+
+# ------------------------------------------------------------------ what nobody reads
+def without_dead(program: Program) -> list:
+    """The body of a program without views, but for what its results depend on."""
+    names = {n for o in program.outputs for n in (o[0], *o[2:]) if n}
+    arrays = {i.name for i in program.inputs if i.written and i.name not in program.scratch}
+
+    def reads(s: object) -> None:
+        for e in expressions(s):
+            for x in walk(e):
+                if x.op == "var":
+                    names.add(x.args[0])
+                elif x.op == "load":
+                    arrays.add(x.args[0])
+
+    def needed(body: list) -> bool:
+        """Whether any of these statements is; what they read then is, too."""
+        found = False
+        for s in reversed(body):
+            if parts(s):
+                here = sum([needed(inner) for inner in parts(s)]) > 0  # every one is looked at
+            elif type(s) is Assign:
+                here = s.name in names
+            elif type(s) is Check:
+                here = s.error != "full" or any(x.op == "dim" and x.args[0] in arrays for x in walk(s.condition))
+            else:
+                here = (s.array if type(s) is Store else s.name) in arrays
+            if here:
+                reads(s)
+            found = found or here
+        return found
+
+    def kept(body: list) -> Iterator[object]:
+        for s in body:
+            if type(s) is If:
+                then, orelse = list(kept(s.then)), list(kept(s.orelse))
+                if then or orelse:
+                    yield If(s.condition, then, orelse)
+            elif type(s) is For:
+                inner = list(kept(s.body))
+                if inner:
+                    yield For(s.var, s.start, s.stop, s.step, inner, s.exact)
+            elif type(s) is While:
+                test, inner = list(kept(s.test)), list(kept(s.body))
+                if test or inner:
+                    yield While(test, s.condition, inner)
+            elif needed([s]):
+                yield s
+
+    size = -1
+    while size != len(names) + len(arrays):
+        size = len(names) + len(arrays)
+        needed(program.body)
+    return list(kept(program.body))
+
+
+# ------------------------------------------------------------------ loops that scatter
+def distributed(program: Program, body: list, fresh: Callable[[str], str]) -> list:
+    """A body with a loop for every sum, where a loop adds to several elements of one array.
+
+    fresh   makes names of new variables and arrays
+    """
+    out: list = []
+    for s in body:
+        if type(s) is If:
+            out.append(If(s.condition, distributed(program, s.then, fresh), distributed(program, s.orelse, fresh)))
+        elif type(s) is While:
+            out.append(While(s.test, s.condition, distributed(program, s.body, fresh)))
+        elif type(s) is For and any(map(parts, s.body)):
+            inner = distributed(program, s.body, fresh)
+            out.append(For(s.var, s.start, s.stop, s.step, inner, s.exact))
+        elif type(s) is For:
+            out += taken_apart(program, s, fresh)
+        else:
+            out.append(s)
+    return out
+
+
+def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
+    """A loop without loops, upwards and in parts, if its turns do not depend on each other but for sums."""
+    if s.exact or s.step not in (1, -1) or not independent(s):
+        return [s]
+    start, stop = s.start, s.stop
+    if s.step == -1:
+        start, stop = (E("add", (e, const(1)), INT, -(2**62), 2**62) for e in (s.stop, s.start))
+    inside = bound(s.body)
+    pure = {x.array for x in s.body if type(x) is Store and summed(s.body, x.array)}
+    sums = [
+        x for x in s.body if type(x) is Store and x.array in pure and not any(variables(i) & inside for i in x.index)
+    ]
+    later = [x for k, x in enumerate(sums) if any(y.array == x.array for y in sums[:k])]
+    if not later:
+        return [For(s.var, start, stop, 1, s.body, s.exact)]
+    first, last, turns = fresh("first"), fresh("last"), fresh("turns")
+    program.kinds |= dict.fromkeys((first, last, turns), INT)
+    begin, end = E("var", (first,), INT, start.low, start.high), E("var", (last,), INT, stop.low, stop.high)
+    span = E("max", (E("sub", (end, begin), INT), const(0)), INT, 0, 2**40)
+    before: list = [Assign(first, start), Assign(last, stop), Assign(turns, span)]
+    k = E("sub", (E("var", (s.var,), INT), begin), INT, 0, 2**40)
+    values: dict[str, str] = {}  # what is added -> the array that keeps it
+    pieces: list[list] = [[]]
+    for x in s.body:
+        if not any(x is y for y in later):
+            pieces[0].append(x)
+            continue
+        old, more = x.value.args
+        key = repr(more) if more.op == "var" else f"{len(values)}"
+        if key not in values:
+            values[key] = name = fresh("sums")
+            program.arrays[name] = Array(name, more.kind, 1, name)
+            before.append(Alloc(name, (E("var", (turns,), INT, 0, 2**40),), False))
+            pieces[0].append(Store(name, (k,), more))
+        add = Store(x.array, x.index, E("add", (old, E("load", (values[key], k), more.kind)), x.value.kind))
+        place = next((p for p in pieces[1:] if all(y.array != x.array for y in p)), None)
+        if place is None:
+            pieces.append(place := [])
+        place.append(add)
+    return [*before, *(For(s.var, begin, end, 1, p, s.exact) for p in pieces)]
+
+
+def independent(s: For) -> bool:
+    """Whether the turns of a loop may run in any order, where sums may be rounded in any."""
+    if any(type(x) not in (Assign, Store) for x in s.body):
+        return False
+    inside = bound(s.body)
+    for name in {x.array for x in s.body if type(x) is Store}:
+        stores = [x.index for x in s.body if type(x) is Store and x.array == name]
+        places = {repr(i) for i in stores}
+        places |= {repr(x.args[1:]) for t in s.body for e in expressions(t) for x in walk(e) if loads(x, name)}
+        if not (len(places) == 1 and moves(stores[0], s.var, inside)) and not summed(s.body, name):
+            return False
+    unset = {name for name in inside if not counts(s.body, name)}
+    for x in s.body:
+        if any(variables(e) & unset for e in expressions(x)):  # what an earlier turn left
+            return False
+        if type(x) is Assign:
+            unset.discard(x.name)
+    return True
+
+
+def counts(body: list, name: str) -> bool:
+    """Whether statements do nothing with a variable but add to it."""
+    own = [s.value for s in body if type(s) is Assign and s.name == name]
+    reads = sum(name in variables(e) for s in body for e in expressions(s))
+    to = lambda e: e.op == "add" and e.args[0].op == "var" and e.args[0].args[0] == name
+    return reads == len(own) and all(to(e) and name not in variables(e.args[1]) for e in own)
+
+
+def adds(s: Store) -> bool:
+    """Whether a store adds to an element."""
+    old = s.value.args[0] if s.value.op == "add" else None
+    return isinstance(old, E) and loads(old, s.array) and repr(old.args[1:]) == repr(s.index)
+
+
+def loads(e: E, array: str) -> bool:
+    return e.op == "load" and e.args[0] == array
+
+
+def summed(body: list, array: str) -> bool:
+    """Whether statements do nothing with an array but add to its elements."""
+    for s in body:
+        allowed = 1 if type(s) is Store and s.array == array else 0
+        if allowed and not adds(s):
+            return False
+        if sum(loads(x, array) for e in expressions(s) for x in walk(e)) != allowed:
+            return False
+    return True
+
+
+def moves(index: tuple, var: str, inside: set[str]) -> bool:
+    """Whether an index is another one in every turn: on some axis the turn's number, or that plus what stays."""
+    for i in index:
+        fixed = not variables(i) & inside and not any(x.op == "load" for x in walk(i))
+        if fixed and (plain(i, var) or (i.op in ("add", "sub") and plain(i.args[0], var) != plain(i.args[1], var))):
+            other = [a for a in i.args if isinstance(a, E) and not plain(a, var)]
+            if plain(i, var) or all(var not in variables(a) for a in other):
+                return True
+    return False
+
+
+def plain(e: E, var: str) -> bool:
+    while e.op == "copy":
+        e = e.args[0]
+    return e.op == "var" and e.args[0] == var
