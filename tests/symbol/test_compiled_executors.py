@@ -137,3 +137,75 @@ def test_a_monitor_sees_every_result() -> None:
         executor.set_monitor_callback(lambda name, array: seen.append(name))
         executor.forward(is_train=False)
     assert "c1_output" in seen and "fc_output" in seen
+
+
+def residual() -> Any:
+    """Two units of which each adds its input, as a ResNet has them, and one result inside."""
+    layer = lambda x, i: sym.BatchNorm(
+        sym.Convolution(x, name=f"c{i}", num_filter=8, kernel=(3, 3), pad=(1, 1), no_bias=i % 2 == 0),
+        name=f"bn{i}", fix_gamma=i == 1,
+    )  # fmt: skip
+    x = sym.relu(layer(sym.Variable("data"), 0))
+    for i in (1, 3, 5):
+        x = sym.relu(layer(sym.relu(layer(x, i)), i + 1) + x)
+        if i == 1:
+            inside = x
+    return sym.Group([sym.FullyConnected(sym.Flatten(x), name="fc", num_hidden=3), inside])
+
+
+def fixed(executor: Any) -> Any:
+    """What predicts with the parameters as constants, or None."""
+    return next(c.cell_contents for c in executor._compiled_for(False).__closure__ if hasattr(c.cell_contents, "wait"))
+
+
+def test_predictions_follow_whatever_parameter_is_written() -> None:
+    ours, plain = (bound(residual(), "null", "float32", data=(2, 3, 8, 6)) for _ in range(2))
+    plain._compiled_for = lambda is_train: None
+    with minnp.policy("prefer_torch"):
+        for _ in range(6):
+            everything(ours, is_train=False)
+        assert fixed(ours).run is not None
+        expected = everything(plain, is_train=False)
+        for name in (*ours.arg_dict, *ours.aux_dict):
+            for value in (1.5, onp.nan):
+                for executor in (ours, plain):
+                    array = (executor.arg_dict | executor.aux_dict)[name]
+                    kept = array.copy()
+                    onp.asarray(array).flat[-1] = value  # as another library writes
+                    got = everything(executor, is_train=False)
+                    array[...] = kept
+                    if executor is ours:
+                        first = got
+                for a, b in zip(first, got, strict=True):
+                    onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * onp.abs(expected[0]).max(), err_msg=name)
+        for _ in range(600):
+            everything(ours, is_train=False)
+        assert fixed(ours).run is not None
+        for a, b in zip(everything(ours, is_train=False), expected, strict=True):
+            onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * onp.abs(expected[0]).max())
+
+
+def test_parameters_that_change_at_every_call_are_soon_left_alone(monkeypatch: Any) -> None:
+    executor, made = bound(residual(), "null", "float32", data=(1, 3, 4, 4)), []
+    with minnp.policy("prefer_torch"):
+        for _ in range(3):
+            executor.forward()
+        ours = fixed(executor)
+        monkeypatch.setattr(ours, "fixed", lambda values, of=ours.fixed: made.append(1) or of(values))
+        for _ in range(100):
+            executor.arg_dict["c0_weight"][...] *= 0.99
+            executor.forward()
+        assert ours.run is None and not made and ours.next >= 32
+
+
+def test_predictions_that_look_at_their_data_are_not_fixed() -> None:
+    words = sym.Embedding(sym.Variable("data"), name="e", input_dim=3, output_dim=4)
+    net = sym.Convolution(sym.expand_dims(words, 1), name="c", num_filter=2, kernel=(1, 1))
+    executor = bound(net, "null", "float32", data=(2, 3))
+    with minnp.policy("prefer_torch"):
+        for k in range(8):
+            executor.arg_dict["data"][...] = k % 3
+            executor.forward()
+            plain = bound(net, "null", "float32", data=(2, 3))
+            plain.arg_dict["data"][...] = k % 3
+            onp.testing.assert_allclose(executor.outputs[0], plain.forward()[0], rtol=1e-5)

@@ -9,11 +9,12 @@ exceptions are those of the program run row by row.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
 
+from ...core.cpu.integers import frozen
 from ...core.cpu.sources import keep_source
 from ...core.graph.aliasing import is_write
 from ...core.graph.closures import unwrapped
@@ -29,10 +30,12 @@ from ...core.rows.value import Buffer, Host
 from ...errors import BackendUnsupportedError
 from .candidates import Choice
 from .dtypes import LEGACY, borrowed, returned, scalar
+from .packed import prepared_conv
 
 Tensor = torch.Tensor
 _SERIAL = itertools.count()
 NUMBERS = (int, float, complex)
+PREPARED = object()  # in the place of an operand that its kernel has in another layout
 # what torch raises for arguments it will not take: the dispatcher then says what NumPy says to them
 REFUSALS = (BackendUnsupportedError, RuntimeError, IndexError)
 
@@ -60,11 +63,13 @@ class TorchExecutor:
         report.COMPILED.add(self)
         self.new = [is_new(n) for n in graph.output_node().args[0]]
         self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
+        self._skipped: set[str] = set()  # of these, what only prepared convolutions would read
         folded = {n.target: n.meta["constant"] for n in graph.nodes if n.op == "get_attr" and n.target not in constants}
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
-        data = [self.tensor(v) for v in values] + [self.tensor(unwrapped(self.constants[n])) for n in self._read]
+        arguments = [self.tensor(v) for v in values]
+        data = arguments + self._constants(self._skipped)
         if self.run is None:
             out = self._compile(data)
             self.calls += 1
@@ -73,10 +78,13 @@ class TorchExecutor:
                 out = self.run(*data)
                 self.calls += 1
             except REFUSALS:
-                out = walk(self.graph, data, self.dispatched)
+                out = walk(self.graph, arguments + self._constants(), self.dispatched)
         # one look at each argument, not one for each pair of a result and an argument
         theirs = {v.untyped_storage().data_ptr() for v in data if type(v) is Tensor} if self.backend.shares_host else ()
         return tuple([self.value(v, new and theirs) for v, new in zip(out, self.new, strict=True)])
+
+    def _constants(self, skipped: Collection[str] = ()) -> list:
+        return [None if n in skipped else self.tensor(unwrapped(self.constants[n])) for n in self._read]
 
     # -------------------------------------------------------------- values and tensors
     def tensor(self, v: Any) -> Any:
@@ -140,7 +148,12 @@ class TorchExecutor:
         for node in chosen:
             name = node.meta.get("function") or node.target.name
             self.rows[name] = self.rows.get(name, 0) + 1
-        self._write(chosen, donated(self.graph, results))
+        self._skipped = {
+            n.target
+            for n in self.graph.find_nodes(op="get_attr")
+            if n.users and all(u in chosen and prepared_of(u, chosen[u][1], n) for u in n.users)
+        }
+        self._write(chosen, donated(self.graph, results) | donated_sums(self.graph, chosen))
         if self.others and self.pure:
             self.run = Choice(self.run, self.others, self.stream)
         return out
@@ -164,6 +177,8 @@ class TorchExecutor:
         if kernel is None:
             raise BackendUnsupportedError("no kernel")
         operands = tuple([self.tensor(a) for a in args])
+        if (run := self._prepared(node, operands, kwargs)) is not None:
+            return run, (operands[0], PREPARED, PREPARED, *operands[3:])
         tensors = [a for a in operands if type(a) is Tensor]
         by_type = len(tensors) == len(operands) and (
             all(a.ndim for a in tensors) or len({a.dtype for a in tensors}) == 1
@@ -181,6 +196,20 @@ class TorchExecutor:
         if plan is not None and type(operands[0]) is Tensor:
             kernel = plan(*operands, **kwargs) or kernel
         return kernel, operands
+
+    def _prepared(self, node: Node, operands: tuple, kwargs: dict) -> Callable | None:
+        """A convolution with a weight and a bias that cannot change, brought to oneDNN's layout once."""
+        if node.target.name != "npx.conv_act" or not self.backend.shares_host:
+            return None
+        x, w, b, *other = operands
+        w, b = (unwrapped(self.constants.get(n.target)) if n.op == "get_attr" else None for n in node.args[1:3])
+        plain = all(type(a) is Tensor and a.dtype is torch.float32 for a in (x, *other))
+        run = prepared_conv(x, w, b, other, **kwargs) if plain and frozen(w) and frozen(b) else None
+        if run is None:
+            return None
+        if other:
+            return lambda x, w, b, y, donate=False, **params: run(x, y, donate)
+        return lambda x, w, b, **params: run(x)
 
     def _maker(self, node: Node) -> Callable | None:
         """What makes a new array here: constants wherever they were made, draws where they were drawn here."""
@@ -224,8 +253,16 @@ class TorchExecutor:
         return f"{node.name} = {function}({', '.join(args + ['donate=True'] * donate)})"
 
 
+def prepared_of(node: Node, operands: tuple, source: Node) -> bool:
+    """Whether a node reads another one where that is prepared, and nowhere else."""
+    read = [o for a, o in zip(node.args, operands, strict=True) if a is source]
+    return bool(read) and all(o is PREPARED for o in read)
+
+
 def _operand(a: Any, o: Any, names: dict) -> str:
     """An operand in the generated code: a number that may change is made a tensor like the one it was."""
+    if o is PREPARED:
+        return "None"
     if isinstance(a, Node) and a.meta.get("weak") and type(o) is Tensor:
         names["scalar"] = scalar
         like = f"l_{a.name}_{len(names)}"
@@ -282,6 +319,22 @@ def donated(graph: Graph, results: dict[Node, Any]) -> set[Node]:
                 found.add(n)
                 last[where], joined[memory[n]] = last[memory[n]], where
     return found
+
+
+def donated_sums(graph: Graph, chosen: dict[Node, tuple]) -> set[Node]:
+    """The prepared convolutions that may add to the memory of what they add: a result of another one, which nothing
+    but such convolutions reads, this one last and once."""
+    ready = {n for n, (_, operands) in chosen.items() if any(o is PREPARED for o in operands)}
+    last = {n: node for node, dead in last_readers(graph).items() for n in dead}
+    return {
+        n
+        for n in ready
+        if len(n.args) == 4
+        and n.args[0] is not n.args[3]
+        and n.args[3] in ready
+        and ready.issuperset(n.args[3].users)
+        and last[n.args[3]] is n
+    }
 
 
 def show(x: Any, names: dict) -> str:

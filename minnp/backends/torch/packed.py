@@ -73,23 +73,40 @@ def conv_act(
 def conv_act_on_host(
     x: Any, w: Any, b: Any, *other: Any, stride: Any, pad: Any, dilate: Any, groups: int = 1, activation: str = ""
 ) -> Tensor:
-    fits = x.ndim == w.ndim == 4 and len(other) < 2 and all(a.dtype == onp.float32 for a in (x, w, b, *other))
+    params = {"stride": stride, "pad": pad, "dilate": dilate, "groups": groups, "activation": activation}
+    run = prepared_conv(x, w, b, other, **params) if all(a.dtype == onp.float32 for a in (x, *other)) else None
+    x, *other = map(borrowed, (x, *other))
+    return conv_act(x, borrowed(w), borrowed(b), *other, **params) if run is None else run(x, *other)
+
+
+def prepared_conv(
+    x: Any, w: Any, b: Any, other: Any, stride: Any, pad: Any, dilate: Any, groups: int = 1, activation: str = ""
+) -> Callable | None:
+    """npx.conv_act as a function of the data and what is added, float32 tensors of the shapes of x and other, with a
+    frozen weight and a bias as NumPy arrays; None where oneDNN does not take them.
+
+    With donate=True the sum is made in the memory of what is added, if it has channels last."""
+    fits = x.ndim == w.ndim == 4 and len(other) < 2 and w.dtype == b.dtype == onp.float32
     if not (fits and frozen(w) and torch.backends.mkldnn.is_available()):
-        params = {"stride": stride, "pad": pad, "dilate": dilate, "groups": groups, "activation": activation}
-        return conv_act(*map(borrowed, (x, w, b, *other)), **params)
+        return None
     where = (list(pad), list(stride), list(dilate), groups)
 
     def pack(t: Tensor) -> Tensor:
         return torch.ops.mkldnn._reorder_convolution_weight(t, *where, list(x.shape))
 
-    weight = prepared(w, (*map(tuple, where[:3]), groups, x.shape), pack)
-    fused = torch.ops.mkldnn._convolution_pointwise
-    data = channels_last(borrowed(x))
-    if other:
-        term = channels_last(borrowed(other[0]))
-        relu = word(activation) if activation else None
-        return fused.binary(data, term, weight, tensor(b), *where, "add", 1.0, relu, [], None)
-    return fused(data, weight, tensor(b), *where, word(activation), [], "")
+    weight, bias = prepared(w, (*map(tuple, where[:3]), groups, tuple(x.shape)), pack), tensor(b)
+    relu = torch.relu_ if word(activation) == "relu" else lambda y: y  # oneDNN's makes 0 of NaN
+    if not other:
+        fused = torch.ops.mkldnn._convolution_pointwise.default
+        return lambda x: relu(fused(channels_last(x), weight, bias, *where, "none", [], ""))
+    new, into = torch.ops.mkldnn._convolution_pointwise.binary, torch.ops.mkldnn._convolution_pointwise_.binary
+    rest = (weight, bias, *where, "add", 1.0, None, [], None)
+
+    def summed(x: Tensor, y: Tensor, donate: bool = False) -> Tensor:
+        x, y = channels_last(x), channels_last(y)
+        return relu(into(y, x, *rest) if donate else new(x, y, *rest))
+
+    return summed
 
 
 def channels_last(x: Tensor) -> Tensor:
