@@ -71,7 +71,7 @@ def small(repeat: int) -> None:
 def readable(array: object) -> None:
     """Wait for an NDArray, and have it put in C order."""
     array.wait_to_read()
-    mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(ctypes.c_void_p()))
+    mx.base._LIB.MXNDArrayGetData(array.array_of, ctypes.byref(ctypes.c_void_p()))
 
 
 def convolution(repeat: int) -> None:

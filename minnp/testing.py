@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from .core.arrays.array import HANDLES, handle, read, unwrap
+from .core.arrays.array import ARRAY_TYPES, array_of, read, unwrap
 from .core.jit.jit import leaf_names
 from .core.rows.primitive import CONSTANT, Primitive
 from .core.rows.pytree import tree_flatten, tree_leaves
@@ -106,14 +106,14 @@ class _Check:
             what = f"of {name} for {self.labels[i]}, order {order},"
             if "fwd" in self.modes:
                 tangents = [d if k == i else onp.zeros_like(t) for k, t in enumerate(along)]
-                _, slopes = jvp(f, tuple(map(handle, points)), tuple(tangents))
+                _, slopes = jvp(f, tuple(map(array_of, points)), tuple(tangents))
                 for got, w in zip(_numbers(slopes), want, strict=True):
                     limit = noise + rtol * (onp.abs(w) + 0.1 * onp.max(onp.abs(w), initial=0.0))
                     if _differ(got, w, limit):
                         raise _Disagreement(f"the forward derivative {what} is {_worst(got, w, 'result')}")
             if "rev" in self.modes:
                 if pullback is None:
-                    _, pullback = vjp(f, *map(handle, points))
+                    _, pullback = vjp(f, *map(array_of, points))
                     weights = [_direction(self.rng, w.shape, w.dtype) for w in want]
                 # Once along random weights, and once along those with which nothing cancels.
                 for ws in (weights, [onp.abs(c) * _phase(w) for c, w in zip(weights, want, strict=True)]):
@@ -145,7 +145,7 @@ class _Check:
     def difference(self, f: Callable, points: list, i: int, d: Any) -> tuple[list, float]:
         """(the central difference of every result of f as argument i moves along d, the size of the largest result)."""
         moved = lambda e: [p + e * d if k == i else p for k, p in enumerate(points)]
-        up, down = (_numbers(f(*map(handle, moved(e)))) for e in (self.step, -self.step))
+        up, down = (_numbers(f(*map(array_of, moved(e)))) for e in (self.step, -self.step))
         want = [(u - v) / (2 * self.step) for u, v in zip(up, down, strict=True)]
         return want, max([1.0, *(float(onp.max(onp.abs(u), initial=0.0)) for u in up)])
 
@@ -184,7 +184,7 @@ def _row_to_blame(f: Callable, points: list, names: list, check: _Check) -> str:
     try:
         captured, *_ = capture_call(f, points, lambda xs: (xs, {}), names)
         rows = Rows(captured.graph)
-        rows.run(*map(handle, points))
+        rows.run(*map(array_of, points))
     except REFUSED:  # f itself raises, or does what no graph holds: nothing more is known
         return ""
     return rows.said
@@ -196,7 +196,7 @@ REFUSED = (MinnpError, ArithmeticError, AttributeError, LookupError, TypeError, 
 def _wrong_row(node: Any, args: tuple, params: dict, check: _Check) -> str:
     """What is wrong with the derivatives of a graph's row at these arguments, or nothing."""
     row, where = node.target, node.meta.get("where", "")
-    values = [concrete(read(x)) if type(x) in HANDLES else x for x in args]
+    values = [concrete(read(x)) if type(x) in ARRAY_TYPES else x for x in args]
     moves = [i for i, v in enumerate(values) if isinstance(v, onp.ndarray) and v.dtype.char in "dD"]
     if not moves or row.vjp is CONSTANT:
         return ""
@@ -251,7 +251,7 @@ def _dot(a: onp.ndarray, b: onp.ndarray) -> float:
 
 
 def _numbers(tree: Any) -> list[onp.ndarray]:
-    values = [concrete(read(x)) if type(x) in HANDLES else x for x in tree_leaves(tree) if isinstance(x, LEAVES)]
+    values = [concrete(read(x)) if type(x) in ARRAY_TYPES else x for x in tree_leaves(tree) if isinstance(x, LEAVES)]
     return [onp.asarray(v.host() if type(v) is Buffer else v) for v in values]
 
 

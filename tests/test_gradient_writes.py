@@ -13,7 +13,7 @@ from test_gradient_coverage import CASES, HOLES, MASK, POINTS, after, compiled, 
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vjp, vmap
-from minnp.core.arrays.array import handle
+from minnp.core.arrays.array import array_of
 from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.testing import check_grads
 
@@ -354,7 +354,7 @@ def test_an_argument_with_gaps_keeps_them_when_it_is_written(lies: str) -> None:
         wanted[at] = (f(onp, moved[0]) - f(onp, moved[1])) / 2e-6
     g = lambda x: f(np, x)
     for way in (grad(g), jit(grad(g)), grad(jit(g)), lambda x: jvp(g, (x,), (np.ones(x.shape),))):
-        y = way(handle(made()))
+        y = way(array_of(made()))
         if isinstance(y, tuple):
             onp.testing.assert_allclose(float(y[1]), wanted.sum(), rtol=1e-4)
         else:
@@ -371,6 +371,6 @@ def test_ravel_in_memory_order_takes_numpys_order() -> None:
             i = int(rng.integers(0, ndim))
             a = onp.broadcast_to(a[(slice(None),) * i + (slice(0, 1),)], a.shape)
         weights = onp.arange(a.size) + 1.0
-        found = vjp(lambda x: x.ravel("K"), handle(a))[1](np.array(weights))[0]
-        onp.testing.assert_array_equal(onp.asarray(jit(lambda x: x.ravel("K"))(handle(a))), a.ravel("K"))
+        found = vjp(lambda x: x.ravel("K"), array_of(a))[1](np.array(weights))[0]
+        onp.testing.assert_array_equal(onp.asarray(jit(lambda x: x.ravel("K"))(array_of(a))), a.ravel("K"))
         assert (onp.asarray(found) * a).sum() == (weights * a.ravel("K")).sum()

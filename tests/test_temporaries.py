@@ -111,7 +111,7 @@ def test_whatever_is_seen_elsewhere_is_kept() -> None:
     c = watched(a * 1.5) + b
     assert alive[0]() is None
     onp.testing.assert_array_equal(c.asnumpy(), once + b.asnumpy())
-    borrowed = onp.full(N, 3.0)  # the caller's own memory, which a handle was put on
+    borrowed = onp.full(N, 3.0)  # the caller's own memory, which an array was put on
     np.asarray(borrowed) + b
     assert (borrowed == 3.0).all()
     frozen = onp.full(N, 3.0)

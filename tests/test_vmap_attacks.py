@@ -14,7 +14,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import Context, grad, hvp, jit, jvp, vmap
-from minnp.core.arrays.array import handle
+from minnp.core.arrays.array import array_of
 
 LINES = """
 4   | z = x * 1; t = z[0]; z[0] = 0                                    | t ** 2 + z.sum()
@@ -280,7 +280,7 @@ def test_a_batch_is_a_loop_over_examples(shape: tuple[int, ...], f: Callable) ->
             wanted = {"value": looped(f, x, axis), "slope": slopes(f, x, axis)}
         except (ValueError, AttributeError) as error:  # arrays that lie so cannot be viewed so
             with pytest.raises(type(error)):
-                vmap(lambda x: f(np, x), in_axes=axis)(handle(fresh(x)))
+                vmap(lambda x: f(np, x), in_axes=axis)(array_of(fresh(x)))
             continue
         ways = [*values_and_gradients(f, axis)]
         if layout == "first axis":
@@ -289,7 +289,7 @@ def test_a_batch_is_a_loop_over_examples(shape: tuple[int, ...], f: Callable) ->
             wanted["curvature"] = (at(x + STEP * direction) - at(x - STEP * direction)) / (2 * STEP)
             ways += in_every_way(f, np.array(direction))
         for kind, name, way in ways:
-            given = handle(fresh(x))
+            given = array_of(fresh(x))
             y = onp.asarray(way(given))
             exact = {"rtol": 1e-9, "atol": 1e-9} if kind == "value" else {"rtol": 1e-4, "atol": 2e-4}
             onp.testing.assert_allclose(y, wanted[kind], **exact, err_msg=f"{name}, {layout}")

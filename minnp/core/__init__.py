@@ -1,4 +1,4 @@
-"""Rows, dispatch, handles and transformations: what every array function is made of.
+"""Rows, dispatch, arrays and transformations: what every array function is made of.
 
 The names here are MinPy's: `from minnp.core import grad, grad_and_loss, Function`.
 """

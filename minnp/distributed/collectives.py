@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, read, wrap
+from ..core.arrays.array import ARRAY_TYPES, read, wrap
 from ..core.rows.dispatch import bind, describe
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.value import Buffer, Host
@@ -252,7 +252,7 @@ REDUCE = Primitive(
 # ------------------------------------------------------------------ what users call
 def value_of(x: Any) -> Any:
     """The value of an array, a number or a list of numbers. Raises TypeError for objects, which would be pickled."""
-    value = read(x) if type(x) in HANDLES else x if type(x) is Host else onp.asarray(x)[()]
+    value = read(x) if type(x) in ARRAY_TYPES else x if type(x) is Host else onp.asarray(x)[()]
     if value.dtype.hasobject:
         raise TypeError(f"only numbers, texts and records travel between processes, got {describe(value)}")
     return value

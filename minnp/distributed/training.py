@@ -17,7 +17,7 @@ import numpy as onp
 import minnp
 
 from ..core import cpu
-from ..core.arrays.array import HANDLES, handle, on_host, read
+from ..core.arrays.array import ARRAY_TYPES, array_of, on_host, read
 from ..core.rows.dispatch import describe
 from ..core.rows.pytree import tree_flatten, tree_leaves
 from ..core.rows.references import references
@@ -76,7 +76,7 @@ class Buckets:
             flat[...] = REDUCING["sum"].reduce(each, axis=0)
 
     def arrive(self) -> list:
-        """Handles on the sums, where the arrays they are gradients of live."""
+        """The sums as arrays, where the arrays they are gradients of live."""
         out: list = [None] * len(self.like)
         for b, members in enumerate(self.plan):
             if b in self.works:
@@ -87,7 +87,7 @@ class Buckets:
                 g = self.flat[b][at : at + like.size].reshape(like.shape)
                 at += like.size
                 if type(like) is Buffer:
-                    out[k] = handle(Buffer(like.backend.from_host(g), like.backend, computed=True))
+                    out[k] = array_of(Buffer(like.backend.from_host(g), like.backend, computed=True))
                 else:
                     out[k] = on_host(g)
         return out
@@ -152,7 +152,7 @@ class Step:
             value, grads = self._alone()(*args, **kwargs)
             return value, grads
         share = Share(self.mesh, weight, counts)
-        if watched() or any(isinstance(read(x), Tracer) for x in tree_leaves((args, kwargs)) if type(x) in HANDLES):
+        if watched() or any(isinstance(read(x), Tracer) for x in tree_leaves((args, kwargs)) if type(x) in ARRAY_TYPES):
             return self._by_rows(share, args, kwargs)
         found: list = []
 
@@ -196,7 +196,7 @@ class Step:
             "shape": result.shape,
             "parameters": f"{len(starts)} ({zlib.crc32(repr(looks).encode()):08x})",
             "order": zlib.crc32(repr(order).encode()),
-            "weight": float(concrete(read(share.weight) if type(share.weight) in HANDLES else share.weight)),
+            "weight": float(concrete(read(share.weight) if type(share.weight) in ARRAY_TYPES else share.weight)),
             "counts": share.counts,
         }
         small = result.nbytes <= VALUE
@@ -221,7 +221,7 @@ class Step:
         for b, n in enumerate(reach):
             least = max(min(least, n), len(starts))
             stops.append((least, lambda grads, b=b: buckets.send(b, grads)))
-        value = handle(onp.asarray(total, result.dtype))
+        value = array_of(onp.asarray(total, result.dtype))
         return value, buckets, stops, weights[self.mesh.rank] / whole
 
     def _other_parameters(self, group: Any, looks: list[str]) -> MeshError:
@@ -317,7 +317,7 @@ def average(tree: Any, mesh: Any, weight: float = 1.0, bucket: float = 25.0) -> 
     Raises TypeError for arrays of integers.
     """
     leaves, rebuild = tree_flatten(tree)
-    values = [read(x) if type(x) in HANDLES else onp.asarray(x) for x in leaves]
+    values = [read(x) if type(x) in ARRAY_TYPES else onp.asarray(x) for x in leaves]
     for v in values:
         if v.dtype.kind not in "fc":
             raise TypeError(f"average of {describe(v)}: means are of float and complex arrays")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minnp.core.arrays.array import HANDLES, handle, read
+from minnp.core.arrays.array import ARRAY_TYPES, array_of, read
 from minnp.core.graph.capture import capture_call, copied
 from minnp.core.graph.effects import assign
 from minnp.core.graph.node import map_nodes
@@ -41,13 +41,13 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     back = {n: inputs[i] for i, n in zip(captured.written, nodes[len(results) :], strict=True)}
     output.args = (map_nodes(result, lambda n: back.get(n, n)),)
     owner = getattr(f, "__self__", f)
-    names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) in HANDLES}
+    names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) in ARRAY_TYPES}
     for node in graph.find_nodes(op="get_attr"):
         if id(node.meta["constant"]) in names:
             node.target = names[id(node.meta.pop("constant"))]
-        elif type(node.meta["constant"]) is Buffer:  # its handle, if it has one, knows the buffer that holds now
+        elif type(node.meta["constant"]) is Buffer:  # its array, if it has one, has the present buffer
             constant = captured.constants[node.target]
-            node.meta["constant"] = handle(constant) if type(constant) is Buffer else constant
+            node.meta["constant"] = array_of(constant) if type(constant) is Buffer else constant
     graph.eliminate_dead_code()
     return GraphModule(owner, graph)
 

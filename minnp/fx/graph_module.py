@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minnp.numpy as np
-from minnp.core.arrays.array import handle
+from minnp.core.arrays.array import array_of
 from minnp.core.cpu.sources import keep_source
 from minnp.core.graph.codegen import Code
 from minnp.core.graph.graph import Graph
@@ -86,7 +86,7 @@ class GraphModule(ModelBase):
         for node in self._graph.find_nodes(op="get_attr"):
             if "constant" in node.meta and not _has(self, node.target):
                 value = node.meta["constant"]
-                setattr(self, node.target, handle(value) if isinstance(value, Host) else value)
+                setattr(self, node.target, array_of(value) if isinstance(value, Host) else value)
         code = self._code = Code(self._graph, attributes=True)
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
         file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"

@@ -15,7 +15,7 @@ import numpy as onp
 
 import minnp.numpy as np
 from minnp import Function, errors
-from minnp.core.arrays.array import HANDLES, read
+from minnp.core.arrays.array import ARRAY_TYPES, read
 from minnp.core.graph.effects import guard
 from minnp.core.graph.graph import Graph, suggested
 from minnp.core.graph.node import Node, map_nodes
@@ -65,7 +65,7 @@ class Expressions(SymbolicTrace):
         return node
 
     def closed_over(self, array: Any) -> Node:
-        if type(array) in HANDLES and type(lower(read(array))) is Tracer:
+        if type(array) in ARRAY_TYPES and type(lower(read(array))) is Tracer:
             raise self.error(
                 "a variable meets an array that a transformation watches", "compile the expression, and call the result"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.arrays.array import HANDLES
+from ..core.arrays.array import ARRAY_TYPES
 from ..core.arrays.writing import release
 from ..core.cpu import kernels
 from ..core.rows.state import state
@@ -27,7 +27,7 @@ def adam_update(
     weight -= lr mean / (sqrt(var) + epsilon), all three in place (Kingma and Ba 2015, end of section 2).
     """
     numbers = (beta1, beta2, lr, epsilon)
-    arrays = [a._host if type(a) in HANDLES else a for a in (grad, weight, mean, var)]
+    arrays = [a._host if type(a) in ARRAY_TYPES else a for a in (grad, weight, mean, var)]
     if not state.busy and kernels.takes(*arrays, least=1) and all(isinstance(x, (int, float)) for x in numbers):
         written = arrays[1:]
         if all(a.flags.writeable and a.shape == arrays[0].shape for a in written):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, concretize, handle, host_of, ndarray, numpys_own, read, stack_nested
+from ..core.arrays.array import ARRAY_TYPES, array_of, concretize, host_of, ndarray, numpys_own, read, stack_nested
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
 from ..core.rows.state import capture
@@ -23,12 +23,12 @@ def option(value: Any, default: Any) -> Any:
 
 
 def as_array(x: Any) -> ndarray:
-    """A handle on any array-like: nested lists of traced numbers are stacked, host data becomes an array."""
-    if type(x) in HANDLES:
+    """Any array-like as an array of ours: nested lists of traced numbers are stacked, host data becomes an array."""
+    if type(x) in ARRAY_TYPES:
         return x
     if isinstance(x, (list, tuple)) and holds_handle(x):
         return stack_nested(list(x))
-    return handle(host_of(numpys_own(x)))
+    return array_of(host_of(numpys_own(x)))
 
 
 def operand(x: Any) -> Any:
@@ -42,20 +42,20 @@ def on_host(*arrays: ndarray) -> bool:
 
 
 def holds_handle(x: Any) -> bool:
-    return any(type(e) in HANDLES for e in inside(x if type(x) in CONTAINERS else list(x)))
+    return any(type(e) in ARRAY_TYPES for e in inside(x if type(x) in CONTAINERS else list(x)))
 
 
 def number(x: Any) -> Any:
     """An argument of which a row wants NumPy's numbers, though it has a derivative: raises if one is being taken."""
-    return concretize(read(x), Host) if type(x) in HANDLES else x
+    return concretize(read(x), Host) if type(x) in ARRAY_TYPES else x
 
 
 def number_of(x: Any) -> Any:
-    """A result without axes as NumPy's functions return it: a scalar, or a handle that acts as one, not an array."""
-    value = read(x) if type(x) in HANDLES else x
+    """A result without axes as NumPy's functions return it: a number, or a traced or device array that acts as one."""
+    value = read(x) if type(x) in ARRAY_TYPES else x
     if type(value) is Host and not value.ndim:
         return value[()]
-    return x if type(x) not in HANDLES or x.ndim or is_scalar(value) else TABLE["getitem"](x, index=())
+    return x if type(x) not in ARRAY_TYPES or x.ndim or is_scalar(value) else TABLE["getitem"](x, index=())
 
 
 def spelled(row: Primitive, signature: str) -> Callable:

@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.api.fallback import fallback
 from ..core.api.functions import check_call, entry
 from ..core.api.public import UFUNC_DEFINITIONS
-from ..core.arrays.array import HANDLES, ndarray, read, root_of, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, ndarray, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
 from ..core.rows.dispatch import DEFINITIONS, Out, defines
@@ -164,7 +164,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
         return wrap(reduce(read(a), axis, dtype, keepdims=keepdims, **{k: plain(v) for k, v in options.items()}))
     kind = reduce(onp.ones((1,) * a.ndim, a.dtype), axis, dtype).dtype  # or NumPy's exception
     if option(options.get("where", True), True) is not True or not a.size or not a.ndim:
-        options = {k: read(v) if type(v) in HANDLES else v for k, v in options.items()}
+        options = {k: read(v) if type(v) in ARRAY_TYPES else v for k, v in options.items()}
         call = entry(f"{call.__name__}.reduce", reduce)
         return wrap(fallback(call, [read(a), axis, dtype], {"keepdims": keepdims, **options}))
     a = a if a.dtype == kind else TABLE["astype"](a, dtype=kind)
@@ -251,7 +251,7 @@ def _alike(index: Any) -> Any:
 
 def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: a[indices] = ufunc(a[indices], b), an element named several times being changed several times."""
-    if type(a) in HANDLES and type(b) in HANDLES and root_of(b) is root_of(a):
+    if type(a) in ARRAY_TYPES and type(b) in ARRAY_TYPES and root_of(b) is root_of(a):
         b = TABLE["copy"](b)  # as it was before the first change
     index = indexed(unwrap(indices, []))
     alike = _alike(index)

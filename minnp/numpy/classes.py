@@ -14,7 +14,7 @@ import numpy as onp
 
 from .. import errors
 from ..core.api.namespace import wrapped
-from ..core.arrays.array import HANDLES, OURS, handle, ndarray, numpys_own, read, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, OURS, array_of, ndarray, numpys_own, read, unwrap, wrap
 from ..core.arrays.writing import release
 from ..core.rows.on_device import laid_out
 from ..core.rows.state import watched
@@ -49,7 +49,7 @@ WRITING = {"readwrite", "writeonly"}
 
 def traced(x: Any) -> bool:
     """Whether an argument is an array that is not in NumPy's memory, or a list with one in it."""
-    if type(x) in HANDLES:
+    if type(x) in ARRAY_TYPES:
         return type(read(x)) is not Host
     return isinstance(x, (list, tuple)) and any(map(traced, x))
 
@@ -86,7 +86,7 @@ def _iterators(make: Callable, op: Any, op_flags: Any, op_dtypes: Any) -> Any:
     op = numpys_own(op)
     listed = op if isinstance(op, (tuple, list)) else (op,)
     written = [any(f in WRITING for f in fs) for fs in _flags_of(op_flags, len(listed))]
-    values = [read(a) if type(a) in HANDLES else None for a in listed]
+    values = [read(a) if type(a) in ARRAY_TYPES else None for a in listed]
     if any(type(v) is Tracer or (type(v) is Buffer and any(written)) for v in values):
         return _over_elements(make, listed, [w or a is None for a, w in zip(listed, written)], op_dtypes)
     for v in values:
@@ -247,7 +247,7 @@ def bmat(obj: Any, ldict: dict | None = None, gdict: dict | None = None) -> onp.
 def _blocks(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return [_blocks(e) for e in x]
-    return onp.asarray(x) if type(x) in HANDLES else x
+    return onp.asarray(x) if type(x) in ARRAY_TYPES else x
 
 
 bmat.__doc__ = onp.bmat.__doc__
@@ -316,7 +316,7 @@ def _assembled(results: list, dtype: onp.dtype, shape: tuple[int, ...]) -> ndarr
     if not any(map(traced, results)):
         column = onp.empty(len(results), object)
         column[:] = results
-        return made_here(handle(onp.asanyarray(column.reshape(shape), dtype=dtype)))
+        return made_here(array_of(onp.asanyarray(column.reshape(shape), dtype=dtype)))
     parts = [as_array(r) for r in results]
     if any(p.ndim for p in parts):
         raise ValueError("setting an array element with a sequence.")
@@ -335,16 +335,16 @@ _of_host = wrapped("", "fromiter", onp.fromiter)
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     items, dtype, rest = builtins.iter(iter), onp.dtype(dtype), []
-    kept = dtype.base.kind == "O"  # the handles themselves
+    kept = dtype.base.kind == "O"  # the arrays themselves
 
     def untraced() -> Iterator:
         for item in items if count < 0 else itertools.islice(items, count):
             if traced(item):
                 rest.append(item)
                 return
-            yield item if kept or type(item) not in HANDLES else read(item)
+            yield item if kept or type(item) not in ARRAY_TYPES else read(item)
 
-    if watched() or isinstance(read(iter) if type(iter) in HANDLES else None, (Tracer, Buffer)):
+    if watched() or isinstance(read(iter) if type(iter) in ARRAY_TYPES else None, (Tracer, Buffer)):
         begun: Any = list(untraced())  # an iterator could be read by the first call alone
         if not rest:
             return _of_host(begun, dtype, count, **options)

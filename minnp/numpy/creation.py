@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
-from ..core.arrays.array import HANDLES, OURS, ndarray, read, root_of, steps_of, wrap
+from ..core.arrays.array import ARRAY_TYPES, OURS, ndarray, read, root_of, steps_of, wrap
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
@@ -94,7 +94,7 @@ def _arange(
 ) -> Any:
     """The values move with start and step; how many there are is a constant."""
     values = onp.arange(*map(plain, (start, stop, step)), dtype)
-    if not any(type(read(a)) is Tracer for a in (start, step) if type(a) in HANDLES):
+    if not any(type(read(a)) is Tracer for a in (start, step) if type(a) in ARRAY_TYPES):
         return made_here(as_array(values))
     start, step = (0 if stop is None else start), (1 if step is None else step)
     out = as_array(start) + as_array(step) * onp.arange(values.size)
@@ -180,7 +180,7 @@ def _asked(question: Callable) -> Callable:
 def _underlying(x: Any) -> Any:
     if type(x) in CONTAINERS:
         return replaced(x, _underlying)
-    if type(x) not in HANDLES:
+    if type(x) not in ARRAY_TYPES:
         return x
     value = example(read(x))
     if type(value) is not onp.ndarray or value.ndim != x.ndim:  # on a device, or one example of a batch
@@ -200,7 +200,7 @@ def _of_memory(question: Callable) -> Callable:
     """A definition that asks NumPy of arrays that lie as those on a device do: views of one root alone share memory."""
 
     def ask(a: Any, b: Any, max_work: Any = None) -> Any:
-        roots = [root_of(x) if type(x) in HANDLES else None for x in (a, b)]
+        roots = [root_of(x) if type(x) in ARRAY_TYPES else None for x in (a, b)]
         if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
             memory = laid_out(base)
             a, b = (functools.reduce(_shown, steps_of(x), memory) for x in (a, b))
@@ -239,7 +239,7 @@ class NpzFile(onp.lib.npyio.NpzFile):
 
     def __getitem__(self, key: str) -> Any:
         made, device = wrap(super().__getitem__(key)), devices.default_device()
-        return made if device is None else devices.settle(made, device)
+        return made if device is None else devices.move_result(made, device)
 
 
 def _archive(z: onp.lib.npyio.NpzFile) -> NpzFile:

@@ -16,7 +16,7 @@ import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import entry
-from ..core.arrays.array import HANDLES, read, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, read, unwrap, wrap
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.state import capture
 from ..core.rows.value import Buffer, Host, concrete
@@ -38,12 +38,12 @@ def on_device(x: Any) -> bool:
     """Whether an argument is an array on a device, traced or not, or a list with one."""
     if type(x) in (list, tuple):
         return any(map(on_device, x)) if holds_handle(x) else False
-    return type(x) in HANDLES and type(concrete(read(x))) is Buffer
+    return type(x) in ARRAY_TYPES and type(concrete(read(x))) is Buffer
 
 
 def known(x: Any) -> bool:
     """Whether an array is on a device and nobody watches: positions may be computed from its elements."""
-    return type(x) in HANDLES and type(read(x)) is Buffer and capture.get() is None
+    return type(x) in ARRAY_TYPES and type(read(x)) is Buffer and capture.get() is None
 
 
 def on_devices(function: Callable) -> Callable:

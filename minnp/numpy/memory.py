@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, ndarray, read, root_of, same_numbers, steps_of
+from ..core.arrays.array import ARRAY_TYPES, ndarray, read, root_of, same_numbers, steps_of
 from ..core.arrays.flags import set_writeable
 from ..core.arrays.writing import shown, write
 from ..core.rows.dispatch import defines
@@ -175,7 +175,7 @@ def _setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> None:
 
 @defines(onp.frombuffer)
 def _frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Any:
-    if type(buffer) not in HANDLES:  # bytes, say, where new arrays live on a device
+    if type(buffer) not in ARRAY_TYPES:  # bytes, say, where new arrays live on a device
         return NotImplemented
     held = example(read(buffer))
     _refuse_gradients(buffer, "np.frombuffer()")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, read
+from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import defines
 from ..core.rows.value import Buffer, concrete
 from .arguments import NOT_GIVEN, number_of
@@ -31,7 +31,7 @@ def on_device(function: Callable, signature: tuple = ()) -> Callable:
         general = rebound(function)
 
         def definition(a: Any, axis: Any = None, *args: Any, keepdims: Any = False, **kwargs: Any) -> Any:
-            on_device = type(a) in HANDLES and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
+            on_device = type(a) in ARRAY_TYPES and type(concrete(read(a))) is Buffer and a.dtype.kind == "f" and a.size
             kept = keepdims is not NOT_GIVEN and bool(keepdims)
             kwargs |= {"keepdims": keepdims} if kept else {}
             # of an array without axes, NumPy's median with keepdims= is an array, where the others are numbers

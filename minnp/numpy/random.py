@@ -18,7 +18,7 @@ from ..core.api.functions import entry, invoke
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function
 from ..core.arrays import devices
-from ..core.arrays.array import HANDLES, ndarray, read, wrap
+from ..core.arrays.array import ARRAY_TYPES, ndarray, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS, knows
 from ..core.rows.state import capture, watched
@@ -136,7 +136,7 @@ def _method(base: type, name: str) -> Callable:
     made = entry(f"random.{base.__name__}.{name}", host, (1,) if name == "shuffle" else ())
 
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not watched() and not any(type(a) in HANDLES and a._host is None for a in (*args, *kwargs.values())):
+        if not watched() and not any(type(a) in ARRAY_TYPES and a._host is None for a in (*args, *kwargs.values())):
             return host(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
         return _definitions(lambda n, *a, **k: _drawn(base.__name__ + "." + n, _host(base, n), (self, *a), k))[name](
             *args, **kwargs

@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import entry
-from ..core.arrays.array import HANDLES, ndarray, read, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, ndarray, read, unwrap, wrap
 from ..core.cpu import kernels
 from ..core.cpu.memory import empty
 from ..core.cpu.products import single_thread
@@ -269,7 +269,7 @@ def total(row: Primitive, join: Callable, neutral: Any) -> Callable:
     def definition(
         a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True
     ) -> Any:
-        if where is True and initial is NOT_GIVEN and type(a) in HANDLES:  # the usual call
+        if where is True and initial is NOT_GIVEN and type(a) in ARRAY_TYPES:  # the usual call
             return row(a, axis=axis, dtype=dtype, keepdims=keepdims is not NOT_GIVEN and bool(keepdims))
         out = row(_among(a, where, neutral), axis=axis, dtype=dtype, keepdims=bool(option(keepdims, False)))
         start = _start(initial, out.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import HANDLES, ndarray, read
+from ..core.arrays.array import ARRAY_TYPES, ndarray, read
 from ..core.cpu import kernels
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
@@ -337,7 +337,7 @@ def _memory_order(a: ndarray, order: str) -> str:
 
 @defines(onp.reshape)
 def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: bool | None = None) -> Any:
-    if order == "C" and type(a) in HANDLES and copy is None and type(shape) in (int, tuple):  # the usual call
+    if order == "C" and type(a) in ARRAY_TYPES and copy is None and type(shape) in (int, tuple):  # the usual call
         return reshape(a, shape=shape)
     a, shape = as_array(a), plain(newshape if shape is None else shape)
     out = reshape(a, shape=full_shape(shape, a.size), order=_memory_order(a, order))

@@ -1,4 +1,4 @@
-"""numpy.testing on our arrays: the comparing asserts look at the numbers a handle shows; the rest is NumPy's own."""
+"""numpy.testing on our arrays: the comparing asserts look at their numbers; the rest is NumPy's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.testing import *  # noqa: F403
 from numpy.testing import __all__ as __all__
 
 from ..core.api.methods import shown
-from ..core.arrays.array import HANDLES
+from ..core.arrays.array import ARRAY_TYPES
 from ..core.rows.pytree import replaced
 
 _COMPARING = (
@@ -21,7 +21,7 @@ _COMPARING = (
 
 
 def _visible(x: Any) -> Any:
-    return replaced(x, lambda e: shown(e) if type(e) in HANDLES else e)
+    return replaced(x, lambda e: shown(e) if type(e) in ARRAY_TYPES else e)
 
 
 def _looking(compare: Callable) -> Callable:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 from scipy import stats
 
-from ..core.arrays.array import handle, read
+from ..core.arrays.array import array_of, read
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import Joint, per_element, primitive
 from ..core.transforms.grad import vjp
@@ -60,9 +60,9 @@ def _of_an_inverse(wanted: list, g: Any, z: Any, q: Any, *shapes: Any, name: str
 
         def at_z(*given: Any) -> Any:
             new = dict(zip(free, given))
-            return cdf(as_array(handle(z)), *[new.get(i, s) for i, s in enumerate(shapes)])
+            return cdf(as_array(array_of(z)), *[new.get(i, s) for i, s in enumerate(shapes)])
 
-        for i, part in zip(free, vjp(at_z, *[handle(shapes[i]) for i in free])[1](handle(-slope))):
+        for i, part in zip(free, vjp(at_z, *[array_of(shapes[i]) for i in free])[1](array_of(-slope))):
             moved[i] = read(part)
     return [-slope if upper else slope, *moved]
 

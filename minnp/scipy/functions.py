@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 from scipy import special
 
-from ..core.arrays.array import handle
+from ..core.arrays.array import array_of
 from ..core.rows.dispatch import defines
 from ..core.transforms.grad import stop_gradient
 from ..npx import activations
@@ -59,7 +59,7 @@ def _zero_outside(inside: Any, of: Any) -> Any:
 def _factorial(n: Any, exact: bool = False, **extend: Any) -> Any:
     n = as_array(n)
     if exact or extend.get("extend", "zero") != "zero":
-        return handle(special.factorial(number(n), exact, **extend))
+        return array_of(special.factorial(number(n), exact, **extend))
     return _zero_outside(n >= 0, gamma(n + 1.0))
 
 

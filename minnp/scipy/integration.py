@@ -13,7 +13,7 @@ import numpy as onp
 from scipy import integrate
 
 from .. import numpy as np
-from ..core.arrays.array import handle
+from ..core.arrays.array import array_of
 from ..core.rows.dispatch import defines
 from ..core.rows.pytree import tree_flatten
 from ..core.transforms.derivatives import custom_vjp
@@ -81,8 +81,8 @@ def _flow(func: Callable, solver: Callable) -> Callable:
 
     @custom_vjp
     def flow(y0: Any, t: Any, *args: Any) -> Any:
-        numbers = lambda y, s, *more: onp.asarray(func(handle(onp.asarray(y)), s, *more), float)
-        return handle(solver(numbers, plain(as_array(y0)), plain(as_array(t)), args))
+        numbers = lambda y, s, *more: onp.asarray(func(array_of(onp.asarray(y)), s, *more), float)
+        return array_of(solver(numbers, plain(as_array(y0)), plain(as_array(t)), args))
 
     def forward(y0: Any, t: Any, *args: Any) -> tuple:
         y = flow(y0, t, *args)
@@ -150,7 +150,7 @@ def _solve_ivp(
     def solve(f: Callable, y0: Any, span: Any, t: Any, args: Any) -> Any:
         return integrate.solve_ivp(lambda s, y, *args: f(y, s, *args), span, y0, method, t, args=args, **options)
 
-    numbers = lambda y, s, *more: onp.asarray(plain(np.stop_gradient(as_array(fun(s, handle(y), *more)))))
+    numbers = lambda y, s, *more: onp.asarray(plain(np.stop_gradient(as_array(fun(s, array_of(y), *more)))))
     found = solve(numbers, plain(np.stop_gradient(y0)), span, plain(t_eval), args)
     solver = lambda f, y0, t, args: solve(f, y0, (t[0], t[-1]), t, args).y.T
     start = found.t[0] == span[0]
@@ -172,7 +172,7 @@ def _quad(func: Callable, a: Any, b: Any, args: Any = (), full_output: int = 0, 
         numbers = lambda x: float(func(x, *args))
         value, bound = integrate.quad(numbers, plain(as_array(a)), plain(as_array(b)), **options)
         error.append(bound)
-        return handle(onp.float64(value))
+        return array_of(onp.float64(value))
 
     def backward(saved: tuple, g: Any) -> tuple:
         a, b, args = saved

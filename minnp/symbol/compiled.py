@@ -22,7 +22,7 @@ import numpy as onp
 import minnp.numpy as np
 from minnp import jit, vjp
 
-from ..core.arrays.array import handle, read, unwrap, wrap
+from ..core.arrays.array import array_of, read, unwrap, wrap
 from ..core.graph.effects import guard, pick
 from ..core.graph.node import Node, map_nodes
 from ..core.passes.memory import shows
@@ -282,7 +282,7 @@ def _with_sources(nodes: Sequence[Any]) -> set[Node]:
 
 def _run(module: Callable, call: Node, known: dict[Node, Any]) -> Sequence[Any]:
     """What a module gives for the inputs of its call, among known values; they are entered there."""
-    out = module(*[handle(_value(n, known)) for n in call.args])
+    out = module(*[array_of(_value(n, known)) for n in call.args])
     known[call] = [read(v) for v in (out if isinstance(out, (tuple, list)) else (out,))]
     return known[call]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import handle
+from ..core.arrays.array import array_of
 from ..errors import SymbolError
 from .operator import Shape
 
@@ -80,7 +80,7 @@ def _results(node: Any, ins: list) -> list[Shape]:
 def run_on_stand_ins(node: Any, shapes: Sequence[Shape], dtypes: Sequence[Any]) -> list:
     """The results of a node's definition on arrays of ones that take no memory."""
     row, p = node.operator, node.parameters
-    inputs = [handle(onp.broadcast_to(onp.ones((), t), s)) for s, t in zip(shapes, dtypes, strict=True)]
+    inputs = [array_of(onp.broadcast_to(onp.ones((), t), s)) for s, t in zip(shapes, dtypes, strict=True)]
     options = row.keywords(p) | ({"training": False} if row.training else {})
     with onp.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

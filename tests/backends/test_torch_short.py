@@ -85,7 +85,7 @@ OPERATORS = str.split("add sub truediv mod matmul and_ lshift pow lt eq")
 
 
 def in_python(name, a, b):
-    """a op b by the Python methods, in the interpreter's order for a handle and a number."""
+    """a op b by the Python methods, in the interpreter's order for an array and a number."""
     name = name.rstrip("_")
     if isinstance(a, Array):
         return vars(Array)[f"__{name}__"](a, b)

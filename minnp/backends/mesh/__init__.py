@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as onp
 
-from ...core.arrays.array import HANDLES, Array, on_host, read
+from ...core.arrays.array import ARRAY_TYPES, Array, on_host, read
 from ...core.arrays.devices import Context
 from ...core.rows import policy
 from ...core.rows.on_device import hosted
@@ -212,7 +212,7 @@ def everywhere(x: Any) -> bool:
 
 def held(mesh: Any, x: Any) -> list[tuple[slice, ...]]:
     """What of x each rank holds."""
-    value = concrete(read(x)) if type(x) in HANDLES else x
+    value = concrete(read(x)) if type(x) in ARRAY_TYPES else x
     if type(value) is not Buffer or type(value.data) is not Part:
         return [tuple(slice(0, n) for n in onp.shape(x))] * mesh.size
     part, out = value.data, []

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ...core.arrays.array import HANDLES, handle, read
+from ...core.arrays.array import ARRAY_TYPES, array_of, read
 from ...core.rows.value import Buffer
 from . import Layout
 from .parts import Part, exchange, ranges
@@ -48,7 +48,7 @@ def to_dtensor(x: Any) -> Any:
     import torch
     from torch.distributed.tensor import DTensor, Replicate, Shard
 
-    value = read(x) if type(x) in HANDLES else x
+    value = read(x) if type(x) in ARRAY_TYPES else x
     part = value.data if type(value) is Buffer else None
     if type(part) is not Part:
         raise TypeError(f"to_dtensor takes an array that lives on a mesh, got {type(x).__name__}")
@@ -90,4 +90,4 @@ def from_dtensor(tensor: Any, mesh: Any) -> Any:
         if m is not None:
             line, n = mesh.axis(m), shape[axis]
             local = exchange(line, local, axis, chunks(n, line.size), ranges(n, line))
-    return handle(Buffer(Part(mesh, shape, on, local), Layout(mesh, on).device))
+    return array_of(Buffer(Part(mesh, shape, on, local), Layout(mesh, on).device))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from ...core.arrays.array import HANDLES, handle, read
+from ...core.arrays.array import ARRAY_TYPES, array_of, read
 from ...core.rows.value import Buffer
 from ...errors import MeshError
 from . import Layout
@@ -26,7 +26,7 @@ def save(path: str | os.PathLike, x: Any) -> None:
     Raises TypeError for an array that is not on a mesh.
     """
     path = os.fspath(path)
-    value = read(x) if type(x) in HANDLES else x
+    value = read(x) if type(x) in ARRAY_TYPES else x
     part = value.data if type(value) is Buffer else None
     if type(part) is not Part:
         raise TypeError(f"save takes an array that lives on a mesh, got {type(x).__name__}: np.save writes others")
@@ -78,7 +78,7 @@ def load(path: str | os.PathLike, layout: Layout) -> Any:
         out.append(Part(mesh, file.shape, on, onp.array(file[place(mesh, file.shape, on)])))
 
     together(mesh, f"load {os.fspath(path)}", get)
-    return handle(Buffer(out[0], layout.device))
+    return array_of(Buffer(out[0], layout.device))
 
 
 def reserve(file: int, size: int) -> None:

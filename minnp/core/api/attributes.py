@@ -14,12 +14,12 @@ import numpy as onp
 from ... import errors
 from ..arrays import devices, flags
 from ..arrays.array import (
-    HANDLES,
+    ARRAY_TYPES,
     OBJECT,
     TAKEN,
     Array,
+    array_of,
     concretize,
-    handle,
     ndarray,
     read,
     show_again,
@@ -40,7 +40,7 @@ from . import functions
 
 # ------------------------------------------------------------------ Python's own conversions
 def shown(self: ndarray) -> onp.ndarray:
-    """The numbers a handle shows when it is printed."""
+    """The numbers an array shows when it is printed."""
     value = concrete(read(self))
     return value.host() if type(value) is Buffer else value
 
@@ -122,7 +122,7 @@ def _array(self: ndarray, dtype: Any = None, copy: bool | None = None) -> onp.nd
 
 
 def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: bool = False) -> ndarray:
-    out = array if type(array) in HANDLES else handle(array)
+    out = array if type(array) in ARRAY_TYPES else array_of(array)
     return out[()] if return_scalar and not out.ndim else out
 
 
@@ -131,18 +131,18 @@ def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
 
 
 def _rebuild(a: onp.ndarray) -> ndarray:
-    return handle(a)
+    return array_of(a)
 
 
 def _rebuild_here(a: onp.ndarray) -> ndarray:
     """What was an array on a device, where new arrays live: its device may not be there any more."""
     device = devices.default_device()
-    return handle(a) if device is None else devices.settle(handle(a), device)
+    return array_of(a) if device is None else devices.move_result(array_of(a), device)
 
 
 def _deepcopy(self: ndarray, memo: dict) -> ndarray:
     a = read(self)
-    return handle(a.__deepcopy__(memo)) if type(a) is Host else self.copy()
+    return array_of(a.__deepcopy__(memo)) if type(a) is Host else self.copy()
 
 
 VERSIONED = onp.lib.NumpyVersion(onp.__version__) >= "2.1.0"  # its __dlpack__ takes what the standard says
@@ -226,7 +226,7 @@ def _keep(self: ndarray, name: str) -> None:
 
 
 def _host_fact(name: str) -> property:
-    """An attribute about memory: of the NumPy array the handle shows; settable where NumPy's is."""
+    """An attribute about memory: of the NumPy array that it shows; settable where NumPy's is."""
 
     def get(self: ndarray) -> Any:
         if name in OF_MEMORY and (self._host is None or state.busy):
@@ -254,7 +254,7 @@ def _host_fact(name: str) -> property:
 
 
 def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
-    """Give a traced handle another shape: a view is read through one more step, a root holds the reshaped value."""
+    """Give a traced array another shape: a view is read through one more step, a root holds the reshaped value."""
     if type(value) is Buffer:
         return flags.set_shape(self, value, shape)
     step = (TABLE["reshape"], {"shape": shape})
@@ -263,7 +263,7 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
         raise AttributeError(flags.NO_VIEW)
     if self._root is not None:
         self._steps = (*self._steps, step)
-    elif any(type(r) in HANDLES and r._root is self for r in gc.get_referrers(self)):
+    elif any(type(r) in ARRAY_TYPES and r._root is self for r in gc.get_referrers(self)):
         raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
     self._value = reshaped
 
@@ -288,7 +288,7 @@ def _base(self: ndarray) -> Any:
         return self._root
     a = shown(self)
     base = None if owned(a) else a.base
-    return handle(base) if type(base) is Host else base
+    return array_of(base) if type(base) is Host else base
 
 
 def _part(name: str) -> property:
@@ -307,7 +307,7 @@ def _part(name: str) -> property:
             functions.release(a)
             setattr(a, name, given)
         elif _complex(a):
-            value = value if type(value) in HANDLES else onp.asarray(given)
+            value = value if type(value) in ARRAY_TYPES else onp.asarray(given)
             value = value.real  # NumPy drops the imaginary parts of what is given
             write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
         elif name == "real":
@@ -367,10 +367,10 @@ class FlatIterator(metaclass=_FlatType):
             flat[i] = v
             return
         shape = self.base.shape
-        at = handle(onp.arange(self.base.size))[index]
+        at = array_of(onp.arange(self.base.size))[index]
         if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
             value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
-            value = value.reshape(-1) if type(value) in HANDLES else onp.ravel(v)
+            value = value.reshape(-1) if type(value) in ARRAY_TYPES else onp.ravel(v)
             if not value.size:
                 return
             value = value[onp.arange(n) % value.size].reshape(at.shape)

@@ -23,7 +23,7 @@ import numpy as onp
 from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
-from ..arrays.array import HANDLES, handle, ndarray, read, taken, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import for_us, unread
 from ..arrays.saved import FIXED, expose, note
 from ..arrays.writing import release, shared_root, warn_of_sharing, write
@@ -37,11 +37,11 @@ from ..rows.state import capture, state
 from ..rows.value import STAND_INS, Host, Value, owner
 from .fallback import fallback
 
-# Arguments that are their own value: no handle can hide in them.
+# Arguments that are their own value: no array can hide in them.
 STATIC = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
 STATIC |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 STATIC |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
-KNOWN = {*HANDLES, *STATIC} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
+KNOWN = {*ARRAY_TYPES, *STATIC} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
 MISSING = object()
 
 
@@ -142,7 +142,7 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 
 def _is_virtual(a: Any) -> bool:
     """Whether an argument is an array that is traced or lives on a device."""
-    return type(a) in HANDLES and a._host is None and type(read(a)) is not Host
+    return type(a) in ARRAY_TYPES and a._host is None and type(read(a)) is not Host
 
 
 def defined(e: Entry, args: tuple, kwargs: dict = NO_PARAMS) -> Any:
@@ -150,9 +150,9 @@ def defined(e: Entry, args: tuple, kwargs: dict = NO_PARAMS) -> Any:
     if not before_out(e, len(args)):
         return NotImplemented
     if kwargs:
-        check_keywords(e, [read(a) if type(a) in HANDLES else a for a in args], None, kwargs)
+        check_keywords(e, [read(a) if type(a) in ARRAY_TYPES else a for a in args], None, kwargs)
     result = _defined(e, args, kwargs)
-    return result if type(result) in HANDLES or result is NotImplemented else wrap(result)
+    return result if type(result) in ARRAY_TYPES or result is NotImplemented else wrap(result)
 
 
 def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
@@ -224,7 +224,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         note_exposed(args, result)
     for w in [values[i] for i in e.writes if i < len(values)]:
         if type(w) is Host and w.dtype is _array.OBJECT:
-            _array.hold_handles(w, sources)
+            _array.hold_arrays(w, sources)
     return wrap(result, sources)
 
 
@@ -236,7 +236,7 @@ def note_exposed(args: tuple, result: Any) -> None:
             for r in result if type(result) in (tuple, list) else (result,):
                 if type(r) is Host and (r is a or r.base is not None) and owner(r) is owner(a):
                     expose(a)
-        elif t not in FIXED and t not in HANDLES and t not in CONTAINERS and not isinstance(a, type):
+        elif t not in FIXED and t not in ARRAY_TYPES and t not in CONTAINERS and not isinstance(a, type):
             shows = _array.shows_an_array(a)
             for r in result if type(result) in (tuple, list) else (result,):
                 if type(r) is Host and (shows or r.base is not None):
@@ -268,7 +268,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     out = None if type(out) is tuple and all(o is None for o in out) else out
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
-    counts = type(out) in HANDLES and not e.name.startswith("logical_")  # whose results are bools, whatever takes them
+    counts = type(out) in ARRAY_TYPES and not e.name.startswith("logical_")  # whose results are bools
     if counts and kwargs.get("dtype") is None and sums_in(out, out_rule(e.name), values[0]):
         at = 3 if last_of(e.name) == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
@@ -279,9 +279,9 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
-        result = result if type(result) in HANDLES else wrap(result)
+        result = result if type(result) in ARRAY_TYPES else wrap(result)
     if out is ...:  # NumPy 2: an array, where it would return a scalar
-        return result if type(result) in (ndarray, tuple) else handle(result)
+        return result if type(result) in (ndarray, tuple) else array_of(result)
     if out is None:
         return result
     where = kwargs.get("where", True)
@@ -431,7 +431,7 @@ def _like(x: Any) -> Any:
     """A number, or what has the dtype and the axes of an argument."""
     if type(x) in STAND_INS:
         return x.value
-    x = read(x) if type(x) in HANDLES else x
+    x = read(x) if type(x) in ARRAY_TYPES else x
     return onp.asarray(_zeros(unwrap(x, []))) if type(x) in (list, tuple) else x
 
 
@@ -441,18 +441,18 @@ def plain_number(v: Any) -> Any:
 
 
 def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fresh: bool = False) -> Any:
-    """Write results into `out` (a handle, or a tuple of handles) with NumPy's checks; returns it. `fresh` as `write`
+    """Write results into `out` (an array, or a tuple of arrays) with NumPy's checks; returns it. `fresh` as `write`
     has it."""
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
     rule = out_rule(name)
-    given = [read(r) if type(r) in HANDLES else r for r in results]  # NumPy's own arrays may receive host data
-    outs = [handle(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
+    given = [read(r) if type(r) in ARRAY_TYPES else r for r in results]  # NumPy's own arrays may receive host data
+    outs = [array_of(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
     for o, r in zip(outs, results, strict=False):
         if o is None:
             continue
-        if type(o) not in HANDLES:
+        if type(o) not in ARRAY_TYPES:
             raise errors.TracedValueError(
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )
@@ -513,7 +513,7 @@ def _masked(where: Any, result: Any, out: Any) -> Any:
 
 
 def operand(x: Any) -> Any:
-    """An argument of a row: handles, values and numbers as they are; lists as arrays, traced elements included."""
+    """An argument of a row: arrays, values and numbers as they are; lists as arrays, traced elements included."""
     if not isinstance(x, (list, tuple)):
         return x
     sources: list = []

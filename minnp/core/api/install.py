@@ -51,15 +51,15 @@ def _fast(call: Callable, host: Callable, e: functions.Entry, kind: int, nin: in
     return fast
 
 
-def _returned(e: functions.Entry) -> int:
-    return fastpath.RETURNED if e.host in (onp.asarray, onp.asanyarray) else 0
+def _identity(e: functions.Entry) -> int:
+    return fastpath.IDENTITY if e.host in (onp.asarray, onp.asanyarray) else 0
 
 
 def function(call: Callable, e: functions.Entry | None) -> Callable:
     """A public function, which takes what it is bound to first, with the fast path before it."""
     if e is None or fastpath is None:
         return call
-    kind = fastpath.BOUND | _returned(e) | (fastpath.MASKED if e.host is onp.where else 0)
+    kind = fastpath.BOUND | _identity(e) | (fastpath.MASKED if e.host is onp.where else 0)
     return _fast(call, functions.kernel(e.host), e, kind, -1 if e.nin is None else e.nin)
 
 
@@ -67,7 +67,7 @@ def wider(call: Callable, e: functions.Entry, least: int) -> Callable:
     """A function that takes more keywords than NumPy's, with NumPy's call before it from `least` arguments on."""
     if fastpath is None:
         return call
-    return _fast(call, functions.kernel(e.host), e, _returned(e), least=least)
+    return _fast(call, functions.kernel(e.host), e, _identity(e), least=least)
 
 
 _CORE = onp._core if onp.lib.NumpyVersion(onp.__version__) >= "2.0.0" else onp.core

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
@@ -60,7 +60,7 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     e.definition = first
 
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
-        if type(self) not in HANDLES and isinstance(self, onp.ma.MaskedArray):  # a class that derives from both
+        if type(self) not in ARRAY_TYPES and isinstance(self, onp.ma.MaskedArray):  # a class that derives from both
             return getattr(super(Array, self), name)(*args, **kwargs)
         return invoke(e, (self, *args), kwargs)
 
@@ -192,7 +192,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def stacked(v: Any) -> Any:
     """A list that holds traced numbers as an array; all else as it is."""
     made = operand(v)
-    return made if type(made) in HANDLES else v
+    return made if type(made) in ARRAY_TYPES else v
 
 
 def plain_like(v: Any) -> Any:
@@ -214,7 +214,7 @@ def _numbers(x: Any) -> Any:
     """An argument with NumPy's arrays of what it holds. Raises TracedValueError where that has derivatives."""
     if type(x) in CONTAINERS:
         return replaced(x, _numbers)
-    return onp.asarray(concretize(read(x), onp.ndarray)) if type(x) in HANDLES else x
+    return onp.asarray(concretize(read(x), onp.ndarray)) if type(x) in ARRAY_TYPES else x
 
 
 def _file_written(host: Callable) -> Callable:
@@ -233,7 +233,7 @@ for _save in (onp.save, onp.savez, onp.savez_compressed, onp.savetxt):
 
 @defines(onp.copyto, writes=(0,))
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if type(dst) not in HANDLES:  # NumPy's own
+    if type(dst) not in ARRAY_TYPES:  # NumPy's own
         values = [unwrap(x, []) for x in (dst, src, casting, where)]
         return fallback(entry("copyto", onp.copyto), values, {})
     src = stacked(src)
@@ -244,7 +244,9 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
     """a[mask] = value where both live on a device, of one number: how many there are need not be known."""
-    if type(mask) not in HANDLES or mask.dtype != bool or mask.shape != getattr(a, "shape", None) or value.size != 1:
+    if type(mask) not in ARRAY_TYPES or mask.dtype != bool or value.size != 1:
+        return False
+    if mask.shape != getattr(a, "shape", None):
         return False
     if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:
         return False

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, read, root_of, steps_of, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, root_of, steps_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import indexed, release, shared_root, warn_of_sharing, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -93,7 +93,7 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
 def _gives_way(other: Any, inplace: bool = False) -> bool:
     """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
-    if t in HANDLES or t in STATIC or t in (list, tuple) or unread(t):
+    if t in ARRAY_TYPES or t in STATIC or t in (list, tuple) or unread(t):
         return False
     ufunc = getattr(t, "__array_ufunc__", False)
     if ufunc is not False:
@@ -150,7 +150,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
             raise
         if name == "matmul" and (not self.ndim or other.ndim < 2):
             kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception
-    functions.write_out(name, self, result if isinstance(result, ndarray) else handle(result), fresh=True)
+    functions.write_out(name, self, result if isinstance(result, ndarray) else array_of(result), fresh=True)
     if shared is not None:
         warn_of_sharing(shared)
     return self
@@ -200,7 +200,7 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 
 
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
-    if type(value) in HANDLES and value._root is not None and _static(index) and _is(value, self, index):
+    if type(value) in ARRAY_TYPES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
     shared = shared_root(self)
     write(self, index, value)

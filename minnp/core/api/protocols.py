@@ -16,7 +16,7 @@ import numpy as onp
 
 from ... import errors
 from ..arrays import devices
-from ..arrays.array import HANDLES, Array, handle, ndarray, read, show_again, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, show_again, unwrap, wrap
 from ..arrays.hooks import theirs
 from ..rows.pytree import inside
 from ..rows.references import references
@@ -138,7 +138,7 @@ def _resize(self: ndarray, *shape: Any, refcheck: Any = None) -> None:
     n = min(a.size, out.size)
     out.reshape(-1, order=order)[:n] = a.reshape(-1, order=order)[:n]
     if self._host is None:
-        self._value = read(devices.settle(handle(out), self._value.backend))
+        self._value = read(devices.move_result(array_of(out), self._value.backend))
     else:
         self._host = out
 
@@ -170,7 +170,7 @@ def _array_function(self: ndarray, func: Callable, types: tuple, args: tuple, kw
         raise TypeError("args must be a tuple.")
     if not isinstance(kwargs, dict):
         raise TypeError("kwargs must be a dict.")
-    if not any(type(a) in HANDLES for a in args):  # NumPy looked into a sequence
+    if not any(type(a) in ARRAY_TYPES for a in args):  # NumPy looked into a sequence
         args, kwargs = tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()}
         if any(isinstance(a, ValuesView) for a in args):  # NumPy's answer: that this is no sequence
             return func._implementation(*args, **kwargs)
@@ -193,7 +193,7 @@ def opened(x: Any) -> Any:
 
 def holds(x: Any) -> bool:
     """Whether x is an array of ours, or a list or tuple with one."""
-    return type(x) in HANDLES or any(type(e) in HANDLES for e in inside(x))
+    return type(x) in ARRAY_TYPES or any(type(e) in ARRAY_TYPES for e in inside(x))
 
 
 def _array_ufunc(self: ndarray, host: onp.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -225,18 +225,18 @@ def _shared(name: str, member: Any) -> Any:
     """A function or property of our arrays, which is NumPy's for an instance of a user's subclass."""
     numpys = getattr(onp.ndarray, name)
     if isinstance(member, property):
-        get = lambda x: member.fget(x) if type(x) in HANDLES else getattr(super(Array, x), name)
+        get = lambda x: member.fget(x) if type(x) in ARRAY_TYPES else getattr(super(Array, x), name)
 
         def set_(x: Any, value: Any) -> None:
-            if type(x) in HANDLES and member.fset is None:
+            if type(x) in ARRAY_TYPES and member.fset is None:
                 raise AttributeError(f"attribute {name!r} of 'numpy.ndarray' objects is not writable")
-            member.fset(x, value) if type(x) in HANDLES else numpys.__set__(x, value)
+            member.fset(x, value) if type(x) in ARRAY_TYPES else numpys.__set__(x, value)
 
         return property(get, set_, doc=member.__doc__)
 
     @functools.wraps(member)
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(x) in HANDLES:
+        if type(x) in ARRAY_TYPES:
             return member(x, *args, **kwargs)
         return getattr(super(Array, x), name)(*args, **kwargs)  # NumPy's, or a masked array's
 
@@ -249,7 +249,7 @@ def _shared_hook(name: str, member: Callable) -> Callable:
     numpys = getattr(onp.ndarray, name)
 
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(x) in HANDLES:
+        if type(x) in ARRAY_TYPES:
             return member(x, *args, **kwargs)
         sources: list = []
         function, *rest = unwrap(args, sources)
@@ -269,7 +269,7 @@ for _name, _member in list(vars(Array).items()):
 
 def _references_of_one_name() -> int:
     """What sys.getrefcount(self) is in _resize, called as a method, of an array that has one name."""
-    one = handle(onp.zeros(0))
+    one = array_of(onp.zeros(0))
     return _shared("resize", _changing(lambda self: sys.getrefcount(self)))(one)
 
 

@@ -1,8 +1,8 @@
-"""ndarray: the mutable handle users hold, and the choke points for reading and wrapping.
+"""ndarray and VirtualArray, the mutable arrays that users hold, and how values are read from them and wrapped.
 
 Writing has its own: writing.py.
 
-A handle holds an immutable value. `_host is not None` is the whole test of the fast path; see docs/architecture.md.
+An array holds an immutable value. `_host is not None` is the whole test of the fast path; see docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class VirtualArray(Array, _Exporter):
 
 
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
-HANDLES = frozenset({ndarray, VirtualArray})
-LEAVES.update(HANDLES)
+ARRAY_TYPES = frozenset({ndarray, VirtualArray})
+LEAVES.update(ARRAY_TYPES)
 
 
 def take_over(h: ndarray) -> None:
@@ -243,13 +243,13 @@ def virtual(value: Any) -> VirtualArray:
     return h
 
 
-def handle(value: Any) -> Array:
+def array_of(value: Any) -> Array:
     """An array of ours on a value; itself where it is one."""
     if type(value) is Host:
         return on_host(value)
     if isinstance(value, (Tracer, Buffer)):
         return virtual(value)
-    if type(value) in HANDLES:
+    if type(value) in ARRAY_TYPES:
         return value
     return on_host(host_of(value))
 
@@ -274,7 +274,7 @@ def shows_an_array(x: Any) -> bool:
 def as_host_arrays(tree: Any) -> Any:
     """What a function returned, once the transformation that ran it is over: of arrays whose values are on the host by
     then, host arrays. The tree itself where nothing changes."""
-    if type(tree) in HANDLES:
+    if type(tree) in ARRAY_TYPES:
         return _as_host_array(tree)
     leaves, rebuild = tree_flatten(tree)
     new = [_as_host_array(x) if type(x) is VirtualArray else x for x in leaves]
@@ -291,7 +291,7 @@ def _as_host_array(h: Array) -> Array:
 
 # ------------------------------------------------------------------ reading
 def read(h: ndarray) -> Any:
-    """The value a handle holds now; a view of a root that was written under a trace is read anew."""
+    """The value an array holds now; a view of a root that was written under a trace is read anew."""
     host, root = h._host, h._root
     if host is not None:
         if root is None or not state.busy or root._host is not None:
@@ -308,7 +308,7 @@ def read(h: ndarray) -> Any:
     if isinstance(value, (Tracer, Buffer)):
         h._value = value
         if type(value) is Buffer and state.busy and (watching := capture.get()) is not None and not watching.symbolic:
-            watching.handles[id(value)] = value, h
+            watching.origins[id(value)] = value, h
         return value
     if value is h:  # of a class of the user's
         return onp.ndarray.view(value, Host)
@@ -373,7 +373,7 @@ def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:
 
 # ------------------------------------------------------------------ wrapping
 def wrap(out: Any, sources: Any = ()) -> Any:
-    """The user's form of a result: handles for arrays, in whatever container; views linked to their source's root."""
+    """The user's form of a result: arrays for values, in whatever container; views linked to their source's root."""
     t = type(out)
     if t is Host:
         for s in sources:
@@ -387,7 +387,7 @@ def wrap(out: Any, sources: Any = ()) -> Any:
                 if base is a or base is a.base or (type(base) is not Host and owner(out) is owner(a)):
                     return on_host(out, root_of(s))
         elif sources and out.dtype is OBJECT:
-            hold_handles(out, sources)
+            hold_arrays(out, sources)
         return on_host(out)
     if t is Tracer or t is Buffer:
         return _wrap_value(out, sources)
@@ -401,8 +401,8 @@ def wrap(out: Any, sources: Any = ()) -> Any:
 OBJECT = onp.dtype(object)
 
 
-def hold_handles(made: onp.ndarray, sources: Any) -> None:
-    """Put the handles themselves into an array of objects that NumPy filled with what they hold, or views of that."""
+def hold_arrays(made: onp.ndarray, sources: Any) -> None:
+    """Put the arrays themselves into an array of objects that NumPy filled with what they hold, or views of that."""
     of_ours = {id(s._host) for s in sources if s._host is not None}
     flat = made.reshape(-1, order="A") if made.flags.forc else ()
     for i, e in enumerate(flat):
@@ -441,11 +441,11 @@ ATOMS = {int, float, complex, bool, str, type(None), slice, type(...)}
 
 
 def unwrap(x: Any, sources: list) -> Any:
-    """The values in an argument, containers included; every handle met is appended to `sources`.
+    """The values in an argument, containers included; every array met is appended to `sources`.
 
     A container without anything of ours is handed on as it is."""
     t = type(x)
-    if t in HANDLES:
+    if t in ARRAY_TYPES:
         sources.append(x)
         return read(x)
     if t in CONTAINERS:
@@ -467,7 +467,7 @@ def numpys_own(x: Any) -> Any:
     """An argument with NumPy's arrays in the place of those of a library that NumPy cannot read: copies, which compiled
     code would not see change."""
     t = type(x)
-    if t in HANDLES or t is Host or t in ATOMS:
+    if t in ARRAY_TYPES or t is Host or t in ATOMS:
         return x
     if t in CONTAINERS:
         return replaced(x, numpys_own)
@@ -485,15 +485,15 @@ def taken(x: Any) -> Any:
 
 
 def _call(row: Primitive, args: tuple, params: dict) -> Any:
-    """A row called on handles returns handles; on values, values."""
+    """A row called on arrays returns arrays; on values, values."""
     for a in args:
-        if type(a) in HANDLES:
+        if type(a) in ARRAY_TYPES:
             break
     else:
         return bind(row, args, params)
     values = []
     for a in args:
-        if type(a) in HANDLES:
+        if type(a) in ARRAY_TYPES:
             a = read(a)
         elif type(a) is Host:
             expose(a)
@@ -503,7 +503,7 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
     out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:
         return virtual(out)
-    return wrap(out, [a for a in args if type(a) in HANDLES])
+    return wrap(out, [a for a in args if type(a) in ARRAY_TYPES])
 
 
 _primitive.call = _call
@@ -512,8 +512,8 @@ _primitive.call = _call
 def stack_nested(x: Any) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
     if isinstance(x, (list, tuple)):
-        return TABLE["stack"](*[handle(v) if not isinstance(v, ndarray) else v for v in map(stack_nested, x)], axis=0)
-    return x if isinstance(x, ndarray) else handle(x)
+        return TABLE["stack"](*[array_of(v) if not isinstance(v, ndarray) else v for v in map(stack_nested, x)], axis=0)
+    return x if isinstance(x, ndarray) else array_of(x)
 
 
 def concretize(value: Any, kind: Any) -> Any:

@@ -8,17 +8,17 @@ from typing import Any
 
 from ..rows.pytree import tree_map
 from ..rows.value import Host
-from .array import HANDLES, handle
+from .array import ARRAY_TYPES, array_of
 
 
 def numpy_to_minpy(x: Any) -> Any:
     """x with every numpy.ndarray in it (containers included) as a minnp array on the same memory."""
-    return tree_map(lambda leaf: handle(leaf) if isinstance(leaf, Host) else leaf, x)
+    return tree_map(lambda leaf: array_of(leaf) if isinstance(leaf, Host) else leaf, x)
 
 
 def minpy_to_numpy(x: Any) -> Any:
     """x with every minnp array in it (containers included) as a numpy.ndarray of its own."""
-    return tree_map(lambda leaf: leaf.asnumpy() if type(leaf) in HANDLES else leaf, x)
+    return tree_map(lambda leaf: leaf.asnumpy() if type(leaf) in ARRAY_TYPES else leaf, x)
 
 
 def convert_args(f: Callable) -> Callable:

@@ -11,12 +11,12 @@ import numpy as onp
 
 from ... import backends, errors
 from ..rows.dispatch import bind
-from ..rows.on_device import device_of_index, free, settled
+from ..rows.on_device import device_of_index, free, move_value
 from ..rows.policy import current as current_policy
 from ..rows.primitive import primitive
 from ..rows.state import state
 from ..rows.value import Buffer, Host, concrete
-from .array import HANDLES, Array, handle, ndarray, read
+from .array import ARRAY_TYPES, Array, array_of, ndarray, read
 
 
 class Context:
@@ -139,7 +139,7 @@ def beside(args: tuple) -> Context | None:
         if type(a) is list or type(a) is tuple:
             a = a[0] if a else None
         if (
-            type(a) in HANDLES
+            type(a) in ARRAY_TYPES
             and a._host is None
             and type(value := concrete(a._value)) is Buffer
             and default_device() is None
@@ -181,7 +181,7 @@ def set_context(context: Context) -> None:
 def made(device: Any, name: str, args: tuple, kwargs: dict, run: Callable) -> Any:
     """What NumPy's function of this name makes of no arrays of ours, on a device: made there, or `run` and moved."""
     data = device.create(name, args, kwargs) if free(device) else None
-    return settle(run(), device) if data is None else handle(Buffer(data, device))
+    return move_result(run(), device) if data is None else array_of(Buffer(data, device))
 
 
 def drawn(device: Any, name: str, function: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -189,18 +189,18 @@ def drawn(device: Any, name: str, function: Callable, *args: Any, **kwargs: Any)
     return read(made(device, name, args, kwargs, lambda: function(*args, **kwargs)))
 
 
-def settle(result: Any, device: Any) -> Any:
+def move_result(result: Any, device: Any) -> Any:
     """A result that came from no array of ours, its arrays moved to a device; what that cannot hold stays here."""
-    if type(result) in HANDLES:
+    if type(result) in ARRAY_TYPES:
         value = read(result)
         if type(value) is not Host:
             return result
         try:
-            return handle(Buffer(device.from_host(value), device))
+            return array_of(Buffer(device.from_host(value), device))
         except errors.BackendUnsupportedError:
             return result
     if type(result) in (tuple, list):
-        return type(result)([settle(r, device) for r in result])
+        return type(result)([move_result(r, device) for r in result])
     return result
 
 
@@ -266,9 +266,9 @@ def _whereabouts(value: Any) -> Context:
 def at_index(x: Any, index: Any) -> Any:
     """An array or number, traced ones too, on the device where an index that is used on it lives; itself otherwise."""
     device = device_of_index(index)
-    if device is None or type(value := concrete(read(x) if type(x) in HANDLES else x)) is Buffer:
+    if device is None or type(value := concrete(read(x) if type(x) in ARRAY_TYPES else x)) is Buffer:
         return x
-    if type(settled(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
+    if type(move_value(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
         return x
     said = device.device
     return TO_DEVICE(x, context=said[0] if isinstance(said[0], Context) else Context(*said))
@@ -278,7 +278,7 @@ def together(x: Any, index: Any) -> tuple[Any, Any]:
     """(an array, an index) that is used on it, in one memory: where the index is, if that has the array's dtype."""
     if device_of_index(index) is not None:
         x = at_index(x, index)
-        index = index if type(concrete(read(x) if type(x) in HANDLES else x)) is Buffer else index_on_host(index)
+        index = index if type(concrete(read(x) if type(x) in ARRAY_TYPES else x)) is Buffer else index_on_host(index)
     return x, index
 
 

@@ -234,7 +234,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             raise ValueError("assignment destination is read-only")
         if state.tapes:
             release(current)
-        # an array of objects keeps the handles it is given
+        # an array of objects keeps the arrays it is given
         run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
         return
     note((index, given))

@@ -8,13 +8,13 @@ static inline Fields *fields(PyObject *a) { return (Fields *)a; }
 static inline PyArray_Descr *descr(PyObject *a) { return fields(a)->descr; }
 static inline PyObject *dtype_of_array(PyObject *a) { return (PyObject *)fields(a)->descr; }
 static inline bool is_host(PyObject *x) { return Py_IS_TYPE(x, Host); }
-static inline bool is_handle(PyObject *x) { return Py_IS_TYPE(x, Handle) || Py_IS_TYPE(x, Virtual); }
+static inline bool is_ours(PyObject *x) { return Py_IS_TYPE(x, Ours) || Py_IS_TYPE(x, Virtual); }
 
 static inline PyObject *&slot(PyObject *x, Py_ssize_t at) { return *(PyObject **)((char *)x + at); }
 
 /* A slot of an array of ours: those of a VirtualArray lie in the same order, but without NumPy's fields before them. */
 static Py_ssize_t numpys_fields;
-static inline PyObject *&field(PyObject *h, Py_ssize_t at) { return slot(h, at - (Py_IS_TYPE(h, Handle) ? 0 : numpys_fields)); }
+static inline PyObject *&field(PyObject *h, Py_ssize_t at) { return slot(h, at - (Py_IS_TYPE(h, Ours) ? 0 : numpys_fields)); }
 
 static bool ready; /* whether all of minnp is there */
 
@@ -94,7 +94,7 @@ struct Value {
 /* The NumPy array of an array of ours (borrowed), also of a view of one that was written under a trace; or null. */
 static INLINE PyObject *host_of(PyObject *h) {
     PyObject *a = field(h, host_at);
-    if (a == nullptr && Py_IS_TYPE(h, Handle)) { /* NumPy made it */
+    if (a == nullptr && Py_IS_TYPE(h, Ours)) { /* NumPy made it */
         call(take_over, h);
         a = field(h, host_at);
     }
@@ -115,7 +115,7 @@ static inline PyObject *virtual_of(PyObject *h) {
 }
 
 static INLINE Value value_of(PyObject *x) {
-    if (is_handle(x)) {
+    if (is_ours(x)) {
         if (PyObject *a = host_of(x))
             return {Kind::host, a};
         x = virtual_of(x);
@@ -191,7 +191,7 @@ static void free_host_array(PyObject *h) {
     Py_CLEAR(slot(h, host_at));
     if (f->_buffer_info != nullptr || (f->flags & (NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY)) != 0) {
         Host->tp_dealloc(h);
-        Py_DECREF(Handle);
+        Py_DECREF(Ours);
         return;
     }
     Py_CLEAR(f->base);
@@ -209,7 +209,7 @@ static void free_array(PyObject *h) {
     Py_CLEAR(field(h, value_at));
     Py_CLEAR(field(h, steps_at));
     Py_CLEAR(field(h, seen_at));
-    if (Py_IS_TYPE(h, Handle))
+    if (Py_IS_TYPE(h, Ours))
         return free_host_array(h);
     Ref array(std::exchange(field(h, host_at), nullptr)), root(std::exchange(field(h, root_at), nullptr));
     if (!free_virtual.keep(h))
@@ -228,7 +228,7 @@ static void array_dealloc(PyObject *h) {
     if (*PyObject_GET_WEAKREFS_LISTPTR(h) != nullptr)
         PyObject_ClearWeakRefs(h);
     PyTypeObject *type = Py_TYPE(h);
-    if (type != Handle && type != Virtual) { /* a user's subclass: NumPy's array with our slots, which are not used */
+    if (type != Ours && type != Virtual) { /* a user's subclass: NumPy's array with our slots, which are not used */
         for (Py_ssize_t at : {host_at, root_at, value_at, steps_at, seen_at})
             Py_CLEAR(slot(h, at));
         Host->tp_dealloc(h);
@@ -239,7 +239,7 @@ static void array_dealloc(PyObject *h) {
     char kind = a != nullptr && is_host(a) ? descr(a)->kind : 'O';
     bool bare = field(h, value_at) == nullptr && field(h, steps_at) == nullptr && field(h, seen_at) == nullptr;
     if (bare && kind != 'O' && kind != 'V')
-        return type == Handle ? free_host_array(h) : free_array(h);
+        return type == Ours ? free_host_array(h) : free_array(h);
     if (nesting == NESTED) {
         *PyObject_GET_WEAKREFS_LISTPTR(h) = waiting, waiting = h;
         return;
@@ -267,9 +267,9 @@ static inline PyObject *instance(PyTypeObject *type, FreeList &from) {
 static PyObject *array_alloc(PyTypeObject *type, Py_ssize_t n) {
     if (type == Virtual)
         return instance(Virtual, free_virtual);
-    if (type != Handle)
+    if (type != Ours)
         return PyType_GenericAlloc(type, n);
-    PyObject *h = instance(Handle, free_arrays[0]);
+    PyObject *h = instance(Ours, free_arrays[0]);
     if (h != nullptr)
         memset((char *)h + sizeof(PyObject), 0, sizeof(Fields) - sizeof(PyObject));
     return h;
@@ -279,7 +279,7 @@ static PyObject *array_alloc(PyTypeObject *type, Py_ssize_t n) {
 static Ref array_on(Ref array, PyObject *root) {
     Fields *from = fields(array);
     int nd = from->nd;
-    Ref h = made(instance(Handle, free_arrays[list_for(nd)]));
+    Ref h = made(instance(Ours, free_arrays[list_for(nd)]));
     Fields *to = fields(h);
     if (nd > 0 && to->dimensions == nullptr) {
         to->dimensions = (npy_intp *)PyMem_RawMalloc(2 * nd * sizeof(npy_intp));
@@ -294,7 +294,7 @@ static Ref array_on(Ref array, PyObject *root) {
     to->nd = nd, to->data = from->data, to->flags = from->flags & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
     to->base = Py_NewRef(array), to->descr = (PyArray_Descr *)Py_NewRef(from->descr);
     slot(h, root_at) = Py_NewRef(root), slot(h, host_at) = array.release();
-    if (Py_IS_TYPE(root, Handle))
+    if (Py_IS_TYPE(root, Ours))
         link_view(h, root);
     return h;
 }

@@ -9,7 +9,7 @@ static objobjargproc general_flat_assign;
 /* NumPy's iterator (borrowed) where its array is still what the array of ours holds, numbers, and nothing watches; else null. */
 static PyObject *numpys_iterator(PyObject *self) {
     PyObject *flat = slot(self, flat_iterator), *h = slot(self, flat_base);
-    PyObject *a = flat != nullptr && h != nullptr && is_handle(h) && !busy() ? host_of(h) : nullptr;
+    PyObject *a = flat != nullptr && h != nullptr && is_ours(h) && !busy() ? host_of(h) : nullptr;
     if (a == nullptr || descr(a)->type_num == NPY_OBJECT)
         return nullptr;
     return attribute(flat, word_base).get() == a ? flat : nullptr;
@@ -29,7 +29,7 @@ static PyObject *flat_subscript(PyObject *self, PyObject *index) {
 static int flat_assign(PyObject *self, PyObject *index, PyObject *value) {
     return guarded_status([=] {
         PyObject *flat = value != nullptr && !taped() ? numpys_iterator(self) : nullptr;
-        PyObject *v = flat == nullptr ? nullptr : is_handle(value) ? host_of(value) : is_plain(value) ? value : nullptr;
+        PyObject *v = flat == nullptr ? nullptr : is_ours(value) ? host_of(value) : is_plain(value) ? value : nullptr;
         if (v != nullptr)
             if (Ref i = numpys_index(index)) {
                 Ref owned = borrow(flat), also = borrow(v);
@@ -91,7 +91,7 @@ static PyObject *attribute_get(PyObject *self, PyObject *instance, PyObject *typ
     return guarded([=] {
         if (instance == nullptr || instance == Py_None)
             return borrow(f->general);
-        if (ready && is_handle(instance)) {
+        if (ready && is_ours(instance)) {
             Value v = value_of(instance);
             Ref out;
             if (v.is_array() && !busy())

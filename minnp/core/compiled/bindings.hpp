@@ -4,7 +4,7 @@
 #include "python.hpp"
 
 /* ------------------------------------------------------------------ classes */
-static PyTypeObject *Host, *Handle, *Virtual; /* numpy.ndarray; ndarray and VirtualArray, of ours */
+static PyTypeObject *Host, *Ours, *Virtual; /* numpy.ndarray; ndarray and VirtualArray, of ours */
 static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc, *Int64, *FlatIterator;
 
 /* ------------------------------------------------------------------ their slots, from the beginning of an instance */
@@ -46,7 +46,7 @@ struct Binding {
 static const Binding of_arrays[] = {
     {Binding::CLASS, &Host, "numpy", "ndarray"},
     {Binding::CLASS, &Ufunc, "numpy", "ufunc"},
-    {Binding::CLASS, &Handle, ARRAYS "array", "ndarray"},
+    {Binding::CLASS, &Ours, ARRAYS "array", "ndarray"},
     {Binding::CLASS, &Virtual, ARRAYS "array", "VirtualArray"},
     {Binding::SLOT, &host_at, ARRAYS "array", "ndarray._array"},
     {Binding::SLOT, &root_at, ARRAYS "array", "ndarray._root"},

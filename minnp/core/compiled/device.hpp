@@ -267,7 +267,7 @@ static bool is_list_of_integers(PyObject *index) {
 
 /* The device's own array (borrowed) in an array of ours of int64, or a mask, with axes; else null. */
 static PyObject *index_array(PyObject *index, PyObject *device, bool mask = true) {
-    PyObject *b = is_handle(index) ? virtual_of(index) : nullptr;
+    PyObject *b = is_ours(index) ? virtual_of(index) : nullptr;
     if (b == nullptr || !Py_IS_TYPE(b, Buffer) || slot(b, buffer_backend) != device || axes_of_buffer(b) == 0)
         return nullptr;
     char type = ((PyArray_Descr *)dtype_of_buffer(b))->type;

@@ -40,7 +40,7 @@ static PyObject *on_host(PyObject *, PyObject *const *args, Py_ssize_t n) {
 static PyObject *views_of(PyObject *, PyObject *root) {
     return guarded([=] {
         Ref views = made(PyList_New(0));
-        PyObject *h = Py_IS_TYPE(root, Handle) ? links(root).next : nullptr;
+        PyObject *h = Py_IS_TYPE(root, Ours) ? links(root).next : nullptr;
         for (; h != nullptr; h = links(h).next)
             if (slot(h, host_at) != Py_None)
                 check(PyList_Append(views, h));
@@ -51,7 +51,7 @@ static PyObject *views_of(PyObject *, PyObject *root) {
 /* link(h, root): array.link. */
 static PyObject *link(PyObject *, PyObject *args) {
     PyObject *h, *root;
-    if (!PyArg_ParseTuple(args, "O!O!", Handle, &h, Handle, &root))
+    if (!PyArg_ParseTuple(args, "O!O!", Ours, &h, Ours, &root))
         return nullptr;
     if (links(h).last == nullptr && h != root)
         link_view(h, root);
@@ -96,12 +96,12 @@ static PyObject *bind_arrays(PyObject *, PyObject *) {
         if (virtual_root_at != root_at - numpys_fields || virtual_steps_at != steps_at - numpys_fields ||
             virtual_seen_at != seen_at - numpys_fields || virtual_value_at != value_at - numpys_fields)
             fail(PyExc_ImportError, "the slots of minnp's VirtualArray do not lie as those of its ndarray");
-        links_at = Handle->tp_basicsize, Handle->tp_basicsize += sizeof(Links);
-        Handle->tp_dealloc = Virtual->tp_dealloc = array_dealloc;
-        Handle->tp_alloc = Virtual->tp_alloc = array_alloc;
-        Handle->tp_getattro = get_attribute;
-        Ref property = made(PyDescr_NewGetSet(Handle, &host_property));
-        check(PyObject_SetAttrString((PyObject *)Handle, "_host", property));
+        links_at = Ours->tp_basicsize, Ours->tp_basicsize += sizeof(Links);
+        Ours->tp_dealloc = Virtual->tp_dealloc = array_dealloc;
+        Ours->tp_alloc = Virtual->tp_alloc = array_alloc;
+        Ours->tp_getattro = get_attribute;
+        Ref property = made(PyDescr_NewGetSet(Ours, &host_property));
+        check(PyObject_SetAttrString((PyObject *)Ours, "_host", property));
         return borrow(Py_None);
     });
 }
@@ -151,8 +151,8 @@ static PyObject *bind_calls(PyObject *, PyObject *) {
         general_float = number->nb_float, general_index = number->nb_index;
         general_getitem = put_before(methods, "__getitem__", getitem_call);
         put_before(methods, "__array_ufunc__", ufunc_call);
-        give_slots(Handle), give_slots(Virtual), give_flat_slots();
-        Handle->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
+        give_slots(Ours), give_slots(Virtual), give_flat_slots();
+        Ours->tp_name = "numpy.ndarray"; /* which the interpreter's messages tell, as they do for NumPy's class */
         general_row_call = std::exchange(Row->tp_call, row_call);
         PyType_Modified(Row);
         ready = true;
@@ -209,7 +209,7 @@ static const struct {
     const char *name;
     long value;
 } constants[] = { /* which Python reads, install.py and compiled/__init__.py */
-    {"SOURCE", SOURCE}, {"OF_OBJECT", OF_OBJECT}, {"BOUND", BOUND}, {"RETURNED", RETURNED}, {"MASKED", MASKED},
+    {"SOURCE", SOURCE}, {"OF_OBJECT", OF_OBJECT}, {"BOUND", BOUND}, {"IDENTITY", IDENTITY}, {"MASKED", MASKED},
     {"LIST", LIST}, {"SPREAD", SPREAD}, {"CASTS", CASTS}, {"VECTORS", VECTORS}, {"UNTRACED", UNTRACED},
     {"WHOLE", WHOLE}, {"RAVELS", RAVELS}, {"SIDE_BY_SIDE", SIDE_BY_SIDE}, {"BELOW", BELOW},
     {"SEVERAL", SEVERAL}, {"PARTS", PARTS}, {"NUMBER", NUMBER},

@@ -19,7 +19,7 @@ struct FastFunction {
 
 /* The first argument is an object of another class; it is what a public function is bound to. An array is returned as it
    is. The first array is a mask. */
-enum { OF_OBJECT = 1, BOUND = 2, RETURNED = 4, MASKED = 8 };
+enum { OF_OBJECT = 1, BOUND = 2, IDENTITY = 4, MASKED = 8 };
 
 /* The arrays are in a list; parameters are numbers, or a tuple of them, in one; a parameter is a dtype; there must be one or
    two axes; traced arrays are not for this; a device does it in one call; an array as one axis; arrays side by side, or one
@@ -198,12 +198,12 @@ static Ref parts_of(PyObject *row, PyObject *const *given, const Value &v, Py_ss
 /* A function or method where its arrays are traced or on a device; nothing where Python must do it. */
 static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     if (f->form & WHOLE) {
-        if (f->writes && !(is_handle(given[0]) && values[0].kind == Kind::device && field(given[0], root_at) == Py_None))
+        if (f->writes && !(is_ours(given[0]) && values[0].kind == Kind::device && field(given[0], root_at) == Py_None))
             return {};
         Ref out = whole_on_device(f->row, given, n, names);
         if (!out || !f->writes)
             return out;
-        return is_handle(out) && takes_value(given[0], out, f->row) ? borrow(Py_None) : Ref();
+        return is_ours(out) && takes_value(given[0], out, f->row) ? borrow(Py_None) : Ref();
     }
     if (f->form & PARTS)
         return parts_of(f->row, given, values[0], n, names);
@@ -228,7 +228,7 @@ static Ref call_row_of(const FastFunction *f, PyObject *const *given, const Valu
     bool untraced = f->form & UNTRACED || bare_view;
     for (Py_ssize_t i = 0; i < arrays; i++) {
         bool traced = values[i].kind == Kind::traced;
-        if (!traced && values[i].kind != Kind::device && !(is_python_number(operands[i]) || (is_handle(operands[i]) && values[i].is_array())))
+        if (!traced && values[i].kind != Kind::device && !(is_python_number(operands[i]) || (is_ours(operands[i]) && values[i].is_array())))
             return {};
         Py_ssize_t axes = f->form & (VECTORS | LIST) ? axes_of(values[i]) : 1;
         if ((traced && untraced) || axes < 0 || (f->form & VECTORS && (axes < 1 || axes > 2)))
@@ -279,7 +279,7 @@ static PyObject *copy_of_tuple(PyObject *x) {
 static Ref numpys_argument(PyObject *x, const Value &v, Py_ssize_t limit, int depth = 0) {
     if (v.kind == Kind::number)
         return borrow(x);
-    if (is_handle(x))
+    if (is_ours(x))
         return v.is_array() && (limit > 0 ? bytes_of(v.object) < limit : size_of(v.object) < -limit) ? borrow(v.object) : Ref();
     if (!is_list(x))
         return is_plain(x) ? borrow(x) : Ref();
@@ -304,11 +304,11 @@ static Ref numpys_argument(PyObject *x, const Value &v, Py_ssize_t limit, int de
 /* seen_from for every array of ours among arguments, and in the lists and tuples among them. */
 static Ref seen_among(PyObject *const *args, Py_ssize_t n, const Ref &out) {
     for (Py_ssize_t i = 0; i < n; i++) /* `out=` itself, which may be a view of another argument */
-        if (is_handle(args[i]) && host_of(args[i]) == out.get())
+        if (is_ours(args[i]) && host_of(args[i]) == out.get())
             return borrow(args[i]);
     for (Py_ssize_t i = 0; i < n; i++) {
         Ref h;
-        if (is_handle(args[i]))
+        if (is_ours(args[i]))
             h = seen_from(args[i], out);
         else if (is_list(args[i]))
             h = seen_among(PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), out);
@@ -367,7 +367,7 @@ static bool keywords_allowed(PyObject *const *values, PyObject *names) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
         if (name == word_device || values[i] == (PyObject *)&PyBaseObject_Type)
             return false; /* arrays made elsewhere; arrays of objects keep the arrays they are given */
-        if (name == word_out && (taped() || !(is_handle(values[i]) || values[i] == Py_None)))
+        if (name == word_out && (taped() || !(is_ours(values[i]) || values[i] == Py_None)))
             return false;
         if (!PyUnicode_CHECK_INTERNED(name))
             return false;
@@ -382,10 +382,10 @@ static Ref call_numpy(const FastFunction *f, PyObject *const *given, const Value
         (k > 0 && (f->least != 0 || !keywords_allowed(given + n, names))))
         return {};
     bool of_objects = n > 0 && values[0].is_array() && descr(values[0].object)->type_num == NPY_OBJECT;
-    if (n > 1 && f->kind == 0 && of_objects && is_handle(given[1]))
+    if (n > 1 && f->kind == 0 && of_objects && is_ours(given[1]))
         return {}; /* x.fill(y): the array becomes the element */
     Py_ssize_t limit = f->limit;
-    if (f->kind & MASKED && n > 0 && is_handle(given[0]) && size_of(values[0].object) >= -limit && in_long_runs(values[0].object))
+    if (f->kind & MASKED && n > 0 && is_ours(given[0]) && size_of(values[0].object) >= -limit && in_long_runs(values[0].object))
         limit = -long_runs;
     Arguments arguments;
     for (Py_ssize_t i = 0; i < n + k; i++) {
@@ -429,7 +429,7 @@ static Ref call_definition(const FastFunction *f, PyObject *const *given, const 
     bool known = false;
     for (Py_ssize_t i = 0; i < n; i++) {
         known = known || values[i].kind == Kind::traced || values[i].kind == Kind::device;
-        if (is_host(given[i]) || !(is_handle(given[i]) || is_plain(given[i]) || holds_numbers(given[i])))
+        if (is_host(given[i]) || !(is_ours(given[i]) || is_plain(given[i]) || holds_numbers(given[i])))
             return {};
     }
     bool general = f->kind & BOUND || (f->kind == 0 && f->least == 0); /* calls functions.invoke */
@@ -452,7 +452,7 @@ static Ref call_row_into(const FastFunction *f, PyObject *const *given, const Va
     if (out != Py_None && ((PyUFuncObject *)f->kernel)->nout != 1)
         return {};
     for (int i = 0; i <= f->nin && out != Py_None; i++) /* out=None: NumPy's own functions pass on what they were given */
-        if (i == f->nin ? !is_handle(out) || values[i].kind != Kind::device
+        if (i == f->nin ? !is_ours(out) || values[i].kind != Kind::device
                         : values[i].kind != Kind::device && !is_python_number(given[i]))
             return {};
     Ref made = call_row_of(f, given, values, f->nin, nullptr);
@@ -472,7 +472,7 @@ static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n
         is_virtual = is_virtual || values[i].is_virtual();
     }
     if (!is_virtual) {
-        if (f->kind & RETURNED && n == 1 && k == 0 && is_handle(given[0]) && !busy()) {
+        if (f->kind & IDENTITY && n == 1 && k == 0 && is_ours(given[0]) && !busy()) {
             count(f->entry);
             return borrow(given[0]);
         }
@@ -516,7 +516,7 @@ static PyObject *ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf
 
 /* __getitem__: not a Python function, for the interpreter would call one in place of the slot. */
 static PyObject *getitem_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    if (PyVectorcall_NARGS(nargsf) == 2 && names == nullptr && is_handle(args[0]))
+    if (PyVectorcall_NARGS(nargsf) == 2 && names == nullptr && is_ours(args[0]))
         return subscript(args[0], args[1]);
     return PyObject_Vectorcall(((FastFunction *)self)->general, args, nargsf, names);
 }

@@ -36,7 +36,7 @@ static Ref numpys_index(PyObject *index) {
     if (PyLong_CheckExact(index) || PySlice_Check(index))
         return borrow(index);
     if (!PyTuple_CheckExact(index)) {
-        if (!is_handle(index))
+        if (!is_ours(index))
             return is_plain(index) || holds_numbers(index) ? borrow(index) : Ref();
         PyObject *a = host_of(index);
         return a != nullptr && (size_of(a) < index_limit || in_long_runs(a)) ? borrow(a) : Ref();
@@ -44,7 +44,7 @@ static Ref numpys_index(PyObject *index) {
     Ref parts;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) {
         PyObject *x = PyTuple_GET_ITEM(index, i), *a;
-        if (!is_handle(x)) {
+        if (!is_ours(x)) {
             if (!(PyLong_CheckExact(x) || PySlice_Check(x) || is_plain(x) || holds_numbers(x)))
                 return {};
         } else if ((a = host_of(x)) == nullptr)
@@ -227,7 +227,7 @@ static Py_ssize_t length(PyObject *self) {
 
 /* Whether h is the view self[index], for this very index, of an array on a device that is still what it was. */
 static bool is_view_at(PyObject *h, PyObject *self, PyObject *index) {
-    if (!is_handle(h) || field(h, root_at) != self || value_of(h).kind != Kind::device)
+    if (!is_ours(h) || field(h, root_at) != self || value_of(h).kind != Kind::device)
         return false;
     PyObject *steps = field(h, steps_at);
     if (steps == nullptr || PyTuple_GET_SIZE(steps) != 1)
@@ -249,7 +249,7 @@ static bool is_several(PyObject *a, PyObject *index) {
 /* What NumPy may be given to write at an index of array a (borrowed): a number, an array; else null. An element of an array
    of objects is the array of ours it is given. */
 static PyObject *value_to_write(PyObject *a, PyObject *index, PyObject *value) {
-    if (is_handle(value))
+    if (is_ours(value))
         return descr(a)->type_num != NPY_OBJECT || is_several(a, index) ? host_of(value) : nullptr;
     return is_plain(value) || holds_numbers(value) ? value : nullptr;
 }
@@ -266,7 +266,7 @@ static bool fits(PyObject *v, PyObject *dtype) {
 /* writing.write_on_device where nothing else holds or shows the memory of the buffer x in `self`, which is no view: whether
    it was written there. */
 static bool write_in_memory(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
-    PyObject *device = slot(x, buffer_backend), *array = is_handle(index) ? index_array(index, device) : nullptr;
+    PyObject *device = slot(x, buffer_backend), *array = is_ours(index) ? index_array(index, device) : nullptr;
     PyObject *kept = kept_for(device, write_row);
     Value v = value_of(value);
     bool buffer = v.kind == Kind::device;

@@ -70,7 +70,7 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
                 limit = recycled_bytes;
             bool small_ones = m <= LARGEST && n <= LARGEST;
             if (!busy() && (small_ones || (is_below(a, limit) && is_below(b, limit)))) {
-                count(is_handle(v) ? o.entry : o.reflected_entry);
+                count(is_ours(v) ? o.entry : o.reflected_entry);
                 if (o.ufunc != nullptr && small_ones)
                     if (Ref out = small(o.ufunc, a.object, b.object))
                         return array_on(std::move(out), Py_None);
@@ -78,7 +78,7 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
             }
         } else if (Ref out = apply_operator(o, operands, values, power))
             return out;
-        bool ours = is_handle(v) || PyObject_TypeCheck(v, Handle); /* or of a user's subclass */
+        bool ours = is_ours(v) || PyObject_TypeCheck(v, Ours); /* or of a user's subclass */
         return ours ? call(o.forward, v, w) : call(o.reflected, w, v);
     });
 }
@@ -150,7 +150,7 @@ static bool is_traced_number(const Value &v) {
 static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, binaryfunc kernel, bool power = false) {
     return guarded([&] {
         Value a = value_of(v), b = value_of(w);
-        if (a.is_array() && is_handle(v) && b.on_host() && !busy() && !taped() && is_below(a, o.limit)) {
+        if (a.is_array() && is_ours(v) && b.on_host() && !busy() && !taped() && is_below(a, o.limit)) {
             if (o.ufunc != nullptr && may_write(a.object))
                 if (small(o.ufunc, a.object, b.object, a.object))
                     return borrow(v);
@@ -158,7 +158,7 @@ static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, bi
             made(kernel(x, y));
             return borrow(v);
         }
-        if (!power && a.kind == Kind::device && is_handle(v) && write_on_device(v, w, a.object, o))
+        if (!power && a.kind == Kind::device && is_ours(v) && write_on_device(v, w, a.object, o))
             return borrow(v);
         if (is_traced_number(a)) /* as NumPy's numbers: `s += 1` makes another one (operators._assigned) */
             return borrow(Py_NotImplemented);
@@ -301,8 +301,8 @@ static void find_operators() {
             continue;
         o.reflected_entry = named(calls, "__r%s__", o.name);
         Ref there = made(PyUnicode_FromFormat("__%s__", o.name)), back = made(PyUnicode_FromFormat("__r%s__", o.name));
-        o.forward = attribute((PyObject *)Handle, there).release();
-        o.reflected = attribute((PyObject *)Handle, back).release();
+        o.forward = attribute((PyObject *)Ours, there).release();
+        o.reflected = attribute((PyObject *)Ours, back).release();
         if (i != POW)
             o.numpys = *(binaryfunc *)((char *)Host->tp_as_number + o.at);
     }

@@ -195,7 +195,7 @@ static Ref in_users_form(Ref value, PyObject *first) {
         return call(wrap, value, args);
     }
     Ref origin = borrow(slot(value, buffer ? buffer_view : tracer_view)), h = array_of(std::move(value));
-    if (!origin || origin.get() == Py_None || !is_handle(first) || virtual_of(first) != PyTuple_GET_ITEM(origin.get(), 0))
+    if (!origin || origin.get() == Py_None || !is_ours(first) || virtual_of(first) != PyTuple_GET_ITEM(origin.get(), 0))
         return h;
     PyObject *root = root_of(first);
     Ref step = tuple_of(PyTuple_GET_ITEM(origin.get(), 1), PyTuple_GET_ITEM(origin.get(), 2)), steps = tuple_of(step);
@@ -240,11 +240,11 @@ static Ref call_row(PyObject *row, PyObject *args, PyObject *params) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject *const *operands = &PyTuple_GET_ITEM(args, 0);
     Value values[MOST];
-    bool handles = false, traced = false, device = false, host = false;
+    bool ours = false, traced = false, device = false, host = false;
     if (n == 0 || n >= MOST)
         return {};
     for (Py_ssize_t i = 0; i < n; i++) {
-        handles = handles || is_handle(operands[i]);
+        ours = ours || is_ours(operands[i]);
         values[i] = value_of(operands[i]);
         switch (values[i].kind) {
         case Kind::traced: traced = true; break;
@@ -257,10 +257,10 @@ static Ref call_row(PyObject *row, PyObject *args, PyObject *params) {
         return {};
     PyObject *given = params != nullptr ? params : no_params;
     if (traced || device) {
-        Ref out = traced ? record(row, values, n, given, handles ? operands : nullptr) : run_on_device(row, values, n, given);
-        return out && handles ? in_users_form(std::move(out), operands[0]) : out;
+        Ref out = traced ? record(row, values, n, given, ours ? operands : nullptr) : run_on_device(row, values, n, given);
+        return out && ours ? in_users_form(std::move(out), operands[0]) : out;
     }
-    if (handles || busy() || slot(row, row_worth) != Py_None)
+    if (ours || busy() || slot(row, row_worth) != Py_None)
         return {};
     count_row(row);
     return made(PyObject_Call(slot(row, row_fast), args, params));

@@ -15,7 +15,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import HANDLES, as_host_arrays, handle, ndarray, read
+from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows.dispatch import bind
@@ -49,8 +49,8 @@ class CaptureTrace(Trace):
     differentiable = False
     symbolic = False
     __slots__ = (
-        *("asked", "constants", "ended", "fast", "fixed", "graph", "handles", "handling", "known", "left", "may_leave"),
-        *("moved", "were"),
+        *("asked", "constants", "ended", "fast", "fixed", "graph", "handling", "known", "left", "may_leave"),
+        *("moved", "origins", "were"),
     )
 
     def __init__(self, fast: bool = False, may_leave: bool = True) -> None:
@@ -64,7 +64,7 @@ class CaptureTrace(Trace):
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
-        self.handles: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the handle it was read from)
+        self.origins: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the array it was read from)
 
     def __repr__(self) -> str:
         return "capture"
@@ -213,8 +213,8 @@ class CaptureTrace(Trace):
         found = self.known.get(id(value))
         if found is None:
             name = f"constant_{len(self.constants)}"
-            # a write on a device may replace the buffer: its handle knows the one that holds now
-            self.constants[name] = self.handles.get(id(value), (value,))[-1] if type(value) is Buffer else value
+            # a write on a device may replace the buffer: its array has the present one
+            self.constants[name] = self.origins.get(id(value), (value,))[-1] if type(value) is Buffer else value
             node = self.graph.get_attr(name)
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
@@ -369,7 +369,7 @@ def capture_call(
     boxed, roots = [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
         if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):
-            h = handle(trace.input(value, name))
+            h = array_of(trace.input(value, name))
             boxed.append(h)
             roots.append((h, h._value))
         elif i in live:
@@ -394,7 +394,7 @@ def capture_call(
         changed, values = changes(before)
         out = with_own(out, before)
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
-        values = [read(p) if type(p) in HANDLES else p for p in parts]
+        values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = moved()
         finals = [read(roots[i][0]) for i in written]
         nodes = [
@@ -414,7 +414,7 @@ def capture_call(
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
     for h in (*parts, *(h for h, _ in roots)):
-        if type(h) in HANDLES:
+        if type(h) in ARRAY_TYPES:
             read(h)
     trace.were.clear()
     seal(trace.graph, trace.constants)
@@ -431,7 +431,7 @@ def copied(x: Any) -> Any:
     """An argument's value that may be written while it is captured: arrays copied, those of a device where they are."""
     if not isinstance(x, (ndarray, Host)):
         return x
-    value = concrete(read(x)) if type(x) in HANDLES else x
+    value = concrete(read(x)) if type(x) in ARRAY_TYPES else x
     return value if type(value) is Buffer else onp.array(value)
 
 

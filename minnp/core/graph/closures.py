@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, ndarray, read
+from ..arrays.array import ARRAY_TYPES, ndarray, read
 from ..arrays.saved import same_bytes
 from ..rows import state
 from ..rows.references import references
@@ -317,7 +317,7 @@ class Environment:
         for (binding, name), (holder, new) in zip(self.found, states):
             binding.holder, binding.value = holder, new
             if name in moved and self.kept is not None:
-                self.kept[name] = new  # a handle knows which buffer holds now
+                self.kept[name] = new  # an array has the present buffer
         for name, what in self.lookups.items():
             self.names[name] = what()
         return bool(looked) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
@@ -386,7 +386,7 @@ def hold(names: dict[str, Any], name: str, value: Any) -> str:
 
 def unwrapped(x: Any) -> Any:
     """What an array of ours holds; anything else itself."""
-    return read(x) if type(x) in HANDLES else x
+    return read(x) if type(x) in ARRAY_TYPES else x
 
 
 def _lie_alike(a: Any, b: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import backends, errors
-from ..arrays.array import HANDLES, handle, ndarray, numpys_own, read
+from ..arrays.array import ARRAY_TYPES, array_of, ndarray, numpys_own, read
 from ..rows.primitive import Joint, Meta, Primitive
 from ..rows.value import Buffer, Host, Tracer, concrete
 from ..transforms.jvp import JvpTrace
@@ -92,7 +92,7 @@ class Function:
         *given, known, kept = state
         self.__init__(*given)
         self._known = known
-        self._states = kept and [handle(onp.array(a)) for a in kept]
+        self._states = kept and [array_of(onp.array(a)) for a in kept]
 
     def __call__(self, *args: Any, is_train: bool | None = None, **inputs: Any) -> Any:
         """The result, or a tuple of several, in the symbol's order.
@@ -116,7 +116,7 @@ class Function:
             written = {n: inputs.pop(n) for n in self._program.auxiliary if n in inputs}
         self._check_names(inputs, complete=True)
         inputs = {n: x for n, x in inputs.items() if n in self._program.arguments}
-        known = {n: read(x) if type(x) in HANDLES else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
+        known = {n: read(x) if type(x) in ARRAY_TYPES else onp.asarray(numpys_own(x)) for n, x in inputs.items()}
         device = next((v.backend for v in map(concrete, known.values()) if type(v) is Buffer), None)
         known = {**self._defaults(device), **known}
         values = [known[n] for n in self._program.arguments]
@@ -126,7 +126,7 @@ class Function:
         wanted = tuple(map(orders, values))
         if is_train is None:
             is_train = any(wanted) and self._program.trains
-        arrays = [handle(v) for v in values]
+        arrays = [array_of(v) for v in values]
         if self._backend is None:
             shapes = self._shapes()[2]
             own = dict(zip(shapes, self._states_of(shapes), strict=True))
@@ -165,7 +165,7 @@ class Function:
 
     def get_values(self) -> dict[str, ndarray]:
         """name -> array of every parameter the symbol brings its own value for: copies, to train from."""
-        return {n: handle(onp.array(v)) for n, v in self._defaults().items()}
+        return {n: array_of(onp.array(v)) for n, v in self._defaults().items()}
 
     def _defaults(self, device: Any = None) -> dict[str, Any]:
         """The symbol's own values of its parameters, on a device of its library."""
@@ -301,10 +301,10 @@ class Function:
         here = None if backend.shares_host or not hasattr(self._program_on(backend), "initial") else backend
         for i, value in enumerate(map(read, states)):
             if type(value) is Buffer and value.backend is not here:
-                value = states[i] = handle(value.host().copy())
+                value = states[i] = array_of(value.host().copy())
                 value = read(value)
             if type(value) is Host and here is not None:
-                states[i] = handle(Buffer(here.from_host(value), here))
+                states[i] = array_of(Buffer(here.from_host(value), here))
         return [h._host if h._host is not None else h._value.data for h in states]
 
     def _states_of(self, shapes: Shapes) -> list[ndarray]:
@@ -317,7 +317,7 @@ class Function:
             made = (
                 [(onp.ones if n.endswith("var") else onp.zeros)(s) for n, s in shapes.items()] if own is None else own()
             )
-            self._states = [handle(a) for a in made]
+            self._states = [array_of(a) for a in made]
         return self._states
 
     def _rule(self, _: Any, g: Sequence[Any], y: Sequence[Any], *arrays: Any, training: bool, **params: Any) -> Any:

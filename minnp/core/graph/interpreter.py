@@ -6,7 +6,7 @@ import linecache
 from typing import Any
 
 from ... import errors
-from ..arrays.array import handle, unwrap
+from ..arrays.array import array_of, unwrap
 from ..rows.primitive import Primitive
 from ..rows.value import Host
 from .effects import Diverged, guard
@@ -97,7 +97,7 @@ class Interpreter:
         for node in self.graph.find_nodes(op="get_attr", target=target):
             if "constant" in node.meta:
                 value = node.meta["constant"]
-                return handle(value) if isinstance(value, Host) else value
+                return array_of(value) if isinstance(value, Host) else value
         if isinstance(self.module, Graph):
             raise AttributeError(f"a graph alone has no attribute {target!r}; run its GraphModule")
         return attribute(self.module, target)
@@ -105,7 +105,7 @@ class Interpreter:
     def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
         if target is guard:
             return checked(*args)
-        if isinstance(target, Primitive):  # parameters of rows are values: an index, never a handle
+        if isinstance(target, Primitive):  # parameters of rows are values: an index, never an array
             kwargs = {k: unwrap(v, []) for k, v in kwargs.items()}
         return target(*args, **kwargs)
 

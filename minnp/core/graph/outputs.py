@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..arrays.array import HANDLES, handle
+from ..arrays.array import ARRAY_TYPES, array_of
 from ..rows.pytree import children, rebuilt
 from ..rows.value import Host
 from .graph import Graph, Node
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
     def of(self, given: Sequence[Any]) -> Any:
         found = given[self.number]
         if self.steps and isinstance(found, Host):
-            found = handle(found)
+            found = array_of(found)
         for row, params in self.steps:
             found = row(found, **params)
         return found
@@ -67,7 +67,7 @@ def with_own(out: Any, before: list[tuple[tuple, Any, Any]]) -> Any:
 def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], plain: Any) -> dict[int, Any]:
     """What each part of a result is that the graph need not compute: Shown, or the number of the part it is once more.
 
-    inputs    the handles that the function was given
+    inputs    the arrays that the function was given
     plain     plain(x): whether the parameters x of a view hold no values of the capture
     """
     found: dict[int, Any] = {}
@@ -76,7 +76,7 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
     for k, part in enumerate(parts):
         if type(part) is Own:
             found[k] = part
-        if type(part) not in HANDLES:
+        if type(part) not in ARRAY_TYPES:
             continue
         if id(part) in number:
             found[k] = Shown(number[id(part)], ())

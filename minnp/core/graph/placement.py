@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..arrays.array import handle
+from ..arrays.array import array_of
 from ..arrays.devices import Context, cpu, drawn
 from ..rows.dispatch import bind
-from ..rows.on_device import settled
+from ..rows.on_device import move_value
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import Buffer, Host
 from .closures import unwrapped
@@ -109,8 +109,8 @@ def made_at(device: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     with cpu() if device is None else Context(*device.device):
         out = function(*map_leaves(args, _shown), **map_leaves(kwargs, _shown))
     out = map_leaves(out, unwrapped)
-    return out if device is None else map_leaves(out, lambda v: settled(v, device) if type(v) is Host else v)
+    return out if device is None else map_leaves(out, lambda v: move_value(v, device) if type(v) is Host else v)
 
 
 def _shown(v: Any) -> Any:
-    return handle(v) if type(v) in (Host, Buffer) else v
+    return array_of(v) if type(v) in (Host, Buffer) else v

@@ -1,7 +1,7 @@
 """Proxy: a value of a program that is traced without values. What is done to it becomes nodes of a graph.
 
 A proxy behaves like the array it stands for, writes and views included. Its memory is a Cell: a write replaces the
-cell's node by a `write_view` node, and a view whose cell was written since it was read is taken anew, as handles do
+cell's node by a `write_view` node, and a view whose cell was written since it was read is taken anew, as arrays do
 under capture.
 """
 

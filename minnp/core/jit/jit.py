@@ -17,7 +17,7 @@ import numpy as onp
 
 from ... import backends, errors
 from ..arrays import devices
-from ..arrays.array import HANDLES, handle, numpys_own, read
+from ..arrays.array import ARRAY_TYPES, array_of, numpys_own, read
 from ..arrays.hooks import unread
 from ..arrays.writing import SHARED, write
 from ..cpu.products import single_thread
@@ -92,7 +92,7 @@ class Jitted:
         if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
             arrays, kinds = [], []
             for a in args:
-                if type(a) in HANDLES:
+                if type(a) in ARRAY_TYPES:
                     a = a._host
                 if type(a) is Host:
                     kinds.append((a.shape, a.dtype))
@@ -111,7 +111,7 @@ class Jitted:
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
         shape = open_tree(marked, leaves)
-        values = [read(x) if type(x) in HANDLES else numpys_own(x) for x in leaves]
+        values = [read(x) if type(x) in ARRAY_TYPES else numpys_own(x) for x in leaves]
         backend = None
         if any(type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)) for x, v in zip(leaves, values)):
             arrays = values = a = None  # the memory of what the function writes to is the caller's alone
@@ -196,7 +196,7 @@ class Jitted:
                 n = len(out) - len(captured.written)
                 for i, final in zip(captured.written, out[n:]):
                     if final is not arrays[i]:  # what lies in its place already is not written again
-                        self._write_back(leaves[at[i]], handle(final))
+                        self._write_back(leaves[at[i]], array_of(final))
                 out = out[:n]
             return path.finish(out, [leaves[i] for i in at] if captured.shown else (), (args, kwargs))
         return Missed(failed)
@@ -207,7 +207,7 @@ class Jitted:
         if unread(type(target)):
             target[:] = final.asnumpy()
         else:
-            write(target if type(target) in HANDLES else handle(target), ..., final)
+            write(target if type(target) in ARRAY_TYPES else array_of(target), ..., final)
 
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, handle, on_host, read
+from ..arrays.array import ARRAY_TYPES, array_of, on_host, read
 from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
@@ -183,7 +183,7 @@ def overlap(a: Any, b: Any) -> bool:
 
 def steps_back(x: Any, v: Buffer) -> bool:
     """Whether an argument is a view that steps back through the memory of its root: its buffer v is a copy."""
-    return type(x) in HANDLES and x._root is not None and not overlap(v, read(x._root))
+    return type(x) in ARRAY_TYPES and x._root is not None and not overlap(v, read(x._root))
 
 
 def lowered(graph: Graph, compiler: str) -> Graph:
@@ -215,8 +215,8 @@ def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
     (v,) = out
     if type(v) is Host:
         return on_host(v)
-    return handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
+    return array_of(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
 
 
 def _handles(out: Sequence[Any]) -> list:
-    return [handle(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]
+    return [array_of(v) if isinstance(v, (Host, onp.generic, Buffer)) else v for v in out]

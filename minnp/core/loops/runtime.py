@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, handle, read
+from ..arrays.array import ARRAY_TYPES, array_of, read
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
 from ..graph.scalars import Live
@@ -171,7 +171,7 @@ def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | Non
 
 def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
     """The type of what a variable holds, as `translate` takes it; its value goes into `values`. None: Python's."""
-    if type(x) in HANDLES:
+    if type(x) in ARRAY_TYPES:
         value = read(x)
         if type(value) is Tracer:
             at = value
@@ -207,7 +207,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
         if all(d is not None and d[0] != "held" for d in inner):
             return (type(x).__name__, tuple(inner))
-    if type(x) is tuple and any(type(y) in HANDLES for y in x):  # of kinds that no program has
+    if type(x) is tuple and any(type(y) in ARRAY_TYPES for y in x):  # of kinds that no program has
         return None
     return "held", sort_of(x)
 
@@ -282,7 +282,7 @@ def _run(
         return None
     inputs = [values[i.name.removesuffix(".in")] for i in program.given]
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
-    raw = [read(x) if type(x) in HANDLES else x for x in inputs]
+    raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
     if outside.stored:
@@ -298,7 +298,7 @@ def _run(
             if not bases[k].flags.writeable:
                 return None
             if watching is not None and type(raw[program.inputs.index(i)]) is Host:
-                if type(x) not in HANDLES:
+                if type(x) not in ARRAY_TYPES:
                     return None
                 why = f"captured code writes to an array made outside it ({bases[k].dtype}{list(bases[k].shape)})"
                 return _after(watching, why, site, f, names)
@@ -323,7 +323,7 @@ def _run(
         else:
             for x in written:
                 if state.tapes:
-                    release(read(x) if type(x) in HANDLES else x)
+                    release(read(x) if type(x) in ARRAY_TYPES else x)
             out = found.code.run(raw, found.code.in_place)
     except (Again, NotLowered) as no:
         found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
@@ -353,7 +353,7 @@ def _run(
     for k, ((name, _), v) in enumerate(zip(program.results, out[len(written) : at])):
         what = out[len(out) - len(program.results) + k]
         if what == "new":
-            results[name] = handle(v)
+            results[name] = array_of(v)
         elif what.startswith("="):
             results[name] = results[program.results[int(what[1:])][0]]
         elif what != "unbound":
@@ -364,9 +364,9 @@ def _run(
             continue
         if name.endswith("!"):
             name = name[:-1]
-            results[name] = handle(out[names.index(name)]) if v else values[name]
+            results[name] = array_of(out[names.index(name)]) if v else values[name]
             continue
-        results[name] = handle(v) if type(v) is Tracer else v
+        results[name] = array_of(v) if type(v) is Tracer else v
     for source in outside.stored:
         how, holder, name = source
         x = results.pop(outside.inputs[source])
@@ -382,7 +382,7 @@ def _run(
 
 
 def _raw(x: Any) -> Any:
-    return read(x) if type(x) in HANDLES else x
+    return read(x) if type(x) in ARRAY_TYPES else x
 
 
 def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) -> dict[str, Any] | None:
@@ -441,7 +441,7 @@ def turns(program: Program, values: dict[str, Any]) -> float:
             name = e.args[0]
             if name.endswith(".in"):
                 x = values[name.removesuffix(".in")]
-                return int(x.value if type(x) is Live else read(x) if type(x) in HANDLES else x)
+                return int(x.value if type(x) is Live else read(x) if type(x) in ARRAY_TYPES else x)
             return number(known[name])
         if e.op == "dim":
             return values[e.args[0]].shape[e.args[1]]
@@ -456,7 +456,7 @@ def turns(program: Program, values: dict[str, Any]) -> float:
 
 
 def _write(x: Any, value: Any) -> None:
-    if type(x) in HANDLES:
+    if type(x) in ARRAY_TYPES:
         if read(x) is not value:
             write(x, ..., value, fresh=True)
     elif x is not value:

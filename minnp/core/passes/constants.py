@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, handle, read, unwrap
+from ..arrays.array import ARRAY_TYPES, array_of, read, unwrap
 from ..graph.effects import guard
 from ..graph.graph import Graph
 from ..graph.interpreter import Interpreter
@@ -55,7 +55,7 @@ def constant_of(node: Node) -> Any:
     value = node.meta.get("constant")
     if value is None and node.graph.owning_module is not None:
         value = attribute(node.graph.owning_module, node.target)
-    if type(value) in HANDLES:
+    if type(value) in ARRAY_TYPES:
         value = read(value)
     value = value.host() if type(value) is Buffer else value
     return value if isinstance(value, (Host, onp.generic)) else None
@@ -67,10 +67,10 @@ def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
     frozen = onp.array(value, order="C")
     frozen.setflags(write=False)
     homes = (n.meta["constant"] for n in graph.find_nodes(op="get_attr") if "constant" in n.meta)
-    values = (read(c) if type(c) in HANDLES else c for c in homes)
+    values = (read(c) if type(c) in ARRAY_TYPES else c for c in homes)
     place = next((v.backend for v in values if type(v) is Buffer), None)
     node = graph.get_attr(unused(graph, name))
-    constant = frozen if place is None else handle(Buffer(place.from_host(frozen), place))
+    constant = frozen if place is None else array_of(Buffer(place.from_host(frozen), place))
     node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=constant)
     return node
 
@@ -116,6 +116,6 @@ def _replace(graph: Graph, node: Node, value: Any) -> None:
     elif isinstance(value, Host):
         with graph.inserting_before(node):
             constant = graph.get_attr(unused(graph, "folded"))
-        facts = {"where": node.meta.get("where", ""), "constant": handle(onp.array(value)), "kind": "array"}
+        facts = {"where": node.meta.get("where", ""), "constant": array_of(onp.array(value)), "kind": "array"}
         constant.meta.update(facts, value=Meta(value.shape, value.dtype))
         node.replace_all_uses_with(constant)

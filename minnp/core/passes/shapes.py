@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import handle, ndarray, read
+from ..arrays.array import array_of, ndarray, read
 from ..graph.effects import assign, guard
 from ..graph.graph import Graph, Node
 from ..graph.interpreter import Interpreter
@@ -101,10 +101,10 @@ def shape_of(node: Node) -> Any:
 
 def stand_in(x: Any) -> Any:
     if isinstance(x, Meta):
-        return handle(onp.broadcast_to(onp.ones((), x.dtype), x.shape))
+        return array_of(onp.broadcast_to(onp.ones((), x.dtype), x.shape))
     if type(x) in (tuple, list):
         return type(x)(map(stand_in, x))
-    return handle(onp.array(x)) if isinstance(x, (ndarray, Host)) else x
+    return array_of(onp.array(x)) if isinstance(x, (ndarray, Host)) else x
 
 
 def _meta(x: Any) -> Any:

@@ -10,13 +10,13 @@ from ... import backends, errors
 from . import policy as policies
 from . import primitive as _primitive
 from . import report
-from .on_device import arrived, hosted, numpy_views, run_on_device, settled
+from .on_device import device_data, hosted, move_value, numpy_views, run_on_device
 from .primitive import TABLE, Primitive
 from .state import capture, state
 from .value import STAND_INS, Buffer, Host, Tracer, lower
 
 # A public NumPy function expressed in rows, by the NumPy function object; used when an argument is traced or lives on
-# a backend. A definition works on handles and has NumPy's signature, less `out`.
+# a backend. A definition works on arrays and has NumPy's signature, less `out`.
 DEFINITIONS: dict[Any, Callable] = {}
 # What else is known of a NumPy function, by the NumPy function object: see `knows`.
 FACTS: dict[Any, dict[str, Any]] = {}
@@ -181,7 +181,7 @@ def fall_back(row: Primitive, values: Any, params: dict, device: Any, why: str) 
     if device is None:
         out = row.numpy(*values, **params)
     else:
-        out = settled(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), device)
+        out = move_value(row.numpy(*[v.host() if type(v) is Buffer else v for v in values], **hosted(params)), device)
         # a call without a row is not asked whether it shows its argument: asking would run it again, draws included
         known = row.view and len(values) == 1 and TABLE.get(row.name) is row
         if known and type(out) is Buffer and type(values[0]) is Buffer and numpy_views(row, values[0], params):
@@ -197,7 +197,7 @@ def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: 
         return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if device else params))
     if device is backend:
         return run_on_device(device, row, values, params)
-    data = [v.data if type(v) is Buffer else arrived(v, backend) for v in values]
+    data = [v.data if type(v) is Buffer else device_data(v, backend) for v in values]
     out = kernel(*data, **params)
     wrap = (lambda d: Buffer(d, backend)) if device is not None else backend.to_host
     return tuple(map(wrap, out)) if isinstance(out, (tuple, list)) else wrap(out)
@@ -212,7 +212,7 @@ def describe(value: Any) -> str:
 
 
 def _call_values(row: Primitive, args: tuple, params: dict) -> Any:
-    """A row called on values; core.array replaces this with one that also takes handles."""
+    """A row called on values; core.array replaces this with one that also takes arrays."""
     return bind(row, args, params)
 
 

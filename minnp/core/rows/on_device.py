@@ -35,7 +35,7 @@ def run_on_device(device: Any, row: Primitive, values: Any, params: dict) -> Any
     kernel = slot[0]
     if kernel is None:
         raise errors.BackendUnsupportedError(f"{device.name} has no verified kernel")
-    out = kernel(*[v.data if type(v) is Buffer else arrived(v, device) for v in values], **params)
+    out = kernel(*[v.data if type(v) is Buffer else device_data(v, device) for v in values], **params)
     slot[1] += 1
     if type(out) is tuple or type(out) is list:
         return tuple([None if o is None else Buffer(o, device, computed=True) for o in out])
@@ -96,7 +96,7 @@ REFUSALS = (errors.BackendUnsupportedError, RuntimeError, IndexError)
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 
-def arrived(v: Any, device: Any) -> Any:
+def device_data(v: Any, device: Any) -> Any:
     """A host array as a device's own data; numbers, 0-d arrays among them, stay as they are."""
     if type(v) is not Host or not v.ndim:
         return v
@@ -127,10 +127,10 @@ def hosted(x: Any) -> Any:
     return {k: hosted(v) for k, v in x.items()} if type(x) is dict else x
 
 
-def settled(out: Any, device: Any) -> Any:
+def move_value(out: Any, device: Any) -> Any:
     """NumPy's result brought to the device its arguments came from; a dtype that has not stays on the host."""
     if isinstance(out, (tuple, list)):
-        return tuple([settled(o, device) for o in out])
+        return tuple([move_value(o, device) for o in out])
     if type(out) is not Host and not isinstance(out, onp.generic):  # masked arrays and matrices stay what they are
         return out
     try:

@@ -4,7 +4,7 @@ A row says what an operator is: its NumPy kernel (the reference in every test), 
 need kept, the shape and cost of its result, and how tests sample it. Everything else (methods, tests, docs, NEP 18
 registration) follows from the table.
 
-Rows work on *values*: NumPy arrays and scalars, tracers, or a backend's buffers; never on handles they could write to.
+Rows work on *values*: NumPy arrays and scalars, tracers, or a backend's buffers; never on arrays they could write to.
 Calling a row, `exp(x)`, binds it: on plain NumPy values that is the kernel alone, so a rule runs at NumPy's speed, and
 the same rule, given tracers, is itself differentiated or captured.
 """

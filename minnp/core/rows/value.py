@@ -199,7 +199,7 @@ def owner(array: onp.ndarray) -> Any:
     """The object whose memory the array shows."""
     base = own = base_of(array) if isinstance(array, Host) else array.base  # a record's
     while base is not None:
-        if not isinstance(base, Host):  # memory exporters in between: handles, as_strided's, memoryviews
+        if not isinstance(base, Host):  # memory exporters in between: our arrays, as_strided's, memoryviews
             inner = getattr(base, "_host", None) if hasattr(base, "_host") else getattr(base, "base", None)
             base = inner if isinstance(inner, Host) else getattr(base, "obj", None)
             if not isinstance(base, Host):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import HANDLES, handle, ndarray, read, wrap
+from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read, wrap
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Joint, Primitive
 from ..rows.pytree import tree_flatten, tree_leaves
@@ -69,7 +69,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
-        x = x if type(x) in HANDLES else handle(argument_value(x))
+        x = x if type(x) in ARRAY_TYPES else array_of(argument_value(x))
 
         def of_x(x: Any) -> Any:
             if isinstance(argnum, str):
@@ -87,7 +87,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
             return rebuild([reshape(stack(*p, axis=-1), shape=(*p[0].shape, *x.shape)) for p in parts])
         out, pullback = vjp(of_x, x)
         leaves, rebuild = tree_flatten(out)
-        leaves = [o if type(o) in HANDLES else handle(onp.asarray(o)) for o in leaves]
+        leaves = [o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o)) for o in leaves]
         jacobians = []
         for k, leaf in enumerate(leaves):
             rows = []
@@ -102,7 +102,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
             if rows:
                 jacobians.append(reshape(stack(*rows, axis=0), shape=(*leaf.shape, *x.shape)))
             else:
-                jacobians.append(handle(onp.zeros((*leaf.shape, *x.shape), x.dtype)))
+                jacobians.append(array_of(onp.zeros((*leaf.shape, *x.shape), x.dtype)))
         return rebuild(jacobians)
 
     return jac
@@ -205,22 +205,22 @@ def _split(args: tuple, kwargs: dict) -> tuple[list, Callable]:
         return rebuild(new)
 
     values = [leaves[i] for i in where]
-    return [read(v) if type(v) in HANDLES else onp.asarray(v) for v in values], again
+    return [read(v) if type(v) in ARRAY_TYPES else onp.asarray(v) for v in values], again
 
 
 def _outputs(out: Any) -> tuple[tuple, Callable]:
     leaves, rebuild = tree_flatten(out)
-    return tuple(read(o) if type(o) in HANDLES else onp.asarray(o) for o in leaves), rebuild
+    return tuple(read(o) if type(o) in ARRAY_TYPES else onp.asarray(o) for o in leaves), rebuild
 
 
 class _Call:
-    """One function as one operator: calls it on handles, remembers the structure of its result."""
+    """One function as one operator: calls it on arrays, remembers the structure of its result."""
 
     def __init__(self, name: str, **facts: Any) -> None:
         self.row = Primitive(name, self.kernel, **facts)
 
     def kernel(self, *leaves: Any, function: Callable, spec: _Spec) -> tuple:
-        args, kwargs = spec.rebuild([handle(v) for v in leaves])
+        args, kwargs = spec.rebuild([array_of(v) for v in leaves])
         values, spec.result = _outputs(function(*args, **kwargs))
         if spec.watched and any(type(v) is Tracer for v in values):
             raise errors.TracedValueError(
@@ -238,7 +238,7 @@ class _Call:
 
 def _seeds(g: Any, y: Any) -> tuple:
     """A cotangent for every result: zeros where nothing flows."""
-    return tuple(handle(onp.zeros(o.shape, o.dtype) if c is None else c) for c, o in zip(g, y, strict=True))
+    return tuple(array_of(onp.zeros(o.shape, o.dtype) if c is None else c) for c, o in zip(g, y, strict=True))
 
 
 def checkpoint(f: Callable) -> Callable:
@@ -297,7 +297,7 @@ class custom_vjp:
         return self._call(self.function, args, {})
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
-        args, _ = spec.rebuild([handle(v) for v in leaves])
+        args, _ = spec.rebuild([array_of(v) for v in leaves])
         _, saved = self.forward(*args)
         cotangents = self.backward(saved, spec.result(_seeds(g, y)))
         if not isinstance(cotangents, (tuple, list)):
@@ -311,7 +311,7 @@ class custom_vjp:
         for a, c in zip(args, cotangents, strict=True):
             n = len([x for x in tree_leaves(a) if isinstance(x, (ndarray, Host, float, complex, onp.generic))])
             parts = [None] * n if c is None else tree_leaves(c)
-            out += [p if p is None else read(p) if type(p) in HANDLES else onp.asarray(p) for p in parts]
+            out += [p if p is None else read(p) if type(p) in ARRAY_TYPES else onp.asarray(p) for p in parts]
         for p, leaf in zip(out, leaves):
             if p is not None and p.shape != leaf.shape and not _fits(p.shape, leaf.shape):
                 raise ValueError(
@@ -358,11 +358,11 @@ class custom_jvp:
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         """The transpose of the linear map tangents -> tangent of the result."""
-        args, _ = spec.rebuild([handle(v) for v in leaves])
+        args, _ = spec.rebuild([array_of(v) for v in leaves])
 
         def slopes(*tangents: Any) -> Any:
             return tuple(tree_leaves(self.rule(args, spec.rebuild(tangents)[0])[1]))
 
         zeros = [bind(TABLE["zeros_like"], (v,), {}) for v in leaves]
-        _, pullback = vjp(slopes, *[handle(z) for z in zeros])
+        _, pullback = vjp(slopes, *[array_of(z) for z in zeros])
         return [read(d) for d in pullback(_seeds(g, y))]

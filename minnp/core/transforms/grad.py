@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import HANDLES, as_host_arrays, handle, ndarray, on_host, read, virtual
+from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, on_host, read, virtual
 from ..arrays.saved import expose
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
@@ -27,7 +27,7 @@ LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 def argument_value(x: Any, what: str = "argument") -> Any:
     """The value of a differentiable argument; Python and integer scalars become floats. Raises TypeError for others."""
     t = type(x)
-    if t in HANDLES:
+    if t in ARRAY_TYPES:
         return read(x)
     if t is Host:
         expose(x)
@@ -65,7 +65,7 @@ class Pullback:
         if len(gs) != len(self.nodes):
             raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
         seeds = [
-            (n, _seed(read(g) if type(g) in HANDLES else onp.asarray(g), meta))
+            (n, _seed(read(g) if type(g) in ARRAY_TYPES else onp.asarray(g), meta))
             for (n, meta), g in zip(self.nodes, gs, strict=True)
             if n is not None
         ]
@@ -82,7 +82,7 @@ def _seed(g: Any, meta: Any) -> Any:
 
 
 def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
-    """Handles on the gradients, each with memory of its own; zeros like the argument where none flowed."""
+    """The gradients as arrays, each with memory of its own; zeros like the argument where none flowed."""
     out, seen = [], {id(a) for a in map(_host_of, foreign) if a is not None} if foreign else set()
     for g, x in zip(grads, starts):
         if g is None:
@@ -94,12 +94,12 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
             seen.add(id(g))
             out.append(on_host(g))
         else:
-            out.append(handle(g))
+            out.append(array_of(g))
     return out
 
 
 def _host_of(x: Any) -> Any:
-    return x if type(x) is Host else x._host if type(x) in HANDLES else None
+    return x if type(x) is Host else x._host if type(x) in ARRAY_TYPES else None
 
 
 class Run:
@@ -120,8 +120,8 @@ class Run:
                     f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
                     f"positional arguments and {', '.join(sorted(kwargs)) or 'none'} by name"
                 ) from None
-            if type(x) in HANDLES or isinstance(x, LEAVES):
-                value = x._host if type(x) in HANDLES else None
+            if type(x) in ARRAY_TYPES or isinstance(x, LEAVES):
+                value = x._host if type(x) in ARRAY_TYPES else None
                 if value is None or state.busy:
                     value = argument_value(x)
                 starts.append(value)
@@ -132,14 +132,14 @@ class Run:
                 leaves, rebuild = tree_flatten(x)
                 values = [argument_value(leaf, f"argument {k!r}") for leaf in leaves]
                 starts += values
-                where[k] = rebuild([handle(trace.start(v)) for v in values])
+                where[k] = rebuild([array_of(trace.start(v)) for v in values])
                 rebuilds.append((len(leaves), rebuild))
         state.tapes[id(trace)] = trace
         if state.busy and staging is not None and (watching := capture.get()) is not None and not watching.symbolic:
             f = staging(f, watching)
         try:
             self.out = out = f(*boxed, **kwargs)
-            self.values = [read(out)] if type(out) in HANDLES else _values(out)
+            self.values = [read(out)] if type(out) in ARRAY_TYPES else _values(out)
         except BaseException:
             self.forget()
             raise
@@ -172,7 +172,7 @@ class Run:
 
 def _values(out: Any) -> list:
     """The values of a function's results, in tree order."""
-    return [read(o) if type(o) in HANDLES else onp.asarray(o) for o in tree_leaves(out)]
+    return [read(o) if type(o) in ARRAY_TYPES else onp.asarray(o) for o in tree_leaves(out)]
 
 
 def _ones(value: Any) -> Any:
@@ -319,7 +319,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         def lent(*boxed: Any, **named: Any) -> Any:
             pairs = [(kwargs[k], named[k]) if isinstance(k, str) else (args[k], boxed[k]) for k in numbers]
-            given = [(a, b._value) for a, b in pairs if type(a) in HANDLES]
+            given = [(a, b._value) for a, b in pairs if type(a) in ARRAY_TYPES]
             before = [(a._host, a._value if a._host is None else None, a._root) for a, _ in given]
             try:
                 for a, tracer in given:
@@ -336,7 +336,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
     return gradient
 
 
-# One thread at a time: while a function runs, the caller's own handles hold its tracers.
+# One thread at a time: while a function runs, the caller's own arrays hold its tracers.
 _LENDING = threading.RLock()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import HANDLES, as_host_arrays, handle, ndarray, read
+from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, read
 from ..arrays.saved import kept_params
 from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
@@ -170,18 +170,18 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
     def box(x: Any, t: Any) -> ndarray:
         value = argument_value(x)
-        t = read(t) if type(t) in HANDLES else onp.asarray(t)
+        t = read(t) if type(t) in ARRAY_TYPES else onp.asarray(t)
         if t.shape != value.shape:
             raise ValueError(f"tangent of shape {t.shape} for an argument of shape {value.shape}")
         trace.lent.append(value)
-        return handle(Tracer(trace, value, fit(devices.alongside(t, value), value)))
+        return array_of(Tracer(trace, value, fit(devices.alongside(t, value), value)))
 
     boxed = tree_map(box, tuple(primals), tuple(tangents))
     try:
         out = f(*boxed)
         leaves, rebuild = tree_flatten(out)
-        values = [read(o) if type(o) in HANDLES else onp.asarray(o) for o in leaves]
+        values = [read(o) if type(o) in ARRAY_TYPES else onp.asarray(o) for o in leaves]
     finally:
         trace.finish()
     slopes = [v.node if type(v) is Tracer and v.trace is trace else zeros(v) for v in values]
-    return as_host_arrays(out), rebuild([handle(s) for s in slopes])
+    return as_host_arrays(out), rebuild([array_of(s) for s in slopes])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import errors
-from ..arrays.array import HANDLES, read, root_of
+from ..arrays.array import ARRAY_TYPES, read, root_of
 from ..arrays.saved import kept_params, safe
 from ..arrays.writing import release
 from ..rows.dispatch import bind
@@ -280,7 +280,7 @@ CHECKPOINT = Primitive("checkpoint", lambda *leaves, record: tuple(record.replay
 
 def run(f: Callable, args: tuple, kwargs: dict) -> Any:
     """f(*args, **kwargs), recorded for the tapes that watch the arguments."""
-    roots = [root_of(x) for x in tree_leaves((args, kwargs)) if type(x) in HANDLES]
+    roots = [root_of(x) for x in tree_leaves((args, kwargs)) if type(x) in ARRAY_TYPES]
     tapes = tapes_of([read(h) for h in roots])
     if not tapes:
         return f(*args, **kwargs)

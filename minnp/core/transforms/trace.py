@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import HANDLES, concretize, ndarray, read
+from ..arrays.array import ARRAY_TYPES, concretize, ndarray, read
 from ..rows.primitive import Primitive
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
@@ -115,7 +115,7 @@ def plain(x: Any) -> Any:
         return replaced(x, plain)
     if type(x) in STAND_INS:
         return x.fixed()
-    if type(x) in HANDLES:
+    if type(x) in ARRAY_TYPES:
         x = concretize(read(x), Constant)
     if type(x) is Host and x.size:  # made outside a capture: what becomes of the answer holds for its elements alone
         watching = capture.get() if state.busy else None

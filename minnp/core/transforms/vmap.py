@@ -23,7 +23,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import HANDLES, handle, ndarray, numpys_own, read, wrap
+from ..arrays.array import ARRAY_TYPES, array_of, ndarray, numpys_own, read, wrap
 from ..arrays.saved import kept_params
 from ..arrays.writing import copy_alike, layout_of, traced
 from ..cpu import owned
@@ -465,7 +465,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         axes = spread(spec, args, "in_axes")
         leaves, rebuild_args = tree_flatten(args)
         leaves = list(map(numpys_own, leaves))
-        shapes = [leaf.shape if type(leaf) in HANDLES else onp.shape(leaf) for leaf in leaves]
+        shapes = [leaf.shape if type(leaf) in ARRAY_TYPES else onp.shape(leaf) for leaf in leaves]
         for shape, a in zip(shapes, axes, strict=True):
             if a is not None and not -len(shape) <= a < len(shape):
                 raise ValueError(
@@ -480,7 +480,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
         try:
             out = f(*rebuild_args(boxed), **kwargs)
-            values = [read(o) if type(o) in HANDLES else onp.asarray(o) for o in tree_leaves(out)]
+            values = [read(o) if type(o) in ARRAY_TYPES else onp.asarray(o) for o in tree_leaves(out)]
             _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
             to = spread(out_axes, out, "out_axes")
             del out  # what the function made dies here
@@ -517,8 +517,8 @@ def spread(spec: Any, tree: Any, what: str) -> list:
 
 
 def _first(x: Any, axis: int) -> ndarray:
-    h = x if type(x) in HANDLES else handle(onp.asarray(x))
-    return h if axis == 0 else handle(read(_move(h, axis, 0)))
+    h = x if type(x) in ARRAY_TYPES else array_of(onp.asarray(x))
+    return h if axis == 0 else array_of(read(_move(h, axis, 0)))
 
 
 def _move(h: ndarray, source: int, to: int) -> ndarray:
@@ -528,12 +528,12 @@ def _move(h: ndarray, source: int, to: int) -> ndarray:
 
 
 def _box(given: Any, h: ndarray, axis: int, trace: BatchTrace) -> ndarray:
-    """The handle of one example of an argument that was `given`, whose batch axis is h's first."""
+    """One example of an argument that was `given`, whose batch axis is h's first."""
     value = read(h)
     trace.lent.append(value)
-    batch = lying(read(given) if type(given) in HANDLES else onp.asarray(given))
+    batch = lying(read(given) if type(given) in ARRAY_TYPES else onp.asarray(given))
     like = onp.moveaxis(batch, axis, 0)
-    return handle(Tracer(trace, value, like[0] if len(like) else None if like.ndim > 1 else number(like.dtype)))
+    return array_of(Tracer(trace, value, like[0] if len(like) else None if like.ndim > 1 else number(like.dtype)))
 
 
 def _own(value: Any, trace: BatchTrace) -> Any:
@@ -544,7 +544,7 @@ def _own(value: Any, trace: BatchTrace) -> Any:
 
 
 def _last(value: Any, axis: int) -> ndarray:
-    h = handle(value)
+    h = array_of(value)
     return h if axis == 0 else _move(h, 0, axis)
 
 
@@ -563,7 +563,7 @@ def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any)
     part = lambda v, i: wrap(bind(TABLE["getitem"], (v,), {"index": i}))
     outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
-    as_handle = lambda o: o if type(o) in HANDLES else handle(onp.asarray(o))
+    as_handle = lambda o: o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o))
     columns = zip(*map(tree_leaves, outs), strict=True)
     return rebuild(
         [
