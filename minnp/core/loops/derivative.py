@@ -38,12 +38,12 @@ from .ir import (
     const,
     expressions,
     parts,
+    read_times,
     statements,
-    variables,
     walk,
 )
 from .operations import NotUnderstood
-from .simplified import propagated, without_dead
+from .simplified import adds, combined, propagated, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "tape", "tape.at"
@@ -81,7 +81,8 @@ class _Adjoint:
         out.file, out.line, out.elements = program.file, program.line, True
         out.mark = f"~{int(program.mark[1:] or 0) + 1}"
         out.kinds, out.arrays = dict(program.kinds), dict(program.arrays)
-        self.body = self.structured(flattened(program))
+        body = self.structured(flattened(program))
+        self.body = combined(body, read_times(body))
         self.find_active()
         user = int(program.mark[1:] or 0) == 0  # an adjoint's own conversions are none of the program's
         if user and any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
@@ -505,8 +506,15 @@ class _Adjoint:
             bar, kind = self.bar(s.array), self.array(s.array).kind
             index = tuple([self.resolved(i) for i in s.index])
             g = self.fresh_once(("g", id(s)), kind)
-            out = [Assign(g, E("load", (bar, *index), kind)), Store(bar, index, const(0.0, kind))]
-            self.flow(s.value, self.var(g), out, id(s))
+            out = [Assign(g, E("load", (bar, *index), kind))]
+            if adds(s):  # the element's own cotangent stays
+                _, g_of = partial(s.value.op, kind, s.value.args, self.var(g), None)
+                n = self.fresh_once(("d", id(s)), kind)
+                out.append(Assign(n, g_of))
+                self.flow(s.value.args[1], self.var(n), out, id(s))
+            else:
+                out.append(Store(bar, index, const(0.0, kind)))
+                self.flow(s.value, self.var(g), out, id(s))
             return out
         if type(s) is If:
             then, orelse = self.backwards(s.then), self.backwards(s.orelse)
@@ -596,16 +604,6 @@ def straight(body: list) -> bool:
     """Whether statements take no other way, and find no other element, where sums are rounded otherwise."""
     whole = lambda x: x.op == "cast" and x.kind.letter in "iub" and x.args[0].kind.letter == "f"
     return not any(parts(s) or any(whole(x) for e in expressions(s) for x in walk(e)) for s in body)
-
-
-def read_times(body: list) -> dict[str, int]:
-    """How many expressions of statements read each variable."""
-    found: dict[str, int] = {}
-    for s in statements(body):
-        for e in expressions(s):
-            for name in variables(e):
-                found[name] = found.get(name, 0) + 1
-    return found
 
 
 def left_from(s: Any) -> list[str]:

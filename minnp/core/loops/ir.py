@@ -312,6 +312,16 @@ def variables(e: E) -> set[str]:
     return {x.args[0] for x in walk(e) if x.op == "var"}
 
 
+def read_times(body: list) -> dict[str, int]:
+    """How many expressions of statements read each variable."""
+    found: dict[str, int] = {}
+    for s in statements(body):
+        for e in expressions(s):
+            for name in variables(e):
+                found[name] = found.get(name, 0) + 1
+    return found
+
+
 # ------------------------------------------------------------------ as Python
 SIGNS = {
     "add": "+",

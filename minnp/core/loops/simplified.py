@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from .ir import (
+    BOOL,
     INT,
     Alloc,
     Array,
     Assign,
+    Block,
     Check,
     E,
     For,
@@ -95,6 +97,46 @@ def replaced(e: E, known: dict[str, E]) -> E:
             if a.op == "const" and a.args[0] == 0 and other.kind == e.kind:
                 return other
     return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+
+# ------------------------------------------------------------------ sums of elements
+def combined(body: list, reads: dict[str, int]) -> list:
+    """The same with `t = a[i]; a[i] = t + x` as `a[i] = a[i] + x`, where t is read there alone.
+
+    reads   how many expressions read each variable (ir.read_times)
+    """
+    out: list = []
+    loaded: dict[str, E] = {}
+    for s in body:
+        if type(s) is Store:
+            old = s.value.args[0] if s.value.op in ("add", "sub") else None
+            found = loaded.get(old.args[0]) if isinstance(old, E) and old.op == "var" else None
+            again = found is not None and old.args[0] in variables(s.value.args[1])
+            if found is not None and not again and found.args[0] == s.array and repr(found.args[1:]) == repr(s.index):
+                out = [x for x in out if type(x) is not Assign or x.name != old.args[0]]
+                value = E(s.value.op, (found, *s.value.args[1:]), s.value.kind, s.value.low, s.value.high)
+                s = Store(s.array, s.index, value)
+            loaded = {}
+        elif type(s) is Assign:
+            loaded = {name: e for name, e in loaded.items() if s.name not in variables(e)}
+            if s.value.op == "load" and reads.get(s.name, 0) == 1:
+                loaded[s.name] = s.value
+        elif type(s) is If:
+            s = If(s.condition, combined(s.then, reads), combined(s.orelse, reads))
+            loaded = {}
+        elif type(s) is For:
+            s = For(s.var, s.start, s.stop, s.step, combined(s.body, reads), s.exact)
+            loaded = {}
+        elif type(s) is While:
+            s = While(combined(s.test, reads), s.condition, combined(s.body, reads))
+            loaded = {}
+        elif type(s) is Block:
+            s = Block(s.label, combined(s.body, reads))
+            loaded = {}
+        elif type(s) is not Check:  # arrays are others now
+            loaded = {}
+        out.append(s)
+    return out
 
 
 # ------------------------------------------------------------------ what nobody reads
@@ -186,8 +228,10 @@ def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
     sums = [
         x for x in s.body if type(x) is Store and x.array in pure and not any(variables(i) & inside for i in x.index)
     ]
+    one = [x for x in sums if not any(s.var in variables(i) or loads_any(i) for i in x.index)]  # for all turns
+    sums = [x for x in sums if not any(x is y for y in one)]
     later = [x for k, x in enumerate(sums) if any(y.array == x.array for y in sums[:k])]
-    if not later:
+    if not later and not one:
         return [For(s.var, start, stop, 1, s.body, s.exact)]
     first, last, turns = fresh("first"), fresh("last"), fresh("turns")
     program.kinds |= dict.fromkeys((first, last, turns), INT)
@@ -197,7 +241,16 @@ def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
     k = E("sub", (E("var", (s.var,), INT), begin), INT, 0, 2**40)
     values: dict[str, str] = {}  # what is added -> the array that keeps it
     pieces: list[list] = [[]]
+    after: list = []
     for x in s.body:
+        if any(x is y for y in one):
+            name, (old, more) = fresh("sum"), x.value.args
+            program.kinds[name] = kind = x.value.kind
+            total = E("var", (name,), kind)
+            before.append(Assign(name, const(0.0, kind)))
+            pieces[0].append(Assign(name, E("add", (total, more), kind)))
+            after.append(Store(x.array, x.index, E(x.value.op, (old, total), kind)))
+            continue
         if not any(x is y for y in later):
             pieces[0].append(x)
             continue
@@ -208,12 +261,14 @@ def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
             program.arrays[name] = Array(name, more.kind, 1, name)
             before.append(Alloc(name, (E("var", (turns,), INT, 0, 2**40),), False))
             pieces[0].append(Store(name, (k,), more))
-        add = Store(x.array, x.index, E("add", (old, E("load", (values[key], k), more.kind)), x.value.kind))
+        add = Store(x.array, x.index, E(x.value.op, (old, E("load", (values[key], k), more.kind)), x.value.kind))
         place = next((p for p in pieces[1:] if all(y.array != x.array for y in p)), None)
         if place is None:
             pieces.append(place := [])
         place.append(add)
-    return [*before, *(For(s.var, begin, end, 1, p, s.exact) for p in pieces)]
+    some = E("gt", (E("var", (turns,), INT, 0, 2**40), const(0)), BOOL, 0, 1)  # else no place need be there
+    behind = [If(some, after, [])] if after else []
+    return [*before, *(For(s.var, begin, end, 1, p, s.exact) for p in pieces), *behind]
 
 
 def independent(s: For) -> bool:
@@ -245,9 +300,13 @@ def counts(body: list, name: str) -> bool:
 
 
 def adds(s: Store) -> bool:
-    """Whether a store adds to an element."""
-    old = s.value.args[0] if s.value.op == "add" else None
+    """Whether a store adds to an element, or subtracts from it."""
+    old = s.value.args[0] if s.value.op in ("add", "sub") else None
     return isinstance(old, E) and loads(old, s.array) and repr(old.args[1:]) == repr(s.index)
+
+
+def loads_any(e: E) -> bool:
+    return any(x.op == "load" for x in walk(e))
 
 
 def loads(e: E, array: str) -> bool:
@@ -268,7 +327,7 @@ def summed(body: list, array: str) -> bool:
 def moves(index: tuple, var: str, inside: set[str]) -> bool:
     """Whether an index is another one in every turn: on some axis the turn's number, or that plus what stays."""
     for i in index:
-        fixed = not variables(i) & inside and not any(x.op == "load" for x in walk(i))
+        fixed = not variables(i) & inside and not loads_any(i)
         if fixed and (plain(i, var) or (i.op in ("add", "sub") and plain(i.args[0], var) != plain(i.args[1], var))):
             other = [a for a in i.args if isinstance(a, E) and not plain(a, var)]
             if plain(i, var) or all(var not in variables(a) for a in other):
