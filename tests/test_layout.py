@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-pytestmark = pytest.mark.either("about files")
+pytestmark = pytest.mark.once("about files")
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minnp"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -161,11 +161,11 @@ def test_no_module_of_ours_hides_a_function_of_numpys():
     assert hidden == []
 
 
-def test_what_needs_mxnet_is_not_slow():
-    """Slow tests run on the newest NumPy alone, where mxnet cannot be installed: nothing would run them."""
+def test_what_needs_mxnet_runs_where_mxnet_is():
+    """Tests marked slow or once run on the newest NumPy alone, where mxnet cannot be installed: nothing would run them."""
     for path in (ROOT / "tests").rglob("test_*.py"):
         text = path.read_text()
-        if path != Path(__file__) and "mark.slow" in text:
+        if path != Path(__file__) and ("mark.slow" in text or "mark.once" in text):
             assert 'importorskip("mxnet' not in text and "needs_mxnet" not in text, path
 
 

@@ -16,6 +16,7 @@ import numpy as onp
 from ..core.api.functions import entry
 from ..core.api.install import wider
 from ..core.api.namespace import wrapped
+from ..core.arrays import devices
 from ..core.arrays.array import ndarray
 from .facts import NUMPY_2
 
@@ -305,8 +306,8 @@ if not NUMPY_2:
 
 
 # ------------------------------------------------------------------ the namespace about itself
-class _Info:
-    """What `__array_namespace_info__()` returns under NumPy 1.26; its five methods are the standard's."""
+class _HostInfo:
+    """What NumPy's `__array_namespace_info__()` returns from NumPy 2 on; its five methods are the standard's."""
 
     def capabilities(self) -> dict[str, Any]:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 32}
@@ -329,5 +330,31 @@ class _Info:
         return every if kind is None else {n: d for n, d in every.items() if isdtype(d, kind)}
 
 
+class Info(onp.__array_namespace_info__ if NUMPY_2 else _HostInfo):
+    """What `__array_namespace_info__()` returns: NumPy's, which every device of ours answers to as well."""
+
+    def default_device(self) -> str:
+        return devices.name_of(devices.current_context())
+
+    def devices(self) -> list[str]:
+        return list(dict.fromkeys(["cpu", self.default_device()]))
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, onp.dtype]:
+        return super().default_dtypes(device=self._host(device))
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, onp.dtype]:
+        return super().dtypes(device=self._host(device), kind=kind)
+
+    @staticmethod
+    def _host(device: Any) -> str | None:
+        """The host, whose dtypes those of a device are; what a device cannot hold, a function that needs it says."""
+        if device is not None:
+            devices.target(device)  # raises
+        return None if device is None else "cpu"
+
+
+Info.__name__ = Info.__qualname__ = "__array_namespace_info__"
+Info.__module__ = STANDARD.module
+STANDARD["__array_namespace_info__"] = Info
 if not NUMPY_2:
-    STANDARD |= {"__array_namespace_info__": _Info, "__array_api_version__": "2024.12"}
+    STANDARD["__array_api_version__"] = "2024.12"

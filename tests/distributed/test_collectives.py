@@ -6,7 +6,7 @@ import pytest
 
 from minnp import distributed
 
-pytestmark = pytest.mark.either("what a collective does is Python and torch.distributed")
+pytestmark = pytest.mark.once("what a collective does is Python and torch.distributed")
 CASES = ["reductions", "gathers", "exchanges", "numbers", "memory", "transposes", "nonlinear", "zero_products"]
 CASES += ["under_jit_and_vmap", "disagreements", "arguments", "axes"]
 

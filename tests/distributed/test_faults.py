@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.either("what happens between processes is Python and torch.distributed")
+pytestmark = pytest.mark.once("what happens between processes is Python and torch.distributed")
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])

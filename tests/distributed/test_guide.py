@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.either("programs of processes"), pytest.mark.host("the page shows the default policy")]
+pytestmark = [pytest.mark.once("programs of processes"), pytest.mark.host("the page shows the default policy")]
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guide" / "distributed.md").read_text()
 BLOCKS = re.findall(r"^```py (\w+\.py)\n(.*?)^```\n+```text\n(.*?)^```$", PAGE, re.S | re.M)

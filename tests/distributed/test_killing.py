@@ -12,7 +12,7 @@ import pytest
 
 from minnp.nn import checkpoint
 
-pytestmark = [pytest.mark.either("processes that are killed"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 VICTIM = Path(__file__).with_name("victim.py")
 TIMES = int(os.environ.get("MINNP_KILLS", 5))
 

@@ -10,7 +10,7 @@ import pytest
 import minnp.numpy as np
 from minnp import kvstore
 
-pytestmark = pytest.mark.either("what stores do is Python and torch's")
+pytestmark = pytest.mark.once("what stores do is Python and torch's")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as onp
 import pytest
 
-pytestmark = pytest.mark.either("whole programs, in processes of their own")
+pytestmark = pytest.mark.once("whole programs, in processes of their own")
 FOLDER = Path(__file__).parents[2] / "tutorials" / "assignments"
 spec = importlib.util.spec_from_file_location("course", FOLDER / "course.py")
 course = importlib.util.module_from_spec(spec)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.either("whole programs, in processes of their own")
+pytestmark = pytest.mark.once("whole programs, in processes of their own")
 FOLDER = Path(__file__).parents[2] / "tutorials" / "processes"
 ALONE = [sys.executable]
 TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

@@ -207,8 +207,8 @@ def move_result(result: Any, device: Any) -> Any:
 # ------------------------------------------------------------------ the Array API's word for it: device
 def on_device(create: Any, device: Any = None, **options: Any) -> Any:
     """create(**options), its result on `device`."""
-    where = None if device in (None, "cpu") else target(device)
-    return create(**options) if where is None else TO_DEVICE(where.admitted(create(**options)), context=where)
+    result = create(**options)
+    return result if device is None or type(result) not in ARRAY_TYPES else result.to_device(device)
 
 
 def context_of(self: ndarray) -> Context:
@@ -220,10 +220,25 @@ Array.context = property(context_of)
 
 
 # ------------------------------------------------------------------ moving arrays
+class DeviceName(str):
+    """What `x.device` says of a device, and its Context, by which functions with `device=` find the device again."""
+
+    __slots__ = ("context",)
+
+    def __new__(cls, context: Context) -> DeviceName:
+        self = super().__new__(cls, repr(context))
+        self.context = context
+        return self
+
+    def __reduce__(self) -> tuple:
+        return DeviceName, (self.context,)
+
+
 def target(device: Any) -> Context:
-    """The context of a device given by name: a Context, "cpu", "gpu", "gpu:1", or torch's own name, "cuda:1"."""
-    if isinstance(device, Context):
-        return device
+    """The context of a device given by name: a Context, "cpu", "gpu", "gpu:1", torch's own name, "cuda:1", or what
+    `x.device` says."""
+    if isinstance(device, (Context, DeviceName)):
+        return getattr(device, "context", device)
     said = _said(str(device))
     if said is None:
         raise ValueError(
@@ -311,8 +326,12 @@ def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
 
 def device(self: ndarray) -> str:
     """Where the array lives, in words: "cpu" for NumPy's memory."""
-    where = _whereabouts(read(self))
-    return "cpu" if where == cpu() else repr(where)
+    return name_of(_whereabouts(read(self)))
+
+
+def name_of(context: Context) -> str:
+    """The device of a context, as `x.device` says it."""
+    return "cpu" if context == cpu() else DeviceName(context)
 
 
 def device_is_fixed(self: ndarray, value: Any) -> None:
