@@ -6,6 +6,7 @@ import pickle
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
 from minnp import grad
 
@@ -192,6 +193,24 @@ def test_devices() -> None:
     for create in (lambda d: np.zeros(3, device=d), lambda d: np.asarray([1], device=d), lambda d: x.to_device(d)):
         with pytest.raises(ValueError, match="Device not understood"):
             create("nowhere")
+
+
+def test_the_device_that_an_array_names_is_one_that_functions_take() -> None:
+    pytest.importorskip("torch", reason="the device in the CPU's memory is torch's")
+    info, here = np.__array_namespace_info__(), np.ones(3)
+    with minnp.Context("cpu", 0, "torch") as there:
+        x = np.ones(3)
+        assert np.ones(3, device="cpu").device == np.asarray(x, device="cpu").device == "cpu"
+        assert info.default_device() == x.device and info.devices() == ["cpu", x.device]
+    where = pickle.loads(pickle.dumps(x.device))
+    assert where == x.device == str(there) != here.device
+    for y in (np.full(3, 1.0, device=where), np.asarray(here, device=where), np.empty_like(here, device=where)):
+        assert y.device == where
+    assert here.to_device(where).device == where and np.asarray(here, device="cpu") is here
+    assert info.dtypes(device=where) == info.dtypes() and info.default_dtypes(device=where) == info.default_dtypes()
+    for ask in (info.dtypes, info.default_dtypes):
+        with pytest.raises(ValueError, match="Device not understood"):
+            ask(device="nowhere")
 
 
 @pytest.mark.parametrize(

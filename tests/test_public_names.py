@@ -11,7 +11,10 @@ import minnp
 import minnp.core
 import minnp.numpy as np
 
-pytestmark = pytest.mark.host("a backend that the environment chooses imports minnp.numpy itself")
+pytestmark = [
+    pytest.mark.host("a backend that the environment chooses imports minnp.numpy itself"),
+    pytest.mark.once("which module imports which, in Python: no version and no C part decides it"),
+]
 # what follows `from minnp import NAME`
 USES = {
     "AutoBlacklistPolicy": "assert AutoBlacklistPolicy(gen_rule=True).name == 'prefer_mxnet'",
@@ -116,19 +119,16 @@ MODULES = {
 }
 
 
-@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(minnp.__all__))
 def test_a_name_of_minnp_works_after_importing_it_alone(name):
     run_alone(f"from minnp import {name}\n{USES[name]}")
 
 
-@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(minnp.core.__all__))
 def test_a_name_of_minnp_core_works_after_importing_it_alone(name):
     run_alone(f"from minnp.core import {name}\n{CORE[name]}")
 
 
-@pytest.mark.either("what is imported")
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_a_module_works_after_importing_it_alone(name):
     if "scipy" in name:
@@ -167,6 +167,7 @@ print(json.dumps(wrong))
 """
 
 
+@pytest.mark.slow
 def test_every_module_can_be_the_first_that_is_imported():
     package = Path(minnp.__file__).parent
     names = [".".join(p.relative_to(package.parent).with_suffix("").parts) for p in package.rglob("*.py")]
