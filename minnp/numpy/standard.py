@@ -18,6 +18,7 @@ from ..core.api.install import wider
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
 from ..core.arrays.array import ndarray
+from ..errors import BackendMissingError
 from .facts import NUMPY_2
 
 ALIASES = {
@@ -348,9 +349,13 @@ class Info(onp.__array_namespace_info__ if NUMPY_2 else _HostInfo):
     @staticmethod
     def _host(device: Any) -> str | None:
         """The host, whose dtypes those of a device are; what a device cannot hold, a function that needs it says."""
-        if device is not None:
-            devices.target(device)  # raises
-        return None if device is None else "cpu"
+        if device is None:
+            return None
+        try:
+            with devices.target(device):  # raises where nothing reaches it
+                return "cpu"
+        except BackendMissingError as error:
+            raise ValueError(f"Device not understood: {error}") from error
 
 
 Info.__name__ = Info.__qualname__ = "__array_namespace_info__"
