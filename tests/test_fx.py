@@ -395,6 +395,23 @@ def test_graph_modules_compose_with_transformations() -> None:
     onp.testing.assert_array_equal(onp.asarray(again(x)), onp.asarray(f(x)))
 
 
+def test_a_captured_graph_whose_places_are_computed_is_captured_again() -> None:
+    def slope(x: Any, places: Any) -> Any:
+        def f(x: Any) -> Any:
+            y = np.zeros((4, 3))
+            y[places[1]] = x[places[0]]
+            return np.sum(y**3)
+
+        return grad(f)(x)
+
+    draw = onp.random.default_rng(0)
+    x, places = np.array(draw.normal(size=(4, 3))), np.array([[2, 0, 1], [3, 1, 2]])
+    module = fx.capture(slope, x, places)
+    compiled = jit(module)
+    for given in (places, np.array([[3, 1, 2], [0, 2, 1]]), places):
+        onp.testing.assert_allclose(onp.asarray(compiled(x, given)), onp.asarray(slope(x, given)))
+
+
 def test_capture_is_on_values_and_guards_what_was_asked() -> None:
     def f(x: Any) -> Any:
         while x.max() > 1:

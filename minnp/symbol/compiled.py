@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as onp
@@ -24,7 +24,7 @@ from minnp import jit, vjp
 
 from ..core.arrays.array import array_of, read, unwrap, wrap
 from ..core.graph.effects import guard, pick
-from ..core.graph.node import Node, map_nodes
+from ..core.graph.node import Node
 from ..core.passes.memory import shows
 from ..core.rows.dispatch import bind
 from ..core.rows.policy import current
@@ -206,8 +206,6 @@ class _Ways:
                 first.update([node] if node.args[0] in first else [])
             elif node.meta.get("effect"):
                 raise Unfit(f"{node} {node.args}")
-            if len(node.all_input_nodes) > len(_with_nodes(node.args)):
-                raise Unfit(f"arrays among the parameters of {node}, which a second capture does not take")
         top = split_module(whole, lambda node: node not in first)
         self.inputs = top.graph.find_nodes(op="placeholder")
         calls = {n.target: n for n in top.graph.find_nodes(op="call_module")}
@@ -235,7 +233,8 @@ class _Ways:
         known = dict(zip(self.inputs, values))
         out = _run(self.forward, self.forwards, known)
         kept.values = [v.copy("K") if lent else v for v, lent in zip(out, self.lent, strict=True)]
-        return tuple([onp.array(_value(n, known), order="C", copy=n in self.inputs) for n in self.shown])
+        lay = {True: partial(onp.array, order="C"), False: partial(onp.asarray, order="C")}  # of inputs, copies
+        return tuple([lay[n in self.inputs](_value(n, known)) for n in self.shown])
 
     def _rule(self, wanted: Sequence[bool], g: Sequence[Any], y: Sequence[Any], *values: Any, kept: _Kept) -> list:
         known = dict(zip(self.inputs, values)) | {self.forwards: kept.values}
@@ -261,12 +260,6 @@ def _shows_input(node: Node | None) -> bool:
     while node is not None and node.op == "call_function":
         node = shows(node)
     return node is not None
-
-
-def _with_nodes(args: Any) -> set[Node]:
-    found: set[Node] = set()
-    map_nodes(args, found.add)
-    return found
 
 
 def _with_sources(nodes: Sequence[Any]) -> set[Node]:
