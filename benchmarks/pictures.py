@@ -19,6 +19,7 @@ from typing import Any
 
 import matplotlib
 import numpy as onp
+from small_calls import chain
 from turns import take_turns
 
 import minnp
@@ -80,17 +81,6 @@ def training() -> None:
     right.set(xlabel="epoch", ylabel="right on new digits (%)")
     figure.tight_layout()
     save("training", figure)
-
-
-def chain(xp: Any) -> Callable:
-    """Ten operations and a sum."""
-
-    def f(h: Any, y: Any) -> Any:
-        for _ in range(5):
-            h = xp.tanh(h * y)
-        return xp.sum(h)
-
-    return f
 
 
 def gradients() -> dict[str, Callable]:

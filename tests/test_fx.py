@@ -771,3 +771,16 @@ def test_a_small_constant_is_written_by_the_shortest_function(constant: Any, wri
     exec("import minnp.numpy as np\n" + graph.code, names)
     made = onp.asarray(names["forward"]())
     assert (made.tobytes(), made.dtype, made.shape) == (constant.tobytes(), constant.dtype, constant.shape)
+
+
+def test_byteswap_in_place_is_a_write():
+    def f(x):
+        y = x * 1
+        part = y[1:]
+        z = part.byteswap(inplace=True)
+        return y, z
+
+    x = onp.array([1, 2, 256], "i2")
+    y, z = minnp.fx.symbolic_trace(f)(x)
+    assert y.tolist() == [1, 512, 1] and z.tolist() == [512, 1]
+    assert minnp.fx.symbolic_trace(lambda x: x.byteswap() + x)(x).tolist() == [257, 514, 257]

@@ -63,6 +63,7 @@ relu = _activation(
     _relu_back,
     cost=1,
     saves="out",
+    idempotent=True,
     shape=lambda metas, params: metas[0],
 )
 leaky_relu = _activation(

@@ -10,6 +10,7 @@ import numpy as onp
 
 from ..core.arrays.array import ndarray
 from ..core.arrays.devices import beside
+from ..core.rows.dispatch import knows
 from ..numpy.arguments import as_array, number
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.shaping import astype, expand_dims
@@ -223,3 +224,6 @@ def dropout(
             mask = rng.random(shape) >= p
     mask = as_array(mask)
     return x * (astype(mask if mask.dtype == bool else number(mask), dtype=x.dtype) / (1 - p))
+
+
+knows(dropout, pure=False)

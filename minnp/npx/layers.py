@@ -9,6 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.arrays.array import ndarray
+from ..core.rows.dispatch import knows
 from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import as_array
 from ..numpy.devices import known, on_device
@@ -235,6 +236,9 @@ def batch_norm(
         # on the host it stays an expression, which jit takes apart and fuses with what follows
         y = (normalize_by if on_device(x) else normalized)(x, gamma, beta, center, spread, axis=axis, eps=float(eps))
     return (y, center, spread) if output_mean_var else y
+
+
+knows(batch_norm, pure=False)
 
 
 def layer_norm(

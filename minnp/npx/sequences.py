@@ -7,6 +7,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.arrays.array import ndarray
+from ..core.rows.dispatch import knows
 from ..numpy.arguments import as_array
 from ..numpy.products import matmul
 from ..numpy.shaping import concatenate, reshape, stack, swapaxes
@@ -143,6 +144,9 @@ def rnn(
     if not state_outputs:
         return x
     return [x, *(stack(*states, axis=0) for states in zip(*last, strict=True))]
+
+
+knows(rnn, pure=False)
 
 
 def _run(x: Any, mode: str, h: Any, c: Any, weights: tuple, lengths: Any, backwards: bool) -> tuple:

@@ -44,6 +44,12 @@ def _rows(x: Any, index: Any) -> Any:
     return x.take(index, 0) if chosen and x.flags.c_contiguous else x[index]
 
 
+def _is_basic(index: Any) -> bool:
+    """Whether an index is of numbers, slices, None and ..., so that it gives a view."""
+    parts = index if type(index) is tuple else (index,)
+    return all(p is None or p is Ellipsis or isinstance(p, (slice, int, onp.integer)) for p in parts)
+
+
 def _getitem_vjp(g: Any, shape: Sequence[int], index: Any) -> Any:
     return index_add(at_index(g, index), shape=shape, index=index)
 
@@ -57,6 +63,7 @@ getitem = primitive(
     accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",
     view=True,
+    copies=lambda meta, contiguous, params: not _is_basic(params["index"]),
     dynamic="shape",
     batch="getitem",
     samples=sampled(

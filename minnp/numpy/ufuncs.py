@@ -50,7 +50,7 @@ def ufunc(name: str, *rules: Callable, saves: str = "in", domain: Sequence[tuple
     )
 
 
-def constant(name: str) -> Primitive:
+def constant(name: str, **facts: Any) -> Primitive:
     """A row of a ufunc whose result does not move when its arguments move a little: comparisons, rounding, integers."""
     kernel = getattr(onp, name)
 
@@ -61,9 +61,8 @@ def constant(name: str) -> Primitive:
                 return [(tuple(arrays[: kernel.nin]), {})]
         raise TypeError(f"no sample for {name}: {kernel.types}")
 
-    return primitive(
-        name, kernel, vjp=CONSTANT, saves="", shape=elementwise(kernel), flops=per_element(1), samples=samples
-    )
+    facts = {"shape": elementwise(kernel), "flops": per_element(1), "samples": samples, **facts}
+    return primitive(name, kernel, vjp=CONSTANT, saves="", **facts)
 
 
 def is_complex(x: Any) -> bool:
@@ -83,7 +82,8 @@ bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift = map(
 isfinite, isinf, isnan, isnat, signbit, spacing = map(
     constant, ("isfinite", "isinf", "isnan", "isnat", "signbit", "spacing")
 )
-floor, ceil, trunc, rint, floor_divide = map(constant, ("floor", "ceil", "trunc", "rint", "floor_divide"))
+floor, ceil, trunc, rint = (constant(name, idempotent=True) for name in ("floor", "ceil", "trunc", "rint"))
+floor_divide = constant("floor_divide")
 gcd, lcm = map(constant, ("gcd", "lcm"))
 if hasattr(onp, "bitwise_count"):  # NumPy 2
     bitwise_count = constant("bitwise_count")
@@ -289,7 +289,7 @@ arctan2 = ufunc("arctan2", lambda g, y, a, b: _arctan2(g, b, a), lambda g, y, a,
 
 # ------------------------------------------------------------------ sign, size, choice
 conjugate = ufunc("conjugate", lambda g, y, x: conjugate(g), saves="")
-sign = constant("sign")
+sign = constant("sign", idempotent=True)
 fabs = ufunc("fabs", lambda g, y, x: times(g, sign(x)))
 
 
@@ -301,6 +301,7 @@ absolute = ufunc(
     "absolute",
     _absolute,
     jvp=[lambda t, y, x: real(_absolute(t, y, x)) if is_complex(x) else times(t, sign(x))],
+    idempotent=True,
 )
 
 
@@ -384,6 +385,7 @@ imag = primitive(
     jvp="linear",
     saves="",
     view=True,
+    copies=lambda meta, contiguous, params: onp.dtype(meta.dtype).kind != "c",
     shape=lambda metas, params: Meta(metas[0].shape, _part(metas[0].dtype)),
     batch="alike",
     samples=sampled(((spread(2, 3, dtype=complex),), {})),

@@ -26,7 +26,7 @@ from .node import Node
 # Attributes that are facts, not arrays; methods that give Python objects; methods that write.
 FACTS = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "device"}
 TO_PYTHON = {"item", "tolist", "tobytes"}
-WRITING = {*methods.WRITING} - {"byteswap"}  # which writes with inplace=True alone
+WRITING = {*methods.WRITING}
 
 
 def reduces(name: str) -> bool:
@@ -200,9 +200,10 @@ class Attribute(Proxy):
         return super().__getattr__(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._name in WRITING and self._owner.kind == "array":
+        swaps = self._name == "byteswap"  # which writes with inplace=True alone, and gives the array
+        if self._name in WRITING and self._owner.kind == "array" and (not swaps or any(args) or any(kwargs.values())):
             self.tracer.write(self._owner, self._name, args, kwargs)
-            return None
+            return self._owner if swaps else None
         return self.tracer.create_proxy("call_method", self._name, (self._owner, *args), kwargs)
 
 

@@ -20,7 +20,6 @@ from .modules import on_modules
 from .shapes import shape_of, with_shapes
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
-MOVES = {"getitem", "imag", "reshape", "sum_to"}  # view rows that make a new array for some arguments
 
 
 class Storage:
@@ -131,25 +130,15 @@ def shows(node: Node, writes: set[Node] = frozenset()) -> Node | None:
         return source
     if not row.view:
         return None
-    if row.name in MOVES and not views(node, source):
-        return None
-    return source
+    return None if row.copies is not None and _copies(node, source) else source
 
 
-def views(node: Node, source: Node) -> bool:
-    """Whether the kernel of a row in MOVES answers with a view for these arguments."""
+def _copies(node: Node, source: Node) -> bool:
+    """Whether the kernel of a view row may make a new array for these arguments."""
     meta = source.meta.get("value")
     if not isinstance(meta, Meta) or any(isinstance(v, Node) for v in node.all_input_nodes[1:]):
-        return False
-    if node.target.name == "getitem":
-        index = node.kwargs.get("index")
-        parts = index if type(index) is tuple else (index,)
-        return all(p is None or p is Ellipsis or isinstance(p, (slice, int, onp.integer)) for p in parts)
-    if node.target.name == "imag":
-        return onp.dtype(meta.dtype).kind == "c"
-    if node.target.name == "sum_to":
-        return node.meta["value"].shape == meta.shape
-    return not transposed(source)
+        return True
+    return node.target.copies(meta, not transposed(source), node.kwargs)
 
 
 def transposed(node: Node) -> bool:

@@ -12,12 +12,11 @@ from ..api.methods import METHODS
 from ..graph.effects import in_place, pick
 from ..graph.node import Node
 from ..graph.proxy import PERHAPS, WRITING, is_view, row_of_view
+from ..rows.dispatch import fact
 from ..rows.primitive import TABLE, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY
 
 _OPERATORS = {PYTHON[op]: name for op, name in {**BINARY, **COMPARISON, **UNARY}.items() if op != "divmod"}
-# Functions of npx that draw random numbers or write to their arguments.
-_IMPURE = {"dropout", "batch_norm", "rnn"}
 
 
 def row_of(node: Node) -> Primitive | None:
@@ -84,7 +83,7 @@ def is_pure(node: Node) -> bool:
         return True
     if target in _PUBLIC:
         return not ENTRIES[target.__wrapped__].name.startswith("random.")
-    return (getattr(target, "__module__", "") or "").startswith("minnp.npx") and target.__name__ not in _IMPURE
+    return (getattr(target, "__module__", "") or "").startswith("minnp.npx") and fact(target, "pure", True)
 
 
 def same_target(a: Node, b: Node) -> bool:

@@ -109,7 +109,7 @@ def twice(graph: Graph, node: Node) -> Node | None:
         return None
     if name == inner and name in ("negative", "invert", "conjugate") and same(inside[0], node) and not escapes(node):
         return inside[0]
-    if name == inner and name in IDEMPOTENT and same(args[0], node) and not escapes(node):
+    if name == inner and TABLE[name].idempotent and same(args[0], node) and not escapes(node):
         return args[0]
     if name == "absolute" and inner == "negative" and facts(node).dtype.kind in "if" and same(inside[0], args[0]):
         return replaced(graph, node, "absolute", inside[0])
@@ -230,6 +230,5 @@ def _axes(params: dict, ndim: int) -> list[int]:
 
 
 Rule = Callable[[Graph, Node], Node | None]
-IDEMPOTENT = {"absolute", "floor", "ceil", "rint", "trunc", "sign", "npx.relu"}
 EXACT: list[Rule] = [neutral, twice, of_itself, still, reshaped_twice, halved]
 REAL: list[Rule] = [inverse, regrouped, approximate]

@@ -40,13 +40,14 @@ class Out(NamedTuple):
 
 
 def knows(*functions: Any, **facts: Any) -> None:
-    """Register facts of NumPy functions.
+    """Register facts of NumPy's and our functions.
 
     writes   the positions of the arguments that it writes to
     takes    how the fast path on devices calls it, if it is not a row: (form, names of rows), see api/install.py
     out      what it does with `out=`, an Out
     creates  the memory of its result: "dense" (new, in C order), "new", or "converted" (possibly its argument's)
     device   whether it takes the Array API's `device=`
+    pure     whether it neither draws random numbers nor writes to its arguments (functions of npx)
     dynamic  "shape": the shape of its result depends on the elements of its arguments
     """
     for function in functions:

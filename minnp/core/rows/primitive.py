@@ -57,6 +57,8 @@ class Primitive:
     fast      the kernel of traced and compiled code, where it differs from NumPy's: it may round differently
     anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
+    copies    (meta, contiguous, params) -> whether a view row makes a new array of such a first argument; None: never
+    idempotent  the row of its own result is that result: floor(floor(x)) is floor(x)
     writes    whether what is written to that view is written to the argument: NumPy's broadcasts refuse it
     scalar    a result without axes is a number, as of NumPy's ufuncs, or, if False, an array, which can be written to;
               None: what the first argument is
@@ -82,11 +84,13 @@ class Primitive:
         "anywhere",
         "batch",
         "calls",
+        "copies",
         "dynamic",
         "elementwise",
         "fast",
         "flops",
         "formulas",
+        "idempotent",
         "jvp",
         "kernels",
         "layout",
@@ -163,6 +167,8 @@ DEFAULTS: dict[str, Any] = {
     "anywhere": False,
     "saves": "both",
     "view": False,
+    "copies": None,
+    "idempotent": False,
     "writes": True,
     "scalar": True,
     "layout": None,

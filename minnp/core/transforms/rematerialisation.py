@@ -171,8 +171,9 @@ class Recording(GradTrace):
         for n in self.results:
             last[n] = len(self.nodes)
         made, given = dict(zip(self.leaves, leaves, strict=True)), set(self.leaves)
-        sharing: dict[int, list[int]] = {}  # by the memory they are in, the values that may lie there
-        for n, v in made.items():
+        written = any(isinstance(params, dict) and params.get("donate") for _, params, *_ in self.nodes)
+        sharing: dict[int, list[int]] = {}  # where memory is written, the values that may lie in it
+        for n, v in made.items() if written else ():
             sharing.setdefault(_memory(v), []).append(n)
         for n, (row, params, parents, arrays, _, _, _) in enumerate(self.nodes):
             if row is None:
@@ -192,7 +193,8 @@ class Recording(GradTrace):
                     if parents[0] in given:
                         values[0] = copied(values[0])
                 made[n] = rerun(params["record"], values) if row is CHECKPOINT else bind(row, values, params)
-                sharing.setdefault(_memory(made[n]), []).append(n)
+                if written:
+                    sharing.setdefault(_memory(made[n]), []).append(n)
                 del values
         return [made[n] for n in self.results]
 
