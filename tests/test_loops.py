@@ -780,3 +780,18 @@ def test_a_gradient_stores_what_its_own_backward_pass_reads(wrt, monkeypatch):
     numpy.testing.assert_allclose(jit(minnp.grad(lambda x: np.sum(minnp.grad(loss)(x) * x)))(x), second, rtol=1e-9)
     (adjoint,) = [p for p in programs if p.name == "loop_adjoint"][:1]
     assert any(i.like and i.name.startswith("tape") for i in adjoint.inputs) == (wrt == 3)
+
+
+def test_loops_that_call_libm_are_left_scalar():
+    """LLVM ended the process where it weighed vectors for such a loop, which reads one operand backwards."""
+
+    def f(b):
+        for _ in range(3):
+            b[5:0:-1] = np.tanh(b[0:5]) * b[4::-1]
+        return b
+
+    x = numpy.random.default_rng(3).normal(size=8)
+    expected = numpy.array(x)
+    for _ in range(3):
+        expected[5:0:-1] = numpy.tanh(expected[0:5]) * expected[4::-1]
+    numpy.testing.assert_allclose(jit(f)(np.array(x)), expected, rtol=1e-14)

@@ -72,6 +72,7 @@ INTRINSICS = {
 # what an index that is seen before its loop consists of: nothing that traps unless a check in the loop lets it through
 SAFE = {"add", "sub", "mul", "neg", "copy", "cast", "min", "max", "abs", "select", "and", "or", "xor", "not", "invert"}
 SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
+INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "copysign"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
@@ -203,6 +204,7 @@ class Lowering:
         self.sites: list[str] = []
         self.proved: set[tuple] = set()  # (index, length) of the checks that hold
         self.free_order = False
+        self.calls = 0  # of functions of libm
         self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
@@ -652,13 +654,14 @@ class Lowering:
 
     def do_While(self, s: While) -> None:
         head, body, done = self.label("while"), self.label("turn"), self.label("done")
+        calls = self.calls
         self.put(f"br label %{head}")
         self.at(head)
         self.block(s.test)
         self.put(f"br i1 {self.value(s.condition)}, label %{body}, label %{done}")
         self.at(body)
         self.block(s.body)
-        self.put(f"br label %{head}")
+        self.put(f"br label %{head}{self.scalar(calls)}")
         self.at(done)
 
     def do_For(self, s: For) -> None:
@@ -709,11 +712,25 @@ class Lowering:
         self.at(head)
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
+        calls = self.calls
         self.block(s.body)
         following = self.do(f"add nsw i64 {self.do(f'load i64, ptr {counter}')}, {step}")
         self.put(f"store i64 {following}, ptr {counter}")
         more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
-        self.put(f"br i1 {more}, label %{head}, label %{done}")
+        self.put(f"br i1 {more}, label %{head}, label %{done}{self.scalar(calls)}")
+
+    def scalar(self, calls: int) -> str:
+        """What keeps LLVM from making vectors of a loop, if functions of libm were called since there were `calls`.
+
+        They have no vector form, so that little is lost; and where they are called LLVM's two estimates of what vectors
+        gain may differ, which ends the process in builds with assertions (llvmlite 0.50; LLVM issue 149651).
+        """
+        if calls == self.calls:
+            return ""
+        self.declared["!0"] = '!0 = !{!"llvm.loop.vectorize.enable", i1 false}'
+        number = f"!{next(self.counts) + 1}"
+        self.declared[number] = f"{number} = distinct !{{{number}, !0}}"
+        return f", !llvm.loop {number}"
 
     # -------------------------------------------------------------- expressions
     def value(self, e: E) -> str:
@@ -897,6 +914,7 @@ class Lowering:
     def call(self, name: str, args: list[str], t: str) -> str:
         """An intrinsic, or a function of libm."""
         suffix = "f" if t == "float" else ""
+        self.calls += name not in INSTRUCTIONS
         if name in INTRINSICS:
             full = f"llvm.{INTRINSICS[name]}.{'f32' if t == 'float' else 'f64'}"
         elif name in LIBM:
