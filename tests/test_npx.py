@@ -82,3 +82,20 @@ def test_gelu_in_single_precision_keeps_the_digits_of_small_results():
     finally:
         minnp.set_num_threads(before)
     assert [a.tobytes() for a in shared] == [a.tobytes() for a in alone]
+
+
+@pytest.mark.parametrize("wrong", range(6))
+def test_layers_over_time_refuse_arrays_that_do_not_fit(wrong: int) -> None:
+    """Compiled kernels read them as they should be: of others they would read beyond the end."""
+    shapes = {
+        npx.lstm: [(5, 2, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,)],
+        npx.gru: [(5, 2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)],
+        npx.simple_rnn: [(5, 2, 3), (2, 4), (4, 3), (4, 4), (4,)],
+    }
+    for f, given in shapes.items():
+        for axis in range(wrong == 0, len(given[wrong]) if wrong < len(given) else 0):
+            for size in (0, 1):
+                fewer = [*given[wrong][:axis], size, *given[wrong][axis + 1 :]]
+                arrays = [onp.ones(fewer if i == wrong else s, "f4") for i, s in enumerate(given)]
+                with pytest.raises(ValueError, match=f"npx.{f.__name__} of x"):
+                    f(*arrays)

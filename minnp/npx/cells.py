@@ -27,6 +27,7 @@ from .steps import (
     Summed,
     beside,
     call,
+    check,
     compiled,
     dense,
     kept,
@@ -48,6 +49,7 @@ def _inner(w: Any, dtype: Any) -> onp.ndarray:
 
 
 def _lstm(x: Any, h0: Any, c0: Any, w_x: Any, w_h: Any, b: Any) -> tuple:
+    check("lstm", 4, x, (h0, c0), w_x, w_h, b)
     (steps, n, inputs), hidden = x.shape, h0.shape[-1]
     dtype = onp.result_type(x, h0, w_x)
     gates = kept((steps, 4, n, hidden), dtype)  # each in one piece, or NumPy loops over rows

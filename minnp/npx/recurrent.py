@@ -18,7 +18,7 @@ from ..numpy.shaping import concatenate, stack, swapaxes
 from ..numpy.ufuncs import tanh
 from .activations import relu, sigmoid
 from .fused import fused
-from .steps import Repeated, layer_facts, product, project, slope_of_sigmoid, slope_of_tanh, split
+from .steps import Repeated, check, layer_facts, product, project, slope_of_sigmoid, slope_of_tanh, split
 
 
 def _sigmoid(a: onp.ndarray) -> None:
@@ -45,6 +45,7 @@ def _input_grads(wanted: Sequence[bool], d: onp.ndarray, x: onp.ndarray, w_x: on
 
 # ------------------------------------------------------------------ GRU
 def _gru(x: Any, h0: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
+    check("gru", 3, x, (h0,), w_x, w_h, b_x, b_h)
     gates = project(x, w_x, b_x)
     steps, n, hidden = *x.shape[:2], h0.shape[-1]
     hs, inner = (empty((steps, n, hidden), gates.dtype) for _ in range(2))
@@ -112,6 +113,7 @@ def _gru_definition(x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> t
 
 # ------------------------------------------------------------------ the plain recurrence
 def _simple(x: Any, h0: Any, w_x: Any, w_h: Any, b: Any, activation: str = "tanh") -> tuple:
+    check("simple_rnn", 1, x, (h0,), w_x, w_h, b)
     hs = project(x, w_x, b)
     recurrent, h = onp.empty(hs.shape[1:], hs.dtype), h0
     for a in hs:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as onp
 
@@ -132,6 +133,20 @@ def beside(x: onp.ndarray, h0: onp.ndarray, hs: onp.ndarray) -> onp.ndarray:
     out[..., :inputs], out[..., -1] = x, 1
     out[0, :, inputs:-1], out[1:, :, inputs:-1] = h0, hs[:-1]
     return out
+
+
+def check(name: str, gates: int, x: onp.ndarray, states: Sequence, w_x: onp.ndarray, w_h: onp.ndarray, *b: Any) -> None:
+    """Raise ValueError for arrays of which no layer can be made; the C part reads them as they should be."""
+    hidden = w_h.shape[-1] if w_h.ndim else 0
+    n, inputs = x.shape[1:] if x.ndim == 3 else (0, 0)
+    wanted = [(n, hidden)] * len(states) + [(gates * hidden, inputs), (gates * hidden, hidden)]
+    found = [a.shape for a in (*states, w_x, w_h, *b)]
+    if x.ndim != 3 or found != wanted + [(gates * hidden,)] * len(b):
+        times = f"{gates} H" if gates > 1 else "H"
+        raise ValueError(
+            f"npx.{name} of x {x.shape} and {', '.join(map(str, found))}: x is [T, N, I], and then follow the states "
+            f"[N, H], the weights [{times}, I] and [{times}, H], and biases [{times}]"
+        )
 
 
 def split(a: onp.ndarray, n: int) -> list[onp.ndarray]:

@@ -14,6 +14,8 @@ from minnp import Context, stop_gradient, vjp
 
 from ..errors import SymbolError
 from . import compiled
+from .inference import infer_shapes, made_shape
+from .operator import Shape
 from .symbol import Symbol
 
 
@@ -34,6 +36,8 @@ class Program:
         self.variables = [*arguments, *states]
         self.steps = [n for n in symbol.nodes if n.operator is not None]
         self.heads = symbol._heads
+        self.unsized = [n for n in self.steps if 0 in (made_shape(n) or ())]
+        self.sized: tuple[dict | None, dict] = None, {}  # the shapes of the last call, and what followed from them
         last: dict[int, int] = {}  # by id of a node: the step after which nobody needs its results
         for at, node in enumerate(self.steps):
             last.update({id(child): at for child, _ in node.inputs})
@@ -56,11 +60,14 @@ class Program:
             id(n): (v,) for n, v in zip(self.variables, (*arguments, *states), strict=True)
         }
         moved: dict[int, Any] = {}
+        sizes = self._sizes((*arguments, *states)) if self.unsized else {}
         for node, done in zip(self.steps, self.done, strict=True):
             row = node.operator
             options = row.keywords(node.parameters)
             if row.training:
                 options["training"] = training
+            if id(node) in sizes:
+                options["shape"] = sizes[id(node)]
             inputs = [values[id(child)][i] for child, i in node.inputs]
             try:
                 results = row.definition(*inputs, *node.subgraphs, **options)
@@ -82,6 +89,21 @@ class Program:
         held = self.variables[len(self.arguments) :]
         after = [moved.get(id(n), s) for n, s in zip(held, states, strict=True)]
         return [values[id(n)][i] for n, i in self.heads], after
+
+    def _sizes(self, values: Sequence[Any]) -> dict[int, Shape]:
+        """By id of the nodes that make arrays of unknown sizes: their shapes, which follow from those of the values."""
+        shapes = {n.name: tuple(v.shape) for n, v in zip(self.variables, values, strict=True)}
+        if self.sized[0] == shapes:
+            return self.sized[1]
+        found = infer_shapes(self.symbol.nodes, shapes)
+        for node in self.unsized:
+            if 0 in found[id(node)][0]:
+                raise SymbolError(
+                    f"{node.operator.name} {node.name!r} makes an array {made_shape(node)}, where 0 is a size that "
+                    "should follow from other shapes, and does not"
+                )
+        self.sized = shapes, {id(n): found[id(n)][0] for n in self.unsized}
+        return self.sized[1]
 
     def shapes(self, given: dict[str, Any], partial: bool = False) -> tuple[dict, dict, dict]:
         """Shapes of (arguments, results, states) that follow from those given; () for results whose shapes depend on

@@ -6,6 +6,8 @@ from typing import Any
 
 from ..core.graph.effects import assign, pick
 from ..core.graph.graph import Graph
+from ..errors import SymbolError
+from .inference import made_shape
 from .saving import load_json
 from .symbol import Symbol
 
@@ -21,6 +23,11 @@ def to_graph(symbol: Symbol, training: bool = False) -> Graph:
         row = node.operator
         if row is None:
             continue
+        if 0 in (made_shape(node) or ()):
+            raise SymbolError(
+                f"{row.name} {node.name!r} makes an array {made_shape(node)}, where 0 is a size that follows from the "
+                "inputs' shapes, which a symbol's graph lacks: capture a call of minnp.Function(symbol) instead"
+            )
         options = row.keywords(node.parameters) | ({"training": training} if row.training else {})
         inputs = [results[id(child), i] for child, i in node.inputs]
         whole = graph.create_node("call_function", row.definition, (*inputs, *node.subgraphs), options, node.name)

@@ -89,6 +89,12 @@ def run_on_stand_ins(node: Any, shapes: Sequence[Shape], dtypes: Sequence[Any]) 
     return [onp.asarray(r) for r in results[: len(node.outputs)]]
 
 
+def made_shape(node: Any) -> Shape | None:
+    """The shape that a node without inputs says its result has: with a 0, as MXNet has it, for what is unknown."""
+    numpys = node.operator.name.startswith("_np")  # of those 0 is 0
+    return None if node.inputs or numpys else node.parameters.get("shape")
+
+
 def unified(a: Shape | None, b: Shape | None) -> Shape | None:
     """What both say about one shape. Raises ValueError where they contradict each other."""
     if a is None or b is None:

@@ -101,3 +101,27 @@ def test_what_mxnet_saved_is_a_model_and_back(tmp_path: Path) -> None:
     symbol, arguments, states = mx.model.load_checkpoint(str(tmp_path / "again"), 0)
     bound = symbol.bind(mx.cpu(), arguments | {"data": mx.nd.array(x)}, aux_states=states)
     onp.testing.assert_allclose(bound.forward()[0].asnumpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Please import `csr_matrix`:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Cannot decide type:UserWarning")  # gluon of its own import
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
+def test_a_language_model_of_gluon_is_a_model_and_back(tmp_path: Path, layer: str) -> None:
+    mx = pytest.importorskip("mxnet")
+    gluon = pytest.importorskip("mxnet.gluon")
+    net = gluon.nn.HybridSequential()
+    recurrent = getattr(gluon.rnn, layer)(12, 2, bidirectional=layer == "GRU", input_size=8)
+    net.add(gluon.nn.Embedding(20, 8), recurrent, gluon.nn.Dense(20, flatten=False))
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    words = R.integers(0, 20, (7, 4)).astype(onp.float32)
+    expected = net(mx.nd.array(words)).asnumpy()
+    net.export(str(tmp_path / "net"))
+    model = minnp.load_mxnet(str(tmp_path / "net"))
+    onp.testing.assert_allclose(onp.asarray(model(words)), expected, rtol=1e-4, atol=1e-6)
+    half = onp.asarray(model(words[:, :2]))
+    onp.testing.assert_allclose(half, expected[:, :2], rtol=1e-4, atol=1e-6)
+    model.save(str(tmp_path / "again"), 0)
+    names = str(tmp_path / "again-symbol.json"), ["data"], str(tmp_path / "again-0000.params")
+    back = gluon.SymbolBlock.imports(*names)
+    onp.testing.assert_allclose(back(mx.nd.array(words)).asnumpy(), expected, rtol=1e-4, atol=1e-6)

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 import minnp
 import minnp.numpy as np
 import minnp.symbol as sym
-from minnp import errors, npx
+from minnp import Function, errors, grad, jit, npx
+from minnp.errors import SymbolError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, NAMES, arrays, make
@@ -423,3 +425,28 @@ def test_an_error_names_its_node() -> None:
 def test_every_name_that_the_module_says_it_has_is_there() -> None:
     assert {"Convolution", "Symbol", "Custom"} <= set(dir(sym))
     assert all(getattr(sym, name) is not None for name in dir(sym))
+
+
+def test_a_state_whose_batch_is_unknown_gets_that_of_the_data() -> None:
+    """gluon's LSTM exports _zeros of (2, 0, 4): MXNet's 0 is what is not known yet."""
+    names = ("data", "parameters", "state", "state_cell")
+    data, parameters, state, cell = map(sym.Variable, names)
+    options = {"state_size": 4, "num_layers": 2, "mode": "lstm", "name": "lstm"}
+    given = sym.RNN(data, parameters, state, cell, **options)
+    made = sym.RNN(data, parameters, sym.zeros((2, 0, 4)), sym.zeros((2, 0, 4)), **options)
+    draw = onp.random.default_rng(0)
+    first, second = Function(given), Function(made)
+    loss = lambda f, w, **inputs: np.sum(f(parameters=w, **inputs) ** 2)
+    for batch in (3, 5):
+        x = draw.normal(size=(6, batch, 3)).astype("f4")
+        w = draw.normal(size=given.infer_shape(data=x.shape)[0][1]).astype("f4")
+        zeros = onp.zeros((2, batch, 4), "f4")
+        states = {"state": zeros, "state_cell": zeros}
+        onp.testing.assert_array_equal(second(data=x, parameters=w), first(data=x, parameters=w, **states))
+        assert made.infer_shape(data=x.shape)[1] == [(6, batch, 4)]
+        slopes = grad(loss, 1)(first, w, data=x, **states), jit(grad(partial(loss, second)))(w, data=x)
+        onp.testing.assert_allclose(*slopes, rtol=1e-4, atol=1e-5)
+    with pytest.raises(SymbolError, match="should follow from other shapes, and does not"):
+        sym.zeros((2, 0)).eval()
+    with pytest.raises(SymbolError, match="capture a call of"):
+        made.to_graph()
