@@ -113,7 +113,7 @@ class Transport:
             if r == self.rank:
                 continue
             key = f"beat/{r}"
-            text = self.base.get(key) if self.base.check([key]) else b'{"doing": "has not come", "left": false}'
+            text = self.base.get(key) if self.base.check([key]) else ABSENT
             if r not in self.seen or self.seen[r][0] != text:
                 self.seen[r] = (text, time.monotonic())
             said[r] = json.loads(text) | {"silent": time.monotonic() - self.seen[r][1]}
@@ -151,7 +151,7 @@ class Transport:
         for r, said in others.items():
             if said["left"]:
                 return f"rank {r} has {said['doing']}"
-            if said["silent"] > patience:
+            if said["silent"] > patience and said["at"] is not None:
                 return f"rank {r} has given no sign of life for {said['silent']:.0f} s; its last: {said['doing']}"
         return ""
 
@@ -220,12 +220,26 @@ class Group:
         dist = transport.dist
         store = dist.PrefixStore(f"gloo/{self.name}", transport.base)
         seconds = timedelta(seconds=transport.timeout)
-        try:
-            with transport.on_interface():
-                self.pg = dist.ProcessGroupGloo(store, self.rank, self.size, seconds)
-        except RuntimeError as error:
-            self.pg = None
-            raise transport.failure("connecting the ranks", f"gloo: {str(error).splitlines()[0][:300]}") from error
+        self.pg: Any = None
+        made: list = []
+
+        def connect() -> None:
+            try:
+                made.append((dist.ProcessGroupGloo(store, self.rank, self.size, seconds), None))
+            except RuntimeError as error:
+                made.append((None, error))
+
+        what = "connecting the ranks"
+        thread = threading.Thread(target=connect, name="minnp-mesh-connect", daemon=True)
+        with transport.on_interface():
+            thread.start()
+            while not made:
+                thread.join(max(self.size / 64, 1.0))
+                if not made and (found := transport._blame(transport.patience)):
+                    raise transport.failure(what, found, known=True)
+        self.pg, error = made[0]
+        if error is not None:
+            raise transport.failure(what, f"gloo: {str(error).splitlines()[0][:300]}") from error
 
     def run(self, start: Any, what: str) -> None:
         """Start a collective and wait for it."""

@@ -12,8 +12,9 @@ pytestmark = pytest.mark.once("what happens between processes is Python and torc
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_killed_rank_is_named(faulty, size):
-    assert faulty(size, "faults.killed") == {1: "rank 1 died"}
+@pytest.mark.parametrize("case", ["killed", "connecting"])
+def test_a_killed_rank_is_named(faulty, size, case):
+    assert faulty(size, f"faults.{case}") == {1: "rank 1 died"}
 
 
 @pytest.mark.parametrize("case", ["ended", "elsewhere", pytest.param("stopped", marks=pytest.mark.slow)])

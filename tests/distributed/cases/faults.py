@@ -32,6 +32,15 @@ def killed(mesh):
     told(mesh, lambda: mesh.all_reduce(np.ones(1000)), "all_reduce", "rank 1 has given no sign of life", within=30)
 
 
+def connecting(mesh):
+    """A rank dies before it connects."""
+    mesh.barrier()
+    if mesh.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    mesh.transport.patience = 1.5
+    told(mesh, lambda: mesh.group("others"), "connecting the ranks", "rank 1 has given no sign of life", within=20)
+
+
 def stopped(mesh):
     """A rank is stopped: its connections stay open."""
     if mesh.rank == 1:
