@@ -30,6 +30,7 @@ from ..errors import MeshError
 RECORD = 1024  # bytes of a record; what of it the description does not need carries small arrays
 BEAT = 0.5  # seconds between two signs of life
 SLICE = timedelta(seconds=1)  # how long a wait goes on before it looks at the others
+ABSENT = b'{"doing": "has not come", "left": false, "at": null}'  # what a rank says that has said nothing yet
 EARLY = 5.0  # seconds after a broken connection within which the rank that broke it is found out
 
 

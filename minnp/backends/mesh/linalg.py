@@ -2,8 +2,9 @@
 
 Stacks of matrices are each rank's own. A tall matrix, split by rows, becomes q r by the ranks' own q r and one of their
 r's (Demmel et al., "Communication-optimal parallel and sequential QR and LU factorizations", 2012); singular values and
-least squares follow from r. A square one is dealt out in blocks of columns, as on a round table: whoever has the next
-block factors it (LAPACK's, by torch), all others see it and update what they have: LU with partial pivoting, Cholesky.
+least squares follow from r. Any other is dealt out in blocks of columns, as on a round table: whoever has the next
+block factors it (LAPACK's, by torch), all others see it and update what they have: LU with partial pivoting, Cholesky,
+QR. Eigenvalues and singular values of such matrices: spectra.py.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from typing import Any
 
 import numpy as onp
 
+from ...core.rows import policy
 from ...core.rows.primitive import TABLE
 from ...distributed import collectives
-from .indices import getitem
+from .indices import diagonal, getitem
 from .kernels import kernel, reduce, refuse, transpose
 from .parts import Part, bounds, delivered, fetched, moved, ranges, whole_of
+from .spectra import eigh, eigvalsh, known, orthogonal
 
+SLOW = ("linalg.svd", "linalg.svdvals", "linalg.eigh", "linalg.eigvalsh")  # in blocks
+GATHERED = 1 << 25  # elements of a matrix up to which they gather it, if they may
 BLOCK = 64  # columns that are factored at a time
 la = onp.linalg
 
@@ -36,6 +41,9 @@ def stacked(place: Any, *xs: Any, _row: Any = None, **params: Any) -> Any:
         run = BY_BLOCKS.get(_row)
         if run is None or any(x.ndim > 2 for x in parts) or any(x.dtype.char not in "?bhilqpBHILQPfdFD" for x in parts):
             refuse(f"{_row} of a matrix that is split")
+        small = _row in SLOW and first.size <= GATHERED and not (is_tall(first) or is_tall(transpose(None, first)))
+        if small and policy.current().name != "only_split":
+            refuse(f"{_row} of a matrix small enough that gathering it is faster")
         return run(place, *[x if x.dtype.kind in "fc" else x.like(x.local.astype(float)) for x in parts], **params)
     on = first.on[:-2]
     shape = first.shape[:-2]
@@ -68,11 +76,17 @@ def norm(place: Any, x: Part, ord: Any = None, axis: Any = None, keepdims: bool 
 
 
 # ------------------------------------------------------------------ tall matrices
+def is_tall(x: Part) -> bool:
+    """Whether each rank's part can have as many rows as there are columns in all."""
+    line = x.mesh.axis(x.on[0] if x.on[0] is not None else x.on[1])
+    return x.shape[0] >= x.shape[1] * line.size > 0
+
+
 def tall(x: Part) -> tuple[Part, onp.ndarray]:
     """(q, split by rows, r on every rank) of a matrix that is long enough for it, with LAPACK's signs."""
     m = x.on[0] if x.on[0] is not None else x.on[1]
     line, (rows, n) = x.mesh.axis(m), x.shape
-    if rows < n * line.size or not n:
+    if not is_tall(x):
         refuse(f"a factorisation of a {rows} x {n} matrix over {line.size} ranks, which is not tall enough,")
     x = moved(x, (m, None))
     if line.size == 1:
@@ -102,35 +116,51 @@ def householder(top: onp.ndarray) -> onp.ndarray:
     return signs
 
 
-def known(x: Part, y: Any) -> Part:
-    return Part(x.mesh, onp.shape(y), (None,) * onp.ndim(y), y)
-
-
 def adjoint(x: Part) -> Part:
     y = transpose(None, x)
     return y.like(y.local.conj())
 
 
 def qr(place: Any, x: Part, mode: str = "reduced") -> Any:
-    if mode not in ("reduced", "r"):
+    if mode not in ("reduced", "r", "complete") or not x.size:
         refuse(f"qr in mode {mode!r}")
-    q, r = tall(x)
-    return known(x, r) if mode == "r" else (q, known(x, r))
+    if is_tall(x) and mode != "complete":
+        q, r = tall(x)
+        return known(x, r) if mode == "r" else (q, known(x, r))
+    return reflected(place, x, mode)
 
 
 def svd(place: Any, x: Part, full_matrices: bool = True) -> tuple:
-    if full_matrices:
+    if (full_matrices and x.shape[0] != x.shape[1]) or not x.size:
         refuse("svd with full_matrices, whose u is a square,")
     if x.shape[0] < x.shape[1]:
         u, s, vh = svd(place, adjoint(x), False)
         return adjoint(vh), s, adjoint(u)
-    q, r = tall(x)
-    u, s, vh = la.svd(r, full_matrices=False)
-    return q.like(q.local @ u), known(x, s), known(x, vh)
+    if is_tall(x):
+        q, r = tall(x)
+        u, s, vh = la.svd(r, full_matrices=False)
+        return q.like(q.local @ u), known(x, s), known(x, vh)
+    columns, s = orthogonal(x, "SVD")
+    order = onp.argsort(-s, kind="stable")
+    us = Part(x.mesh, x.shape, (None, columns.m), columns.in_order(order, columns.rows[:, : columns.high]))
+    v = columns.in_order(order, columns.rows[:, columns.high :])
+    u, r = reflected(place, us, "reduced")  # which has unit columns where s is 0, too
+    along = whole_of(diagonal(place, r))
+    phase = onp.where(along != 0, along / onp.where(along != 0, abs(along), 1), 1).astype(x.dtype)
+    a, b = bounds(x.shape[1], columns.line)
+    u = moved(u, (None, columns.m))
+    u = moved(u.like(u.local * phase[a:b]), x.on)
+    vh = adjoint(Part(x.mesh, (x.shape[1],) * 2, (None, columns.m), v))
+    return u, known(x, s[order]), moved(vh, x.on)
 
 
 def svdvals(place: Any, x: Part) -> Part:
-    _, r = tall(x if x.shape[0] >= x.shape[1] else adjoint(x))
+    x = x if x.shape[0] >= x.shape[1] else adjoint(x)
+    if not x.size:
+        refuse("svd of nothing")
+    if not is_tall(x):
+        return known(x, -onp.sort(-orthogonal(x, "SVD", rotations=False)[1]))
+    _, r = tall(x)
     return known(x, la.svd(r, compute_uv=False))
 
 
@@ -167,17 +197,18 @@ def matrix_rank(place: Any, x: Part, **params: Any) -> Part:
     return known(x, onp.count_nonzero(s > s.max() * max(x.shape) * onp.finfo(s.dtype).eps))
 
 
-# ------------------------------------------------------------------ square ones, in blocks of columns
+# ------------------------------------------------------------------ others, in blocks of columns
 class Blocks:
-    """A matrix [n, n] whose blocks of columns are dealt out to the ranks, in turn.
+    """A matrix whose blocks of columns are dealt out to the ranks, in turn.
 
+    high, n  its shape
     local    this rank's columns, side by side; columns: their numbers
     """
 
-    def __init__(self, x: Part) -> None:
-        if x.ndim != 2 or x.shape[0] != x.shape[1] or None not in x.on:
+    def __init__(self, x: Part, square: bool = True) -> None:
+        if x.ndim != 2 or (square and x.shape[0] != x.shape[1]) or None not in x.on:
             refuse("linear algebra of a matrix that is not square, or split along both axes,")
-        self.x, self.m, self.n = x, x.on[0] if x.on[0] is not None else x.on[1], x.shape[0]
+        self.x, self.m, (self.high, self.n) = x, x.on[0] if x.on[0] is not None else x.on[1], x.shape
         self.line = x.mesh.axis(self.m)
         self.width = max(min(BLOCK, -(-self.n // self.line.size)), 1)
         starts = range(0, self.n, self.width)
@@ -195,17 +226,18 @@ class Blocks:
         """How many of this rank's columns come before that one."""
         return int(onp.searchsorted(self.columns, column))
 
-    def seen(self, k: int, block: onp.ndarray | None, rows: int) -> onp.ndarray:
+    def seen(self, k: int, block: onp.ndarray | None, rows: int, width: int | None = None) -> onp.ndarray:
         """A block of columns [rows, width] that one rank has, on every rank."""
         a, b = self.blocks[k]
-        block = onp.empty((rows, b - a), self.local.dtype) if block is None else onp.ascontiguousarray(block)
+        width = b - a if width is None else width
+        block = onp.empty((rows, width), self.local.dtype) if block is None else onp.ascontiguousarray(block)
         return onp.asarray(collectives._broadcast(block, mesh=self.line, root=k % self.line.size))
 
     def given_back(self) -> Part:
         """The matrix as x was split."""
         columns, rows = delivered(self.line, self.ends, self.columns, onp.ascontiguousarray(self.local.T))
         a, b = self.ends[self.line.rank]
-        out = onp.empty((self.n, b - a), self.local.dtype)
+        out = onp.empty((self.high, b - a), self.local.dtype)
         out[:, columns - a] = rows.T
         return moved(Part(self.x.mesh, self.x.shape, (None, self.m), out), self.x.on)
 
@@ -247,6 +279,51 @@ def eliminated(x: Part, b: onp.ndarray) -> tuple[Blocks, onp.ndarray, onp.ndarra
             if rest.shape[1]:
                 rest[width:] -= lu[width:] @ rest[:width]
     return a, b, onp.concatenate(diagonal) if diagonal else onp.ones(0, a.local.dtype), sign
+
+
+def reflected(place: Any, x: Part, mode: str) -> Any:
+    """q and r by reflections I - v t v^H, of a block of columns at a time (Schreiber and Van Loan, 1989)."""
+    a, few, blocks = Blocks(x, square=False), min(x.shape), []
+    for k, (start, stop) in enumerate(a.blocks):
+        if start >= few:
+            break
+        panel, here = None, slice(a.before(start), a.before(stop))
+        if a.owner(k):
+            h, tau = la.qr(a.local[start:, here], "raw")
+            panel = onp.tril(h.T[:, : len(tau)], -1)
+            panel[onp.arange(len(tau)), onp.arange(len(tau))] = tau  # in the place of ones
+            a.local[start:, here] = onp.triu(h.T)
+        panel = a.seen(k, panel, a.high - start, min(stop, few) - start)
+        blocks.append(panel if a.owner(k) else None)
+        v, t = reflections(panel)
+        rest = a.local[start:, a.before(stop) :]
+        rest -= v @ (t.conj().T @ (v.conj().T @ rest))
+    r = getitem(place, a.given_back(), slice(0, a.high if mode == "complete" else few))
+    if mode == "r":
+        return r
+    m = a.m
+    wide = a.high if mode == "complete" else few
+    start, stop = bounds(wide, a.line)
+    q = Part(x.mesh, (a.high, wide), (None, m), onp.eye(a.high, stop - start, -start, x.dtype))
+    q = Blocks(q, square=False) if wide else q
+    for k in range(len(blocks) - 1, -1, -1):
+        start, stop = a.blocks[k]
+        v, t = reflections(a.seen(k, blocks[k], a.high - start, min(stop, few) - start))
+        rest = q.local[start:, q.before(start) :]
+        rest -= v @ (t @ (v.conj().T @ rest))
+    return moved(q.given_back(), x.on), r
+
+
+def reflections(panel: onp.ndarray) -> tuple[onp.ndarray, onp.ndarray]:
+    """(v, t) such that I - v t v^H are a block's reflections; panel: v with LAPACK's tau on its diagonal."""
+    tau, v = panel.diagonal().copy(), panel.copy()
+    n = len(tau)
+    v[onp.arange(n), onp.arange(n)] = 1
+    gram, t = v.conj().T @ v, onp.zeros((n, n), v.dtype)
+    for i in range(n):
+        t[:i, i] = -tau[i] * (t[:i, :i] @ gram[:i, i])
+        t[i, i] = tau[i]
+    return v, t
 
 
 def solved(x: Part, b: onp.ndarray) -> onp.ndarray:
@@ -328,5 +405,5 @@ def cholesky(place: Any, x: Part, upper: bool = False) -> Part:
 
 
 BY_BLOCKS = {f"linalg.{run.__name__}": run for run in (
-    qr, svd, svdvals, pinv, lstsq, matrix_rank, solve, inv, det, cofactor, slogdet, cholesky
+    qr, svd, svdvals, eigh, eigvalsh, pinv, lstsq, matrix_rank, solve, inv, det, cofactor, slogdet, cholesky
 )}  # fmt: skip

@@ -88,6 +88,11 @@ def rebuilt(np, factors):
     return [s, (u * s) @ vh, np.abs(u)]
 
 
+def spectral(np, w, v):
+    """Of eigenvectors what their signs do not change."""
+    return [w, (v * np.exp(-w * w / 50)) @ v.T, np.abs(v)]
+
+
 RULES = {  # name: (shape, function)
     "rows by a split index": ((7, 5), lambda np, x: [x[np.argsort(x[:, 0])], np.take(x, np.argsort(x[:, 1]), axis=0)]),
     "two indices": ((7, 5), lambda np, x: [x[AT, AT % 5], x[AT[:, None], PICK[0]], x[2, AT % 5], x[AT, 3]]),
@@ -131,6 +136,19 @@ RULES = {  # name: (shape, function)
     "svd": (
         (31, 4),
         lambda np, x: [*rebuilt(np, np.linalg.svd(x, full_matrices=False)), np.linalg.svd(x, compute_uv=False)],
+    ),
+    "a square qr": (
+        (7, 7),
+        lambda np, x: [*np.linalg.qr(x), *np.linalg.qr(x[:5]), np.linalg.qr(x[:, :5], "complete")[1]],
+    ),
+    "a square svd": (
+        (7, 7),
+        lambda np, x: [*rebuilt(np, np.linalg.svd(x)), *rebuilt(np, np.linalg.svd(x[:, :5], full_matrices=False))],
+    ),
+    "eigenvalues": ((7, 7), lambda np, x: [*spectral(np, *np.linalg.eigh(x)), np.linalg.eigvalsh(x, "U")]),
+    "equal eigenvalues": (
+        (7, 2),
+        lambda np, x: [np.linalg.eigvalsh(x @ x.T), np.linalg.svd(x @ x.T, compute_uv=False)[:2]],
     ),
     "wide svd": ((3, 20), lambda np, x: rebuilt(np, np.linalg.svd(x, full_matrices=False))),
     "least squares": (
