@@ -206,6 +206,13 @@ def test_the_device_that_an_array_names_is_one_that_functions_take() -> None:
     assert where == x.device == str(there) != here.device
     for y in (np.full(3, 1.0, device=where), np.asarray(here, device=where), np.empty_like(here, device=where)):
         assert y.device == where
+    for y in (
+        np.full_like(x, 1, dtype=np.int32),
+        np.full_like(x, 2.5),
+        np.zeros_like(x, dtype="f4"),
+        np.full_like(x, x[0]),
+    ):
+        assert y.device == where
     assert here.to_device(where).device == where and np.asarray(here, device="cpu") is here
     assert info.dtypes(device=where) == info.dtypes() and info.default_dtypes(device=where) == info.default_dtypes()
     for ask in (info.dtypes, info.default_dtypes):

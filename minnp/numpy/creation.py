@@ -66,7 +66,9 @@ def _full_like(
     *,
     device: Any = None,
 ) -> Any:
-    a = as_array(a)
+    a, fill_value = as_array(a), as_array(fill_value)
+    if a.device != "cpu":
+        fill_value = fill_value.to_device(a.context)
     full = _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
     order = memory_order(a, order)
     return in_order(full, "A" if order == "K" and full.ndim == a.ndim else order, a)

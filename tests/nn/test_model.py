@@ -2,13 +2,13 @@
 
 import numpy as onp
 import pytest
-import torch
 
 import minnp
 import minnp.numpy as np
 from minnp import nn
 from minnp.nn import layers
 
+torch = pytest.importorskip("torch", reason="torch's results are what ours are compared with")
 RNG = onp.random.default_rng(0)
 
 

@@ -5,14 +5,15 @@ import pickle
 
 import numpy as onp
 import pytest
-import torch
-from test_layers import check, normal, numbers
-from torch.nn import functional as F
 
 import minnp
 import minnp.numpy as np
 from minnp import nn
 from minnp.testing import check_grads
+
+torch = pytest.importorskip("torch", reason="torch's results are what ours are compared with")
+F = torch.nn.functional
+from test_layers import check, normal, numbers
 
 SPATIAL = {1: (9,), 2: (6, 7), 3: (5, 5, 6)}
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}

@@ -4,11 +4,11 @@ import math
 
 import numpy as onp
 import pytest
-import torch
 
 import minnp.numpy as np
 from minnp.nn import init, optim
 
+torch = pytest.importorskip("torch", reason="torch's results are what ours are compared with")
 RNG = onp.random.default_rng(0)
 CASES = [
     ("sgd", {}, torch.optim.SGD, {}),
