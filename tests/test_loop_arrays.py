@@ -18,7 +18,9 @@ READS = """
 s += a[m].sum()
 s += a[a > 0.5][0]
 s += (a[m] * a[m]).sum() + len(a[m])
+s += np.mean(a[m]) + a[m].max() + (a[m] * b[m] + k).sum()
 s += A[m2].sum()
+s += A[m2].mean() + np.sum(A[m2] * 2 - A[m2])
 s += A[m5].sum()
 s += A[m5].shape[0] * 10 + A[m5].shape[1]
 s += A[A[:, 0] > 0.3][:, 1].sum()
@@ -89,6 +91,10 @@ a[a > 0.5] = a[a > 0.5] ** 2
 a[a > 0.5] *= 0.5
 a[m] = b[m] + a[m]
 a[m] += b[m]
+near = a > 0.3; a[near] += np.sqrt(a[near]) * k; s += a[near].sum()
+near = m[1:]; a[1:][near] = a[:-1][near] * 2
+near = A > 0.3; A[near] = A[near] ** 2 - A[near] * A.T.sum()
+near = abs(c) < 0.9; c[near] = c[near] ** 2 + c[near]; s += abs(c).sum()
 a[i] = k
 a[i] = b[: len(i)]
 a[i] += 1

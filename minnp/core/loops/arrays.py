@@ -27,6 +27,17 @@ class Lazy:
         return len(self.dims)
 
 
+class Masked(Lazy):
+    """base[mask] and functions of such, as yet in no memory: `at(index)` is the element that the mask chooses there.
+
+    when   how many writes came before it: it must be used before the next one
+    """
+
+    def __init__(self, count: E, kind: Kind, at: Callable, reads: list[Array], mask: Array, when: int) -> None:
+        super().__init__([count], kind, at, reads)
+        self.mask, self.when = mask, when
+
+
 def whole(e: E) -> bool:
     """Whether a number is an integer, whichever way the program took."""
     return e.kind.letter in "iu" and e.kind.code != "u8" and all(k.letter in "iu" for k in e.kinds)
@@ -180,6 +191,7 @@ class Arrays(Builder):
         return self.cast(value, kind)
 
     def written(self, array: Array) -> None:
+        self.writes += 1
         roots = self.roots(array)
         for i, given in enumerate(self.program.inputs):
             if given.name in roots:
@@ -187,6 +199,8 @@ class Arrays(Builder):
 
     # -------------------------------------------------------------- array expressions
     def lazy(self, x: Any) -> Lazy:
+        if isinstance(x, Masked):
+            x = self.packed(x)
         if isinstance(x, Lazy):
             return x
         if isinstance(x, Array):
@@ -220,7 +234,9 @@ class Arrays(Builder):
         if all(isinstance(g, E) for g in given):
             return compute(given)
         given = [g if not isinstance(g, E) else self.frozen(g) for g in given]
-        lazies = [self.lazy(g) for g in given]
+        masks = [g for g in given if not isinstance(g, E)]
+        masked = masks[0] if all(self.same_mask(g, masks[0]) for g in masks) else None
+        lazies = [self.lazy(g) if masked is None or isinstance(g, E) else g for g in given]
         arrays = tuple(not isinstance(g, E) for g in given)
         each = [sorted(g.kinds, key=place) if isinstance(g, E) else [g.kind] for g in given]
         found = {result_kind(function, kinds, arrays) for kinds in itertools.product(*each)}
@@ -233,7 +249,7 @@ class Arrays(Builder):
                     found = onp.iinfo(kind.dtype)
                     if g.low < found.min or g.high > found.max:
                         self.check(E("within", (self.temporary(g), const(int(found.min)), const(int(found.max))), BOOL))
-        dims = self.broadcast(lazies)
+        dims = self.broadcast(lazies) if masked is None else masked.dims
         # numbers take part as NumPy's: no check of Python's is theirs
         operand = [
             self.cast(g, Kind(kind.code if kind.letter != "b" else g.kind.code)) if isinstance(g, E) else None
@@ -243,13 +259,74 @@ class Arrays(Builder):
         def at(index: list[E]) -> E:
             values = []
             for lazy, fixed in zip(lazies, operand):
-                values.append(lazy.at(self.within(lazy, index)) if fixed is None else fixed)
+                place = index if masked is not None else self.within(lazy, index)
+                values.append(lazy.at(place) if fixed is None else fixed)
             out = compute(values)
             if out.kind.code != kind.code:
                 out = self.cast(out, kind)
             return self.temporary(out if out.kind == kind else E("copy", (out,), kind, out.low, out.high))
 
-        return Lazy(dims, kind, at, [r for g in lazies for r in g.reads])
+        reads = [r for g in lazies for r in g.reads]
+        if masked is not None:
+            return Masked(masked.dims[0], kind, at, reads, masked.mask, masked.when)
+        return Lazy(dims, kind, at, reads)
+
+    # -------------------------------------------------------------- under a mask
+    def under(self, x: Masked, body: Callable[[list[E], E], None], base: Array | None = None) -> None:
+        """body(index, element) for every element that is chosen, in order. `base`: what body writes, of numbers that
+        vector instructions do not write under a mask: it is written as it was where nothing is chosen."""
+
+        def one(index: list[E]) -> None:
+            test = self.temporary(self.truth(self.element(x.mask, index)))
+            with self.into([]) as chosen:
+                body(index, x.at(index))
+            if base is not None and all(type(s) is Assign for s in chosen[:-1]):
+                self.out.extend(chosen[:-1])
+                place, value = chosen[-1].index, chosen[-1].value
+                either = E("select", (test, value, self.element(base, index)), base.kind)
+                self.emit(Store(base.name, place, either))
+                return
+            self.emit(If(test, chosen, []))
+
+        self.over(x.mask.dims, one)
+
+    def packed(self, x: Masked) -> Array:
+        """The elements that a mask chooses, one after the other."""
+        if x.when != self.writes:
+            raise self.fail("elements that a mask chose, used after a write")
+        made, name = self.new(x.dims, x.kind, False), self.fresh("count")
+        self.program.kinds[name] = INT
+        here = E("var", (name,), INT, 0, LONGEST)
+        self.emit(Assign(name, const(0)))
+
+        def keep(index: list[E], e: E) -> None:
+            self.emit(Store(made.name, (here,), e))
+            self.emit(Assign(name, E("add", (here, const(1)), INT, 0, LONGEST)))
+
+        self.under(x, keep)
+        return made
+
+    def sum_under(self, x: Masked, acc: E) -> None:
+        """acc += each element that is chosen, of floats, by vector instructions where nothing in it may fail."""
+
+        def one(index: list[E]) -> None:
+            test = self.temporary(self.truth(self.element(x.mask, index)))
+            with self.into([]) as inner:
+                e = self.temporary(self.cast(x.at(index), acc.kind))
+            fine = all(type(s) is Assign for s in inner)
+            if fine:
+                self.out.extend(inner)
+                e = E("select", (test, e, const(0.0, acc.kind)), acc.kind)
+            add = Assign(acc.args[0], E("add", (acc, e), acc.kind))
+            self.emit(add if fine else If(test, [*inner, add], []))
+
+        self.over(x.mask.dims, one, exact=False)
+
+    def same_mask(self, a: Any, b: Any) -> bool:
+        """Whether one mask chooses both, and nothing was written since."""
+        if not isinstance(a, Masked) or not isinstance(b, Masked):
+            return False
+        return a.mask is b.mask and a.when == b.when == self.writes
 
     def over(self, dims: list[E], body: Callable[[list[E]], None], exact: bool = True) -> None:
         """Loops over all indices, the last axis innermost."""
@@ -330,6 +407,8 @@ class Arrays(Builder):
 
     def materialised(self, x: Lazy, zero: bool = False) -> Array:
         """New memory that holds an array expression."""
+        if isinstance(x, Masked):
+            return self.packed(x)
         made = self.new(x.dims, x.kind, zero)
 
         def body(index: list[E]) -> None:
@@ -365,6 +444,8 @@ class Arrays(Builder):
     def reduce(self, name: str, x: Lazy, axes: Sequence[int] | None = None) -> E | Lazy:
         """np.sum and its like, over these axes, or all."""
         axes = list(range(x.ndim)) if axes is None else list(axes)
+        if isinstance(x, Masked) and (x.kind.letter != "f" or name not in ("sum", "mean") or x.when != self.writes):
+            x = self.lazy(x)
         if name in ("var", "std"):
             return self.spread(name, x, axes)
         kind = result_kind(getattr(onp, name), (x.kind,), (True,))
@@ -409,7 +490,10 @@ class Arrays(Builder):
             e = E("copy", (self.truth(e),), kind) if kind.letter == "b" else self.cast(e, kind)
             self.emit(Assign(out, E(op, (acc, e), kind)))
 
-        self.over(x.dims, body, exact=False)
+        if isinstance(x, Masked):
+            self.sum_under(x, acc)
+        else:
+            self.over(x.dims, body, exact=False)
         if count is not None:
             return self.temporary(E("div", (acc, self.cast(count, kind)), kind))
         return acc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .arrays import LONGEST, Arrays, Lazy
+from .arrays import LONGEST, Arrays, Lazy, Masked
 from .ir import INT, Array, Assign, E, If, Store, const
 
 
@@ -100,7 +100,12 @@ class Chosen(Arrays):
         """base[parts]"""
         parts, first, which, mask = self.choice(base, parts)
         if mask is not None:
-            out = self.new([self.how_many(mask), *base.dims[mask.ndim :]], base.kind, False)
+            count = self.how_many(mask)
+            if mask.ndim == base.ndim:
+                reads = [base, *mask.reads]
+                at = lambda index: self.element(base, index)
+                return Masked(count, base.kind, at, reads, mask.reads[0], self.writes)
+            out = self.new([count, *base.dims[mask.ndim :]], base.kind, False)
 
             def copy(index: list[E], k: E) -> None:
                 rest = out.dims[1:]
@@ -143,6 +148,8 @@ class Chosen(Arrays):
             value = self.frozen(value if op is not None else self.stored(value, base.kind))
         elif not isinstance(value, (Array, Lazy)):
             raise self.fail("something assigned to chosen elements")
+        if mask is not None and isinstance(value, Masked) and self.directly(base, mask, value, op):
+            return None
         lazy = self.lazy(value)
         if lazy.kind.letter == "c" and base.kind.letter != "c":
             raise self.fail("complex numbers written to real ones")
@@ -174,6 +181,24 @@ class Chosen(Arrays):
     def kind_of(self, element: Callable, dims: list[E]) -> Any:
         with self.into([]):
             return element([const(0)] * len(dims)).kind
+
+    def directly(self, base: Array, mask: Lazy, value: Masked, op: Callable | None) -> bool:
+        """base[mask] = value where the same mask chose it: element by element, unless one may show another."""
+        same = mask.reads[0] is value.mask and value.when == self.writes and mask.ndim == base.ndim
+        apart = lambda r: r.name == base.name or not self.may_overlap(r, base)
+        if not same or not all(map(apart, value.reads)) or value.mask.name == base.name:
+            return False
+        if value.kind.letter == "c" and base.kind.letter != "c":
+            return False
+
+        def one(index: list[E], e: E) -> None:
+            if op is not None:
+                e = op(self.element(base, index), e)
+            self.emit(Store(base.name, tuple(index), self.unsafe(e, base.kind)))
+
+        self.under(value, one, base if base.kind.letter == "c" else None)
+        self.written(base)
+        return True
 
     def masked(self, base: Array, mask: Lazy, lazy: Lazy, op: Callable | None) -> None:
         rest = base.dims[mask.ndim :]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as onp
 
-from .arrays import ONE, Lazy
+from .arrays import ONE, Lazy, Masked
 from .arrays import whole as is_whole
 from .building import Building, Static, Tup
 from .ir import (
@@ -1436,7 +1436,7 @@ class Translator(Building):
         which = sorted(range(x.ndim) if axes is None else {self.whole_number(a) % x.ndim for a in axes})
         if name.startswith("arg") and len(which) > 1:
             x, which = self.np_ravel([x], {}), [0]
-        out = self.reduce(name, self.lazy(x), which)
+        out = self.reduce(name, x if isinstance(x, Masked) else self.lazy(x), which)
         if keep is None or repr(keep) == "False":
             return out
         if repr(keep) != "True":

@@ -118,24 +118,37 @@ no:
 }
 
 
-MODULUS = {  # within an ulp of hypot, which is called only where a square may leave the range of doubles
+def _bits(x: float) -> str:
+    return f"{struct.unpack('>Q', struct.pack('>d', x))[0]:#018x}"
+
+
+MODULUS = {  # within an ulp of hypot; powers of two bring squares into the range of doubles, without a branch
     "modulus": f"""define internal double @modulus(double %x, double %y) alwaysinline {{
-  %xx = fmul double %x, %x
-  %yy = fmul double %y, %y
-  %s = fadd double %xx, %yy
-  %large = fcmp ogt double %s, {struct.unpack(">Q", struct.pack(">d", 1e-280))[0]:#018x}
-  %small = fcmp olt double %s, {struct.unpack(">Q", struct.pack(">d", 1e280))[0]:#018x}
-  %fine = and i1 %large, %small
-  br i1 %fine, label %direct, label %far
-direct:
+  %a = call double @llvm.fabs.f64(double %x)
+  %b = call double @llvm.fabs.f64(double %y)
+  %wider = fcmp ogt double %a, %b
+  %m = select i1 %wider, double %a, double %b
+  %large = fcmp ogt double %m, {_bits(2.0**500)}
+  %small = fcmp olt double %m, {_bits(2.0**-400)}
+  %up = select i1 %small, double {_bits(2.0**600)}, double {_bits(1.0)}
+  %by = select i1 %large, double {_bits(2.0**-600)}, double %up
+  %down = select i1 %small, double {_bits(2.0**-600)}, double {_bits(1.0)}
+  %back = select i1 %large, double {_bits(2.0**600)}, double %down
+  %p = fmul double %a, %by
+  %q = fmul double %b, %by
+  %pp = fmul double %p, %p
+  %qq = fmul double %q, %q
+  %s = fadd double %pp, %qq
   %r = call double @llvm.sqrt.f64(double %s)
-  ret double %r
-far:
-  %h = call double @hypot(double %x, double %y)
-  ret double %h
+  %scaled = fmul double %r, %back
+  %first = fcmp oeq double %a, {_bits(float("inf"))}
+  %second = fcmp oeq double %b, {_bits(float("inf"))}
+  %infinite = or i1 %first, %second
+  %out = select i1 %infinite, double {_bits(float("inf"))}, double %scaled
+  ret double %out
 }}""",
     "llvm.sqrt.f64": "declare double @llvm.sqrt.f64(double)",
-    "hypot": "declare double @hypot(double, double)",
+    "llvm.fabs.f64": "declare double @llvm.fabs.f64(double)",
 }
 
 
@@ -769,6 +782,12 @@ class Lowering:
             return self.do(f"icmp ult i64 {i}, {n}")
         if e.op == "select":
             c, a, b = map(self.value, e.args)
+            if kind.letter == "c":  # in halves, of which vectors are made
+                half, pick = type_of(Kind("f8" if kind.code == "c16" else "f4")), []
+                for k in range(2):
+                    x, y = (self.do(f"extractvalue {t} {v}, {k}") for v in (a, b))
+                    pick.append(self.do(f"select i1 {c}, {half} {x}, {half} {y}"))
+                return self.pair(*pick, kind)
             return self.do(f"select i1 {c}, {t} {a}, {t} {b}")
         args = [self.value(a) for a in e.args]
         given = e.args[0].kind

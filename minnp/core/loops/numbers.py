@@ -38,6 +38,7 @@ class Builder:
         self.bound: set[str] = set()  # variables that are bound here on every way
         self.versions: dict[str, int] = {}  # of variables bound to arrays anew: how often, in the order of the text
         self.counts = itertools.count()
+        self.writes = 0  # to arrays, so far in the text
         self.line = 0
         self.news: dict[int, int] = {}  # arrays made so far, by line
 
