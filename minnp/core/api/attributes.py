@@ -18,6 +18,7 @@ from ..arrays.array import (
     OBJECT,
     TAKEN,
     Array,
+    VirtualArray,
     array_of,
     concretize,
     ndarray,
@@ -73,6 +74,16 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
 for _name, _kind in {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}.items():
     _convert = operator.index if _name == "index" else _kind
     setattr(Array, f"__{_name}__", _conversion(f"__{_name}__", _kind, _convert))
+
+
+def _hash(self: VirtualArray) -> int:
+    value = read(self)
+    if not is_scalar(value):
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    return hash(onp.asarray(concretize(value, bool))[()])  # a branch of Python's: what is in a set, or a dict
+
+
+VirtualArray.__hash__ = _hash  # type: ignore[assignment]
 
 
 def _round(self: ndarray, ndigits: Any = None) -> Any:

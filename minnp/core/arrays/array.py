@@ -281,8 +281,21 @@ def as_host_arrays(tree: Any) -> Any:
     return tree if all(map(operator.is_, leaves, new)) else rebuild(new)
 
 
+def array_value(value: Any) -> Any:
+    """A value as that of an array, as transformations return numbers: no scalar of NumPy's."""
+    if isinstance(value, onp.generic):
+        return onp.asarray(value)
+    if type(value) is Tracer and (inner := array_value(value.value)) is not value.value:
+        return Tracer(value.trace, inner, value.node)
+    return value
+
+
 def _as_host_array(h: Array) -> Array:
-    if type(h) is ndarray or type(read(h)) is not Host:
+    if type(h) is ndarray:
+        return h
+    if type(value := read(h)) is not Host:
+        if h._root is None and not value.shape and (array := array_value(value)) is not value:
+            return virtual(array)
         return h
     if type(h._value) is not ndarray:  # one object, however often it is returned
         h._value = on_host(h._host, None if h._root is None else _as_host_array(h._root))

@@ -6,7 +6,7 @@ graph holds where the answers are the same. jit.py runs such graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -306,11 +306,12 @@ class Captured:
     written     inputs that were written: their last values are the graph's last outputs
     fixed       leaves that are numbers, or arrays in a memory layout, for which alone the graph holds
     shown       parts that are not computed but the caller's own (outputs.py)
+    scalars     parts that are scalars, as NumPy's functions return them, and not arrays without axes
     left        why the graph does not hold what the function did, or ""
     ended       whether every other capture would end as well
     """
 
-    __slots__ = ("changes", "constants", "ended", "fixed", "graph", "left", "rebuild", "shown", "written")
+    __slots__ = ("changes", "constants", "ended", "fixed", "graph", "left", "rebuild", "scalars", "shown", "written")
 
     def __init__(
         self,
@@ -321,18 +322,22 @@ class Captured:
         fixed: set[int] = frozenset(),
         shown: dict[int, Any] | None = None,
         changes: list[Change] | None = None,
+        scalars: Sequence[int] = (),
     ) -> None:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
-        self.shown, self.changes = shown or {}, changes or []
+        self.shown, self.changes, self.scalars = shown or {}, changes or [], scalars
 
     def says(self) -> tuple[str, ...]:
         """The graph and, with numbers in the place of computed parts, what becomes of its results."""
         count = len(self.graph.output_node().args[0]) - len(self.written)
-        return str(self.graph), repr(self.rebuild(list(range(count)))), repr((self.written, self.changes, self.shown))
+        besides = repr((self.written, self.changes, self.shown, self.scalars))
+        return str(self.graph), repr(self.rebuild(list(range(count)))), besides
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
         parts = as_host_arrays(parts)
+        for i in self.scalars:
+            parts[i] = read(parts[i])[()] if type(parts[i]) in ARRAY_TYPES else parts[i]
         for i, what in self.shown.items():
             if type(what) is Own:
                 parts[i] = what.of(arguments)
@@ -422,7 +427,12 @@ def capture_call(
         trace.graph.erase_node(node)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
-    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed)
+    scalars = [
+        i
+        for i, v in enumerate(values)
+        if type(v) is Tracer and v.trace is trace and isinstance(v.value, onp.generic) and i not in already
+    ]
+    captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 

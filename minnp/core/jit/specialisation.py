@@ -120,10 +120,10 @@ class Specialisation:
             numbers = list(range(count))
             tree = captured.rebuild(numbers) if numbers else None
             if type(tree) is int:
-                return _one
-            if type(tree) is list and tree == numbers:
+                return _number if captured.scalars else _one
+            if type(tree) is list and tree == numbers and not captured.scalars:
                 return lambda out, given, arguments: _handles(out)
-            if type(tree) is tuple and tree == tuple(numbers) and numbers:
+            if type(tree) is tuple and tree == tuple(numbers) and numbers and not captured.scalars:
                 return lambda out, given, arguments: tuple(_handles(out))
 
         def finish(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
@@ -216,6 +216,11 @@ def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
     if type(v) is Host:
         return on_host(v)
     return array_of(v) if isinstance(v, (Host, onp.generic, Buffer)) else v
+
+
+def _number(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
+    (v,) = out
+    return v[()] if isinstance(v, (Host, onp.generic)) else _one(out, given, arguments)
 
 
 def _handles(out: Sequence[Any]) -> list:

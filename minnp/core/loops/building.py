@@ -77,6 +77,8 @@ class Building(Chosen):
     # -------------------------------------------------------------- of numbers and arrays
     def np_array(self, args: list, kwargs: dict) -> Array:
         x, dtype = self.arguments("object dtype", args, kwargs)
+        if type(x).__name__ == "Turns":
+            return self.filled(x, dtype)
         if isinstance(x, (Array, Lazy)):
             if dtype is None:
                 return self.materialised(self.lazy(x))
@@ -154,6 +156,21 @@ class Building(Chosen):
         for p, start, stop in zip(parts, ends, ends[1:]):
             self.fill(self.as_array(self.index(out, [*[EVERY] * axis, (start, stop, None), ...])), p)
         return out
+
+    def np_append(self, args: list, kwargs: dict) -> Array:
+        x, more, axis = self.arguments("arr values axis", args, kwargs)
+        if axis is not None:
+            return self.np_concatenate([Tup([x, more]), axis], {})
+        flat = lambda a: self.np_array([Tup([a])], {}) if isinstance(a, E) else self.np_ravel([a], {})
+        return self.np_concatenate([Tup([flat(x), flat(more)])], {})
+
+    def np_diff(self, args: list, kwargs: dict) -> Any:
+        (x,) = self.arguments("x", args, kwargs)
+        x = self.an_array(x)
+        if x.ndim != 1 or x.kind.letter not in "iuf":
+            raise self.fail("np.diff of this")
+        a, b = (self.as_array(self.index(x, [part])) for part in ((const(1), None, None), (None, const(-1), None)))
+        return self.elementwise(onp.subtract, lambda v: self.binary("sub", v[0], v[1]), [a, b])
 
     # -------------------------------------------------------------- of numbers
     def np_ndarray(self, args: list, kwargs: dict) -> Array:

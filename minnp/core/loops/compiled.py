@@ -125,7 +125,9 @@ class Code:
             a[...] = was
         if error == "full":
             return None
-        raise Again if failure is None else failure
+        if failure is not None:
+            raise failure
+        raise Again(error.removeprefix("exit ")) if error.startswith("exit ") else Again
 
     def arrays_of(self, slots: onp.ndarray, given: list) -> list | None:
         """Of each array that comes out: (copy, "new") or (None, which other it is); None if one is part of another."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
 import math
 import operator
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as onp
 
@@ -91,8 +92,39 @@ class Zip:
         self.items, self.count = items, count
 
 
+class Turns:
+    """A comprehension, before something goes over it. Its names are its own: `mark` is behind them."""
+
+    def __init__(self, node: ast.GeneratorExp | ast.ListComp) -> None:
+        self.node, self.mark = node, f"{node.lineno}.{node.col_offset}"
+        self.names = stored_names(ast.Tuple(elts=[g.target for g in node.generators], ctx=ast.Store()))
+
+    def own(self, tree: Any) -> Any:
+        """A part of it in which its names are marked."""
+        tree = copy.deepcopy(tree)
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Name) and n.id in self.names:
+                n.id = f"{n.id}.{self.mark}"
+        return tree
+
+
+class Do(ast.stmt):
+    """A statement that is no Python: what is called emits it."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self.call = call
+
+
 class Scalar(str):
     """A name of Python's that stands for the variable of this name in the program."""
+
+
+class Parts(NamedTuple):
+    """A name of Python's that stands for a tuple, whose items are variables: NAME.0, ..."""
+
+    count: int
+    listed: bool
 
 
 class Moving:
@@ -155,6 +187,9 @@ class Translator(Building):
 
     def refuse(self, node: ast.AST) -> Any:
         raise self.fail(f"a {type(node).__name__} in a loop")
+
+    def do_Do(self, s: Do) -> None:
+        s.call()
 
     def do_Pass(self, s: ast.Pass) -> None: ...
 
@@ -225,6 +260,15 @@ class Translator(Building):
 
     def name(self, name: str, value: Any) -> None:
         """name = value"""
+        if isinstance(value, Tup) and all(isinstance(x, (E, Array, Lazy, Tup)) for x in value.items):
+            variable = self.scope.prefix + name
+            self.tuples.setdefault(variable, False)
+            if self.tuples[variable]:
+                for k, x in enumerate(value.items):
+                    self.name(f"{name}.{k}", x)
+                self.scope.names[name] = Parts(len(value.items), value.listed)
+                self.scope.local.add(name)
+                return
         if isinstance(value, Lazy):
             value = self.materialised(value)
         if isinstance(value, E):
@@ -314,7 +358,10 @@ class Translator(Building):
     def lost(self, name: str) -> None:
         """A name that stands for several arrays is read: what it stands for is kept, from the next pass on."""
         variable = self.scope.prefix + name
-        if variable in self.moving:
+        if self.tuples.get(variable) is False:
+            self.tuples[variable] = True
+            raise Anew
+        if variable in self.moving or variable in self.tuples:
             raise self.fail(f"{name}, which stands for another array from turn to turn")
         self.moving[variable] = Moving()
         raise Anew
@@ -415,12 +462,12 @@ class Translator(Building):
             self.body(s.body if test.args[0] else s.orelse)
             return
         bound, names = set(self.bound), dict(self.scope.names)
-        with self.into([]) as then:
-            self.body(s.body)
+        then, no = self.way(s.body)
         after_then, names_then = self.bound, self.scope.names
         self.bound, self.scope.names = set(bound), dict(names)
-        with self.into([]) as orelse:
-            self.body(s.orelse)
+        orelse, other = self.way(s.orelse)
+        if no is not None and other is not None:
+            raise no
         ends = [leaves(then), leaves(orelse)]
         if ends[0] != ends[1]:  # only one way goes on
             self.bound, self.scope.names = (self.bound, self.scope.names) if ends[0] else (after_then, names_then)
@@ -432,11 +479,26 @@ class Translator(Building):
             orelse.pop(0)
         self.emit(If(test, then, orelse))
 
+    def way(self, statements: list[ast.stmt]) -> tuple[list, NotUnderstood | None]:
+        """(one way of a branch, why it is not understood): Python runs the loop again that comes there."""
+        scopes, line, nested, fields = len(self.scopes), self.line, self.nested, dict(self.fields)
+        ends = [(len(scope.breaks), len(scope.continues)) for scope in self.scopes]
+        try:
+            with self.into([]) as out:
+                self.body(statements)
+            return out, None
+        except NotUnderstood as no:
+            del self.scopes[scopes:]
+            for scope, (breaks, continues) in zip(self.scopes, ends):
+                del scope.breaks[breaks:], scope.continues[continues:]
+            self.line, self.nested, self.fields = line, nested, self.fields or fields
+            return [Check(const(False), f"exit {no.why} (line {no.line})"), Leave("return")], no
+
     def merged(self, a: dict, b: dict) -> dict:
         out = dict(a)
         for name, x in b.items():
             y = a.get(name)
-            if name not in a or (y is not x and not (isinstance(x, Scalar) and x == y)):
+            if name not in a or (y is not x and not (isinstance(x, (Scalar, Parts)) and x == y)):
                 out[name] = x if name not in a and self.kept(x) else Lost
         for name, y in a.items():
             if name not in b:
@@ -447,7 +509,9 @@ class Translator(Building):
         """Whether a name with this value is a variable of the program."""
         if self.by_value and isinstance(value, Array):
             return value.name in self.moving
-        return isinstance(value, Scalar) or (isinstance(value, Array) and value.name in self.program.moving)
+        if isinstance(value, (Scalar, Parts)):
+            return True
+        return isinstance(value, Array) and value.name in self.program.moving
 
     def do_Break(self, s: ast.Break) -> None:
         self.leave(self.scope.breaks)
@@ -464,11 +528,10 @@ class Translator(Building):
         value = Static(None) if s.value is None else self.value(s.value)
         scope = self.scope
         if len(self.scopes) == 1:
-            if not isinstance(value, E):
-                raise self.fail("an array returned from within a loop")
-            self.assign("<return>", value)
-            self.assign("<returned>", const(True))
-            self.bound -= {"<return>"}
+            at = s.lineno, s.col_offset
+            number = self.program.returned.setdefault(at, (len(self.program.returned) + 1, None))[0]
+            self.program.returned[at] = number, self.given_back(f"<return>{number}", value)
+            self.assign("<returned>", const(number))
         elif isinstance(value, E):
             if scope.result not in (None, "scalar"):
                 raise self.fail("a function that returns an array or a number")
@@ -487,6 +550,27 @@ class Translator(Building):
         else:
             raise self.fail("a return of arrays from within a branch")
         self.emit(Leave(scope.ends))
+
+    def given_back(self, variable: str, value: Any) -> Any:
+        """Binds what the function returns; its variable, or a tuple of such, or what is no variable."""
+        if isinstance(value, Tup):
+            parts = [self.given_back(f"{variable}.{k}", x) for k, x in enumerate(value.items)]
+            return parts if value.listed else tuple(parts)
+        if isinstance(value, Static) and (value.value is None or type(value.value) is str):
+            return value
+        if isinstance(value, Lazy):
+            value = self.materialised(value)
+        if isinstance(value, Array):
+            if variable not in self.moving:
+                self.moving[variable] = Moving()
+                raise Anew
+            self.rebind(variable, value)
+        elif isinstance(value, E):
+            self.assign(variable, value)
+            self.bound -= {variable}
+        else:
+            raise self.fail("something returned from within a loop that is no number and no array")
+        return Scalar(variable)
 
     nested = 0
 
@@ -531,7 +615,7 @@ class Translator(Building):
         end = f"break.{number}"
         self.scope.breaks.append(end)
         bound, names = set(self.bound), dict(self.scope.names)
-        assigned = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        assigned = self.with_items(stored_names(s))
         for name in assigned:
             if name in names and not self.kept(names[name]):
                 self.scope.names[name] = Lost  # as the turn before left it
@@ -550,12 +634,19 @@ class Translator(Building):
             if name in inner:
                 new = inner[name]
                 old = names.get(name)
-                alike = isinstance(old, Scalar) if isinstance(new, Scalar) else old is new
+                alike = isinstance(old, Scalar) if isinstance(new, Scalar) else old is new or (old == new != Lost)
                 self.scope.names[name] = new if self.kept(new) and (old is None or alike) else Lost
         self.moves(assigned)
         with self.into(outer):
             self.body(s.orelse)
         self.emit(Block(end, outer))
+
+    def with_items(self, assigned: set[str]) -> set[str]:
+        """Names, and those of the items of what is bound to them."""
+        more = {k for k in self.scope.names for name in assigned if k.startswith(f"{name}.")}
+        known = {v.removeprefix(self.scope.prefix) for v, yes in self.tuples.items() if yes}
+        more |= {f"{name}.{k}" for name in assigned & known for k in range(UNROLLED)}
+        return assigned | more
 
     def moves(self, assigned: set[str]) -> None:
         """Views that were taken of these names are not told to be those that are taken from here on."""
@@ -694,6 +785,8 @@ class Translator(Building):
             found = scope.names[name]
             if found is Lost:
                 self.lost(name)
+            if isinstance(found, Parts):
+                return Tup([self.load_name(f"{name}.{k}") for k in range(found.count)], found.listed)
             if not isinstance(found, Scalar):
                 if self.kept(found) and found.name not in self.bound and not self.by_value:
                     self.check(E("held", (found.name,), BOOL, 0, 1))
@@ -731,6 +824,7 @@ class Translator(Building):
 
     flags: set[str]
     moving: dict[str, Moving]
+    tuples: dict[str, bool]  # variables that were bound to tuples -> whether their items are variables
 
     def assign(self, name: str, e: E) -> None:
         super().assign(name, e)
@@ -805,11 +899,125 @@ class Translator(Building):
         except NotUnderstood as no:
             raise self.fail(no.why) from None
 
-    def of_Tuple(self, node: ast.Tuple | ast.List) -> Tup:
+    def of_Tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Tup:
         items = [self.value(e) for e in node.elts]
         return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], isinstance(node, ast.List))
 
     of_List = of_Tuple
+
+    def of_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        self.bind(node.target, self.value(node.value))
+        return self.load_name(node.target.id)
+
+    def of_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> Turns:
+        return Turns(node)
+
+    def of_ListComp(self, node: ast.ListComp) -> Any:
+        """A list of a few items, one after the other; else what a function goes over."""
+        (first, *more), found = node.generators, []
+        inner = Turns(node)
+        items = None if more or first.ifs else self.few(inner.own(first.iter))
+        if items is None:
+            return inner
+        for item in items:
+            self.bind(inner.own(first.target), item)
+            value = self.value(inner.own(node.elt))
+            found.append(self.frozen(value) if isinstance(value, E) else self.now(value))
+        return Tup(found, True)
+
+    def few(self, over: ast.expr) -> list | None:
+        """The items of a tuple, or of a range whose ends are in the source; None of anything else."""
+        found = self.value(over)
+        if isinstance(found, Tup) and len(found.items) <= UNROLLED:
+            return found.items
+        if not isinstance(found, Range):
+            return None
+        ends = [x.args[0] for x in (found.start, found.stop, found.step) if x.op == "const"]
+        if len(ends) < 3 or len(range(*ends)) > UNROLLED:
+            return None
+        return [const(k) for k in range(*ends)]
+
+    def gone_over(self, what: Turns, body: Callable[[Any], None]) -> None:
+        """body(item) for every item of a comprehension."""
+        inner: list[ast.stmt] = [Do(lambda: body(self.value(what.own(what.node.elt))))]
+        for g in reversed(what.node.generators):
+            for test in reversed(g.ifs):
+                inner = [ast.If(test=what.own(test), body=inner, orelse=[])]
+            inner = [ast.For(target=what.own(g.target), iter=what.own(g.iter), body=inner, orelse=[])]
+        for s in ast.walk(inner[0]):
+            if isinstance(s, ast.stmt):
+                ast.copy_location(s, what.node)
+        self.body(inner)
+
+    def consumed(self, name: str, what: Turns) -> Any:
+        """sum, any, all, min or max of a comprehension."""
+        at = f"{self.scope.prefix}{name}.{what.mark}"
+        if name == "sum":
+            self.assign(at, const(0))
+            self.gone_over(what, lambda x: self.assign(at, self.binary("add", self.variable(at), self.number(x))))
+            return self.variable(at)
+        if name in ("any", "all"):
+            end = f"{name}.{next(self.counts)}"
+
+            def test(x: Any) -> None:
+                found = self.truth(self.number(x))
+                if name == "all":
+                    found = const(not found.args[0]) if found.op == "const" else E("not", (found,), BOOL, 0, 1)
+                with self.into([]) as then:
+                    self.assign(at, const(name == "any"))
+                    self.emit(Leave(end))
+                self.emit(If(found, then, []))
+
+            with self.into([]) as outer:
+                self.assign(at, const(name == "all"))
+                self.gone_over(what, test)
+            self.emit(Block(end, outer))
+            self.bound.add(at)
+            return self.variable(at)
+        first = f"{at}.first"
+
+        def better(x: Any) -> None:
+            x = self.frozen(self.number(x))
+            with self.into([]) as begin:
+                self.assign(at, x)
+                self.assign(first, const(False))
+            with self.into([]) as go_on:
+                test = self.truth(self.compare("lt" if name == "min" else "gt", x, self.variable(at)))
+                with self.into([]) as then:
+                    self.assign(at, x)
+                self.emit(If(test, then, []))
+            self.emit(If(self.variable(first), begin, go_on))
+
+        self.assign(first, const(True))
+        self.gone_over(what, better)
+        if not self.info(at).kinds:
+            raise self.fail(f"{name} of nothing")
+        self.check(E("not", (self.variable(first),), BOOL, 0, 1))
+        self.bound.add(at)
+        return self.variable(at)
+
+    def filled(self, what: Turns, dtype: Any) -> Array:
+        """np.array([... for ... in ...]) of numbers."""
+        (g, *more) = what.node.generators
+        if more or g.ifs:
+            raise self.fail("an array of a comprehension with conditions, or of several")
+        over = self.now(self.value(what.own(g.iter)))
+        length = self.frozen(self.turns(over))
+
+        def item(k: E) -> E:
+            self.bind(what.own(g.target), self.part(over, k))
+            return self.number(self.value(what.own(what.node.elt)))
+
+        bound, names = set(self.bound), dict(self.scope.names)
+        with self.into([]):
+            found = item(const(0))
+        if len(found.kinds) > 1:
+            raise self.fail("np.array of a number that is of several types")
+        kind = Kind(found.kind.code) if dtype is None else self.dtype_of(dtype)
+        out = self.new([length], kind, False)
+        self.over(out.dims, lambda k: self.emit(Store(out.name, tuple(k), self.stored(item(k[0]), kind))))
+        self.bound, self.scope.names = bound, names
+        return out
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
@@ -858,14 +1066,20 @@ class Translator(Building):
                         raise self.fail("is")
                     return const((one[0] is one[1]) == isinstance(op, ast.Is)), second
                 if isinstance(op, (ast.In, ast.NotIn)):
-                    if not isinstance(second, Tup):
-                        raise self.fail("in")
-                    found: E = const(False)
-                    for item in second.items:
+                    found: E = self.inside_of(left, second) if not isinstance(second, Tup) else const(False)
+                    for item in second.items if isinstance(second, Tup) else ():
+                        if isinstance(left, Static) and isinstance(item, Static):
+                            if not (told(left.value) and told(item.value)):
+                                raise self.fail("a comparison of objects")
+                            if left.value == item.value:
+                                return const(isinstance(op, ast.In)), second
+                            continue
                         same = self.truth(self.binary("eq", self.number(left), self.number(item)))
                         found = (
                             same if found.op == "const" and not found.args[0] else E("or", (found, same), BOOL, 0, 1)
                         )
+                    if found.op == "const":
+                        return const(bool(found.args[0]) is isinstance(op, ast.In)), second
                     return (found if isinstance(op, ast.In) else E("not", (found,), BOOL, 0, 1)), second
                 if isinstance(left, Static) and isinstance(second, Static):
                     if not (told(left.value) and told(second.value)):
@@ -885,6 +1099,26 @@ class Translator(Building):
                 out = out if kind == BOOL else E("copy", (out,), kind, 0, 1)
                 left = self.value(right) if k < len(node.ops) - 1 else None
         return out
+
+    def inside_of(self, x: Any, over: Any) -> E:
+        """x in over, of a range or an array."""
+        x = self.frozen(self.number(x))
+        if isinstance(over, (Array, Lazy)):
+            over = self.lazy(over)
+            same = lambda v: E("copy", (self.truth(self.compare("eq", v[0], v[1])),), Kind("b1"), 0, 1)
+            return self.truth(self.number(self.reduce("any", self.lazy(self.elementwise(onp.equal, same, [over, x])))))
+        if not isinstance(over, Range) or over.step.op != "const" or over.step.args[0] < 0 or not is_whole(x):
+            raise self.fail("in")
+        x = self.temporary(self.cast(x, INT))
+        least, most = self.compare("le", over.start, x), self.compare("lt", x, over.stop)
+        found = self.both("and", least, lambda: most)
+        if over.step.args[0] == 1:
+            return found
+        off = lambda: self.compare("eq", self.binary("mod", self.binary("sub", x, over.start), over.step), const(0))
+        return self.both("and", found, off)
+
+    def of_Set(self, node: ast.Set) -> Tup:
+        return self.of_Tuple(node)
 
     def of_IfExp(self, node: ast.IfExp) -> Any:
         test = self.condition(node.test)
@@ -963,6 +1197,8 @@ class Translator(Building):
                 out.append(x.ends)
             elif isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
                 out.append(x.value)
+            elif isinstance(x, Tup) and x.listed and x.items and all(isinstance(y, E) for y in x.items):
+                out.append(self.np_array([x], {}))
             elif isinstance(x, Tup) and not isinstance(node, ast.Tuple):
                 if x.listed or any(isinstance(y, Tup) for y in x.items):
                     raise self.fail("a list as an index")
@@ -1058,10 +1294,15 @@ class Translator(Building):
         function = self.value(node.func)
         if not isinstance(function, Static):
             raise self.fail("a call of what is no function")
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        if any(k.arg is None for k in node.keywords):
             raise self.fail("a call with starred arguments")
         f = function.value
-        args = [self.value(a) for a in node.args]
+        args = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                args += self.spread_out(self.value(a.value))
+            else:
+                args.append(self.value(a))
         kwargs = {k.arg: self.value(k.value) for k in node.keywords}
         args = [self.frozen(a) if isinstance(a, E) else a for a in args]
         if isinstance(f, Method):
@@ -1073,6 +1314,16 @@ class Translator(Building):
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
         where, name = found
         return getattr(self, f"call_{where}")(name, args, kwargs, f)
+
+    def spread_out(self, x: Any) -> list:
+        """The items of a starred argument."""
+        if isinstance(x, Lazy):
+            x = self.materialised(x)
+        if isinstance(x, Array) and x.ndim and x.dims[0].op == "const" and x.dims[0].args[0] <= UNROLLED:
+            return [self.index(x, [const(k)]) for k in range(x.dims[0].args[0])]
+        if not isinstance(x, Tup):
+            raise self.fail("a starred argument that is no tuple")
+        return list(x.items)
 
     def method(self, m: Any, args: list, kwargs: dict) -> Any:
         x, name = m.base, m.name
@@ -1241,22 +1492,22 @@ class Translator(Building):
             return Zip(args)
         if name == "reversed" and isinstance(args[0], Range):
             r = args[0]
-            if r.step.op == "const" and abs(r.step.args[0]) == 1:
-                by = r.step.args[0]
-                one = const(by)
-                # an empty range stays one
-                if by > 0:
-                    stop = self.greatest(r.stop, r.start)
-                    return Range(
-                        self.temporary(self.binary("sub", stop, one)),
-                        self.temporary(self.binary("sub", r.start, one)),
-                        const(-1),
-                    )
+            if r.step.op == "const":
+                by, count = r.step, self.turns(r)
+                back = self.temporary(self.binary("mul", self.binary("sub", count, const(1)), by))
+                last = self.temporary(self.binary("add", r.start, back))
+                return Range(last, self.temporary(self.binary("sub", r.start, by)), const(-by.args[0]))
             raise self.fail("reversed")
+        if name == "reversed" and isinstance(args[0], Tup):
+            return Tup(args[0].items[::-1])
+        if name == "reversed" and isinstance(args[0], (Array, Lazy)) and args[0].ndim:
+            return self.np_flip([args[0], const(0)], {})
         if name == "abs":
             return self.apply("abs", args)
         if name in ("min", "max"):
             items = args[0].items if len(args) == 1 and isinstance(args[0], Tup) else args
+            if len(args) == 1 and isinstance(args[0], Turns):
+                return self.consumed(name, args[0])
             if len(args) == 1 and isinstance(args[0], (Array, Lazy)):
                 raise self.fail(f"{name} of an array")
             best = self.number(items[0])
@@ -1281,12 +1532,38 @@ class Translator(Building):
             return Tup([self.frozen(self.binary("floordiv", a, b)), self.frozen(self.binary("mod", a, b))])
         if name == "pow" and len(args) == 2:
             return self.apply("pow", args)
-        if name == "sum" and isinstance(args[0], Tup):
+        if len(args) == 1 and isinstance(args[0], Turns) and name in ("sum", "any", "all", "min", "max"):
+            return self.consumed(name, args[0])
+        if name in ("tuple", "list") and len(args) == 1 and isinstance(args[0], Tup):
+            return Tup(args[0].items, name == "list")
+        if name == "round" and 1 <= len(args) <= 2:
+            return self.rounded(*args)
+        if name in ("any", "all") and len(args) == 1 and isinstance(args[0], Tup):
+            found = const(name == "all")
+            for x in args[0].items:
+                found = self.both("and" if name == "all" else "or", found, lambda x=x: self.truth(self.number(x)))
+            return found
+        if name == "sum" and len(args) == 1 and isinstance(args[0], Tup):
             total: Any = const(0)
             for x in args[0].items:
                 total = self.binary("add", total, self.number(x))
             return total
         raise self.fail(f"a call of {name}")
+
+    def rounded(self, x: Any, digits: Any = None) -> E:
+        """round(x): to the nearest integer, the even one of two."""
+        x = self.temporary(self.number(x))
+        if digits is not None or x.kind.letter != "f" or x.kind.code != "f8" or len(x.kinds) > 1:
+            if x.kind.python and digits is None and is_whole(x):
+                return x
+            raise self.fail("round of this")
+        below = self.temporary(E("floor", (x,), x.kind))
+        off = self.temporary(E("sub", (x, below), x.kind))
+        half = self.temporary(E("mul", (below, const(0.5, x.kind)), x.kind))
+        odd = E("ne", (self.temporary(E("floor", (half,), x.kind)), half), BOOL, 0, 1)
+        tie = E("and", (E("eq", (off, const(0.5, x.kind)), BOOL, 0, 1), odd), BOOL, 0, 1)
+        up = E("or", (E("gt", (off, const(0.5, x.kind)), BOOL, 0, 1), tie), BOOL, 0, 1)
+        return self.converted("int", E("select", (up, E("add", (below, const(1.0, x.kind)), x.kind), below), x.kind))
 
     def converted(self, name: str, e: E) -> E:
         if name == "bool":
@@ -1365,6 +1642,11 @@ class Translator(Building):
                 return E(name if name != "isfinite" else "finite", (self.temporary(x),), Kind("b1"), 0, 1)
 
             return self.elementwise(getattr(onp, name), test, args)
+        if name == "where" and len(args) == 1:
+            return self.np_nonzero(args, kwargs)
+        if name == "clip" and len(args) == 3 and not any(isinstance(a, Static) for a in args):
+            lower = self.elementwise(onp.maximum, lambda v: self.extremum("maximum", v[0], v[1]), args[:2])
+            return self.elementwise(onp.minimum, lambda v: self.extremum("minimum", v[0], v[1]), [lower, args[2]])
         if name == "where" and len(args) == 3:
 
             def pick(v: list[E]) -> E:
@@ -1562,12 +1844,13 @@ def translate(
     known: dict[str, Known] = {}
     flags: set[str] = set()
     moving: dict[str, Moving] = {}
+    tuples: dict[str, bool] = {}
     assigned = stored_names(tree)
     rounds = 0
     while rounds < PASSES:
         program = Program(name)
         t = Translator(program, known, rounds, found)
-        t.flags, t.moving, t.by_value = flags, moving, by_value
+        t.flags, t.moving, t.tuples, t.by_value = flags, moving, tuples, by_value
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, None, "", "return")
@@ -1575,7 +1858,9 @@ def translate(
         t.scopes.append(top)
         try:
             for variable, what in given.items():
-                top.names[variable] = _entry(t, variable, what, assigned)
+                top.names[variable] = found_first = _entry(t, variable, what, assigned)
+                if isinstance(found_first, Tup) and variable in assigned:
+                    t.name(variable, found_first)
             top.local = set(top.names)
             stored = {found.inputs[source] for source in found.stored}
             for source, variable in found.inputs.items():
@@ -1584,7 +1869,7 @@ def translate(
                 if flag not in given:
                     t.emit_flag(flag)
             if "<returned>" in known:
-                t.assign("<returned>", const(False))
+                t.assign("<returned>", const(0))
             body: list = []
             with t.into(body):
                 t.body([tree])
@@ -1635,11 +1920,16 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
 LIMIT = 2**40  # of Python's integers that are given
 
 
-def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> None:
+def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], items: bool = False) -> None:
     names, by_value = t.scope.names, t.by_value
     for variable in sorted(wanted):
         what = names.get(variable)
         if what is None:
+            continue
+        if isinstance(what, Parts):
+            items = {f"{variable}.{k}" for k in range(what.count)}
+            _outputs(t, program, given, items, True)
+            program.tuples[variable] = what
             continue
         if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:
             program.kinds.setdefault(f"{variable}!", BOOL)
@@ -1653,6 +1943,8 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> 
         if not isinstance(what, Scalar):
             raise NotUnderstood(f"{variable}, which the loop makes, is read after it", t.line)
         _output(t, program, variable, variable not in t.bound)
+    if items:
+        return
     for source in sorted(t.found.stored, key=t.found.inputs.__getitem__):
         variable = t.found.inputs[source]
         if variable not in t.moving:
@@ -1663,8 +1955,18 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str]) -> 
             program.results.append((variable, t.stands_for(variable).name))
     if "<returned>" in t.known and t.known["<returned>"].kinds:
         _output(t, program, "<returned>", False)
-        if t.known.get("<return>", Known()).kinds:
-            _output(t, program, "<return>", False)
+        pending = [what for _, what in program.returned.values()]
+        while pending:
+            what = pending.pop()
+            pending += what if type(what) in (tuple, list) else []
+            if not isinstance(what, Scalar):
+                continue
+            if what in t.moving:
+                if by_value:
+                    raise NotUnderstood("the derivative of an array that is returned from within a loop", t.line)
+                program.results.append((str(what), t.stands_for(what).name))
+            else:
+                _output(t, program, str(what), False)
 
 
 def _output(t: Translator, program: Program, variable: str, maybe: bool) -> None:

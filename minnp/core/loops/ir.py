@@ -230,6 +230,8 @@ class Program:
     kinds     variable -> Kind in which it is kept
     moving    variables that are bound to arrays anew (Bind) -> the roots of all these
     results   [(name, moving variable)] of arrays that come out, besides those that are inputs
+    returned  of each `return` of the function's: (its number, as `<returned>` has it, what it returns)
+    tuples    names that stand for tuples after it
     rebound   inputs whose copy is written where a name is bound anew -> the variable that says whether it was
     """
 
@@ -244,6 +246,8 @@ class Program:
         self.moving: dict[str, frozenset[str]] = {}
         self.results: list[tuple[str, str]] = []
         self.rebound: dict[str, str] = {}
+        self.returned: dict[Any, tuple[int, Any]] = {}
+        self.tuples: dict[str, Any] = {}
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
         self.nested = False  # whether it is a loop of loops

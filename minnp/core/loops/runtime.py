@@ -22,6 +22,7 @@ from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
 from ..transforms.tape import GradTrace
+from .building import Static
 from .compiled import BUG, Again, Code
 from .derivative import adjoint
 from .errors import failure
@@ -374,11 +375,21 @@ def _run(
             setattr(there[holder], name, x)
         else:
             there[holder][name] = x
-    if "<returned>" in results:
-        if results.pop("<returned>"):
-            return {"<return>": results.get("<return>")}
-        results.pop("<return>", None)
-    return results
+    for name, parts in program.tuples.items():
+        items = [results.pop(f"{name}.{k}") for k in range(parts.count) if f"{name}.{k}" in results]
+        if len(items) == parts.count:
+            results[name] = items if parts.listed else tuple(items)
+    which = results.pop("<returned>", 0)
+    back = next((what for number, what in program.returned.values() if number == which), None) if which else None
+    results = {name: x for name, x in results.items() if not name.startswith("<return>")} if not which else results
+    return {"<return>": _returned(back, results)} if which else results
+
+
+def _returned(what: Any, results: dict) -> Any:
+    """What a `return` in a loop returns."""
+    if type(what) in (tuple, list):
+        return type(what)(_returned(x, results) for x in what)
+    return what.value if isinstance(what, Static) else results[what]
 
 
 def _raw(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, on_host, read, virtual
+from ..arrays.array import ARRAY_TYPES, array_of, array_value, as_host_arrays, ndarray, on_host, read, virtual
 from ..arrays.saved import expose
 from ..rows.dispatch import bind, describe
 from ..rows.primitive import TABLE
@@ -94,7 +94,7 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
             seen.add(id(g))
             out.append(on_host(g))
         else:
-            out.append(array_of(g))
+            out.append(array_of(array_value(g)))
     return out
 
 

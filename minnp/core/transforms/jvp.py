@@ -8,7 +8,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, read
+from ..arrays.array import ARRAY_TYPES, array_of, array_value, as_host_arrays, ndarray, read
 from ..arrays.saved import kept_params
 from ..rows.dispatch import bind
 from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
@@ -184,4 +184,4 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     finally:
         trace.finish()
     slopes = [v.node if type(v) is Tracer and v.trace is trace else zeros(v) for v in values]
-    return as_host_arrays(out), rebuild([array_of(s) for s in slopes])
+    return as_host_arrays(out), rebuild([array_of(array_value(s)) for s in slopes])

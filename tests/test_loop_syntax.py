@@ -1,0 +1,260 @@
+"""Python in compiled loops, as a NumPy user writes it: each program gives what Python gives, types included."""
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit, jvp, value_and_grad
+from minnp.core.llvm import engine
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+
+
+def vector():
+    return np.array([0.3, -1.2, 2.5, 0.5, -0.5, 1.5, 2.0, -3.25, 0.75, 1.0])
+
+
+def whole():
+    return np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+
+
+def alike(want, got):
+    """Whether two results are of the same types and numbers."""
+    assert type(want) is type(got)
+    if isinstance(want, (tuple, list)):
+        assert len(want) == len(got)
+        for a, b in zip(want, got):
+            alike(a, b)
+    elif isinstance(want, (numpy.ndarray, numpy.generic)):
+        assert want.dtype == got.dtype
+        numpy.testing.assert_allclose(got, want, rtol=1e-12)
+    else:
+        assert want == got
+
+
+# ------------------------------------------------------------------ programs
+def generators(x, i):
+    out, n = np.zeros(10), 0
+    for k in range(10):
+        out[k] = sum(x[j] * x[k - j] for j in range(k)) + sum(x[j] for j in range(10) if j % 3 == k % 3)
+        n += any(x[j] > 2 for j in range(k)) + 10 * all(x[j] < x[k] for j in range(k))
+        n += any(i[j] == i[m] for j in range(k) for m in range(j))
+        out[k] += max(x[j] for j in range(k + 1)) - min(abs(x[j]) for j in range(k, 10))
+    return out, n
+
+
+def names_of_generators_are_their_own(x, i):
+    j, s = 5, 0.0
+    for k in range(10):
+        s += sum(x[j] for j in range(k)) * j
+        j += 0
+    return s, j
+
+
+def comprehensions(x, i):
+    s, out = 0.0, np.zeros(10)
+    for k in range(1, 10):
+        few = [x[k - j] * j for j in (0, 1)]
+        out[k] = few[0] + few[1] + max([v * 2 for v in few])
+        s += np.array([x[j] * j for j in range(k)]).sum()
+    return s, out
+
+
+def walrus(x, i):
+    s, k = 0.0, 0
+    while (v := x[k]) < 2.0 and k < 9:
+        s += v
+        k += 1
+    for j in range(10):
+        if (d := x[j] - 1) > 0:
+            s += d
+    return s, k, d
+
+
+def rounding(x, i):
+    n = 0
+    for v in x:
+        n = n * 3 + round(v) + round(float(v) * 3) + round(v + 0.5) - round(-v)
+    return n
+
+
+def backwards(x, i):
+    s = 0.0
+    for k in reversed(range(1, 10, 3)):
+        s = s * 0.5 + x[k]
+    for k in reversed(range(0)):
+        s += k
+    for k, v in enumerate(reversed(x)):
+        s = s * 0.5 + k * v
+    for k in reversed((3, 1)):
+        s = s * 0.5 + x[k]
+    return s
+
+
+def membership(x, i):
+    n = 0
+    for k in i:
+        n += (k in {1, 9}) + 10 * (k not in [2, 5]) + 100 * (k in range(2, 8, 3)) + 1000 * (k in i[:2])
+        n += 10000 * ("a" in ("a", "b")) + 20000 * ("c" not in ("a", "b"))
+    return n
+
+
+def pair(a, b, c=0.0):
+    return a + b, a - b + c
+
+
+def starred(x, i):
+    s = 0.0
+    for k in range(9):
+        at = (k, k + 1)
+        s += pair(*(x[k], x[k + 1]))[1] + max(*(x[k], 0.5)) if k % 2 else pair(*at, 2.0)[0]
+    return s
+
+
+def lists_as_indices(x, i):
+    for k in range(9):
+        if x[k] > x[k + 1]:
+            x[[k, k + 1]] = x[[k + 1, k]]
+    return x
+
+
+def functions(x, i):
+    s, grown = 0.0, np.array([])
+    for k in range(2, 10):
+        w = x[k - 2 : k + 1]
+        s += np.diff(w)[1] + np.clip(x[k], -1, 1) + len(np.where(w > 0)[0])
+        grown = np.append(grown, x[k])
+        grown = np.append(grown, w[:1])
+    return s, grown
+
+
+def tuples_bound_anew(x, i):
+    state, best = (0.0, 1.0), (0, x[0])
+    for k, v in enumerate(x):
+        state = (state[1], state[0] * 0.5 + v)
+        if v > best[1]:
+            best = k, v
+    return state, best[0], best[1]
+
+
+def returns_a_tuple(x, i):
+    for k in range(10):
+        if x[k] > 1.9:
+            return k, x[k], "found"
+        if x[k] < -5:
+            return None
+    return -1, 0.0, "none"
+
+
+def returns_an_array(x, i):
+    y = x
+    for k in range(100):
+        y = y * 0.5
+        if np.abs(y).max() < 0.1:
+            return y, k
+    return x, -1
+
+
+def returns_its_argument(x, i):
+    for k in range(10):
+        x[k] += 1
+        if k == 5:
+            return x
+    return None
+
+
+def branches_that_are_not_reached(x, i):
+    s = 0.0
+    for k in range(10):
+        if x[k] > 100:
+            print("too large", x[k])
+        s += x[k]
+    return s
+
+
+def branches_that_are_reached(x, i):
+    seen, s = [], 0.0
+    for k in range(10):
+        x[k] += 1
+        if i[k] == 9:
+            seen.append(k)
+        s += x[k]
+    return s, seen
+
+
+PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
+PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, returns_a_tuple, returns_an_array]
+PROGRAMS += [returns_its_argument, branches_that_are_not_reached, branches_that_are_reached]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(f):
+    minnp.report(reset=True)
+    g = jit(f)
+    for _ in range(2):
+        plain, ours = (vector(), whole()), (vector(), whole())
+        alike(f(*plain), g(*ours))
+        alike(plain, ours)
+    said = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    if f is branches_that_are_reached and engine.available():
+        assert "append" in said[0] and f"line {f.__code__.co_firstlineno + 5}" in said[0]
+    elif engine.available():
+        assert said == []
+
+
+def test_gradients_of_programs():
+    def loss(x):
+        state, s = (0.0, 1.0), 0.0
+        for k in range(10):
+            state = (state[1], state[0] * 0.5 + x[k])
+            s += sum(x[j] * x[k] for j in range(k)) + state[0]
+        return s
+
+    minnp.report(reset=True)
+    want = grad(loss)(vector())
+    alike(grad(jit(loss))(vector()), want)
+    alike(jit(grad(loss))(vector()), want)
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")] or not engine.available()
+
+
+def test_scalars_are_found_in_sets_and_dicts():
+    @jit
+    def f(i):
+        found, names = [], {3: "three", 4: "four"}
+        for k in i[:3]:
+            found.append((k in {1, 9}, names.get(k)))
+        return found, i
+
+    for numbers in ([3, 1, 4], [3, 1, 4], [1, 2, 3]):
+        assert f(np.array(numbers))[0] == [(k in {1, 9}, {3: "three", 4: "four"}.get(k)) for k in numbers]
+    with pytest.raises(TypeError, match=r"unhashable type: 'numpy\.ndarray'"):
+        jit(lambda i: hash(i))(whole())
+
+
+NUMBERS = {
+    "item": lambda a: a[0],
+    "sum": lambda a: a.sum(),
+    "array": lambda a: np.array(2.0),
+    "view": lambda a: a[0, ...],
+    "asarray": lambda a: np.asarray(a[0]),
+    "of an array": lambda a: np.asarray(a[0]) + 1,
+    "comparison": lambda a: a[0] > 1,
+    "reshaped": lambda a: a[:1].reshape(()),
+    "several": lambda a: (a[0], a, [a.max(), 3]),
+    "product": lambda a: a @ a,
+    "where": lambda a: np.where(a[0] > 1, 1.0, 2.0),
+    "of python": lambda a: (int(a[0]), float(a[1]), bool(a[0] > 0)),
+    "in a loop": lambda a: sum(v * v for v in a),
+    "gradient": lambda a: grad(lambda s: s * s)(a[1]),
+    "value and gradient": lambda a: value_and_grad(lambda s: s * s)(a[1]),
+    "forward mode": lambda a: jvp(lambda s: (s * s).sum(), (a,), (a,)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_scalars_are_numpys(name):
+    f = NUMBERS[name]
+    g = jit(f)
+    for _ in range(2):
+        alike(f(vector()), g(vector()))
