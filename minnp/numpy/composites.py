@@ -7,11 +7,13 @@ defines, is not in these lists.
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as onp
 
 from ..core.api.namespace import wrapped
+from ..core.arrays import devices
 from ..core.rows.dispatch import DEFINITIONS, defines, knows
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
@@ -113,7 +115,8 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
     if widths is None or not plainly:
         return _padded(array, pad_width, mode, **kwargs)
     shape = tuple(a + n + b for n, (a, b) in zip(array.shape, widths))
-    out = wrapped("", "zeros", onp.zeros)(shape, array.dtype, "F" if array.flags.fnc else "C")
+    with devices.beside((array,)) or nullcontext():
+        out = wrapped("", "zeros", onp.zeros)(shape, array.dtype, "F" if array.flags.fnc else "C")
     out[tuple(slice(a, a + n) for n, (a, b) in zip(array.shape, widths))] = array
     return out
 

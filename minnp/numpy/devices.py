@@ -10,12 +10,15 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import entry
+from ..core.api.namespace import wrapped
+from ..core.arrays import devices
 from ..core.arrays.array import ARRAY_TYPES, read, unwrap, wrap
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.state import capture
@@ -350,7 +353,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         n = n.astype(weights.dtype)
     if density:
         n = n / onp.diff(edges).astype(float) / n.sum()
-    return n, as_array(edges)
+    with devices.beside((a,)) or nullcontext():
+        return n, wrapped("", "asarray", onp.asarray)(edges)
 
 
 # ------------------------------------------------------------------ polynomials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,7 +15,7 @@ from . import factors, systems
 from .arguments import as_array, number_of, spelled
 from .facts import NUMPY_2, axes_of
 from .indexing import take_along_axis
-from .rebound import rebound
+from .rebound import instead, rebound
 from .reductions import max_, min_, sum_
 from .selection import argsort
 from .shaping import astype, expand_dims, transpose
@@ -160,6 +161,16 @@ def _cond(x: Any, p: Any = None) -> Any:
 # ------------------------------------------------------------------ NumPy's own Python
 REBOUND = "cross diagonal matmul matrix_norm matrix_power matrix_transpose multi_dot outer tensordot tensorinv "
 REBOUND += "tensorsolve trace vecdot vector_norm"
+
+_chain_order = inspect.unwrap(la.multi_dot).__globals__["_multi_dot_matrix_chain_order"]
+
+
+def _order(arrays: Any, return_costs: bool = False) -> Any:
+    """Of their shapes alone: its tables are the host's, wherever the arrays are."""
+    return _chain_order([onp.broadcast_to(0.0, a.shape) for a in arrays], return_costs)
+
+
+instead(_chain_order, _order)
 
 for _name in REBOUND.split():  # names of both NumPy 1 and 2
     if hasattr(la, _name) and getattr(la, _name) not in DEFINITIONS:

@@ -587,6 +587,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&kernel>());
 }
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  // also torch's own way to give a device without a kernel of its own what it needs counts the elements of a mask twice
+  m.impl("index.Tensor", torch::CppFunction::makeFromBoxedFunction<&kernel>());
   m.impl("empty.memory_format", &empty);
   m.impl("empty_strided", &empty_strided);
   m.impl("copy_", &copy_);

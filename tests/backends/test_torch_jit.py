@@ -12,7 +12,7 @@ from minnp.backends.torch.dtypes import LEGACY
 from minnp.backends.torch.executor import TorchExecutor
 from minnp.core.rows.value import Buffer
 from tests.backends.devices import THERE as PLACE
-from tests.backends.devices import on_there
+from tests.backends.devices import copies, on_there, reset
 
 pytestmark = on_there
 
@@ -175,12 +175,12 @@ def test_a_compiled_training_step_copies_nothing_to_the_host():
     losses = []
     for i in range(5):
         if i == 2:
-            minnp.reset_report()
+            reset()
         (g1, g2), value = step(w1, w2)
         w1 -= 0.5 * g1
         w2 -= 0.5 * g2
         losses.append(value)
-    assert counted("copy to host") == 0, str(minnp.report())
+    assert copies() == 0, str(minnp.report())
     assert float(losses[-1]) < float(losses[0])
 
 

@@ -11,7 +11,7 @@ from minnp import Context, grad, grad_and_loss, npx
 from minnp.core.rows import policy
 from minnp.core.rows.state import state
 from minnp.core.rows.value import Buffer
-from tests.backends.devices import DEVICES, EMULATED
+from tests.backends.devices import DEVICES, EMULATED, copies, reset
 
 
 @pytest.fixture(params=DEVICES)
@@ -26,10 +26,6 @@ def placed(x: onp.ndarray, context: Context):
 
 def on_place(x) -> bool:
     return type(x._value) is Buffer if x._host is None else False
-
-
-def copies() -> int:
-    return sum(r["calls"] for r in minnp.report() if r["function"] == "copy to host")
 
 
 def test_new_arrays_live_on_the_device_and_results_stay(there):
@@ -215,7 +211,7 @@ def test_a_training_step_copies_nothing_to_the_host(there):
     losses = []
     for i in range(4):
         if i == 1:
-            minnp.reset_report()
+            reset()
         (g1, g2), value = step(w1, w2)
         w1 -= 0.5 * g1
         w2 -= 0.5 * g2

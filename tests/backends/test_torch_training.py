@@ -9,17 +9,13 @@ import minnp
 import minnp.numpy as np
 from minnp import Context, nn, npx
 from minnp.nn.callbacks import Callback
-from tests.backends.devices import DEVICES
+from tests.backends.devices import DEVICES, copies, reset
 from tests.test_npx_gradients import FUNCTIONS
 
 
 @pytest.fixture(params=DEVICES)
 def there(request):
     return Context(request.param, 0, "torch")
-
-
-def copies() -> int:
-    return sum(r["calls"] for r in minnp.report() if r["function"] == "copy to host")
 
 
 def net():
@@ -42,7 +38,7 @@ def test_masks_made_in_a_step_stay_on_the_device(there, jit):
         step = minnp.jit(minnp.grad(loss)) if jit else minnp.grad(loss)
         w = np.array(rng.standard_normal((6, 6)).astype("f4"))
         step(w), step(w)
-        minnp.reset_report()
+        reset()
         first, second = step(w), step(w)
     assert not copies(), str(minnp.report())
     assert abs(first - second).max() > 0  # other elements are dropped
@@ -53,13 +49,13 @@ class Copies(Callback):
 
     def on_train_begin(self, solver):
         self.steps = []
-        minnp.reset_report()
+        reset()
 
     def on_batch_end(self, solver):
         self.steps.append(copies())
 
     def on_epoch_end(self, solver):
-        minnp.reset_report()
+        reset()
 
 
 @pytest.mark.parametrize("rule, clip", [("sgd_momentum", {"clip_norm": 0.5}), ("adam", {"clip_value": 0.1})])
@@ -98,7 +94,7 @@ def test_a_layer_and_its_gradient_copy_nothing_to_the_host(there, name):
     derivative = minnp.value_and_grad(loss, argnum=tuple(range(len(shapes))))
     with there:
         arrays = [np.array(a) for a in given]
-    minnp.reset_report()
+    reset()
     y, grads = derivative(*arrays)
     assert copies() == 0, str(minnp.report())
     want, slopes = derivative(*map(np.array, given))
@@ -115,7 +111,7 @@ def test_clipping_on_a_device_is_that_on_the_host_and_copies_nothing(there):
         want, norm = nn.optim.clip_norm({k: np.array(g) for k, g in grads.items()}, limit)
         with there:
             given = {k: np.array(g) for k, g in grads.items()}
-            minnp.reset_report()
+            reset()
             got, size = nn.optim.clip_norm(given, limit)
         assert copies() == 0, str(minnp.report())
         assert float(size) == pytest.approx(norm, rel=1e-6)
@@ -144,7 +140,7 @@ def test_labels_on_a_device_stay_there(there):
     with there:
         w_there, x_there = np.array(w), np.array(x)
         minnp.grad(loss)(w_there, x_there)
-        minnp.reset_report()
+        reset()
         g = minnp.grad(loss)(w_there, x_there)
         assert not copies(), str(minnp.report())
     onp.testing.assert_allclose(g, minnp.grad(loss)(np.array(w), np.array(x)), rtol=1e-4, atol=1e-5)

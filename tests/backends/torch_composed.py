@@ -115,6 +115,8 @@ def disagreement(case: str, char: str, device: str = "cpu") -> str:
             except (TypeError, ValueError, AttributeError) as error:
                 return f"{type(error).__name__}: {error}"
         moved = [r for r in minnp.report() if r["moved"] and r["function"] != "copy to device"]
+    if case.startswith("linalg."):  # a GPU is asked whether a matrix is singular, of which torch answers in four bytes
+        moved = [r for r in moved if r["function"] != "copy to host" or r["moved"] != 4 * r["calls"]]
     if moved:
         return "leaves the device: " + "; ".join(sorted({r["why"] or r["function"] for r in moved}))
     flat = [e for e in (want if isinstance(want, list) else [want]) if e.size]

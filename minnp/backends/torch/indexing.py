@@ -71,13 +71,15 @@ def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
             continue
         if isinstance(p, (bool, onp.bool_)) or (hasattr(p, "dtype") and p.dtype == bool and not p.ndim):
             refuse("True or False as an index")
+        lies = type(getattr(p, "data", p)) is Tensor
         if isinstance(p, (int, onp.integer)) or (hasattr(p, "__index__") and not getattr(p, "ndim", 0)):
-            parts[i] = p.__index__()
-        else:
+            # which one lies on a device is not asked: that would wait for it
+            parts[i] = positions(p, x.device) if lies and not x.is_cpu else p.__index__()
+        elif lies or x.is_cpu or (mask := onp.asarray(p)).dtype != bool:
             parts[i] = positions(p, x.device)
-    taken = sum(
-        [p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None and p is not Ellipsis for p in parts]
-    )
+        else:
+            parts[i] = mask
+    taken = sum([p is not Ellipsis and _width(p) for p in parts])
     if taken > x.ndim:
         refuse("too many indices")
     where = [i for i, p in enumerate(parts) if p is Ellipsis]
@@ -86,13 +88,38 @@ def normal(x: Tensor, index: Any) -> tuple[Tensor, tuple]:
     spot = where[0] if where else len(parts)
     parts[spot : spot + 1] = [slice(None)] * (x.ndim - taken)
     x = _forward(x, parts)
+    if any(type(p) is onp.ndarray for p in parts):
+        parts = _counted(x, parts)
     if any(type(p) is Tensor and p.ndim for p in parts):  # one without axes alone is an integer
+        if not x.is_cpu:
+            parts = [p.reshape(1) if type(p) is Tensor and not p.ndim else p for p in parts]
         chosen = [i for i, p in enumerate(parts) if type(p) in (Tensor, int)]
         if chosen[-1] - chosen[0] + 1 != len(chosen):
             # to NumPy an integer beside index arrays is an index array, and ones that are apart go to the front
             parts = [scalar(p, torch.int64, x.device) if type(p) is int else p for p in parts]
             parts = [p.reshape(1) if type(p) is Tensor and not p.ndim else p for p in parts]
     return x, tuple(parts)
+
+
+def _width(p: Any) -> int:
+    """How many axes a part of an index is of."""
+    mask = type(p) in (Tensor, onp.ndarray) and p.dtype in (torch.bool, bool)
+    return p.ndim if mask else int(p is not None)
+
+
+def _counted(x: Tensor, parts: list) -> list:
+    """Masks of the host's as the positions where they are true, which a device would have to be waited for to count."""
+    axis, found = 0, []
+    for p in parts:
+        width = _width(p)
+        if type(p) is not onp.ndarray:
+            found.append(p)
+        elif p.shape != x.shape[axis : axis + width]:
+            refuse("a mask of another shape")
+        else:
+            found += [torch.from_numpy(i).to(x.device) for i in p.nonzero()]
+        axis += width
+    return found
 
 
 def _forward(x: Tensor, parts: list) -> Tensor:
@@ -108,7 +135,7 @@ def _forward(x: Tensor, parts: list) -> Tensor:
                 parts[i] = slice(None)
             else:
                 parts[i] = slice(start, max(start, stop), step)
-        axis += p.ndim if type(p) is Tensor and p.dtype is torch.bool else p is not None
+        axis += _width(p)
     return x
 
 
@@ -140,6 +167,8 @@ def _is_whole(p: Any) -> bool:
 
 def _gathered(x: Tensor, parts: tuple) -> Tensor:
     """x[parts] in NumPy's memory order: first the index arrays' axes, in C order, wherever the result has them."""
+    if _alone(parts):
+        return torch.ops.aten.index(*_lone(x, parts))
     chosen = [i for i, p in enumerate(parts) if type(p) is Tensor or type(p) is int]
     if len(chosen) < len(parts) or len({p.stride() for p in parts if type(p) is Tensor}) > 1:  # else in theirs
         parts = tuple([p.contiguous() if type(p) is Tensor else p for p in parts])
@@ -151,6 +180,17 @@ def _gathered(x: Tensor, parts: tuple) -> Tensor:
     y = x.movedim(list(range(first, first + width)), list(range(width)))[tuple([parts[i] for i in chosen])]
     axes = y.ndim - (x.ndim - width)
     return y.movedim(list(range(axes)), list(range(first, first + axes)))
+
+
+def _alone(parts: tuple) -> bool:
+    """Whether all index arrays are without axes, as `normal` leaves them on a device; x[parts] would ask which."""
+    return any(type(p) is Tensor and not p.ndim for p in parts)
+
+
+def _lone(x: Tensor, parts: tuple) -> tuple[Tensor, list]:
+    """(x with the rest of the index applied, for each of its axes the index array or None)."""
+    view = x[tuple([WHOLE if type(p) is Tensor else p for p in parts])]
+    return view, [p if type(p) is Tensor else None for p in parts if type(p) is not int]
 
 
 KERNELS["getitem"].basic = operator.getitem
@@ -210,7 +250,11 @@ def write_view(
         refuse("an index array into an empty array")  # torch does not look at it
     if not steps and not _steps_back(index):
         view, index = normal(out, index)
-        view[index] = _fitting(new, view, index)
+        new = _fitting(new, view, index)
+        if _alone(index):
+            torch.ops.aten.index_put_(*_lone(view, index), new)
+        else:
+            view[index] = new
         return out
     if base.dtype.is_complex and any(row.name in ("real", "imag") for row, _ in steps):
         refuse("a write to the parts of complex numbers where NumPy steps backwards")  # positions are whole numbers'
@@ -246,7 +290,10 @@ def _steps_back(index: Any) -> bool:
 
 def _fitting(new: Tensor, view: Tensor, index: Any) -> Tensor:
     """NumPy drops leading axes of length 1 that the target does not have."""
-    ndim = view[index].ndim if new.ndim else 0
+    parts = index if type(index) is tuple else (index,)
+    across = [1 if p.dtype is torch.bool else p.ndim for p in parts if type(p) is Tensor]  # index arrays
+    kept = sum([p is None or type(p) is slice for p in parts]) - sum([p is not Ellipsis and _width(p) for p in parts])
+    ndim = view.ndim + kept + max(across, default=0)
     if new.ndim and not ndim:
         refuse("an array in the place of an element")
     while new.ndim > ndim and new.shape[0] == 1:
@@ -276,7 +323,10 @@ def take(x: Tensor, indices: Any, axis: int | None = None, mode: str = "raise") 
     chosen = positions(indices, x.device)
     if chosen.dtype is torch.bool or (mode != "raise" and not x.shape[axis]):
         refuse("take by a mask, or from an empty axis")
-    return x[(slice(None),) * axis + (_valid(chosen, x.shape[axis], mode),)]
+    chosen = _valid(chosen, x.shape[axis], mode)
+    if not chosen.ndim and not x.is_cpu:  # torch would ask which it is
+        return torch.index_select(x, axis, wrapped(chosen, x.shape[axis]).reshape(1)).squeeze(axis)
+    return x[(slice(None),) * axis + (chosen,)]
 
 
 @kernel("take_add", bits=True)

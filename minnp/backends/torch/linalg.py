@@ -12,6 +12,7 @@ from typing import Any
 import numpy as onp
 import torch
 
+from ...core.rows import report
 from .dtypes import device_of, from_host, known, promote, refuse
 from .reductions import INTEGRAL, dims
 from .registry import kernel
@@ -41,15 +42,29 @@ def matrix(run: Callable) -> Callable:
     return call
 
 
+def asked(run: Callable) -> Callable:
+    """torch's function that raises where a matrix is singular: it asks the device, a copy to the host, and counted."""
+
+    def call(x: Tensor, *args: Any, **params: Any) -> Any:
+        if not x.is_cpu:
+            report.copied("copy to host", "torch", 4)
+        return run(x, *args, **params)
+
+    return call
+
+
+inverse, solution, lower = asked(la.inv), asked(la.solve), asked(la.cholesky)
+
+
 def _inv(x: Tensor) -> Tensor:
-    return la.inv(x).contiguous() if x.ndim == 2 and x.numel() else inv(x)
+    return inverse(x).contiguous() if x.ndim == 2 and x.numel() else inv(x)
 
 
-inv = matrix(la.inv)
+inv = matrix(inverse)
 kernel("linalg.inv", direct=dict.fromkeys(SOLVED, _inv))(inv)
 kernel("linalg.det")(matrix(la.det))
 kernel("linalg.slogdet")(matrix(lambda x: tuple(la.slogdet(x))))
-kernel("linalg.cholesky")(matrix(lambda x, upper=False: la.cholesky(x, upper=bool(upper))))
+kernel("linalg.cholesky")(matrix(lambda x, upper=False: lower(x, upper=bool(upper))))
 kernel("linalg.eigh")(matrix(lambda x, UPLO="L": tuple(la.eigh(x, UPLO.upper()))))
 kernel("linalg.eigvalsh")(matrix(lambda x, UPLO="L": la.eigvalsh(x, UPLO.upper())))
 kernel("linalg.svd")(matrix(lambda x, full_matrices=True: tuple(la.svd(x, full_matrices))))
@@ -112,7 +127,7 @@ def _alike(*values: Any) -> list[Tensor]:
 
 
 def _solve(a: Tensor, b: Tensor) -> Tensor:
-    return la.solve(a, b) if a.ndim == 2 and b.ndim == 1 and b.numel() and a.dtype in SOLVED else solve(a, b)
+    return solution(a, b) if a.ndim == 2 and b.ndim == 1 and b.numel() and a.dtype in SOLVED else solve(a, b)
 
 
 @kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),), alike=lambda a, b: _solve)
@@ -125,7 +140,7 @@ def solve(a: Any, b: Any) -> Tensor:
         refuse("a stack of systems with one vector")
     if not vector and b.shape[-2] != a.shape[-1]:
         refuse("right hand sides of another length")  # which torch may take for a stack of vectors
-    return la.solve(a, b.unsqueeze(-1)).squeeze(-1) if vector else la.solve(a, b).contiguous()
+    return solution(a, b.unsqueeze(-1)).squeeze(-1) if vector else solution(a, b).contiguous()
 
 
 @kernel("linalg.norm", direct=dict.fromkeys(SOLVED, la.vector_norm))
@@ -181,6 +196,6 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()
     rank = keep.sum()
     residuals = torch.sum(torch.abs(columns - a @ x) ** 2, 0)
-    if m <= n or int(rank) < n:
+    if m <= n or known(rank) < n:
         residuals = residuals[:0]
     return x.squeeze(-1) if b.ndim == 1 else x, residuals, rank.to(torch.int32), s

@@ -174,8 +174,20 @@ def _correlation(run: Callable) -> Callable:
     return call
 
 
-whole("cov")(_correlation(torch.cov))
-whole("corrcoef")(_correlation(torch.corrcoef))
+def _cov(m: Tensor) -> Tensor:
+    """torch's own asks the device how many observations there are."""
+    off = m - m.mean(1, True)
+    return (off @ off.T).mul_(1 / (m.shape[1] - 1))
+
+
+def _corrcoef(m: Tensor) -> Tensor:
+    c = _cov(m)
+    spread = torch.sqrt(torch.diagonal(c).clone())
+    return c.div_(spread[:, None]).div_(spread).clamp_(-1, 1)
+
+
+whole("cov")(_correlation(_cov))
+whole("corrcoef")(_correlation(_corrcoef))
 
 
 @whole("gradient")

@@ -13,6 +13,7 @@ import torch
 
 from .creation import interpolated
 from .dtypes import LEGACY, refuse, scalar
+from .indexing import wrapped
 from .linalg import gelsd
 
 Tensor = torch.Tensor
@@ -132,8 +133,10 @@ def full_like(a: Tensor, fill_value: Any) -> Tensor:
 @whole("meshgrid")
 def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
     filled(*xs)
+    if max(x.ndim for x in xs) > 1:
+        refuse("a matrix")  # torch would print it
     grids = [g.clone(memory_format=torch.contiguous_format) for g in torch.meshgrid(*xs, indexing=indexing)]
-    return grids if LEGACY or max(x.ndim for x in xs) > 1 else tuple(grids)
+    return grids if LEGACY else tuple(grids)
 
 
 def _widths(given: Any, ndim: int) -> list:
@@ -215,15 +218,15 @@ def digitize(x: Tensor, bins: Tensor, right: bool = False) -> Tensor:
 @whole("take_along_axis")
 def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     filled(x)
-    _along(x, indices, axis)
-    return torch.gather(x, axis, indices)  # or it raises, of those that count from the end
+    return torch.gather(x, axis, _along(x, indices, axis))
 
 
-def _along(x: Tensor, indices: Tensor, axis: int) -> None:
-    """Refuse indices that are broadcast, and those that another device would not look at."""
-    same = type(axis) is int and x.is_cpu and indices.dtype is torch.int64 and indices.ndim == x.ndim
+def _along(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """Indices that are not broadcast. Of those that count from the end the CPU raises, and a device may not."""
+    same = type(axis) is int and indices.dtype is torch.int64 and indices.ndim == x.ndim
     if not same or indices.numel() * x.shape[axis] != x.numel() * indices.shape[axis]:
         refuse("indices of another form")
+    return indices if x.is_cpu else wrapped(indices, x.shape[axis])
 
 
 @whole("interp")
@@ -271,8 +274,12 @@ whole("subtract.at")(_moved(-1))
 @whole("put", "ndarray.put")
 def put(a: Tensor, ind: Any, v: Any) -> Tensor:
     filled(a)
-    chosen = ind if type(ind) is Tensor else torch.tensor(ind, device=a.device)
-    if chosen.dtype is not torch.int64 or a.device.type != "cpu":
+    chosen = ind if type(ind) is Tensor else torch.tensor(ind)
+    if chosen.device != a.device:
+        if chosen.numel() and not -a.numel() <= chosen.min() <= chosen.max() < a.numel():
+            refuse("an index out of range")  # of which a device tells later
+        chosen = chosen.to(a.device)
+    if chosen.dtype is not torch.int64:
         refuse("these indices")
     return torch.index_put(a.reshape(-1), (chosen,), scalar(number(v), a.dtype, a.device)).reshape(a.shape)
 
@@ -288,7 +295,7 @@ def putmask(a: Tensor, mask: Tensor, values: Any) -> Tensor:
 @whole("put_along_axis")
 def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int) -> Tensor:
     filled(arr)
-    _along(arr, indices, axis)
+    indices = _along(arr, indices, axis)
     if type(values) is not Tensor:
         return torch.scatter(arr, axis, indices, number(values))
     alike(arr, values)

@@ -242,26 +242,33 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
 
 
-def _masked_at_once(a: Any, mask: Any, value: Any) -> bool:
-    """a[mask] = value where both live on a device, of one number: how many there are need not be known."""
-    if type(mask) not in ARRAY_TYPES or mask.dtype != bool or value.size != 1:
+def _masked_at_once(a: Any, mask: Any, values: Any, which: Callable) -> bool:
+    """a[mask] = values where the mask lives on a device: how many elements it is true for need not be known."""
+    if type(mask) not in ARRAY_TYPES or mask.dtype != bool or mask.shape != getattr(a, "shape", None):
         return False
-    if mask.shape != getattr(a, "shape", None):
+    if not values.size:
         return False
-    if not a.ndim or onp.result_type(value.dtype, a.dtype) != a.dtype:
+    if not a.ndim or onp.result_type(values.dtype, a.dtype) != a.dtype:
         return False
-    write(a, mask, value.reshape(()))
+    if values.size == 1:
+        write(a, mask, values.reshape(()))
+    elif type(read(mask)) is not Buffer:
+        return False
+    else:
+        flat = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
+        chosen = DEFINITIONS[onp.take](flat, which(mask), mode="wrap")
+        write(a, ..., DEFINITIONS[onp.where](mask, chosen.reshape(a.shape), a))
     return True
 
 
 def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Callable) -> None:
-    """np.place or np.putmask. which: (mask, true where a is written) -> for each of these elements, the number of its
-    value; values are repeated."""
+    """np.place or np.putmask. which: mask, true where a is written -> for each element of a, the number of its value;
+    values are repeated."""
     values = stacked(values)
     like = plain_like(values)
     function(onp.zeros(1, a.dtype), onp.zeros(1, bool), like)  # or NumPy's exception
     values = values if isinstance(values, ndarray) else onp.asarray(values)
-    if _masked_at_once(a, mask, values):
+    if _masked_at_once(a, mask, values, which):
         return
     mask = onp.asarray(trace.plain(mask), bool)
     if mask.size != a.size:
@@ -270,17 +277,17 @@ def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Cal
     function(onp.zeros(1, a.dtype), mask.any(keepdims=True).reshape(1), like)
     values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
     if len(values):
-        write(a, mask, values[which(mask) % len(values)])
+        write(a, mask, values[which(mask)[mask.reshape(-1)] % len(values)])
 
 
 @defines(onp.place, writes=(0,))
 def _place(arr: Any, mask: Any, vals: Any) -> None:
-    _write_masked(onp.place, arr, mask, vals, lambda mask: onp.arange(int(mask.sum())))
+    _write_masked(onp.place, arr, mask, vals, lambda mask: mask.cumsum() - 1)
 
 
 @defines(onp.putmask, writes=(0,))
 def _putmask(a: Any, mask: Any, values: Any) -> None:
-    _write_masked(onp.putmask, a, mask, values, lambda mask: onp.flatnonzero(mask))
+    _write_masked(onp.putmask, a, mask, values, lambda mask: onp.arange(mask.size))
 
 
 @defines(onp.fill_diagonal, writes=(0,))

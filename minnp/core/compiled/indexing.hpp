@@ -184,16 +184,21 @@ static PyObject *subscript(PyObject *self, PyObject *index) {
 static PyObject *item(PyObject *self, Py_ssize_t i) {
     Value v = {Kind::other, nullptr};
     Ref x = Ref(guarded([&] {
-        if (busy())
-            return Ref();
         v = value_of(self);
-        Py_ssize_t n = v.kind == Kind::device && axes_of_buffer(v.object) > 0 ? integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), 0)) : 0;
-        if (0 <= i && i < n) {
+        bool on_device = v.kind == Kind::device && axes_of_buffer(v.object) > 0;
+        Py_ssize_t n = on_device ? integer(PyTuple_GET_ITEM(shape_of_buffer(v.object), 0)) : 0;
+        if (on_device && (i < 0 || i >= n)) { /* asked of NumPy it would take a copy to the host */
+            PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis 0 with size %zd", i, n);
+            return Ref();
+        }
+        if (busy()) {
+            v = {Kind::other, nullptr};
+            return Ref();
+        }
+        if (on_device) {
             Ref index = number(i);
             return get_item(self, index);
         }
-        if (n > 0)
-            PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis 0 with size %zd", i, n);
         if (!v.is_array() || fields(v.object)->nd != 1 || i < 0 || i >= fields(v.object)->dimensions[0])
             return Ref();
         return read_scalar(v.object, fields(v.object)->data + i * fields(v.object)->strides[0]);
