@@ -60,9 +60,16 @@ def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
             # what is known of a parameter in part is left to the operator, and then compared
             found = row.fill(p, [s if i == 0 or s is None or 0 not in s else None for i, s in enumerate(ins)])
             ins = [unified(a, b) for a, b in zip(ins, found, strict=True)]
+        if row.batch and ins[0] and outs[0]:
+            (n,) = unified(ins[0][:1], outs[0][:1])
+            ins, outs = [(n, *ins[0][1:]), *ins[1:]], [(n, *outs[0][1:]), *outs[1:]]
         wanted = None in outs or any(0 in s for s in outs)
-        if wanted and all(s is not None and 0 not in s for s in ins):
-            outs = [unified(a, b) for a, b in zip(outs, _results(node, ins), strict=True)]
+        each = row.batch and ins[0] and ins[0][0] == 0  # then the shapes for a batch of one say the rest
+        given = [(1, *ins[0][1:]), *ins[1:]] if each else ins
+        if wanted and all(s is not None and 0 not in s for s in given):
+            found = _results(node, given)
+            found = [(0, *found[0][1:]), *found[1:]] if each else found
+            outs = [unified(a, b) for a, b in zip(outs, found, strict=True)]
         return ins, outs
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         named = ", ".join(f"{n} {s}" for n, s in zip(node.arguments, ins))

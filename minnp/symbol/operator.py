@@ -112,6 +112,7 @@ class Operator:
     fill         (parameters, shapes of the inputs, None where unknown) -> the shapes with what follows from the others
     result       (parameters, *shapes of the inputs) -> shapes of the results; None: the definition is run on stand-ins
     same         all inputs and results have one shape
+    batch        the first input and the first result have the same first axis
     dtypes       (parameters, dtypes of the inputs, None where unknown) -> (those of the inputs, those of the results);
                  None: all have one
     loss         its gradient is its own, whatever flows into its result
@@ -133,6 +134,7 @@ class Operator:
         fill: Callable | None = None,
         result: Callable | None = None,
         same: bool = False,
+        batch: bool = False,
         dtypes: Callable | None = None,
         count: str | None = None,
         loss: bool = False,
@@ -144,7 +146,7 @@ class Operator:
         self.parameters = {p.name: p for p in map(Parameter, parameters.split())}
         self.training, self.fill, self.result, self.same, self.dtypes = training, fill, result, same, dtypes
         self.count, self.loss, self.variadic = count, loss, arguments is None or count is not None
-        self.drawn, self.bodies = drawn, bodies
+        self.drawn, self.bodies, self.batch = drawn, bodies, batch
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -188,12 +188,10 @@ class Symbol:
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """The attributes of this symbol's own node. Raises ValueError for a group."""
+        """The attributes of this symbol's own node; a group has none. Raises ValueError where recursive."""
         if recursive:
             raise ValueError("list_attr(recursive=True) is attr_dict() today")
-        if self.name is None:
-            raise ValueError("a group has no attributes of its own: index it first")
-        return _shown(self._heads[0][0])
+        return {} if self.name is None else _shown(self._heads[0][0])
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """name -> attributes of every node inside that has some."""

@@ -450,3 +450,23 @@ def test_a_state_whose_batch_is_unknown_gets_that_of_the_data() -> None:
         sym.zeros((2, 0)).eval()
     with pytest.raises(SymbolError, match="capture a call of"):
         made.to_graph()
+
+
+def test_an_unrolled_layer_begins_with_zeros_for_each_sequence() -> None:
+    """mx.rnn's cells begin with _zeros of (0, H), whose batch follows from what their product is added to."""
+    x, h = sym.Variable("x"), sym.zeros((0, 4))
+    steps = sym.SliceChannel(x, num_outputs=3, axis=1, squeeze_axis=True)
+    for i in range(3):
+        a = sym.FullyConnected(steps[i], num_hidden=4, name=f"i{i}") + sym.FullyConnected(h, num_hidden=4, name=f"h{i}")
+        h = sym.Activation(a, act_type="tanh")
+    assert h.infer_shape(x=(2, 3, 5))[1] == [(2, 4)]
+    partly = dict(zip(h.list_arguments(), h.infer_shape_partial(x=(0, 3, 5))[0], strict=True))
+    assert partly["h0_weight"] == (4, 4) and partly["h0_bias"] == (4,)
+    draw = onp.random.default_rng(0)
+    given = {n: draw.normal(size=s) for n, s in zip(h.list_arguments(), h.infer_shape(x=(2, 3, 5))[0], strict=True)}
+    y = onp.zeros((2, 4))
+    for i in range(3):
+        y = given["x"][:, i] @ given[f"i{i}_weight"].T + given[f"i{i}_bias"] + y @ given[f"h{i}_weight"].T
+        y = onp.tanh(y + given[f"h{i}_bias"])
+    onp.testing.assert_allclose(onp.asarray(Function(h)(**given)), y, rtol=1e-6)
+    assert sym.Group([x, h]).list_attr() == {} and sym.Group([x, h]).attr("shape") is None

@@ -42,7 +42,8 @@ def _dense_result(p: dict, data: Shape, weight: Shape, *bias: Shape) -> list[Sha
 
 
 operator("FullyConnected", npx.fully_connected, inputs("data", "weight"),
-         "num_hidden:int no_bias:bool=0 flatten:bool=1", fill=_dense_fill, result=_dense_result)  # fmt: skip
+         "num_hidden:int no_bias:bool=0 flatten:bool=1", batch=True, fill=_dense_fill,
+         result=_dense_result)  # fmt: skip
 
 # ------------------------------------------------------------------ convolutions
 LAYOUTS = "None|NCW|NCHW|NCDHW|NWC|NHWC|NDHWC"
@@ -139,10 +140,10 @@ def _deconvolution_result(p: dict, data: Shape, weight: Shape, *bias: Shape) -> 
 _CONVOLUTION = f"kernel:shape stride:shape=() dilate:shape=() pad:shape=() num_filter:int num_group:int=1 {TUNING}"
 for _name in ("Convolution", "Convolution_v1"):
     operator(_name, convolution, inputs("data", "weight"), f"{_CONVOLUTION} no_bias:bool=0 layout:{LAYOUTS}=None",
-             fill=_filled(_convolution_weight), result=_convolution_result)  # fmt: skip
+             batch=True, fill=_filled(_convolution_weight), result=_convolution_result)  # fmt: skip
 operator("Deconvolution", deconvolution, inputs("data", "weight"),
          f"{_CONVOLUTION} adj:shape=() target_shape:shape=() no_bias:bool=1 layout:{LAYOUTS}=None",
-         fill=_filled(_deconvolution_weight), result=_deconvolution_result)  # fmt: skip
+         batch=True, fill=_filled(_deconvolution_weight), result=_deconvolution_result)  # fmt: skip
 
 
 # ------------------------------------------------------------------ pooling
