@@ -111,6 +111,8 @@ for kind in ("max", "avg", "sum"):
         case(distinct(1, 2, 4, 5, 4), kernel=(2, 3, 2), stride=(2, 1, 2), pool_type=kind),
         case(distinct(2, 3, 7, 7), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type=kind, count_include_pad=False),
         case(distinct(2, 3, 6, 6), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type=kind,
+             pooling_convention="full"),
+        case(distinct(1, 2, 7, 8), kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type=kind,
              pooling_convention="full"))  # fmt: skip
 add("Pooling", case(within(0.2, 1, 2, 3, 6, 6), kernel=(2, 2), stride=(2, 2), pool_type="lp", p_value=2),
     case(within(0.2, 1, 2, 3, 6, 6), pool_type="lp", p_value=3, global_pool=True, kernel=(1, 1)))  # fmt: skip

@@ -161,7 +161,9 @@ def pooling(
 ) -> Any:
     """npx.pooling, in every layout and convention.
 
-    pooling_convention   "same": ceil((S + 2 pad) / stride) windows, the last of which may reach over the edge
+    pooling_convention   "same": ceil((S + 2 pad) / stride) windows, the last of which may reach over the edge;
+                         "full": ceil((S + 2 pad - kernel) / stride) + 1, of which MXNet keeps the last one even where
+                         it holds only padding: the lowest number of the dtype for a maximum, else 0
     """
     if channels_last(layout):
         data = np.moveaxis(data, -1, 1)
@@ -181,6 +183,13 @@ def pooling(
             count_include_pad=included,
             **options,
         )
+        if pooling_convention == "full" and not global_pool:
+            rooms = zip(data.shape[2:], kernel, stride or (1,) * n, pad or (0,) * n, strict=True)
+            size = [-(-(m + 2 * p - k) // s) + 1 for m, k, s, p in rooms]
+            if y.shape[2:] != tuple(size):
+                more = [(0, m - have) for m, have in zip(size, y.shape[2:], strict=True)]
+                lowest = onp.finfo(y.dtype).min if pool_type == "max" else 0
+                y = np.pad(y, ((0, 0), (0, 0), *more), constant_values=lowest)
     return np.moveaxis(y, 1, -1) if channels_last(layout) else y
 
 
