@@ -15,7 +15,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, hvp, jit
+from minnp import errors, grad, hvp, jit
 from tests.derivatives import slope
 
 PROGRAMS: list[Callable] = []
@@ -1379,3 +1379,25 @@ def test_second_derivatives_are_eager_ones(f):
             onp.testing.assert_allclose(onp.asarray(want), want_slope, rtol=2e-6, atol=1e-6)
         for c, way in compiled.items():
             close(way(*as_ours(given(f, k)), np.asarray(v)), want, f"{c}, call {call}", 64)
+
+
+@pytest.mark.parametrize("method", ["inverted_cdf", "averaged_inverted_cdf", "midpoint"])
+def test_numpys_own_code_may_copy_to_its_own_arrays(method):
+    x = onp.random.default_rng(5).random(6)
+    f = grad(lambda x: np.sum(np.quantile(x, [0.37, 0.8], method=method) ** 2))
+    onp.testing.assert_allclose(jit(f)(np.array(x)), f(np.array(x)))
+
+
+def test_a_copy_to_an_array_of_numpys_is_made_by_every_call():
+    buffer = onp.zeros(3)
+
+    @jit
+    def f(x):
+        onp.copyto(buffer, x * 2)
+        return np.sum(x)
+
+    for k in range(4):
+        f(np.ones(3) * k)
+        assert buffer.tolist() == [2 * k] * 3
+    with pytest.raises(errors.TracedValueError, match="about to leave minnp"):
+        grad(lambda x: (onp.copyto(buffer, x), np.sum(x))[1])(np.ones(3))

@@ -217,11 +217,16 @@ def _numbers(x: Any) -> Any:
     return onp.asarray(concretize(read(x), onp.ndarray)) if type(x) in ARRAY_TYPES else x
 
 
+def _leaves(why: str) -> None:
+    """What is captured has to run as it is."""
+    watching = capture.get() if state.busy else None
+    if watching is not None and not watching.symbolic:
+        watching.left = watching.left or why
+
+
 def _file_written(host: Callable) -> Callable:
     def write_file(*args: Any, **kwargs: Any) -> None:
-        watching = capture.get() if state.busy else None
-        if watching is not None and not watching.symbolic:
-            watching.left = watching.left or "the function writes a file"
+        _leaves("the function writes a file")
         host(*map(_numbers, args), **{k: _numbers(v) for k, v in kwargs.items()})
 
     return write_file
@@ -233,9 +238,9 @@ for _save in (onp.save, onp.savez, onp.savez_compressed, onp.savetxt):
 
 @defines(onp.copyto, writes=(0,))
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if type(dst) not in ARRAY_TYPES:  # NumPy's own
-        values = [unwrap(x, []) for x in (dst, src, casting, where)]
-        return fallback(entry("copyto", onp.copyto), values, {})
+    if type(dst) not in ARRAY_TYPES:  # NumPy's own, which no trace follows
+        _leaves("the function copies to an array of NumPy's")
+        return onp.copyto(dst, _numbers(src), casting, where=_numbers(where))
     src = stacked(src)
     like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
     onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
