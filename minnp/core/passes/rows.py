@@ -37,7 +37,7 @@ def row_of(node: Node) -> Primitive | None:
 def moved(node: Node) -> tuple[str, Node, dict] | None:
     """(row name, array, parameters) of a node that moves or copies an array: transpose, reshape, astype, copy, ..."""
     target, args = node.target, node.args
-    if not args or not isinstance(args[0], Node):
+    if not args or not isinstance(args[0], Node) or len(node.all_input_nodes) > 1:  # parameters may be computed, too
         return None
     if isinstance(target, Primitive):
         return (target.name, args[0], node.kwargs) if len(args) == 1 and TABLE.get(target.name) is target else None
