@@ -513,14 +513,16 @@ def _call(row: Primitive, args: tuple, params: dict) -> Any:
         elif shows_an_array(a):
             a = host_of(a)  # once: it may show something else when a gradient asks again
         values.append(a)
-    out = bind(row, values, {k: _value_of(v) for k, v in params.items()} if params else params)
+    if "index" in params:
+        params = {**params, "index": _value_of(params["index"])}
+    out = bind(row, values, params)
     if type(out) is Tracer and out.view is None:
         return virtual(out)
     return wrap(out, [a for a in args if type(a) in ARRAY_TYPES])
 
 
 def _value_of(x: Any) -> Any:
-    """A parameter with values in the place of arrays: an index may be an array, and hold arrays."""
+    """An index with values in the place of arrays: it may be one, and hold some."""
     t = type(x)
     return read(x) if t in ARRAY_TYPES else replaced(x, _value_of) if t is tuple or t is list else x
 
