@@ -26,6 +26,7 @@ html_title = "minnp"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
