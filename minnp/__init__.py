@@ -46,6 +46,18 @@ _LATE = {
     "make_ggnvp": ".core.transforms.derivatives",
     "vmap": ".core.transforms.vmap",
 }
+# what other libraries have here, and what does its work
+_ELSEWHERE = {
+    "cond": "Python's `if`, which jit compiles",
+    "device_put": "x.to_device(device)",
+    "lax": "Python's loops and branches, which jit compiles",
+    "no_grad": "np.stop_gradient(x), which cuts a gradient; outside grad nothing is recorded",
+    "optim": "minnp.nn.optim",
+    "pmap": "minnp.distributed",
+    "random": "minnp.numpy.random",
+    "scan": "Python's `for`, which jit compiles",
+    "while_loop": "Python's `while`, which jit compiles",
+}
 _MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "symbol", "testing")
 
 
@@ -53,7 +65,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name not in _LATE:
-        raise AttributeError(f"module 'minnp' has no attribute {name!r}")
+        instead = f"; here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module 'minnp' has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])
     return getattr(importlib.import_module(_LATE[name], __name__), name)
 
 

@@ -53,6 +53,8 @@ def check_grads(
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"check_grads takes a tuple of f's arguments: check_grads(f, (x,)); got {args!r:.60}")
     leaves, rebuild = tree_flatten(tuple(args))
     points = [onp.asarray(a) for a in leaves]
     for p in points:

@@ -200,6 +200,53 @@ MISTAKES = [
     ("minnp.distributed.init(3)", ValueError, "shape (3,)", "1 process"),
     ("minnp.distributed.init().all_reduce(a, 'avg')", ValueError, "'avg'", "known: sum, mean"),
     ("minnp.distributed.init().broadcast(a, root=4)", ValueError, "rank 4 of a mesh of 1"),
+    # typing errors, and names and arguments of other libraries
+    ("np.zero(3)", AttributeError, "'zero'"),
+    ("minnp.numppy", AttributeError, "'minnp' has no attribute 'numppy'"),
+    ("minnp.no_grad()", AttributeError, "'no_grad'", "np.stop_gradient(x)"),
+    ("minnp.lax.scan", AttributeError, "'lax'", "Python's loops and branches, which jit compiles"),
+    ("minnp.optim.Adam", AttributeError, "'optim'", "minnp.nn.optim"),
+    ("nn.Module", AttributeError, "'Module'", "do you mean 'ModelBase'?"),
+    ("nn.CrossEntropyLoss()", AttributeError, "'CrossEntropyLoss'", "'losses.softmax_loss'"),
+    ("a.sum(dim=0)", TypeError, "'dim'"),
+    ("a.view(3, 1)", ValueError, "sub-type of ndarray"),
+    ("np.ones(3, 4)", TypeError, "'4' as a data type"),
+    ("np.concatenate(a, a)", TypeError, "integer scalar arrays"),
+    ("np.stack([a, np.ones(2)])", ValueError, "same shape"),
+    ("np.random.randn((2, 3))", TypeError, "'tuple'"),
+    ("np.arange(3).__iadd__(0.5)", TypeError, "'float64'", "'int64'", "'same_kind'"),
+    ("np.ones(3, device='gpu:x')", ValueError, "gpu:x", "gpu:0"),
+    ("minnp.set_backend('pytorch')", ValueError, "'pytorch'", "do you mean 'torch'?"),
+    ("minnp.policy('torch')", ValueError, "'torch'", "do you mean 'prefer_torch'?"),
+    ("minnp.policy(3)", ValueError, "unknown policy 3", "known: auto"),
+    # wrong calls of transformations
+    ("minnp.grad(lambda x, y: x * y)(1.0)", TypeError, "missing 1 required positional argument: 'y'"),
+    ("minnp.grad(np.sin)()", TypeError, "argument 0 of sin", "0 positional"),
+    ("minnp.grad(np.sin, a)", TypeError, "argnum must be an int"),
+    ("minnp.vmap(np.sin, 0, 3)(x3)", ValueError, "out_axes", "at 3", "(4, 3)"),
+    ("minnp.jit(lambda x: x, static=3)", ValueError, "static=3", "arguments are x"),
+    ("minnp.jit(limit=4)(3)", TypeError, "jit takes a function, got 3"),
+    ("minnp.jvp(np.sin, (1.0,), 1.0)", TypeError, "jvp(f, (x,), (v,))"),
+    ("testing.check_grads(np.sin, 3.0)", TypeError, "check_grads(f, (x,))", "3.0"),
+    ("fx.symbolic_trace(3)", TypeError, "takes a function or a model, got 3 (int)"),
+    # learning
+    ("nn.Conv2D(3, 8, (3, 3, 3))", ValueError, "kernel_size is one number or 2", "(3, 3, 3)"),
+    ("nn.Conv2D(1, 8, 9).init(0)(x4)", ValueError, "(1, 1, 4, 4)", "kernel (9, 9)", "larger than the data"),
+    ("nn.Conv2D(3, 8, 3, groups=2)", ValueError, "groups=2 does not divide 3"),
+    ("nn.MultiHeadAttention(10, 3)", ValueError, "3 does not divide 10"),
+    ("nn.LSTM(3, 4).init(0)(np.ones((2, 3)))", ValueError, "LSTM takes sequences [N, T, 3]", "got [2, 3]"),
+    ("nn.GRU(3, 4).init(0)(np.ones((2, 5, 4)))", ValueError, "GRU takes sequences [N, T, 3]", "got [2, 5, 4]"),
+    ("nn.Dropout(0.5)(a, mode='eval')", ValueError, "'eval'", "'train' or 'test'"),
+    ("nn.Sequential([nn.Linear(3, 4)])", TypeError, "Sequential(first, second, ...)"),
+    ("nn.losses.softmax_loss(np.ones(3), np.array([0]))", ValueError, "scores are [N, C]", "got [3]"),
+    ("nn.optim.adam(a, np.ones(2), {})", ValueError, "adam: the gradient has shape (2,), its parameter (3,)"),
+    ("net.fit(x3, y, lr=0.1)", TypeError, "'lr'", "do you mean 'learning_rate'?"),
+    ("net.fit(x3)", ValueError, "needs labels y"),
+    ("net.fit(x3, y + 7, verbose=False)", IndexError, "index 7", "size 2", "labels y [N]"),
+    ("nn.Solver(net, (x3, y))", TypeError, "got a tuple", "NDArrayIter(x, y, batch_size)"),
+    ("nn.checkpoint.save(missing + '/x', {})", FileNotFoundError, "no such folder", "missing'"),
+    ("np.load(missing + '.npy')", FileNotFoundError, "missing.npy"),
+    ("minnp.distributed.init('tcp')", TypeError, "'tcp'", "number of processes"),
 ]
 WITHOUT = {  # where a library is not there
     "mxnet": ("minnp.set_backend('mxnet')", BackendMissingError, "needs mxnet, which is not installed", "pip install"),
@@ -207,8 +254,14 @@ WITHOUT = {  # where a library is not there
 }
 
 
-def test_there_are_a_hundred():
-    assert len({program for program, *_ in MISTAKES}) >= 100
+def test_there_are_a_hundred_and_sixty():
+    assert len({program for program, *_ in MISTAKES}) >= 160
+
+
+def test_a_name_of_numpy_that_is_misspelt_tells_python_where_to_look_for_a_near_one():
+    with pytest.raises(AttributeError) as raised:
+        _ = np.zerosss
+    assert (raised.value.name, raised.value.obj) == ("zerosss", np)
 
 
 @pytest.fixture(scope="module")

@@ -180,6 +180,8 @@ def init(
 def shaped(shape: Any, size: int) -> tuple[int, ...]:
     """The mesh's shape with its -1 replaced."""
     axes = (size,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(n, int) for n in axes):
+        raise TypeError(f"a mesh's shape is a number of processes, or one for each axis; got {shape!r}")
     known = math.prod(n for n in axes if n != -1)
     if axes.count(-1) == 1 and known > 0 and size % known == 0:
         axes = tuple(size // known if n == -1 else n for n in axes)

@@ -302,6 +302,8 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
     float().
     """
+    if not callable(root):
+        raise TypeError(f"symbolic_trace takes a function or a model, got {root!r:.60} ({type(root).__name__})")
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     owner, forward = owner_and_forward(root)

@@ -78,6 +78,12 @@ def __getattr__(name: str) -> Any:
     """AttributeError that says which layer is meant: Conv2d, as torch writes it, Dense, as Gluon does."""
     layers_here = {known.lower(): known for known in (*modules.__all__, *recurrent.__all__)}
     layers_here |= {"dense": "Linear", **{f"conv{n}dtranspose": f"ConvTranspose{n}D" for n in (1, 2, 3)}}
+    layers_here |= {"module": "ModelBase", "block": "ModelBase", "functional": "layers"}
+    layers_here |= {
+        "crossentropyloss": "losses.softmax_loss",
+        "mseloss": "losses.l2_loss",
+        "bceloss": "losses.binary_cross_entropy",
+    }
     near = get_close_matches(name.lower(), layers_here, 1, 0.7)
     meant = f"; do you mean {layers_here[near[0]]!r}?" if near and not name.startswith("_") else ""
     raise AttributeError(f"module 'minnp.nn' has no attribute {name!r}{meant}")

@@ -13,6 +13,7 @@ checkpoint, and a checksum tells a damaged one.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -45,6 +46,8 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
     """
     path = os.fspath(path)
     temporary = f"{path}.tmp"  # always the same, so that what a killed process left is overwritten
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder for the checkpoint", os.path.dirname(path))
     try:
         with open(temporary, "wb") as file:
             write(file, arrays, facts)

@@ -97,6 +97,8 @@ def of_rows(logp: Any, y: Any, weight: Any) -> Any:
 
 def are_rows(x: Any, y: Any) -> bool:
     """Are the labels y rows of weights [N, C], like the scores or probabilities x?"""
+    if x.ndim < 2:
+        raise ValueError(f"scores are [N, C], a row for each example; got {list(x.shape)}")
     if x.shape[1] == 1:
         raise ValueError("the softmax of one score is always 1: give each class a score, or use binary_cross_entropy")
     return y.shape == x.shape

@@ -63,6 +63,8 @@ def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]
         @functools.wraps(step)
         def rule(w: Any, dw: Any, config: Config | None = None, **settings: Any) -> tuple[Any, Config]:
             config = {} if config is None else config
+            if np.shape(dw) != np.shape(w):
+                raise ValueError(f"{step.__name__}: the gradient has shape {np.shape(dw)}, its parameter {np.shape(w)}")
             return step(w, dw, checks.settled(step.__name__, config, settings, defaults, known))
 
         checks.shows_settings(rule, defaults, MEANING)

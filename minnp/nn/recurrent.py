@@ -78,6 +78,11 @@ class Recurrent(Layer):
     def through(self, x: Any, firsts: tuple, mode: str | None, states: bool) -> Any:
         """forward, from the first states: for each kind [N, H], [num_layers * directions, N, H] or None (zeros)."""
         ways, count = self.ways, self.num_layers * len(self.ways)
+        size = self.params["Wx"].shape[0]
+        if x.ndim != 3 or x.shape[2] != size:
+            raise ValueError(
+                f"{type(self).__name__} takes sequences [N, T, {size}]: examples, steps, numbers; got {list(x.shape)}"
+            )
         given = [self.first(x, first, count) for first in firsts]
         if count == 1:
             out, *ended = self.run("", x, [first[0] for first in given])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -76,6 +77,9 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
                     value = getattr(source, name)  # or NumPy's own words for names that it removed
+            except AttributeError as error:
+                error.name, error.obj = name, sys.modules[module]  # of which Python looks for a name that is near
+                raise
             finally:
                 for w in said:
                     warnings.warn(w.message, stacklevel=2)

@@ -361,9 +361,11 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
     """The static arguments by place and by name, however they were written. Raises ValueError for a name f lacks."""
     static = (static,) if isinstance(static, (str, int)) else tuple(static)
     try:
-        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return set(static)
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     found = set(static)
     for s in static:
         if type(s) is str:
@@ -372,6 +374,8 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
             found.add(names.index(s))
         elif s < len(names):
             found.add(names[s])
+        elif not variadic:
+            raise ValueError(f"jit(static={s!r}): the function's arguments are {', '.join(names)}")
     return found
 
 
@@ -439,8 +443,9 @@ def jit(
     >>> float(f(np.zeros(3)))
     6.0
     """
-    if f is not None:
-        function_of("jit", f)
+    if f is None:
+        return lambda f: jit(f, limit=limit, compiler=compiler, static=static)
+    function_of("jit", f)
     if compiler not in COMPILERS:
         raise ValueError(f"jit(compiler={compiler!r}): one of {', '.join(COMPILERS)}")
     found = compiler in ("auto", "llvm") and native.available()  # loads it now: the first call has enough to do
@@ -448,6 +453,4 @@ def jit(
         raise ModuleNotFoundError('jit(compiler="llvm") needs llvmlite 0.45 or newer: pip install "llvmlite>=0.45"')
     if compiler in backends.names():
         backends.get(compiler)
-    if f is None:
-        return lambda g: Jitted(g, limit, compiler, static)
     return Jitted(f, limit, compiler, static)

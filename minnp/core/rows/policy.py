@@ -10,6 +10,7 @@ only_split      auto, but what has no rule for arrays that are split over a mesh
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 from contextvars import ContextVar
 from typing import Any
@@ -30,11 +31,12 @@ class Policy:
     """
 
     def __init__(self, name: str) -> None:
-        mode, _, backend = name.partition("_")
+        mode, _, backend = str(name).partition("_")
         plain = ["auto", "only_numpy", "only_split"]
         if not (name in plain or (mode in ("prefer", "only") and backend in ("numpy", *backends.names()))):
             known = [*plain, *(f"{m}_{b}" for b in backends.names() for m in ("prefer", "only"))]
-            raise ValueError(f"unknown policy {name!r}; known: {', '.join(known)}")
+            meant = f"; do you mean 'prefer_{name}'?" if f"prefer_{name}" in known else ""
+            raise ValueError(f"unknown policy {name!r}; known: {', '.join(known)}{meant}")
         self.name, self.only = name, mode == "only" and backend != "split"
         self.backend = backend if backend not in ("", "numpy", "split") else None
         self.plain = self.backend is None
@@ -158,5 +160,8 @@ def set_backend(name: str) -> None:
     >>> set_backend("auto")
     """
     if name not in ("auto", "numpy", *backends.names()):
-        raise ValueError(f"unknown backend {name!r}; known: auto, numpy, {', '.join(backends.names())}")
+        known = ["auto", "numpy", *backends.names()]
+        near = difflib.get_close_matches(str(name), known, 1)
+        meant = f"; do you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown backend {name!r}; known: {', '.join(known)}{meant}")
     set_global_policy({"auto": "auto", "numpy": "only_numpy"}.get(name, f"prefer_{name}"))

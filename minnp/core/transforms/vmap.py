@@ -545,6 +545,8 @@ def _own(value: Any, trace: BatchTrace) -> Any:
 
 def _last(value: Any, axis: int) -> ndarray:
     h = array_of(value)
+    if not -h.ndim <= axis < h.ndim:
+        raise ValueError(f"vmap's out_axes puts the batch axis at {axis} of a result of shape {h.shape}")
     return h if axis == 0 else _move(h, 0, axis)
 
 
