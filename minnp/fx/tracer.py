@@ -300,7 +300,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
                     them out, or give all of f's arguments, those with the same values. What an argument holds is an
                     input where these have `fx.PH`: `{"args": (PH, PH)}`, `{"params": {"w": PH, "b": PH}}`
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
-    float().
+    float(). TypeError for what is no function and no model.
     """
     if not callable(root):
         raise TypeError(f"symbolic_trace takes a function or a model, got {root!r:.60} ({type(root).__name__})")

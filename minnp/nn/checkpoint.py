@@ -43,6 +43,7 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
 
     arrays, facts   what load gives back: arrays by name, and anything that JSON says
     keep_previous   keep the checkpoint that was there, as <path>.previous
+    Raises FileNotFoundError where there is no such folder.
     """
     path = os.fspath(path)
     temporary = f"{path}.tmp"  # always the same, so that what a killed process left is overwritten
