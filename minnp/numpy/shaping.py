@@ -317,7 +317,8 @@ defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 def _transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         return transpose(as_array(a))
-    return transpose(as_array(a), axes=axes if onp.iterable(axes) else (axes,))
+    axes = axes if onp.iterable(axes) else (axes,)
+    return transpose(as_array(a), axes=axes if type(axes) is tuple else tuple(map(operator.index, axes)))
 
 
 @defines(onp.broadcast_to)
