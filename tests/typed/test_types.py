@@ -96,7 +96,7 @@ def test_users_programs_run() -> None:
     assert spec is not None and spec.loader is not None
     users = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(users)
-    assert len(users.PROGRAMS) == 50
+    assert len(users.PROGRAMS) == 60
     for program in users.PROGRAMS:
         assert program() is not None, program
 

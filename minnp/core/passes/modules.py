@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..graph.graph import Graph
 from ..rows.primitive import Primitive
 
-F = TypeVar("F", bound=Callable)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def on_modules(run: F) -> F:
+class HasGraph(Protocol):
+    """A GraphModule, as far as a pass knows it."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+
+G = TypeVar("G", bound=Graph | HasGraph)
+
+
+class Rewriting(Protocol[P]):
+    """A pass that gives back what it was given, changed."""
+
+    def __call__(self, graph: G, /, *args: P.args, **kwargs: P.kwargs) -> G: ...
+
+
+@overload
+def on_modules(run: Callable[Concatenate[Graph, P], Graph]) -> Rewriting[P]: ...
+@overload
+def on_modules(run: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate[Graph | HasGraph, P], R]: ...
+def on_modules(run: Callable) -> Any:
     """The pass, which also takes a GraphModule: it works on the module's graph, and gives the module, recompiled, where
     it gives a graph its graph."""
 
@@ -27,7 +48,7 @@ def on_modules(run: F) -> F:
             graph.recompile()
         return graph
 
-    return of_either  # type: ignore[return-value]
+    return of_either
 
 
 def check_rows(graph: Graph, who: str) -> None:

@@ -1,4 +1,4 @@
-"""Fifty small programs as users write them: type checkers find nothing to say, and each runs."""
+"""Sixty small programs as users write them: type checkers find nothing to say, and each runs."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ import numpy
 import minnp
 import minnp.numpy as np
 from minnp import fx, nn, npx
+from minnp.testing import check_grads
 
 Loss = Callable[[np.ndarray], np.ndarray]
 
@@ -275,6 +276,79 @@ def program_50() -> float:
     mesh = minnp.distributed.init()
     total = mesh.all_reduce(np.arange(10.0)[mesh.part(10)].sum())
     return float(total)
+
+
+def program_51() -> float:
+    value, gradient = minnp.value_and_grad(lambda x: np.sum((x - 1) ** 2))(np.zeros(3))
+    return float(value) + float(gradient.sum())
+
+
+def program_52() -> np.ndarray:
+    @minnp.jit
+    def longest(x: np.ndarray) -> float:
+        best = run = 0
+        for i in range(1, len(x)):
+            run = run + 1 if x[i] > x[i - 1] else 0
+            best = max(best, run)
+        return best
+
+    return np.asarray(longest(np.arange(4.0)))
+
+
+def program_53() -> np.ndarray:
+    @minnp.jit(static="n", limit=8)
+    def head(x: np.ndarray, n: int) -> np.ndarray:
+        return x[:n]
+
+    return head(np.arange(5.0), 2)
+
+
+def program_54() -> np.ndarray:
+    return minnp.vmap(np.dot, in_axes=(0, None), out_axes=0)(np.ones((4, 3)), np.ones(3))
+
+
+def program_55() -> np.ndarray:
+    @minnp.custom_vjp
+    def clipped(x: np.ndarray) -> np.ndarray:
+        return x
+
+    clipped.defvjp(forward=lambda x: (x, None), backward=lambda saved, g: (np.clip(g, -1, 1),))
+    return minnp.grad(lambda x: 100 * clipped(x).sum())(np.ones(2))
+
+
+def program_56() -> float:
+    check_grads(np.sin, (np.array([0.5]),))
+    with minnp.policy("only_numpy"):
+        total = np.ones(3).sum()
+    for row in minnp.report():
+        assert row["calls"] >= 0
+    return float(total)
+
+
+def program_57() -> np.ndarray:
+    reader = nn.LSTM(3, 4, num_layers=2, bidirectional=True).init(0)
+    scores = nn.Linear(8, 2).init(0)
+    return scores(reader(np.ones((2, 5, 3), np.float32), mode="test")[:, -1])
+
+
+def program_58() -> list[str]:
+    gm = fx.symbolic_trace(lambda x: np.tanh(x) + 1)
+    gm = fx.simplify(fx.propagate_shapes(gm, np.zeros(2)))
+    assert fx.flops(gm) > 0
+    return [node.name for node in gm.graph.nodes]
+
+
+def program_59() -> np.ndarray:
+    data = nn.io.NDArrayIter(np.ones((8, 3)), np.zeros(8), batch_size=4)
+    return npx.softmax(np.stack([np.asarray(batch.data[0]).sum(axis=1) for batch in data]))
+
+
+def program_60() -> np.ndarray:
+    store = minnp.kvstore.create("local")
+    store.init("w", np.ones(2))
+    out = np.zeros(2)
+    store.pull("w", out=out)
+    return minnp.jacobian(minnp.checkpoint(np.cumsum))(out)
 
 
 PROGRAMS: list[Callable[[], object]] = [value for name, value in list(globals().items()) if name.startswith("program_")]
