@@ -276,7 +276,7 @@ static PyObject *array_alloc(PyTypeObject *type, Py_ssize_t n) {
 }
 
 /* A new array of ours on NumPy's: a view of the array `root`, or one that owns its memory where that is None. */
-static Ref array_on(Ref array, PyObject *root) {
+static INLINE Ref array_on(Ref array, PyObject *root) {
     Fields *from = fields(array);
     int nd = from->nd;
     Ref h = made(instance(Ours, free_arrays[list_for(nd)]));

@@ -20,7 +20,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
 static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
 static PyObject *unbroadcast, *restore, *release, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
-static PyObject *rows, *calls, *limits, *methods, *true_, *false_;
+static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros;
 
 /* ------------------------------------------------------------------ limits: elements, or bytes where the name says so */
 static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, large, long_runs, cubes;
@@ -127,6 +127,7 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &release, ARRAYS "writing", "release"},
     {Binding::OBJECT, &buffer_of_parts, TRANSFORMS "cotangents", "buffer_of_parts"},
     {Binding::OBJECT, &numpy_array, "numpy", "array"},
+    {Binding::OBJECT, &numpys_zeros, "numpy", "zeros"},
     {Binding::OBJECT, &true_, "numpy", "True_"},
     {Binding::OBJECT, &false_, "numpy", "False_"},
     {Binding::OBJECT, &contexts, ARRAYS "devices", "in_force"},

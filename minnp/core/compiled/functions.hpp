@@ -626,6 +626,15 @@ static Ref call_ufunc(const FastFunction *f, PyObject *const *args, Py_ssize_t n
 
 /* function_call, without a list of the arguments and what the function is bound to. */
 static vectorcallfunc method_call;
+/* np.zeros(n) by NumPy's C function, which need not read arguments; nothing where n is no length. */
+static __attribute__((noinline)) Ref zeros(const FastFunction *f, PyObject *n) {
+    npy_intp length = PyLong_CheckExact(n) && !busy() ? PyLong_AsSsize_t(n) : -1;
+    if (length < 0) /* perhaps beyond all integers */
+        return PyErr_Clear(), Ref();
+    count(f->entry);
+    return array_on(made(PyArray_Zeros(1, &length, nullptr, 0)), Py_None);
+}
+
 static PyObject *public_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     FastFunction *f = (FastFunction *)method(self)->im_func;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
@@ -633,7 +642,7 @@ static PyObject *public_call(PyObject *self, PyObject *const *args, size_t nargs
         return method_call(self, args, nargsf, names);
     return guarded([=] {
         bool plain = k == 0 && n > 0 && n <= 2 && f->nin == n && f->kind == BOUND && f->limit > 0;
-        Ref out = plain ? call_ufunc(f, args, n) : Ref();
+        Ref out = plain ? call_ufunc(f, args, n) : n == 1 && k == 0 && f->kernel == numpys_zeros ? zeros(f, args[0]) : Ref();
         if (!out)
             out = fast_call(f, args, n, names);
         if (out)
