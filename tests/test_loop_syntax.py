@@ -7,6 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit, jvp, value_and_grad
 from minnp.core.llvm import engine
+from minnp.core.loops import compiled
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -258,3 +259,70 @@ def test_scalars_are_numpys(name):
     g = jit(f)
     for _ in range(2):
         alike(f(vector()), g(vector()))
+
+
+# ------------------------------------------------------------------ how long compiling may take
+@pytest.fixture
+def hurry():
+    before = minnp.set_compile_budget(1e-6)
+    yield
+    minnp.set_compile_budget(before)
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+def test_a_loop_that_takes_too_long_to_compile_is_pythons(hurry):
+    def f(x):
+        s = 0.0
+        for k in range(9):
+            s += x[k] * x[k + 1]
+        return s
+
+    minnp.report(reset=True)
+    alike(f(vector()), jit(f)(vector()))
+    said = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    assert said and all("s of compiling" in why for why in said)
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+def test_a_loop_whose_machine_code_would_take_too_long_is_pythons(monkeypatch):
+    def f(x):
+        s = 0.0
+        for k in range(9):
+            s += x[k] * x[k + 1]
+        return s
+
+    def loss(x):
+        s = 0.0
+        for k in range(9):
+            s += x[k] * x[k + 1]
+        return s
+
+    want = grad(loss)(vector())
+    monkeypatch.setattr(compiled, "FASTER", 1)
+    for run, why in (
+        (lambda: jit(f)(vector()), "more than 2.0 s"),
+        (lambda: grad(jit(loss))(vector()), "its gradient"),
+    ):
+        minnp.report(reset=True)
+        alike(run(), f(vector()) if why.startswith("more") else want)
+        said = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+        assert any(why in s and "s of compiling" in s for s in said)
+    alike(jit(grad(loss))(vector()), want)
+
+
+def test_a_long_capture_ends(hurry):
+    def f(x):
+        seen = {}
+        for k in range(4000):
+            seen[k % 3] = x[k % 10]
+            x[k % 10] = x[(k + 1) % 10] * 0.5 + 1
+        return x
+
+    minnp.report(reset=True)
+    alike(f(vector()), jit(f)(vector()))
+    assert any("to record" in r["why"] for r in minnp.report(reset=True))
+
+
+def test_a_budget_is_positive():
+    with pytest.raises(ValueError, match="set_compile_budget: more than 0 seconds, got 0"):
+        minnp.set_compile_budget(0)

@@ -18,6 +18,7 @@ from ..arrays import devices
 from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
+from ..rows import budget
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
@@ -35,7 +36,7 @@ from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
 
-MOST = 10_000  # nodes of a graph, after which the rest of the program runs as it is
+MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
 
 class CaptureTrace(Trace):
@@ -49,7 +50,19 @@ class CaptureTrace(Trace):
     differentiable = False
     symbolic = False
     __slots__ = (
-        *("asked", "constants", "ended", "fast", "fixed", "graph", "handling", "known", "left", "may_leave"),
+        *(
+            "asked",
+            "constants",
+            "deadline",
+            "ended",
+            "fast",
+            "fixed",
+            "graph",
+            "handling",
+            "known",
+            "left",
+            "may_leave",
+        ),
         *("moved", "origins", "were"),
     )
 
@@ -59,6 +72,7 @@ class CaptureTrace(Trace):
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
+        self.deadline = budget.Deadline()
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
@@ -115,8 +129,9 @@ class CaptureTrace(Trace):
         return [v.fixed() if type(v) is Live and not stays else v for v in values]
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        if len(self.graph) > MOST:
-            self.ends(f"the function's Python, loops that stay Python unrolled, does more than {MOST} things")
+        if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):
+            most = f"does more than {MOST} things" if count > MOST else f"takes more than {budget.seconds} s to record"
+            self.ends(f"the function's Python, loops that stay Python unrolled, {most}")
             return bind(row, values, params)
         if any(type(v) is Live for v in values):
             values = self._numbers(row, values)

@@ -13,15 +13,16 @@ import numpy as onp
 from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
-from .ir import KINDS, Alloc, Check, For, Program, Store, While, parts, statements
+from ..rows import budget
+from .ir import KINDS, Alloc, Check, For, Program, Store, While, expressions, parts, statements, walk
 from .lowering import FIRST, Layout, Lowering, NotLowered
 
 BUG = "minnp's compiler failed, please report it"
 MOST = 1 << 28  # numbers on a tape
-# Characters of LLVM's text: from so many on it only does what it does fast, and beyond nothing. At its usual level it
+# Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
+FAST, FASTER, EACH = 400_000, 2_000_000, 80
 FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
 FREE.argtypes, FREE.restype = [ctypes.c_void_p], None
-LONG, LONGEST = 400_000, 4_000_000  # takes a second for the former, at the lower one two for the latter.
 
 
 class Again(Diverged):
@@ -31,8 +32,9 @@ class Again(Diverged):
 class Code:
     """A program, compiled for arrays that lie in memory as they are met."""
 
-    def __init__(self, program: Program, failed: Callable) -> None:
+    def __init__(self, program: Program, failed: Callable, agreed: bool = False) -> None:
         self.program, self.layout, self.failed = program, Layout(program), failed
+        self.agreed = agreed  # to compile it, however long it takes: nobody can do without
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
         self.written = program.written
@@ -183,15 +185,21 @@ class Code:
         try:
             entry, others = lowering.text()
             text = f"{others}\ndefine {BUILT_IN} {{\n{entry}}}\n"
-            if len(text) > LONGEST:
-                raise NotLowered(f"{len(text)} characters of LLVM's text, for which it takes too long")
-            code = machine.assemble(text, optimise=2 if len(text) < LONG else 1)
+            if len(text) > FASTER * budget.seconds and not self.agreed:
+                raise NotLowered(f"{len(text)} characters of LLVM's text: more than {budget.seconds} s of compiling")
+            code = machine.assemble(text, optimise=2 if len(text) < FAST * budget.seconds / 2 else 1)
         except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
             raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
         method = _Method(b"loop", code.get_function_address("kernel"), FASTCALL, None)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
         return new(ctypes.addressof(method), (code, method), None), lowering.errors
+
+
+def affordable(program: Program) -> bool:
+    """Whether compiling a program takes no longer than it may, as far as its length tells."""
+    each = [1 + sum(1 for e in expressions(s) for _ in walk(e)) for s in statements(program.body)]
+    return EACH * sum(each) <= FASTER * budget.seconds
 
 
 def copied(data: int, shape: tuple, strides: tuple, dtype: onp.dtype) -> onp.ndarray:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
+from ..rows import budget
 from .arrays import ONE, Lazy, Masked
 from .arrays import whole as is_whole
 from .building import Building, Static, Tup
@@ -181,6 +182,8 @@ class Translator(Building):
     def body(self, statements: list[ast.stmt]) -> None:
         for s in statements:
             self.line = s.lineno
+            if self.deadline.passed():
+                raise self.fail(f"more than {budget.seconds} s of compiling")
             getattr(self, f"do_{type(s).__name__}", self.refuse)(s)
             if type(s) in (ast.Break, ast.Continue, ast.Return):
                 break
@@ -488,6 +491,8 @@ class Translator(Building):
                 self.body(statements)
             return out, None
         except NotUnderstood as no:
+            if self.deadline.passed():
+                raise
             del self.scopes[scopes:]
             for scope, (breaks, continues) in zip(self.scopes, ends):
                 del scope.breaks[breaks:], scope.continues[continues:]
@@ -822,6 +827,7 @@ class Translator(Building):
         self.program.kinds[f"{variable}?"] = BOOL
         return E("var", (f"{variable}?",), BOOL, 0, 1)
 
+    deadline: budget.Deadline
     flags: set[str]
     moving: dict[str, Moving]
     tuples: dict[str, bool]  # variables that were bound to tuples -> whether their items are variables
@@ -1845,12 +1851,13 @@ def translate(
     flags: set[str] = set()
     moving: dict[str, Moving] = {}
     tuples: dict[str, bool] = {}
+    deadline = budget.Deadline()
     assigned = stored_names(tree)
     rounds = 0
     while rounds < PASSES:
         program = Program(name)
         t = Translator(program, known, rounds, found)
-        t.flags, t.moving, t.tuples, t.by_value = flags, moving, tuples, by_value
+        t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, None, "", "return")

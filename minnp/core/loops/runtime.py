@@ -15,6 +15,7 @@ from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
 from ..graph.scalars import Live
 from ..llvm import engine
+from ..rows import budget
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Joint, Primitive
 from ..rows.report import PACKAGE, record
@@ -23,7 +24,7 @@ from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
 from ..transforms.tape import GradTrace
 from .building import Static
-from .compiled import BUG, Again, Code
+from .compiled import BUG, Again, Code, affordable
 from .derivative import adjoint
 from .errors import failure
 from .frontend import LIMIT, translate
@@ -95,7 +96,10 @@ class LoopRow(Primitive):
         if found is None:
             try:
                 names = {i.name for i, want in zip(self.program.given, wanted) if want}
-                found = LoopRow(Code(adjoint(self.program, names), failure))
+                program = adjoint(self.program, names)
+                if not affordable(program):
+                    raise NotUnderstood(f"its gradient takes more than {budget.seconds} s of compiling")
+                found = LoopRow(Code(program, failure, agreed=True))
             except NotUnderstood as no:
                 found = no
             self.adjoints[key] = found

@@ -1,0 +1,41 @@
+"""How long compiling one part of a function may take."""
+
+from __future__ import annotations
+
+import os
+import time
+
+seconds = float(os.environ.get("MINNP_COMPILE_BUDGET", "2"))
+
+
+def set_compile_budget(limit: float) -> float:
+    """Let `jit` spend up to `limit` seconds of the processor's time on compiling one loop from now on; the limit until
+    now.
+
+    A loop that would take longer is Python's, and `minnp.report()` says so; one that would take more than half of it
+    is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes longer to record,
+    runs as it is. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
+
+    Raises ValueError unless the limit is positive.
+
+    >>> before = set_compile_budget(0.5)
+    >>> set_compile_budget(before)
+    0.5
+    """
+    global seconds
+    if not limit > 0:
+        raise ValueError(f"set_compile_budget: more than 0 seconds, got {limit}")
+    before, seconds = seconds, limit
+    return before
+
+
+class Deadline:
+    """When this thread has used up what it may use from now on."""
+
+    __slots__ = ("end",)
+
+    def __init__(self) -> None:
+        self.end = time.thread_time() + seconds
+
+    def passed(self) -> bool:
+        return time.thread_time() > self.end
