@@ -139,6 +139,23 @@ def tuples_bound_anew(x, i):
     return state, best[0], best[1]
 
 
+def tuples_exchanged(x, i):
+    p, q = (x[0], x[1]), (x[2], i[3])
+    for _ in range(20):
+        p, q = q, p
+        p = (p[0] + 1, p[1])
+    return p, q
+
+
+def the_same_nan(x, i):
+    n = 0
+    for k in range(10):
+        v = x[k] if k != 3 else np.nan
+        n += v in (1.0, np.nan)
+        n += v in x
+    return n
+
+
 def returns_a_tuple(x, i):
     for k in range(10):
         if x[k] > 1.9:
@@ -185,8 +202,9 @@ def branches_that_are_reached(x, i):
 
 
 PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
-PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, returns_a_tuple, returns_an_array]
-PROGRAMS += [returns_its_argument, branches_that_are_not_reached, branches_that_are_reached]
+PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
+PROGRAMS += [returns_a_tuple, returns_an_array, returns_its_argument]
+PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
@@ -200,7 +218,7 @@ def test_programs(f):
     said = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
     if f is branches_that_are_reached and engine.available():
         assert "append" in said[0] and f"line {f.__code__.co_firstlineno + 5}" in said[0]
-    elif engine.available():
+    elif engine.available() and f is not the_same_nan:
         assert said == []
 
 

@@ -791,7 +791,8 @@ class Translator(Building):
             if found is Lost:
                 self.lost(name)
             if isinstance(found, Parts):
-                return Tup([self.load_name(f"{name}.{k}") for k in range(found.count)], found.listed)
+                items = [self.load_name(f"{name}.{k}") for k in range(found.count)]
+                return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], found.listed)
             if not isinstance(found, Scalar):
                 if self.kept(found) and found.name not in self.bound and not self.by_value:
                     self.check(E("held", (found.name,), BOOL, 0, 1))
@@ -1080,7 +1081,11 @@ class Translator(Building):
                             if left.value == item.value:
                                 return const(isinstance(op, ast.In)), second
                             continue
-                        same = self.truth(self.binary("eq", self.number(left), self.number(item)))
+                        one, other = self.number(left), self.number(item)
+                        if one.kind.letter in "fc" and other.kind.letter in "fc":  # a NaN is in what holds the same one
+                            one = self.frozen(one)
+                            self.check(E("eq", (one, one), BOOL, 0, 1))
+                        same = self.truth(self.binary("eq", one, other))
                         found = (
                             same if found.op == "const" and not found.args[0] else E("or", (found, same), BOOL, 0, 1)
                         )
