@@ -55,7 +55,7 @@ def _looked(self: ndarray, what: str) -> Any:
     return value
 
 
-def _said(self: ndarray) -> onp.ndarray:
+def _printed(self: ndarray) -> onp.ndarray:
     _looked(self, "text")
     return shown(self)
 
@@ -110,7 +110,7 @@ def _contains(self: ndarray, x: Any) -> bool:
 
 
 def _format(self: ndarray, spec: str) -> str:
-    said = _said(self)
+    said = _printed(self)
     if said.ndim > self.ndim and spec:
         raise errors.TracedValueError(
             f"vmap: one number of {said.shape[0]} examples has no text of the form {spec!r}; print them as they are, "
@@ -189,8 +189,8 @@ for _name, _special in {
     "contains": _contains,
     "hash": None,
     "format": _format,
-    "repr": lambda self: repr(_said(self)),
-    "str": lambda self: str(_said(self)),
+    "repr": lambda self: repr(_printed(self)),
+    "str": lambda self: str(_printed(self)),
     "array": _array,
     "array_wrap": _array_wrap,
     "array_prepare": _array_wrap,

@@ -36,7 +36,7 @@ class Context:
     def __init__(self, device_type: str | Context, device_id: int = 0, backend: str | None = None) -> None:
         if isinstance(device_type, Context):
             device_type, device_id, backend = device_type.device_type, device_type.device_id, device_type.backend
-        elif (said := _said(device_type)) is not None:
+        elif (said := _parsed(device_type)) is not None:
             device_type, number, own = said
             if number and device_id:
                 raise ValueError(f"Context({device_type + number!r}, {device_id}) has two numbers; give one of them")
@@ -97,7 +97,7 @@ class Context:
         state.busy -= device is not None
 
 
-def _said(device: Any) -> tuple[str, str, str | None] | None:
+def _parsed(device: Any) -> tuple[str, str, str | None] | None:
     """(type, ":number" or nothing, whose backend) of a device's name; None for what is none."""
     found = re.fullmatch(r"(cpu|gpu|cuda)(:[0-9]+)?", device) if isinstance(device, str) else None
     if found is None:
@@ -239,7 +239,7 @@ def target(device: Any) -> Context:
     `x.device` says."""
     if isinstance(device, (Context, DeviceName)):
         return getattr(device, "context", device)
-    said = _said(str(device))
+    said = _parsed(str(device))
     if said is None:
         raise ValueError(
             f'Device not understood. Only "cpu" is allowed, but received: {device} ("gpu:0" and contexts are too)'
