@@ -126,6 +126,7 @@ add("softmax log_softmax softmin", case((3, 4)), case((2, 3, 4), axis=1), case((
 add("softmax", case((3, 4), np.array([1, 4, 2], np.int32), use_length=True))
 add("SoftmaxActivation", case((3, 4)), case((2, 3, 4, 2), mode="channel"), case((2, 3, 4), mode="instance"))
 add("Dropout", case((3, 4), p=0.0))
+add("Embedding", case(np.array([-7, -1, 0, 1.7, 4, 5, 9], np.float32), input_dim=5, output_dim=3))
 add("Embedding", case(whole(0, 5, 4), input_dim=5, output_dim=3), case(whole(0, 5, 2, 3), input_dim=5, output_dim=2))
 add("UpSampling", case((2, 3, 4, 5), scale=2, sample_type="nearest"),
     case((2, 3, 4, 4), (2, 2, 2, 2), scale=2, sample_type="nearest"),

@@ -342,8 +342,8 @@ def _embedding_types(p: dict, ins: list) -> tuple[list, list]:
 
 
 def embedding(data: Any, weight: Any) -> Any:
-    """npx.embedding."""
-    return npx.embedding(data, weight)
+    """npx.embedding, where an index that is out of range is the first or the last one, as MXNet documents it."""
+    return npx.embedding(np.clip(data, 0, weight.shape[0] - 1), weight)
 
 
 for _name in ("Embedding", "_contrib_SparseEmbedding"):
