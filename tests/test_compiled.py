@@ -523,6 +523,10 @@ def test_without_memory_a_call_raises_or_gives_its_result():
     pytest.importorskip("_testcapi", reason="this interpreter cannot fail an allocation")
     if onp.lib.NumpyVersion(onp.__version__) < "2.0.0":
         pytest.skip("NumPy 1 itself ends the process where an allocation fails")
+    if (3, 12) <= sys.version_info < (3, 14):
+        pytest.skip(
+            "CPython itself ends there (seen in 3.12.1 and 3.13.0): in code that it runs without any C part of ours"
+        )
     for switch in "10":
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", STARVED],

@@ -112,8 +112,13 @@ def test_accumulations_fill_a_larger_out_as_numpy_does(shape: tuple, axis: int, 
 
     weights = onp.arange(1.0, 1 + onp.prod(room)).reshape(room)
     for x in (onp.full(shape, 0.5), onp.arange(1.0, 1 + onp.prod(shape)).reshape(shape)):
-        want = into(onp, x)
         mine = lambda x: into(np, x)
+        if room != shape and onp.lib.NumpyVersion(onp.__version__) >= "2.5.0":
+            for f, y in ((lambda x: into(onp, x), x), *((f, np.array(x)) for f in (mine, jit(mine), grad(mine)))):
+                with pytest.raises(ValueError, match="wrong size for the accumulation"):
+                    f(y)
+            continue
+        want = into(onp, x)
         for f in (mine, jit(mine)):
             assert_same(f(np.array(x)), want)
         slopes = [((into(onp, x + d.reshape(shape)) - want) * weights).sum() for d in onp.eye(x.size)]

@@ -134,7 +134,8 @@ ATTRIBUTES = {
     "Python's and NumPy's protocols": """
         __array__ __array_finalize__ __array_function__ __array_interface__ __array_namespace__ __array_prepare__
         __array_priority__ __array_struct__ __array_ufunc__ __array_wrap__ __class_getitem__ __delitem__ __dlpack__
-        __dlpack_device__ __getattr__ __module__ __setstate__ __slots__ __weakref__""",
+        __buffer__ __dlpack_device__ __firstlineno__ __getattr__ __module__ __setstate__ __slots__ __static_attributes__
+        __weakref__""",
     "leave minnp, and raise (test_leaving.py)": """
         __float__ __complex__ item tolist tobytes tostring tofile dump dumps asnumpy""",
     "look at bytes, and raise (below)": "byteswap getfield setfield resize",

@@ -293,9 +293,15 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
 
 
+FITS = onp.lib.NumpyVersion(onp.__version__) >= "2.5.0"  # of an accumulation: its `out` must have its shape
+
+
 def accumulated(name: str, out: Any, result: Any, axis: int) -> Any:
-    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up."""
+    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up; from
+    2.5 on it takes no larger `out`."""
     part = out
+    if FITS and out.shape != result.shape:
+        raise ValueError("provided out is the wrong size for the accumulation.")
     if out.ndim == result.ndim:
         part = out[(slice(None),) * (axis % out.ndim) + (slice(1),)] if result.shape[axis] == 1 else out
         result = wrap(TABLE["broadcast_to"](operand(result), shape=part.shape))

@@ -19,7 +19,6 @@ from ..arrays import devices
 from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, show_again, unwrap, wrap
 from ..arrays.hooks import theirs
 from ..rows.pytree import inside
-from ..rows.references import references
 from ..rows.value import Buffer, Host, Tracer, concrete
 from . import functions, methods
 from .attributes import shown
@@ -122,7 +121,7 @@ def _resize(self: ndarray, *shape: Any, refcheck: Any = None) -> None:
     _memory(self, "resize")
     if self._root is not None or (self._host is not None and self._host.base is None and not self._host.flags.owndata):
         raise ValueError("cannot resize this array: it does not own its data")
-    viewed = self._host is not None and references(getattr, self, "_host") > 2
+    viewed = self._host is not None and sys.getrefcount(self._host) > _NO_VIEW
     if refcheck and (viewed or weakref.getweakrefcount(self) or sys.getrefcount(self) > call):
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
@@ -267,10 +266,17 @@ for _name, _member in list(vars(Array).items()):
         setattr(Array, _name, _shared(_name, _member))
 
 
-def _references_of_one_name() -> int:
-    """What sys.getrefcount(self) is in _resize, called as a method, of an array that has one name."""
-    one = array_of(onp.zeros(0))
-    return _shared("resize", _changing(lambda self: sys.getrefcount(self)))(one)
+def _references_of_one_name(of: Callable) -> int:
+    """What sys.getrefcount(of(self)) is in _resize, called as a method, of an array that has one name and no view."""
+    one, resize = array_of(onp.zeros(0)), Array.resize
+    Array.resize = _shared("resize", _changing(of))
+    try:
+        return (
+            one.resize()
+        )  # as programs do it: from CPython 3.14 on a function that is called is given other references
+    finally:
+        Array.resize = resize
 
 
-_ONE_NAME = _references_of_one_name()
+_ONE_NAME = _references_of_one_name(lambda self: sys.getrefcount(self))
+_NO_VIEW = _references_of_one_name(lambda self: sys.getrefcount(self._host))
