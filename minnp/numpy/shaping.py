@@ -317,8 +317,7 @@ defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 def _transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         return transpose(as_array(a))
-    axes = axes if onp.iterable(axes) else (axes,)
-    return transpose(as_array(a), axes=axes if type(axes) is tuple else tuple(map(operator.index, axes)))
+    return transpose(as_array(a), axes=axes if onp.iterable(axes) else (axes,))
 
 
 @defines(onp.broadcast_to)

@@ -6,6 +6,7 @@ graph holds where the answers are the same. jit.py runs such graphs.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -131,7 +132,8 @@ class CaptureTrace(Trace):
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):
             most = f"does more than {MOST} things" if count > MOST else f"takes more than {budget.seconds} s to record"
-            self.ends(f"the function's Python, loops that stay Python unrolled, {most}")
+            way = "" if importlib.util.find_spec("llvmlite") else ": pip install llvmlite, which compiles loops"
+            self.ends(f"the function's Python, loops that stay Python unrolled, {most}{way}")
             return bind(row, values, params)
         if any(type(v) is Live for v in values):
             values = self._numbers(row, values)
