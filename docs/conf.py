@@ -16,6 +16,7 @@ from minnp import table
 ROOT = Path(__file__).parents[1]
 project = "minnp"
 author = "The minnp authors"
+project_copyright = "the minnp authors, Apache License 2.0"
 release = version = minnp.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
