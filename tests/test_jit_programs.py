@@ -580,3 +580,22 @@ def test_arrays_made_of_numbers_are_new_at_every_call(make: Any) -> None:
             assert a.dtype == b.dtype
         for a in got:
             a[...] = 99  # it is the caller's
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.transpose(x, np.arange(3)[::-1]),
+        lambda x: np.rot90(x, np.array(1)),
+        lambda x: np.flip(x, np.array(0)),
+        lambda x: np.average(x, axis=0, weights=np.array([1.0, 2.0])),
+        lambda x: np.diff(x, n=np.array(1)),
+        lambda x: np.swapaxes(x, np.array(0), np.array(1)),
+    ],
+)
+def test_axes_and_counts_may_be_arrays(f):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for g in (f, grad(lambda x: np.sum(f(x) ** 2))):
+        compiled, want = jit(g), onp.asarray(g(x))
+        for _ in range(2):
+            onp.testing.assert_allclose(onp.asarray(compiled(x)), want)
