@@ -133,6 +133,13 @@ class Backend:
     def seed(self, seed: Any) -> None:
         """Start the stream of random numbers drawn at this device anew."""
 
+    def adam(self, data: Sequence[Any], numbers: Sequence[float]) -> bool:
+        """Adam's step on the data of (gradient, weight, mean, variance), the last three in place, in one call.
+
+        numbers   (beta1, beta2, learning rate, epsilon), corrections of bias included; False: there is none here
+        """
+        return False
+
     def synchronize(self) -> None:
         """Wait until every kernel has finished."""
 

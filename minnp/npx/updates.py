@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.arrays.array import ARRAY_TYPES
-from ..core.arrays.writing import release
+from ..core.arrays.array import ARRAY_TYPES, read
+from ..core.arrays.writing import is_alone, release
 from ..core.cpu import kernels
+from ..core.rows.on_device import free
 from ..core.rows.state import state
+from ..core.rows.value import Buffer
 from ..numpy.ufuncs import sqrt
 
 
@@ -35,6 +37,8 @@ def adam_update(
                 release(a)
             if kernels.call("adam", arrays[0].size, 1, arrays, numbers) is not None:
                 return weight
+    if _on_device((grad, weight, mean, var), numbers):
+        return weight
     mean *= beta1
     mean += (1.0 - beta1) * grad
     var *= beta2
@@ -43,3 +47,17 @@ def adam_update(
     root += epsilon
     weight -= mean / root * lr
     return weight
+
+
+def _on_device(given: tuple, numbers: tuple) -> bool:
+    """Whether the device's library made the step, in one call, in arrays that alone have their memory there."""
+    if not all(type(a) in ARRAY_TYPES and type(read(a)) is Buffer for a in given) or len({*map(id, given)}) < 4:
+        return False
+    device = given[0]._value.backend
+    if not free(device) or any(a._value.backend is not device or a.shape != given[0].shape for a in given):
+        return False
+    if not all(map(is_alone, given[1:])) or not device.adam([a._value.data for a in given], numbers):
+        return False
+    for a in given[1:]:
+        a._value = Buffer(a._value.data, device)
+    return True

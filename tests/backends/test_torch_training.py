@@ -144,3 +144,37 @@ def test_labels_on_a_device_stay_there(there):
         g = minnp.grad(loss)(w_there, x_there)
         assert not copies(), str(minnp.report())
     onp.testing.assert_allclose(g, minnp.grad(loss)(np.array(w), np.array(x)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("char", "fd")
+def test_a_step_of_adam_is_one_call_where_nothing_else_shows_the_arrays(there, char, monkeypatch):
+    rng = onp.random.default_rng(0)
+    given = [rng.standard_normal((5, 3)).astype(char) for _ in range(4)]
+    given[3] **= 2
+    calls = []
+    adam = torch._fused_adam_
+    monkeypatch.setattr(torch, "_fused_adam_", lambda *args, **kwargs: calls.append(1) or adam(*args, **kwargs))
+    w, g, m, v = map(np.array, given)
+    for _ in range(3):
+        npx.adam_update(w, g, m, v, 0.01)
+    with there:
+        ours, slope, mean, var = map(np.array, given)
+        row = ours[1]
+        assert npx.adam_update(ours, slope, mean, var, 0.01) is ours
+        assert not calls  # a view shows its memory, and does not yet look for it elsewhere
+        assert npx.adam_update(ours, slope, mean, var, 0.01) is ours and calls == [1]
+        assert (row == ours[1]).all()
+        del row
+        kept, before = ours.copy(), minnp.grad(lambda w: (w**2).sum())(ours)
+        reset()
+        npx.adam_update(ours, slope, mean, var, 0.01)
+        assert calls == [1, 1] and copies() == 0
+    for got, want in ((ours, w), (mean, m), (var, v)):
+        assert got.context == there and got.dtype == want.dtype
+        onp.testing.assert_allclose(onp.asarray(got), want, rtol=2e-5 if char == "f" else 1e-12, atol=1e-6)
+    assert abs(onp.asarray(kept) - onp.asarray(ours)).max() > 0
+    onp.testing.assert_array_equal(onp.asarray(before), 2 * onp.asarray(kept))
+    both = mean
+    with there:
+        npx.adam_update(ours, slope, both, both, 0.01)
+    assert calls == [1, 1]

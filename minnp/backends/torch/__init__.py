@@ -9,9 +9,10 @@ package does not import torch; making a backend does.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,20 @@ class TorchBackend(Backend):
         """Every device torch can place arrays on, as `to_device` takes them."""
         kind = accelerator(self.torch)
         return ["cpu", *(f"{kind}:{i}" for i in range(count(self.torch, kind) if kind else 0))]
+
+    def adam(self, data: Sequence[Any], numbers: Sequence[float]) -> bool:
+        torch, (grad, weight, mean, var) = self.torch, data
+        if {x.dtype for x in data} not in ({torch.float32}, {torch.float64}) or not all(
+            x.is_contiguous() for x in data
+        ):
+            return False
+        beta1, beta2, rate, epsilon = map(float, numbers)
+        many = [self._dtypes.scalar(math.inf, torch.float32, self.where)]  # steps, after which no bias is corrected
+        settings = {"weight_decay": 0.0, "amsgrad": False, "maximize": False}
+        torch._fused_adam_(
+            [weight], [grad], [mean], [var], [], many, lr=rate, beta1=beta1, beta2=beta2, eps=epsilon, **settings
+        )
+        return True
 
     def synchronize(self) -> None:
         self._dtypes.wait_for(self.where)

@@ -20,6 +20,7 @@ from .registry import kernel
 Tensor = torch.Tensor
 la = torch.linalg
 SOLVED = (torch.float32, torch.float64)
+EPS = {dtype: torch.finfo(dtype).eps for dtype in (*SOLVED, torch.complex64, torch.complex128)}
 NUMPY_2 = int(onp.__version__.split(".")[0]) >= 2
 
 
@@ -168,7 +169,7 @@ def matrix_rank(x: Tensor, **params: Any) -> Tensor:
 def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
     """NumPy's own routine."""
     if rcond is None or rcond < 0:
-        rcond = torch.finfo(a.dtype).eps * max(a.shape)
+        rcond = EPS[a.dtype] * max(a.shape)
     x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if b.ndim == 1 else b, rcond=float(rcond), driver="gelsd")
     return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
 
@@ -190,7 +191,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
     m, n = a.shape
     if rcond is None or rcond < 0:
-        rcond = torch.finfo(a.dtype).eps * max(m, n)
+        rcond = EPS[a.dtype] * max(m, n)
     u, s, vh = la.svd(a, full_matrices=False)
     keep = s > rcond * s[0]
     x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()

@@ -223,9 +223,12 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
 
 def _along(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Indices that are not broadcast. Of those that count from the end the CPU raises, and a device may not."""
-    same = type(axis) is int and indices.dtype is torch.int64 and indices.ndim == x.ndim
-    if not same or indices.numel() * x.shape[axis] != x.numel() * indices.shape[axis]:
+    if type(axis) is not int or indices.dtype is not torch.int64:
         refuse("indices of another form")
+    if indices.shape != x.shape and (
+        indices.ndim != x.ndim or indices.numel() * x.shape[axis] != x.numel() * indices.shape[axis]
+    ):
+        refuse("indices of another shape")
     return indices if x.is_cpu else wrapped(indices, x.shape[axis])
 
 

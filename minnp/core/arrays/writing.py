@@ -356,6 +356,12 @@ def write_on_device(h: ndarray, index: Any, value: Any) -> None:
         raise
 
 
+def is_alone(h: Any) -> bool:
+    """Whether nothing but this array holds or shows its memory on a device."""
+    own = h._host is None and h._root is None and type(h._value) is Buffer
+    return own and references(getattr, h, "_value") == 1 and _alone(h._value)
+
+
 def _alone(x: Buffer) -> bool:
     """Whether nothing but this buffer, of which no copy for the host is kept, holds or shows its memory."""
     own = x.view is None and not hasattr(x, "_host") and references(getattr, x, "data") == 1
