@@ -67,7 +67,7 @@ class Transport:
                 return
 
     def _beat(self) -> None:
-        text = json.dumps({"doing": self.doing, "left": self.left, "at": time.time()})
+        text = json.dumps({"doing": self.doing, "left": self.left, "at": time.time(), "size": self.size})
         self.base.set(f"beat/{self.rank}", text)
 
     def leave(self) -> None:
@@ -150,6 +150,8 @@ class Transport:
                 "the store of the job cannot be reached: the process that holds it has died, or the connection is lost"
             )
         for r, said in others.items():
+            if said.get("size", self.size) != self.size:
+                return f"rank {self.rank} was started with WORLD_SIZE {self.size}, and rank {r} with {said['size']}"
             if said["left"]:
                 return f"rank {r} has {said['doing']}"
             if said["silent"] > patience and said["at"] is not None:
@@ -219,7 +221,9 @@ class Group:
         self.torch = transport.torch
         self.nccl: Any = None
         dist = transport.dist
-        store = dist.PrefixStore(f"gloo/{self.name}", transport.base)
+        # gloo waits in the store, and nobody else can use that connection meanwhile: it has its own, where torch can
+        clone = getattr(transport.base, "clone", None)
+        store = dist.PrefixStore(f"gloo/{self.name}", transport.base if clone is None else clone())
         seconds = timedelta(seconds=transport.timeout)
         self.pg: Any = None
         made: list = []
@@ -236,7 +240,7 @@ class Group:
             thread.start()
             while not made:
                 thread.join(max(self.size / 64, 1.0))
-                if not made and (found := transport._blame(transport.patience)):
+                if not made and clone is not None and (found := transport._blame(transport.patience)):
                     raise transport.failure(what, found, known=True)
         self.pg, error = made[0]
         if error is not None:

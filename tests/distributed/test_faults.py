@@ -17,7 +17,9 @@ def test_a_killed_rank_is_named(faulty, size, case):
     assert faulty(size, f"faults.{case}") == {1: "rank 1 died"}
 
 
-@pytest.mark.parametrize("case", ["ended", "elsewhere", pytest.param("stopped", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "case", ["ended", "elsewhere", "another_size", pytest.param("stopped", marks=pytest.mark.slow)]
+)
 def test_a_rank_that_does_not_come_is_named(faulty, case):
     assert faulty(2, f"faults.{case}").get(0) is None
 

@@ -41,6 +41,17 @@ def connecting(mesh):
     told(mesh, lambda: mesh.group("others"), "connecting the ranks", "rank 1 has given no sign of life", within=20)
 
 
+def another_size(mesh):
+    """A rank was started with another number of processes: it waits for other ranks."""
+    mesh.barrier()
+    if mesh.rank == 1:
+        mesh.transport.size = 3
+        mesh.transport._beat()
+        time.sleep(4)
+        os._exit(0)
+    told(mesh, lambda: mesh.group("others"), "rank 0 was started with WORLD_SIZE 2, and rank 1 with 3", within=4)
+
+
 def stopped(mesh):
     """A rank is stopped: its connections stay open."""
     if mesh.rank == 1:
