@@ -597,7 +597,10 @@ def program(mesh, seed):
             if rng.random() < 0.5:
                 a[index], b[index] = value, value
             else:
-                a[index], b[index] = np.asarray(value, device=layout) * 2, value * 2
+                a[index], b[index] = (
+                    np.asarray(value, device=layout if value.ndim >= len(layout.on) else mesh.replicate()) * 2,
+                    value * 2,
+                )
         elif kind == "reduce":
             axis = int(rng.integers(b.ndim))
             if b.size:
