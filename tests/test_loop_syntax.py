@@ -279,6 +279,23 @@ def test_scalars_are_numpys(name):
         alike(f(vector()), g(vector()))
 
 
+def test_a_function_runs_once_whose_number_goes_on_after_the_capture():
+    def f(a, b, x):
+        k = 0
+        while k < 6 and np.tanh(x) != 0:
+            k += 1
+            a[0] += x
+        else:
+            b[0, 0] += 0.0
+        return k
+
+    g = jit(f)
+    for _ in range(3):
+        b = np.zeros((5, 6))
+        assert g(b.ravel()[::3], b, 1.0) == 6
+        assert b[0, 0] == 6
+
+
 # ------------------------------------------------------------------ how long compiling may take
 @pytest.fixture
 def hurry():

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import operator
 import re
 import sys
 import warnings
@@ -212,6 +213,9 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
     try:
         result = run_host(e.host, values, options)
     except TypeError as error:
+        numbers = [v.value if type(v) in STAND_INS and not v.trace.alive else v for v in values]
+        if any(map(operator.is_not, numbers, values)):  # they stand for nothing once the capture is over
+            return _run(e, args, kwargs, sources, numbers, options)
         host, given = e.host, args
         if not isinstance(host, onp.ufunc) and isinstance(
             named := getattr(onp, e.name, None), onp.ufunc

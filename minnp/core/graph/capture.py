@@ -408,7 +408,8 @@ def capture_call(
     try:
         try:
             out = f(*new_args, **new_kwargs)
-        except Exception:
+        except Exception as error:
+            error.ran_on = bool(trace.left)  # type: ignore[attr-defined]  # beyond the capture, on the caller's memory
             if unfinished is not None:
                 unfinished += [(i, roots[i][0]) for i in moved()]
             raise

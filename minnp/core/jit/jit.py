@@ -256,7 +256,8 @@ class Jitted:
                     may_leave=True,
                 )
         except Exception as error:
-            if refused(error) and any(type(values[i]) in NUMBERS for i in live):
+            again = not getattr(error, "ran_on", False)
+            if again and refused(error) and any(type(values[i]) in NUMBERS for i in live):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
                 return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
             inputs = _inputs(values, live)

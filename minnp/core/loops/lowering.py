@@ -515,7 +515,7 @@ class Lowering:
             for (slot,) in slots[-1]:
                 self.put(f"store i64 0, ptr {slot}")
         self.dims[name], self.strides[name] = slots
-        if name in self.dense:
+        if name in self.dense and array.ndim:
             self.strides[name][-1] = array.kind.dtype.itemsize
 
     def owner_slot(self, name: str) -> str:
