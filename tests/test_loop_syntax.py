@@ -165,6 +165,16 @@ def returns_a_tuple(x, i):
     return -1, 0.0, "none"
 
 
+def may_return_numbers_of_several_types(x, i):
+    s = 0.0
+    for k in range(10):
+        if k > 3:
+            s = x[k] if k % 2 else 1
+        if x[k] > 100:
+            return s, k
+    return k
+
+
 def returns_an_array(x, i):
     y = x
     for k in range(100):
@@ -203,7 +213,7 @@ def branches_that_are_reached(x, i):
 
 PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
-PROGRAMS += [returns_a_tuple, returns_an_array, returns_its_argument]
+PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached]
 
 

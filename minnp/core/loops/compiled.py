@@ -171,7 +171,8 @@ class Code:
             if self.program.kinds[name].letter == "c":
                 x = complex(x, next(found))
             kind, bound = next(found), next(found)
-            make = makers[kinds.index(KINDS[kind])] if tag and (bound or not flag) else makers[0]
+            known = tag and KINDS[kind] in kinds  # not where it was not bound
+            make = makers[kinds.index(KINDS[kind])] if known else makers[0]
             out.append(make(x))
             flags += [bool(bound)] if flag else []
             tags += [str(make)] if tag else []
