@@ -9,8 +9,7 @@ seconds = float(os.environ.get("MINNP_COMPILE_BUDGET", "2"))
 
 
 def set_compile_budget(limit: float) -> float:
-    """Let `jit` spend up to `limit` seconds of the processor's time on compiling one loop from now on; the limit until
-    now.
+    """Let `jit` spend up to `limit` seconds of the processor's time on compiling one loop; the limit until now.
 
     A loop that would take longer is Python's, and `minnp.report()` says so; one that would take more than half of it
     is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes longer to record,
