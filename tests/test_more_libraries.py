@@ -4,6 +4,7 @@ Of each: a little program gives on our arrays what it gives on NumPy's, writes i
 refuses an array that a trace follows, whose numbers would lose their gradient.
 """
 
+import contextlib
 import importlib.util
 import io
 import shutil
@@ -21,6 +22,7 @@ import pytest
 import minnp.numpy as np
 from minnp import grad
 from minnp.core.arrays.array import VirtualArray
+from minnp.core.rows import references
 from minnp.errors import LostGradientWarning, NotDifferentiableError, TracedValueError
 
 
@@ -786,7 +788,7 @@ def test_a_buffer_that_is_held_outlives_a_trace():
     held = memoryview(x)
 
     def f(p):
-        with pytest.warns(LostGradientWarning):
+        with pytest.warns(LostGradientWarning) if references.COUNTED else contextlib.nullcontext():
             x[:] = p
         return x.sum()
 
