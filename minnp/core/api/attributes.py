@@ -80,7 +80,7 @@ def _hash(self: VirtualArray) -> int:
     value = read(self)
     if not is_scalar(value):
         raise TypeError("unhashable type: 'numpy.ndarray'")
-    return hash(onp.asarray(concretize(value, bool))[()])  # a branch of Python's: what is in a set, or a dict
+    return hash(onp.asarray(concretize(value, float))[()])  # what is in a set, or a key of a dict
 
 
 VirtualArray.__hash__ = _hash  # type: ignore[assignment]
