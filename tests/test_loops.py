@@ -796,3 +796,45 @@ def test_loops_that_call_libm_are_left_scalar():
     for _ in range(3):
         expected[5:0:-1] = numpy.tanh(expected[0:5]) * expected[4::-1]
     numpy.testing.assert_allclose(jit(f)(np.array(x)), expected, rtol=1e-14)
+
+
+def remainders(first, last, m):
+    s = 0
+    for i in range(first, last):
+        s = s * 31 % 1000003 + i % m
+    return s
+
+
+@pytest.mark.parametrize("m", [1, 7, -5, 2**62, -(2**62), 2**63 - 1])
+def test_remainders_near_and_far(m):
+    for first in (-20, 2**62 - 3, -(2**62), 0):
+        assert jit(remainders)(first, first + 40, m) == remainders(first, first + 40, m)
+
+
+def elementary(x, out):
+    for i in range(len(x)):
+        out[0, i] = x[i] ** 1.5
+        out[1, i] = x[i] ** -2.5
+        out[2, i] = np.exp(x[i])
+        out[3, i] = np.tanh(x[i])
+        out[4, i] = np.log(abs(x[i]))
+    return out
+
+
+def test_powers_of_halves_and_elementary_functions_at_the_ends():
+    ends = [0.0, -0.0, 1.0, -2.0, 1e-310, 1e-205, 1e210, 1e125, 5e-324, 709.0, numpy.inf, -numpy.inf, numpy.nan]
+    x = numpy.array([*ends, *(10.0 ** numpy.random.default_rng(0).uniform(-120, 120, 200))])
+    with numpy.errstate(all="ignore"):
+        want = numpy.stack([x**1.5, x**-2.5, numpy.exp(x), numpy.tanh(x), numpy.log(abs(x))])
+        numpy.testing.assert_allclose(jit(elementary)(np.array(x), np.zeros(want.shape)), want, rtol=9e-16, atol=0)
+
+
+def test_an_array_that_a_compiled_function_makes_by_its_type():
+    f = jit(lambda x: filled(np.ndarray(len(x)), x))
+    numpy.testing.assert_array_equal(f(np.arange(3.0)), [0.0, 2.0, 4.0])
+    assert sum(map(len, f.paths.values())) == 1
+
+
+def filled(a, x):
+    a[:] = x
+    return a * 2

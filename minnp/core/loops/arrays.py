@@ -602,7 +602,7 @@ class Arrays(Builder):
                 more = E("add", (self.element(made, [j]), E("mul", (x, y), kind)), kind)
                 self.emit(Store(made.name, (j,), more))
 
-            self.over([a.dims[0], b.dims[1]], add)
+            self.over([a.dims[0], b.dims[1]], add, exact=False)
             return self.lazy(made)
         self.alike(a.dims[0], b.dims[0])
         out = self.fresh("acc")

@@ -231,9 +231,9 @@ class Building(Chosen):
                 more = E("mul", (x, self.cast(b.at([k, *j]), kind)), kind)
                 self.emit(Store(made.name, (i, *j), E("add", (self.element(made, [i, *j]), more), kind)))
 
-            self.over([b.dims[1]], one)
+            self.over([b.dims[1]], one, exact=False)
 
-        self.over([a.dims[0], a.dims[1]], add)
+        self.over([a.dims[0], a.dims[1]], add, exact=False)
         return made
 
     # -------------------------------------------------------------- shown otherwise

@@ -11,8 +11,11 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from ..llvm import functions
+from ..llvm.code import Code, Lane
 from ..llvm.engine import DATA, SHAPE, symbol
 from .ir import (
+    F8,
     INT,
     Alloc,
     Array,
@@ -31,6 +34,7 @@ from .ir import (
     Store,
     View,
     While,
+    parts,
     statements,
     variables,
     walk,
@@ -73,6 +77,8 @@ INTRINSICS = {
 SAFE = {"add", "sub", "mul", "neg", "copy", "cast", "min", "max", "abs", "select", "and", "or", "xor", "not", "invert"}
 SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
 INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "copysign"}
+ELEMENTARY = {f.__name__: f for f in (functions.exp, functions.expm1, functions.exp2, functions.tanh)}
+ELEMENTARY |= {f.__name__: f for f in (functions.log, functions.log2, functions.log10, functions.log1p)}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
@@ -218,6 +224,7 @@ class Lowering:
         self.proved: set[tuple] = set()  # (index, length) of the checks that hold
         self.free_order = False
         self.calls = 0  # of functions of libm
+        self.plain = False  # in a loop without loops and branches
         self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
         self.contiguous = contiguous
@@ -725,8 +732,9 @@ class Lowering:
         self.at(head)
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
-        calls = self.calls
+        calls, plain, self.plain = self.calls, self.plain, not any(map(parts, s.body))
         self.block(s.body)
+        self.plain = plain
         following = self.do(f"add nsw i64 {self.do(f'load i64, ptr {counter}')}, {step}")
         self.put(f"store i64 {following}, ptr {counter}")
         more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
@@ -789,6 +797,9 @@ class Lowering:
                     pick.append(self.do(f"select i1 {c}, {half} {x}, {half} {y}"))
                 return self.pair(*pick, kind)
             return self.do(f"select i1 {c}, {t} {a}, {t} {b}")
+        power = e.args[1].args[0] if e.op == "pow" and e.args[1].op == "const" else None
+        if kind == F8 and power in (1.5, -1.5, 2.5, -2.5):
+            return self.half_power(self.value(e.args[0]), float(power))
         args = [self.value(a) for a in e.args]
         given = e.args[0].kind
         if given.letter == "c":
@@ -917,6 +928,8 @@ class Lowering:
             safe = self.do(f"select i1 {minus}, {t} 1, {t} {b}")
         else:
             minus, safe = "", b
+        if op == "mod" and signed and e.kind.python and e.args[1].op != "const" and not self.early:
+            return self.nearby(a, b, t)
         sign = "s" if signed else "u"
         quotient, rest = self.do(f"{sign}div {t} {a}, {safe}"), self.do(f"{sign}rem {t} {a}, {safe}")
         if signed and not (e.args[0].low >= 0 and e.args[1].low > 0):
@@ -930,6 +943,28 @@ class Lowering:
             out = self.do(f"select i1 {minus}, {t} {negative}, {t} {out}")
         return self.do(f"select i1 {zero}, {t} 0, {t} {out}") if whole else out
 
+    def nearby(self, a: str, b: str, t: str) -> str:
+        """Python's a % b: a, or b more or less, where that lies in [0, b), as with indices that wrap: a division takes
+        ten times as long."""
+        slot = self.alloca(f"mod.{next(self.counts)}", t)
+        slow, done = self.label("far"), self.label("near")
+        more, less = self.do(f"add {t} {a}, {b}"), self.do(f"sub {t} {a}, {b}")
+        down = self.do(f"select i1 {self.do(f'icmp sge {t} {a}, {b}')}, {t} {less}, {t} {a}")
+        near = self.do(f"select i1 {self.do(f'icmp slt {t} {a}, 0')}, {t} {more}, {t} {down}")
+        inside = self.do(f"icmp ult {t} {near}, {b}")
+        fine = self.do(f"and i1 {inside}, {self.do(f'icmp sgt {t} {b}, 0')}")
+        self.put(f"store {t} {near}, ptr {slot}")
+        self.put(f"br i1 {fine}, label %{done}, label %{slow}")
+        self.at(slow)
+        rest = self.do(f"srem {t} {a}, {b}")
+        other = self.do(f"icmp slt {t} {self.do(f'xor {t} {rest}, {b}')}, 0")
+        moved = self.do(f"and i1 {other}, {self.do(f'icmp ne {t} {rest}, 0')}")
+        found = self.do(f"select i1 {moved}, {t} {self.do(f'add {t} {rest}, {b}')}, {t} {rest}")
+        self.put(f"store {t} {found}, ptr {slot}")
+        self.put(f"br label %{done}")
+        self.at(done)
+        return self.do(f"load {t}, ptr {slot}")
+
     def call(self, name: str, args: list[str], t: str) -> str:
         """An intrinsic, or a function of libm."""
         suffix = "f" if t == "float" else ""
@@ -942,6 +977,18 @@ class Lowering:
             raise NotLowered(name)
         self.declared[full] = f"declare {t} @{full}({', '.join([t] * len(args))})"
         return self.do(f"call {t} @{full}({', '.join(f'{t} {a}' for a in args)})")
+
+    def half_power(self, x: str, power: float) -> str:
+        """x to +-1.5 or +-2.5 by square roots, within 2 ulp; at -inf as pow has it."""
+        one, infinity = real(1.0, "f8"), float("inf")
+        whole = x if abs(power) == 1.5 else self.do(f"fmul double {x}, {x}")
+        root = self.call("sqrt", [x], "double")
+        if power > 0:
+            y = self.do(f"fmul double {whole}, {root}")
+        else:  # in this order nothing is too large or too small before the result is
+            y = self.do(f"fdiv double {self.do(f'fdiv double {one}, {whole}')}, {root}")
+        least = self.do(f"fcmp oeq double {x}, {real(-infinity, 'f8')}")
+        return self.do(f"select i1 {least}, double {real(infinity if power > 0 else 0.0, 'f8')}, double {y}")
 
     def floating(self, op: str, args: list[str], given: Kind, kind: Kind) -> str:
         t = type_of(given)
@@ -977,7 +1024,22 @@ class Lowering:
             return self.pair(*args, kind)
         if op == "pow" and t == "double":
             return self.call("pow", args, t)
+        if self.plain and op in ELEMENTARY and not kind.python:
+            return self.elementary(op, args[0], given)
         return self.call(op, args, t)
+
+    def elementary(self, op: str, x: str, kind: Kind) -> str:
+        """A function of NumPy's in a loop without loops and branches, whose instructions become vectors with it."""
+        t, name = type_of(kind), f"elementary.{op}.{kind.code}"
+        if name not in self.declared:
+            code = Code(0)
+            y = ELEMENTARY[op](Lane(code, "%x", kind.dtype))
+            for full, text in code.declared.items():
+                self.declared.setdefault(full.removeprefix("@"), text)
+            body = "\n".join([*code.entry, *code.lines])
+            text = f"define internal {t} @{name}({t} %x) alwaysinline {{\nentry:\n{body}\n  ret {t} {y.name}\n}}"
+            self.declared |= {**code.helpers, name: text}
+        return self.do(f"call {t} @{name}({t} {x})")
 
     def floored(self, op: str, args: list[str], given: Kind) -> str:
         """Python's and NumPy's a // b and a % b, from fmod (NumPy's npy_divmod)."""

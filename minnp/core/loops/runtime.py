@@ -28,7 +28,7 @@ from .compiled import BUG, Again, Code, affordable
 from .derivative import adjoint
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, Assign, Block, E, For, Program, kind_of, statements
+from .ir import INT, Assign, Block, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood
 from .outside import Outside, sort_of
@@ -442,12 +442,15 @@ def turns(program: Program, values: dict[str, Any]) -> float:
     loop = next((s for s in statements(block.body) if type(s) is For), None)
     if loop is None:
         return float("inf")
-    known: dict[str, Any] = {}
+    known: dict[Any, E] = {}
     for s in statements(block.body):
         if s is loop:
             break
         if type(s) is Assign:
             known[s.name] = s.value
+        elif type(s) is View:
+            dims = [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
+            known |= {(s.name, axis): d for axis, d in enumerate(dims)}
 
     def number(e: E) -> int:
         if e.op == "const":
@@ -459,9 +462,11 @@ def turns(program: Program, values: dict[str, Any]) -> float:
                 return int(x.value if type(x) is Live else read(x) if type(x) in ARRAY_TYPES else x)
             return number(known[name])
         if e.op == "dim":
-            return values[e.args[0]].shape[e.args[1]]
+            return number(known[e.args]) if e.args in known else values[e.args[0]].shape[e.args[1]]
         found = [number(a) for a in e.args]
-        return found[0] if e.op == "copy" else {"min": min, "max": max, **OPERATORS}[e.op](*found)
+        if e.op in ("copy", "select"):
+            return found[0] if e.op == "copy" else found[1] if found[0] else found[2]
+        return {"min": min, "max": max, **OPERATORS}[e.op](*found)
 
     try:
         step = loop.step if isinstance(loop.step, int) else number(loop.step)
