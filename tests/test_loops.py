@@ -838,3 +838,19 @@ def test_an_array_that_a_compiled_function_makes_by_its_type():
 def filled(a, x):
     a[:] = x
     return a * 2
+
+
+def first_beyond(x, limit):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > limit:
+            return s, i
+        s = s + x[i]
+    return s, -1
+
+
+def test_numbers_of_several_types_that_a_loop_does_not_return():
+    x = numpy.arange(1.0, 6.0)
+    for limit in (10.0, 3.0, 0.0):
+        got, want = jit(first_beyond)(np.array(x), limit), first_beyond(x, limit)
+        assert got == want and float(got[0]) == want[0]
