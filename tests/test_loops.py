@@ -829,17 +829,6 @@ def test_powers_of_halves_and_elementary_functions_at_the_ends():
         numpy.testing.assert_allclose(jit(elementary)(np.array(x), np.zeros(want.shape)), want, rtol=9e-16, atol=0)
 
 
-def test_an_array_that_a_compiled_function_makes_by_its_type():
-    f = jit(lambda x: filled(np.ndarray(len(x)), x))
-    numpy.testing.assert_array_equal(f(np.arange(3.0)), [0.0, 2.0, 4.0])
-    assert sum(map(len, f.paths.values())) == 1
-
-
-def filled(a, x):
-    a[:] = x
-    return a * 2
-
-
 def first_beyond(x, limit):
     s = 0.0
     for i in range(len(x)):

@@ -135,10 +135,6 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     _baseclass = _BaseClass()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is ndarray and capture.get() is not None and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
-            from ...numpy import empty  # a captured program makes its own
-
-            return empty(*args, **kwargs)
         sources: list = []
         args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
         return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
