@@ -143,18 +143,23 @@ def test_programs_with_more_than_a_stack_of_results_are_one_call() -> None:
     def steps(np: Any, x: Any) -> Any:
         u = np.zeros((30, 500))
         u[0] = x
-        for t in range(29):
+
+        def step(t: int) -> None:  # called by `map`: not a loop that is compiled as one
             u[t + 1, 1:-1] = u[t, 1:-1] + 0.1 * (u[t, 2:] - 2 * u[t, 1:-1] + u[t, :-2])
+
+        list(map(step, range(29)))
         return u
 
     def many(np: Any, u: Any) -> Any:  # 12 MB in all, of which few lie in memory at one time
-        first = u
-        for t in range(150):
-            if t == 100:
-                kept = u[1:]
+        us = [u]
+
+        def step(t: int) -> None:
+            u = us[-1]
             u = np.concatenate([u[1:] * 0.5 + u[:-1] * 0.5, u[:1]])
-            u = u[::-1] - u.mean()
-        return u, kept * first[1:]
+            us.append(u[::-1] - u.mean())
+
+        list(map(step, range(150)))
+        return us[-1], us[100][1:] * us[0][1:]
 
     both(steps, RNG.standard_normal(500), exact=False, nodes=1)
     both(many, RNG.standard_normal(5000), exact=False, nodes=1, ulps=2000)
