@@ -297,6 +297,7 @@ def test_a_function_runs_once_whose_number_goes_on_after_the_capture():
             a[0] += x
         else:
             b[0, 0] += 0.0
+            b[1:] *= x
         return k
 
     g = jit(f)

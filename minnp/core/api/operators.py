@@ -17,7 +17,7 @@ from ..cpu import call as call_large
 from ..cpu import run as run_host
 from ..rows.primitive import TABLE
 from ..rows.state import state, watched
-from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY, Buffer, Host, Tracer, concrete, is_scalar
+from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Buffer, Host, Tracer, concrete, is_scalar
 from . import functions
 from .functions import STATIC, Entry, invoke, operand
 
@@ -130,6 +130,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     a, b = read(self), unwrap(other, [])
     traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
     if not traced:
+        if type(b) in STAND_INS and not b.trace.alive:
+            b = b.value
         if state.tapes:
             release(a)
         out = run_host(kernel, (a, b), {})
