@@ -7,7 +7,7 @@ cannot fail. Control leaves a `Block` by its label: break, continue and return a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as onp
@@ -74,8 +74,12 @@ class E:
         self.low, self.high = least if low is None else low, most if high is None else high
         self.kinds = kinds or frozenset((kind,))
 
+    def __str__(self) -> str:
+        return expression(self, plain)
+
     def __repr__(self) -> str:
-        return expression(self)
+        """The same for expressions that are the same, and no others: with names that Python's cannot be."""
+        return expression(self, str)
 
 
 def limits(kind: Kind) -> tuple[int, int]:
@@ -349,19 +353,19 @@ SIGNS = {
 }
 
 
-def expression(e: E) -> str:
-    """An expression as Python."""
+def expression(e: E, named: Callable[[str], str]) -> str:
+    """An expression as Python, with these names of variables."""
     if e.op == "const":
         return repr(e.args[0]) if type(e.args[0]) in (int, float, bool, complex) else repr(e.args[0].item())
     if e.op == "var":
-        return plain(e.args[0])
+        return named(e.args[0])
     if e.op == "load":
-        return f"{plain(e.args[0])}[{', '.join(map(expression, e.args[1:])) or '()'}]"
+        return f"{named(e.args[0])}[{', '.join(expression(a, named) for a in e.args[1:]) or '()'}]"
     if e.op == "dim":
-        return f"{plain(e.args[0])}.shape[{e.args[1]}]"
+        return f"{named(e.args[0])}.shape[{e.args[1]}]"
     if e.op in ("apart", "held", "dense"):
-        return f"{e.op}({', '.join(map(plain, e.args))})"
-    shown = [expression(a) for a in e.args]
+        return f"{e.op}({', '.join(map(named, e.args))})"
+    shown = [expression(a, named) for a in e.args]
     if e.op in SIGNS:
         return f"({shown[0]} {SIGNS[e.op]} {shown[1]})"
     if e.op == "select":
@@ -393,9 +397,9 @@ def lines(body: list, indent: str) -> list[str]:
         if type(s) is Assign:
             out.append(f"{indent}{plain(s.name)} = {s.value}")
         elif type(s) is Store:
-            out.append(f"{indent}{plain(s.array)}[{', '.join(map(repr, s.index)) or '()'}] = {s.value}")
+            out.append(f"{indent}{plain(s.array)}[{', '.join(map(str, s.index)) or '()'}] = {s.value}")
         elif type(s) is View:
-            show = {"index": lambda i: repr(i), "slice": lambda a, n, s: f"{a} : {a} + {n} * {s} : {s}"}
+            show = {"index": str, "slice": lambda a, n, s: f"{a} : {a} + {n} * {s} : {s}"}
             spec = ", ".join("None" if p[0] == "new" else show[p[0]](*p[1:]) for p in s.spec)
             out.append(f"{indent}{plain(s.name)} = {plain(s.base)}[{spec}]")
         elif type(s) is Permute:
