@@ -448,7 +448,7 @@ def capture_call(
     scalars = [
         i
         for i, v in enumerate(values)
-        if type(v) is Tracer and v.trace is trace and isinstance(v.value, onp.generic) and i not in already
+        if isinstance(v.value if type(v) is Tracer and v.trace is trace else v, onp.generic) and i not in already
     ]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
