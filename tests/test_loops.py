@@ -718,7 +718,7 @@ def test_the_tape_of_a_gradient_is_not_written_beyond_its_end(monkeypatch):
             return memory[:shape]
 
     monkeypatch.setattr(compiled, "onp", WithMargins())
-    monkeypatch.setattr(compiled.Code, "__init__", lambda self, *a: (made(self, *a), codes.append(self))[0])
+    monkeypatch.setattr(compiled.Code, "__init__", lambda self, *a, **k: (made(self, *a, **k), codes.append(self))[0])
     x = np.array([0.9, 1.1, 0.8])
     want, gradient = numpy.asarray(minnp.grad(steps)(x, 6)), minnp.grad(jit(steps))
     gradient(x, 6)
@@ -765,7 +765,8 @@ def smoothed(a, b, steps, w):
 def test_a_gradient_stores_what_its_own_backward_pass_reads(wrt, monkeypatch):
     """Of a linear stencil nothing for the arrays, and every value for the factor."""
     programs, init = [], compiled.Code.__init__
-    monkeypatch.setattr(compiled.Code, "__init__", lambda code, p, f: (programs.append(p), init(code, p, f))[1])
+    seen = lambda code, p, *a, **k: (programs.append(p), init(code, p, *a, **k))[1]
+    monkeypatch.setattr(compiled.Code, "__init__", seen)
     rng = numpy.random.default_rng(0)
     values = [rng.random(40), rng.random(40), 12, 0.3]
 
