@@ -111,6 +111,7 @@ def program(x, f):
 
 
 @compiled
+@pytest.mark.host("about loops that are compiled, on NumPy's memory")
 def test_machine_code_of_loops_goes_with_the_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Also where a loop calls a function of its module, which refers to the function with the loop."""
     assemble, made = engine.Machine.assemble, []

@@ -140,12 +140,12 @@ def check(name: str, gates: int, x: onp.ndarray, states: Sequence, w_x: onp.ndar
     hidden = w_h.shape[-1] if w_h.ndim else 0
     n, inputs = x.shape[1:] if x.ndim == 3 else (0, 0)
     wanted = [(n, hidden)] * len(states) + [(gates * hidden, inputs), (gates * hidden, hidden)]
-    found = [a.shape for a in (*states, w_x, w_h, *b)]
+    found = [tuple(a.shape) for a in (*states, w_x, w_h, *b)]
     if x.ndim != 3 or found != wanted + [(gates * hidden,)] * len(b):
         times = f"{gates} H" if gates > 1 else "H"
         raise ValueError(
-            f"npx.{name} of x {x.shape} and {', '.join(map(str, found))}: x is [T, N, I], and then follow the states "
-            f"[N, H], the weights [{times}, I] and [{times}, H], and biases [{times}]"
+            f"npx.{name} of x {tuple(x.shape)} and {', '.join(map(str, found))}: x is [T, N, I], and then follow the "
+            f"states [N, H], the weights [{times}, I] and [{times}, H], and biases [{times}]"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -198,7 +199,7 @@ def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, appen
     a = as_array(a)
     if not a.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
-    axis = axis_of(axis, a.ndim)
+    n, axis = operator.index(n), axis_of(axis, a.ndim)
     ends = []
     for end in (prepend, append):
         end = None if end is NOT_GIVEN else as_array(end)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ...npx.steps import check
 from .neural import common, together
 from .registry import kernel
 
@@ -45,6 +46,7 @@ def _split(values: Sequence[Any], layout: tuple) -> tuple[list, Sequence, Sequen
 @kernel("npx.lstm", dtypes_of=common)
 def lstm(*arrays: Any) -> tuple:
     x, h, c, w_x, w_h, b = together(*arrays)
+    check("lstm", 4, x, (h, c), w_x, w_h, b)
     n, hidden = h.shape
     # gates inside the kernels: input, forget, output, cell, so that the three sigmoids are one block
     w_x, w_h, b = (torch.cat([v[: 2 * hidden], v[3 * hidden :], v[2 * hidden : 3 * hidden]]) for v in (w_x, w_h, b))
@@ -120,6 +122,7 @@ def lstm_cell_back(*values: Any, layout: tuple) -> tuple:
 @kernel("npx.gru", dtypes_of=common)
 def gru(*arrays: Any) -> tuple:
     x, h, w_x, w_h, b_x, b_h = together(*arrays)
+    check("gru", 3, x, (h,), w_x, w_h, b_x, b_h)
     two = 2 * h.shape[-1]
     weight, steps = w_h.mT, []
     for a in _project(x, w_x, b_x).unbind(0):
@@ -155,6 +158,7 @@ def gru_back(*values: Any, layout: tuple) -> tuple:
 @kernel("npx.simple_rnn", dtypes_of=common)
 def simple_rnn(*arrays: Any, activation: str = "tanh") -> tuple:
     x, h, w_x, w_h, b = together(*arrays)
+    check("simple_rnn", 1, x, (h,), w_x, w_h, b)
     act = torch.tanh if activation == "tanh" else torch.relu
     weight, hs = w_h.mT, []
     for a in _project(x, w_x, b).unbind(0):
