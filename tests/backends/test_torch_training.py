@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 import minnp
 import minnp.numpy as np
 from minnp import Context, nn, npx
+from minnp.core.api import install
 from minnp.nn.callbacks import Callback
 from tests.backends.devices import DEVICES, copies, reset
 from tests.test_npx_gradients import FUNCTIONS
@@ -168,7 +169,9 @@ def test_a_step_of_adam_is_one_call_where_nothing_else_shows_the_arrays(there, c
         kept, before = ours.copy(), minnp.grad(lambda w: (w**2).sum())(ours)
         reset()
         npx.adam_update(ours, slope, mean, var, 0.01)
-        assert calls == [1, 1] and copies() == 0
+        # without the C part a copy shows the same memory until one of them is written
+        fused = [1, 1] if install.fastpath else [1]
+        assert calls == fused and copies() == 0
     for got, want in ((ours, w), (mean, m), (var, v)):
         assert got.context == there and got.dtype == want.dtype
         onp.testing.assert_allclose(onp.asarray(got), want, rtol=2e-5 if char == "f" else 1e-12, atol=1e-6)
@@ -177,4 +180,4 @@ def test_a_step_of_adam_is_one_call_where_nothing_else_shows_the_arrays(there, c
     both = mean
     with there:
         npx.adam_update(ours, slope, both, both, 0.01)
-    assert calls == [1, 1]
+    assert calls == fused
