@@ -439,7 +439,8 @@ def batches(dataiter: Any) -> int | None:
 
 
 def can_show_bar() -> bool:
-    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    watched = sys.stderr.isatty() or hasattr(shell, "kernel")  # of a notebook; others may have imported IPython
     return watched and importlib.util.find_spec("tqdm") is not None
 
 

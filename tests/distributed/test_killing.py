@@ -14,7 +14,7 @@ from minnp.nn import checkpoint
 
 pytestmark = pytest.mark.slow
 VICTIM = Path(__file__).with_name("victim.py")
-TIMES = int(os.environ.get("MINNP_KILLS", 5))
+TIMES = int(os.environ.get("MINNP_KILLS", 3))
 
 
 def ranks(folder, size=2):
