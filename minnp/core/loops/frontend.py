@@ -42,7 +42,7 @@ from .ir import (
 )
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, place, result_kind
-from .outside import LISTED, Outside, Source, lies_in, plain, told
+from .outside import LISTED, Outside, Source, is_plain_object, lies_in, told
 
 AST_OPERATORS = {
     ast.Add: "add",
@@ -246,7 +246,7 @@ class Translator(Building):
     def place_of(self, base: Any, target: ast.Subscript | ast.Attribute) -> Source | None:
         """Where an attribute, or an item of a dict, that is bound lies; None of an item of an array."""
         if isinstance(target, ast.Attribute):
-            held = isinstance(base, Static) and base.source is not None and plain(base.value)
+            held = isinstance(base, Static) and base.source is not None and is_plain_object(base.value)
             if not held or not lies_in(base.value, target.attr):
                 raise self.fail(f"the attribute {target.attr} of an object bound")
             if type(base.value).__setattr__ not in (object.__setattr__, SimpleNamespace.__setattr__):
@@ -1270,7 +1270,7 @@ class Translator(Building):
             return Static(Method(base, "outer"))
         if isinstance(x, (onp.finfo, onp.iinfo)):
             return self.constant(getattr(x, name))
-        if base.source is None or not (plain(x) or isinstance(x, type)):
+        if base.source is None or not (is_plain_object(x) or isinstance(x, type)):
             raise self.fail(f"the attribute {name} of an object")
         if isinstance(x, tuple) and name in getattr(type(x), "_fields", ()):
             return self.outside(("item", base.source, type(x)._fields.index(name)))  # type: ignore[attr-defined]

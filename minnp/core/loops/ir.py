@@ -75,7 +75,7 @@ class E:
         self.kinds = kinds or frozenset((kind,))
 
     def __str__(self) -> str:
-        return expression(self, plain)
+        return expression(self, identifier)
 
     def __repr__(self) -> str:
         """The same for expressions that are the same, and no others: with names that Python's cannot be."""
@@ -379,14 +379,14 @@ def expression(e: E, named: Callable[[str], str]) -> str:
     return f"{e.op}({', '.join(shown)})"
 
 
-def plain(name: str) -> str:
+def identifier(name: str) -> str:
     return name.replace(".", "_").replace("?", "_bound").replace("#", "_kind").replace("@", "_array")
 
 
 def code(program: Program) -> list[str]:
     """The program as lines of Python."""
-    given = ", ".join(f"{plain(i.name)}: {i.kind}{'' if i.ndim is None else [i.ndim]}" for i in program.inputs)
-    out = ", ".join(plain(o) for o in [*(v for _, v in program.results), *(o[0] for o in program.outputs)])
+    given = ", ".join(f"{identifier(i.name)}: {i.kind}{'' if i.ndim is None else [i.ndim]}" for i in program.inputs)
+    out = ", ".join(identifier(o) for o in [*(v for _, v in program.results), *(o[0] for o in program.outputs)])
     return [f"def {program.name}({given}):", *lines(program.body, "    "), f"    return {out}"]
 
 
@@ -395,25 +395,27 @@ def lines(body: list, indent: str) -> list[str]:
     more = indent + "    "
     for s in body:
         if type(s) is Assign:
-            out.append(f"{indent}{plain(s.name)} = {s.value}")
+            out.append(f"{indent}{identifier(s.name)} = {s.value}")
         elif type(s) is Store:
-            out.append(f"{indent}{plain(s.array)}[{', '.join(map(str, s.index)) or '()'}] = {s.value}")
+            out.append(f"{indent}{identifier(s.array)}[{', '.join(map(str, s.index)) or '()'}] = {s.value}")
         elif type(s) is View:
             show = {"index": str, "slice": lambda a, n, s: f"{a} : {a} + {n} * {s} : {s}"}
             spec = ", ".join("None" if p[0] == "new" else show[p[0]](*p[1:]) for p in s.spec)
-            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}[{spec}]")
+            out.append(f"{indent}{identifier(s.name)} = {identifier(s.base)}[{spec}]")
         elif type(s) is Permute:
-            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.transpose({s.axes})")
+            out.append(f"{indent}{identifier(s.name)} = {identifier(s.base)}.transpose({s.axes})")
         elif type(s) is Reshape:
-            out.append(f"{indent}{plain(s.name)} = {plain(s.base)}.reshape(({''.join(f'{d}, ' for d in s.dims)}))")
+            out.append(
+                f"{indent}{identifier(s.name)} = {identifier(s.base)}.reshape(({''.join(f'{d}, ' for d in s.dims)}))"
+            )
         elif type(s) is Bind:
-            out.append(f"{indent}{plain(s.name)} = {plain(s.source)}")
+            out.append(f"{indent}{identifier(s.name)} = {identifier(s.source)}")
         elif type(s) is Alloc:
             how = "zeros" if s.zero else "empty"
-            out.append(f"{indent}{plain(s.name)} = np.{how}(({''.join(f'{d}, ' for d in s.dims)}))")
+            out.append(f"{indent}{identifier(s.name)} = np.{how}(({''.join(f'{d}, ' for d in s.dims)}))")
         elif type(s) is For:
             step = f", {s.step}" if s.step != 1 else ""
-            out.append(f"{indent}for {plain(s.var)} in range({s.start}, {s.stop}{step}):")
+            out.append(f"{indent}for {identifier(s.var)} in range({s.start}, {s.stop}{step}):")
             out += lines(s.body, more) or [f"{more}pass"]
         elif type(s) is While:
             out.append(f"{indent}while True:")

@@ -51,7 +51,7 @@ def in_class(cls: type, name: str) -> Any:
     raise AttributeError(name)
 
 
-def plain(x: Any) -> bool:
+def is_plain_object(x: Any) -> bool:
     """Whether an object's attributes are what lies in it, or in its class, and nothing else."""
     cls = type(x)
     if cls is SimpleNamespace:
@@ -83,7 +83,7 @@ def sort_of(x: Any) -> tuple:
         return "code", x.__code__
     if type(x) is MethodType:
         return "method", sort_of(x.__func__)
-    if type(x) is dict or plain(x):
+    if type(x) is dict or is_plain_object(x):
         return "type", weakref.ref(type(x))
     if type(x) in (tuple, list) and len(x) <= LISTED:
         return "length", type(x), len(x)

@@ -328,14 +328,14 @@ def moves(index: tuple, var: str, inside: set[str]) -> bool:
     """Whether an index is another one in every turn: on some axis the turn's number, or that plus what stays."""
     for i in index:
         fixed = not variables(i) & inside and not loads_any(i)
-        if fixed and (plain(i, var) or (i.op in ("add", "sub") and plain(i.args[0], var) != plain(i.args[1], var))):
-            other = [a for a in i.args if isinstance(a, E) and not plain(a, var)]
-            if plain(i, var) or all(var not in variables(a) for a in other):
+        if fixed and (is_var(i, var) or (i.op in ("add", "sub") and is_var(i.args[0], var) != is_var(i.args[1], var))):
+            other = [a for a in i.args if isinstance(a, E) and not is_var(a, var)]
+            if is_var(i, var) or all(var not in variables(a) for a in other):
                 return True
     return False
 
 
-def plain(e: E, var: str) -> bool:
+def is_var(e: E, var: str) -> bool:
     while e.op == "copy":
         e = e.args[0]
     return e.op == "var" and e.args[0] == var
