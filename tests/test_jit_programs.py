@@ -17,6 +17,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, value_and_grad
+from minnp.core.llvm import engine
 from tests.agreement import exact
 
 Pair = collections.namedtuple("Pair", "x y")
@@ -599,3 +600,83 @@ def test_axes_and_counts_may_be_arrays(f):
         compiled, want = jit(g), onp.asarray(g(x))
         for _ in range(2):
             onp.testing.assert_allclose(onp.asarray(compiled(x)), want)
+
+
+def test_numbers_of_arrays_are_keys_of_dicts():
+    def f(x):
+        counts = {}
+        for v in x:
+            counts[v] = counts.get(v, 0) + 1
+        return counts, [{x[0]: x[1]}]
+
+    g = jit(f)
+    for x in (np.array([3, 1, 3]), np.array([3, 1, 3]), np.array([0.5, 0.5, 2.0])):
+        want, got = f(x), g(x)
+        assert want == got
+        assert [type(k) for k in got[0]] == [type(k) for k in want[0]]
+
+
+def test_arrays_of_texts_are_pythons():
+    def f(words):
+        return {str(w): len(w) for w in words}
+
+    g = jit(f)
+    for _ in range(2):
+        assert g(np.array(["ab", "c"])) == {"ab": 2, "c": 1}
+
+
+def test_a_number_that_an_array_does_not_hold_is_refused_later_too():
+    def store(x, i):
+        x[0] = i
+        return x
+
+    def add(x, i):
+        return x + i
+
+    for f in (store, add):
+        g = jit(f)
+        for i in (1, 127, -128):
+            onp.testing.assert_array_equal(g(np.zeros(2, "i1"), i), f(np.zeros(2, "i1"), i))
+        for i in (128, -129, 2**40):
+            x = np.zeros(2, "i1")
+            try:
+                want = f(np.zeros(2, "i1"), i)  # NumPy 1 wraps, or promotes
+            except OverflowError as error:
+                with pytest.raises(OverflowError, match=str(error)):
+                    g(x, i)
+                assert not x.any()
+            else:
+                onp.testing.assert_array_equal(g(x, i), want)
+
+
+def test_isinstance_finds_the_class_of_a_traced_number():
+    seen = []
+
+    def f(x):
+        for v in (x[0], x.sum(), x[:1]):
+            seen.append([isinstance(v, t) for t in (float, onp.floating, onp.integer, (int, onp.generic), complex)])
+        return x[0]
+
+    for x in (np.ones(2), np.ones(2, "f4"), np.ones(2, int), np.ones(2, complex)):
+        f(x)
+        want = list(seen)
+        for g in (jit(f), grad(f))[: 2 if x.dtype.kind == "f" else 1]:
+            seen.clear()
+            g(x)
+            assert seen == want
+        seen.clear()
+
+
+def test_a_function_of_many_decisions_runs_as_it_is():
+    def f(x):
+        taken = {}
+        for k in range(100):
+            if x[k] > 0.5:
+                taken[k] = x[k]
+        return sum(taken.values())
+
+    g = jit(f)
+    for seed in range(3):
+        x = np.asarray(onp.random.default_rng(seed).random(100))
+        assert g(x) == f(x)
+    assert engine.available() <= (g.cache_info()["paths"] == 0)

@@ -174,9 +174,19 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
 
 
 class VirtualArray(Array, _Exporter):
-    """An array without memory of NumPy's: on a device, or a value that a trace follows."""
+    """An array without memory of NumPy's: on a device, or a value that a trace follows.
+
+    Where NumPy has a scalar, isinstance finds that scalar's class, too: np.float64 is a float."""
 
     __slots__ = ("__weakref__", "_host", "_root", "_seen", "_steps", "_value")
+
+    def _class(self) -> type:
+        at = self._value
+        while type(at) is Tracer:
+            at = at.value
+        return type(at) if isinstance(at, onp.generic) else VirtualArray
+
+    __class__ = property(_class)  # type: ignore[assignment]
 
 
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"

@@ -37,6 +37,7 @@ from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
 
+DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
 
@@ -55,6 +56,7 @@ class CaptureTrace(Trace):
             "asked",
             "constants",
             "deadline",
+            "decisions",
             "ended",
             "fast",
             "fixed",
@@ -74,6 +76,7 @@ class CaptureTrace(Trace):
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
+        self.decisions = 0  # branches on numbers of arrays
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
@@ -127,7 +130,18 @@ class CaptureTrace(Trace):
                     self.check(least, onp.min_scalar_type(v.value))
         if row.name == "take":
             values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]
+        self._fits(values)
         return [v.fixed() if type(v) is Live and not stays else v for v in values]
+
+    def _fits(self, values: list) -> None:
+        """NumPy refuses an integer of Python's that the dtype of the array beside it does not hold."""
+        dtypes = {v.dtype for v in values if type(v) is not Live and getattr(v, "dtype", None) is not None}
+        for dtype in (d for d in dtypes if d.kind in "iu" and d != onp.int64):
+            for v in values:
+                if type(v) is Live and type(v.value) is int and (bound := onp.iinfo(dtype)).min <= v.value <= bound.max:
+                    node = self.record(_inside, (v.node, int(bound.min), int(bound.max)))
+                    node.meta["value"] = ()  # no array
+                    self.check(node, True)
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):
@@ -284,7 +298,11 @@ class CaptureTrace(Trace):
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
-        self._guard(value.node, "value", concrete(value))
+        self.decisions += kind is bool
+        if self.decisions == DECISIONS and self.fast and self.may_leave:
+            self.ends(f"the function decides {DECISIONS} times what to do by what its arrays hold, one by one")
+        if not self.ended:
+            self._guard(value.node, "value", concrete(value))
         return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
@@ -415,7 +433,7 @@ def capture_call(
             raise
         trace.constants_stay()
         changed, values = changes(before)
-        out = with_own(out, before)
+        out = _plain_keys(with_own(out, before))
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = moved()
@@ -453,6 +471,21 @@ def capture_call(
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
+
+
+def _inside(x: int, least: int, most: int) -> bool:
+    return least <= x <= most
+
+
+def _plain_keys(x: Any) -> Any:
+    """The same containers, with numbers for the traced numbers that are keys of dicts: guards hold them."""
+    if type(x) in (list, tuple):
+        new = [_plain_keys(y) for y in x]
+        return x if all(a is b for a, b in zip(x, new)) else type(x)(new)
+    if type(x) is not dict:
+        return x
+    new = {concrete(read(k)) if type(k) in ARRAY_TYPES else k: _plain_keys(y) for k, y in x.items()}
+    return x if all(a is b and x[a] is new[b] for a, b in zip(x, new)) else new
 
 
 def copied(x: Any) -> Any:

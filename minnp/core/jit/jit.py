@@ -119,8 +119,8 @@ class Jitted:
         for v in values:
             if type(v) is Buffer:
                 backend = v.backend
-            elif isinstance(v, Host) and type(v) not in ARRAYS:
-                return self.function(*args, **kwargs)  # a subclass, whose operators are its own
+            elif isinstance(v, Host) and (type(v) not in ARRAYS or v.dtype.kind in "US"):
+                return self.function(*args, **kwargs)  # a subclass, whose operators are its own; or texts
         if state.busy or backend is not None:
             if capture.get() is not None or (backend is not None and not free(backend)):
                 return self.function(*args, **kwargs)
