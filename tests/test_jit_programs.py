@@ -640,7 +640,9 @@ def test_a_number_that_an_array_does_not_hold_is_refused_later_too():
         for i in (128, -129, 2**40):
             x = np.zeros(2, "i1")
             try:
-                want = f(np.zeros(2, "i1"), i)  # NumPy 1 wraps, or promotes
+                want = f(np.zeros(2, "i1"), i)  # NumPy 1 promotes, or deprecates what NumPy 2 refuses
+            except DeprecationWarning:
+                continue
             except OverflowError as error:
                 with pytest.raises(OverflowError, match=str(error)):
                     g(x, i)
