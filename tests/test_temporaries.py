@@ -17,6 +17,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
+from minnp.core.compiled import fastpath
 
 pytestmark = pytest.mark.host("memory is recycled for NumPy's kernels; another backend has its own")
 N = 1 << 17
@@ -117,6 +118,26 @@ def test_whatever_is_seen_elsewhere_is_kept() -> None:
     frozen = onp.full(N, 3.0)
     frozen.flags.writeable = False
     onp.testing.assert_array_equal((np.asarray(frozen) + b).asnumpy(), 3 + b.asnumpy())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="CPython says from 3.14 on what is a temporary")
+@pytest.mark.skipif(fastpath is None, reason="the C part asks")
+def test_a_result_takes_the_memory_of_a_temporary_and_of_nothing_else() -> None:
+    a, b = map(np.asarray, arrays(2))
+    seen: list = []
+
+    def noted(x: Any) -> Any:
+        seen.append(x.__array_interface__["data"][0])
+        return x
+
+    def reused(f: Any) -> bool:
+        return f(noted).__array_interface__["data"][0] == seen[-1]
+
+    assert reused(lambda noted, b=b: noted(a * 2) + b) and reused(lambda noted: noted(a * 2) / 2.0)
+    assert reused(lambda noted: noted(a * 2) - (a * b)) and reused(lambda noted: noted(noted(a * 2) * 3.0) - 1)
+    assert not reused(lambda noted: (lambda t: t * 2.0 + 0 * t)(noted(a * 2)))
+    assert not reused(lambda noted: noted(a * 2) * 1j) and not reused(lambda noted: noted(a[:1] * 2) + a)
+    assert not reused(lambda noted: operator.add(noted(a * 2), b))  # a function may use its argument twice
 
 
 def test_gradients_keep_what_their_rules_read() -> None:

@@ -15,6 +15,13 @@ struct Operator {
     Py_ssize_t limit;     /* bytes of an operand from which Python does better */
 };
 
+enum { ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, POW, BINARIES };
+enum { NEG = BINARIES, POS, ABS, INVERT, UNARIES };
+enum { IADD = UNARIES, ISUB, IMUL, ITRUEDIV, IFLOORDIV, IMOD, IMATMUL, IAND, IOR, IXOR, ILSHIFT, IRSHIFT, IPOW, OPERATORS };
+namespace {
+extern Operator operators[OPERATORS];
+}
+
 /* Whether NumPy may be given an operand, of fewer bytes than that. */
 static INLINE bool is_below(const Value &v, Py_ssize_t limit) {
     return v.kind == Kind::number || (v.kind == Kind::host && (limit == PY_SSIZE_T_MAX || bytes_of(v.object) < limit));
@@ -60,6 +67,98 @@ static inline Ref numpys_result(const Operator &o, const Value &a, const Value &
     return made(kernel(x, y));
 }
 
+/* ------------------------------------------------------------------ temporaries
+   Large results are written to the memory of v where v is a temporary that nobody can see any more, as NumPy does with its
+   own arrays. Only where CPython says so officially: before 3.14 it says nothing. */
+#if PY_VERSION_HEX >= 0x030E00F0 && PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED)
+#include <opcode.h>
+
+/* The instruction before the one at `at`, behind its inline caches. */
+static int instruction_before(const unsigned char *code, int at) {
+    while ((at -= 2) >= 0 && code[at] == CACHE)
+        ;
+    return at;
+}
+
+/* Whether the interpreter executes `v op w` here and v, its left operand, is held by the operand stack alone. Arguments of
+   a C function lie on that stack, too, and one of Cython's may use v after it called an operator. So the instruction must
+   be this one, and w its right operand for sure: then no other code is between the interpreter and this slot. */
+static bool dies_here(PyObject *v, PyObject *w, int op) {
+    PyFrameObject *frame = PyUnstable_Object_IsUniqueReferencedTemporary(v) ? PyEval_GetFrame() : nullptr;
+    if (frame == nullptr)
+        return false;
+    Ref code((PyObject *)PyFrame_GetCode(frame));
+    Ref bytes = made(PyCode_GetCode((PyCodeObject *)code.get()));
+    const unsigned char *at = (const unsigned char *)PyBytes_AS_STRING(bytes.get());
+    int here = PyFrame_GetLasti(frame);
+    if (here < 0 || at[here] != BINARY_OP || at[here + 1] != op)
+        return false;
+    if (v != w && PyUnstable_Object_IsUniqueReferencedTemporary(w))
+        return true;
+    int load = instruction_before(at, here), before = load < 0 ? -1 : instruction_before(at, load);
+    if (before < 0 || (at[before] != BINARY_OP && at[before] != CALL)) /* as in `v + (w if x else y)` */
+        return false;
+    if (at[load] == LOAD_CONST || at[load] == LOAD_SMALL_INT)
+        return is_python_number(w);
+    Ref right;
+    if (at[load] == LOAD_FAST || at[load] == LOAD_FAST_BORROW) {
+        Ref names = made(PyCode_GetVarnames((PyCodeObject *)code.get()));
+        if (at[load + 1] >= PyTuple_GET_SIZE(names.get())) /* a cell */
+            return false;
+        right = made(PyFrame_GetVar(frame, PyTuple_GET_ITEM(names.get(), at[load + 1])));
+    } else if (at[load] == LOAD_GLOBAL || at[load] == LOAD_NAME) {
+        Ref names = made(PyObject_GetAttrString(code, "co_names")), global(PyFrame_GetGlobals(frame));
+        bool in_module = at[load] == LOAD_NAME && made(PyFrame_GetLocals(frame)).get() == global.get();
+        if (at[load] == LOAD_GLOBAL || in_module)
+            right = borrow(found(global, PyTuple_GET_ITEM(names.get(), in_module ? at[load + 1] : at[load + 1] >> 1)));
+    }
+    return right.get() == w;
+}
+
+/* Whether v owns its memory, alone: it holds the only array on it, which owns it or has a lease of it. */
+static bool owns_alone(PyObject *v, PyObject *array) {
+    PyObject *base = fields(array)->base;
+    return Py_IS_TYPE(v, Ours) && slot(v, root_at) == Py_None && fields(v)->base == array && Py_REFCNT(array) == 2 &&
+           (base == nullptr ? (fields(array)->flags & NPY_ARRAY_OWNDATA) != 0 : Py_IS_TYPE(base, Lease) && Py_REFCNT(base) == 1);
+}
+
+/* Whether `array op w` has the dtype, shape and memory layout of the array. */
+static bool is_like_result(PyObject *array, const Value &w, bool divides) {
+    PyArray_Descr *dtype = descr(array);
+    Ref native((PyObject *)PyArray_DescrFromType(dtype->type_num));
+    if ((PyObject *)dtype != native.get() || !PyTypeNum_ISNUMBER(dtype->type_num) || !PyArray_ISCARRAY((PyArrayObject *)array) ||
+        (divides && PyTypeNum_ISINTEGER(dtype->type_num)))
+        return false;
+    if (!w.is_array())
+        return PyLong_CheckExact(w.object) || (PyFloat_CheckExact(w.object) && !PyTypeNum_ISINTEGER(dtype->type_num));
+    int missing = fields(array)->nd - fields(w.object)->nd;
+    bool fits = descr(w.object) == dtype && missing >= 0 && PyArray_ISCARRAY_RO((PyArrayObject *)w.object);
+    for (int i = 0; fits && i < fields(w.object)->nd; i++)
+        fits = fields(w.object)->dimensions[i] == 1 || fields(w.object)->dimensions[i] == fields(array)->dimensions[missing + i];
+    return fits;
+}
+
+/* v op w in the memory of v, where that is possible and v dies with this operator; else nothing. */
+static Ref in_memory_of_temporary(PyObject *v, PyObject *w, const Value &a, const Value &b, const Operator &o) {
+    constexpr Py_ssize_t least = 1 << 18; /* bytes; below, finding out costs more than it gains */
+    static const int instructions[] = {NB_ADD, NB_SUBTRACT, NB_MULTIPLY, NB_TRUE_DIVIDE};
+    ptrdiff_t which = &o - operators;
+    if (which > TRUEDIV || !a.is_array() || bytes_of(a.object) < least || !owns_alone(v, a.object) ||
+        !is_like_result(a.object, b, which == TRUEDIV) || !dies_here(v, w, instructions[which]))
+        return {};
+    const Operator &in_place = operators[IADD + which];
+    count(o.entry);
+    if (is_below(a, in_place.limit)) {
+        Ref x = borrow(a.object), y = borrow(b.object);
+        made((*(binaryfunc *)((char *)Host->tp_as_number + in_place.at))(x, y));
+    } else
+        made(((binaryfunc)in_place.general)(v, w));
+    return array_on(borrow(a.object), Py_None);
+}
+#else
+static Ref in_memory_of_temporary(PyObject *, PyObject *, const Value &, const Value &, const Operator &) { return {}; }
+#endif
+
 static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, binaryfunc kernel, bool power = false) {
     return guarded([&] {
         Value values[] = {value_of(v), value_of(w)}, &a = values[0], &b = values[1];
@@ -69,6 +168,9 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
             if (power && is_short_power(w))
                 limit = recycled_bytes;
             bool small_ones = m <= LARGEST && n <= LARGEST;
+            if (!small_ones && !busy() && !taped())
+                if (Ref out = in_memory_of_temporary(v, w, a, b, o))
+                    return out;
             if (!busy() && (small_ones || (is_below(a, limit) && is_below(b, limit)))) {
                 count(is_ours(v) ? o.entry : o.reflected_entry);
                 if (o.ufunc != nullptr && small_ones)
@@ -168,13 +270,6 @@ static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, bi
 
 static PyObject *power(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
 static PyObject *power_in_place(PyObject *a, PyObject *b) { return PyNumber_InPlacePower(a, b, Py_None); }
-
-enum { ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, POW, BINARIES };
-enum { NEG = BINARIES, POS, ABS, INVERT, UNARIES };
-enum { IADD = UNARIES, ISUB, IMUL, ITRUEDIV, IFLOORDIV, IMOD, IMATMUL, IAND, IOR, IXOR, ILSHIFT, IRSHIFT, IPOW, OPERATORS };
-namespace {
-extern Operator operators[OPERATORS];
-}
 
 template <int I, binaryfunc kernel> static PyObject *binary_slot(PyObject *v, PyObject *w) {
     return binary(v, w, operators[I], kernel);
