@@ -7,6 +7,7 @@ CASES = [
     "functions",
     "rules",
     "writes",
+    "layouts_in_memory",
     "chained",
     "gradients",
     "compiled",

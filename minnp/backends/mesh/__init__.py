@@ -24,6 +24,7 @@ from ...core.rows.state import state
 from ...core.rows.value import Buffer, concrete
 from ...errors import BackendUnsupportedError, FallbackError
 from .. import Backend
+from . import orders
 from .chains import PENDING, flush, lend
 from .kernels import KERNELS, kernel_of
 from .parts import Part, bounds, fitted, moved, of_host, whole_of
@@ -103,6 +104,7 @@ class Place(Backend):
         more = {"_row": row.name} if run is not None and "_row" in inspect.signature(run).parameters else {}
 
         form, *words = row.takes or ("",)
+        elementwise = run is not None and row.name not in KERNELS
 
         def call(*data: Any, **params: Any) -> Any:
             if form in ONE_ARRAY and len(data) > 1:  # the fast path gives a row's only parameter by position
@@ -110,7 +112,7 @@ class Place(Backend):
             try:
                 if run is None:
                     raise BackendUnsupportedError("it has no rule for split arrays")
-                return run(self, *[self._data(d) for d in data], **params, **more)
+                out = run(self, *[self._data(d) for d in data], **params, **more)
             except BackendUnsupportedError as refusal:
                 if TABLE.get(row.name) is row and everywhere((data, params)):
                     return self._alike(row, data, params)
@@ -120,15 +122,22 @@ class Place(Backend):
                         "them and computes on every rank"
                     ) from None
                 raise
+            orders.place_in_memory(row, elementwise, data, params, out)
+            return out
 
         return call
 
     def _alike(self, row: Any, data: Any, params: dict) -> Any:
         """A row whose arguments every rank has: each computes it."""
-        out = row.numpy(*[d.local if type(d) is Part else d for d in data], **hosted(params))
+        out = row.numpy(*[self.to_host(d) if type(d) is Part else d for d in data], **hosted(params))
         if any(onp.asarray(y).dtype.hasobject for y in (out if type(out) is tuple else (out,))):
             raise BackendUnsupportedError("objects do not travel between processes")
-        part = lambda y: Part(self.mesh, onp.shape(y), (None,) * onp.ndim(y), y)
+
+        def part(y: Any) -> Part:
+            whole = Part(self.mesh, onp.shape(y), (None,) * onp.ndim(y), y)
+            whole.steps = orders.of_array(whole.local)
+            return whole
+
         return tuple(map(part, out)) if type(out) is tuple else part(out)
 
     def _data(self, x: Any) -> Any:
@@ -138,7 +147,13 @@ class Place(Backend):
         return x
 
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
-        return None
+        return orders.is_view(row, source, result, params)
+
+    def order(self, data: Part) -> list[int] | None:
+        return None if data.steps is None else sorted(range(data.ndim), key=lambda i: -abs(data.steps[i]))
+
+    def strides(self, data: Part) -> tuple[int, ...] | None:
+        return data.steps
 
     def context_of(self, data: Part) -> Layout:
         return Layout(self.mesh, data.on)
@@ -164,16 +179,21 @@ class Place(Backend):
         """The data of a buffer of this mesh in this place's layout; None for data that is none of the mesh's."""
         if type(data) is not Part or data.mesh.ranks != self.mesh.ranks:
             return None
-        return moved(data, fitted(self.on, data.ndim))
+        there = moved(data, fitted(self.on, data.ndim))
+        there.steps = data.steps
+        return there
 
     def from_host(self, array: Any) -> Part:
         array = onp.asarray(array)
         if array.dtype.hasobject:
             raise BackendUnsupportedError("objects do not travel between processes")
-        return of_host(self.mesh, array, fitted(self.on, array.ndim))
+        part = of_host(self.mesh, array, fitted(self.on, array.ndim))
+        part.steps = orders.of_array(array)
+        return part
 
     def to_host(self, data: Part) -> onp.ndarray:
-        return whole_of(data)
+        order = self.order(data)
+        return whole_of(data) if order is None else orders.in_order(whole_of(data), order)
 
     def exported(self, data: Part) -> onp.ndarray:
         return whole_of(data).copy()
@@ -185,7 +205,7 @@ class Place(Backend):
         return data.shape, data.dtype
 
     def _making(self, name: str) -> Callable:
-        make = getattr(onp, name)
+        make, last = getattr(onp, name), 2 if name == "full" else 1  # where `order` stands behind the shape
 
         def run(shape: Any, *args: Any, **kwargs: Any) -> Part:
             if kwargs.keys() - {"dtype", "fill_value"}:
@@ -195,7 +215,10 @@ class Place(Backend):
             local = [
                 n if m is None else len(range(n)[self.mesh.axis(m).part(n)]) for n, m in zip(shape, on, strict=True)
             ]
-            return Part(self.mesh, shape, on, make(local, *args, **kwargs))
+            part = Part(self.mesh, shape, on, make(local, *args, **kwargs))
+            if args[last:] in (("F",), ("f",)):
+                part.steps = orders.fortran(shape)
+            return part
 
         return run
 

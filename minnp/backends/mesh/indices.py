@@ -15,7 +15,8 @@ import numpy as onp
 from ...core.rows.primitive import TABLE
 from ...core.rows.value import Buffer
 from ...distributed import collectives
-from .kernels import axes_of, concatenate, elementwise, kernel, refuse, reshaped, transpose
+from . import orders
+from .kernels import axes_of, concatenate, elementwise, kernel, refuse, reshape, reshaped, transpose
 from .parts import Part, bounds, cut, delivered, exchange, fetched, fitted, moved, ranges, shifted, whole_of
 
 
@@ -218,7 +219,9 @@ def getitem(place: Any, x: Part, index: Any) -> Part:
     index = unwrapped(index)
     parts = basic(index, x.shape)
     if parts is None:
-        return chosen(place, x, index)
+        y = chosen(place, x, index)
+        y.steps = orders.of_choice(x, index, y.shape)
+        return y
     local, shape, on, axis, out = x.local, [], [], 0, 0
     near = next((i for i, p in enumerate(p for p in parts if p is not None)
                  if x.on[i] is not None and type(p) is Taken and p.step == 1), None)  # fmt: skip
@@ -258,7 +261,10 @@ def getitem(place: Any, x: Part, index: Any) -> Part:
             shape.append(p.length), on.append(m)
             out += 1
         axis += 1
-    return Part(x.mesh, shape, on, local)
+    y = Part(x.mesh, shape, on, local)
+    if local.ndim:
+        y.steps = orders.of_view(x, parts)
+    return y
 
 
 @kernel("flip")
@@ -529,7 +535,8 @@ def through_copy(place: Any, old: Part, new: Any, steps: tuple, k: int, index: A
     for step, said in before:
         base = place.kernel(step)(base, **said)
     there = write_view(place, place.kernel(row)(base, **params), new, steps[k + 1 :], index)
-    back = moved(reshaped(there, base.shape), base.on)
+    order = orders.counted(base, params.get("order"))
+    back = moved(reshape(place, there, shape=base.shape, order=order), base.on)
     if row.name != "reshape" and base.dtype.kind == "c":
         back, part = base.like(onp.array(base.local)), back.local
         setattr(back.local, row.name, part)
@@ -584,7 +591,7 @@ def through(place: Any, steps: tuple, index: Any, shape: Sequence[int]) -> Mixed
                 refuse("a write through this view")
             view = narrowed(view, parts, fixed)
         elif row.name in ("transpose", "swapaxes", "expand_dims", "squeeze"):
-            view = arranged(row, params, view)
+            view = arranged(row, params, view, fixed)
         else:
             refuse(f"a write through a view by {row.name}")
     lengths = tuple(len(s.elements) for s in view)
@@ -632,11 +639,12 @@ def narrowed(view: list[Step], parts: list, fixed: dict[int, int]) -> list[Step]
     return out
 
 
-def arranged(row: Any, params: dict, view: list[Step]) -> list[Step]:
+def arranged(row: Any, params: dict, view: list[Step], fixed: dict[int, int]) -> list[Step]:
     """The axes of a view after a transpose, or with axes of length 1 added or left out."""
     if row.name == "squeeze":
         axis = params.get("axis")
         drop = [k for k, s in enumerate(view) if len(s.elements) == 1] if axis is None else axes_of(axis, len(view))
+        fixed.update({s.axis: s.elements[0] for k, s in enumerate(view) if k in drop and s.axis is not None})
         return [s for k, s in enumerate(view) if k not in drop]
     known = onp.broadcast_to(False, [k + 2 for k in range(len(view))])  # each axis by its length
     shape = row.numpy(known, **params).shape

@@ -12,6 +12,8 @@ from ...core.rows.primitive import TABLE, Primitive
 from ...core.rows.value import Buffer
 from ...distributed import collectives
 from ...errors import BackendUnsupportedError
+from ...numpy.shaping import full_shape
+from . import orders
 from .chains import chained, wait
 from .parts import Part, bounds, cut, exchange, fitted, moved, ranges, whole_of
 
@@ -259,16 +261,12 @@ def swapaxes(place: Any, x: Part, axis1: int, axis2: int) -> Part:
 
 @kernel("expand_dims", "squeeze", "reshape")
 def reshape(place: Any, x: Part, _row: str = "reshape", **params: Any) -> Part:
-    if params.get("order", "C") not in ("C", "A", None):
-        refuse("reshape in this order")
+    if orders.counted(x, params.pop("order", "C")) == "F":
+        turned = reshape(place, transpose(place, x), shape=full_shape(params["shape"], x.size)[::-1])
+        return transpose(place, turned)
     like = onp.broadcast_to(onp.zeros((), "?"), x.shape)
-    params.pop("order", None)
     if _row == "reshape":
-        shape = params["shape"]
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        if -1 in shape:
-            known = math.prod(n for n in shape if n != -1)
-            shape = tuple(x.size // max(known, 1) if n == -1 else n for n in shape)
+        shape = full_shape(params["shape"], x.size)
         if math.prod(shape) != x.size:
             refuse("reshape to this shape")
     else:

@@ -31,14 +31,15 @@ class Part:
     whole   the whole array, where every rank has it anyway
     lent    whether the program holds `local`, and may write to it
     margin  None, or a Margin, of which `local` is a view
+    steps   the strides, in elements, of NumPy's array in its place; None for C order (orders.py)
     """
 
-    __slots__ = ("__weakref__", "dtype", "held", "lent", "margin", "mesh", "on", "shape", "whole")
+    __slots__ = ("__weakref__", "dtype", "held", "lent", "margin", "mesh", "on", "shape", "steps", "whole")
 
     def __init__(self, mesh: Any, shape: Sequence[int], on: Sequence[int | None], local: Any, whole: Any = None):
         self.mesh, self.shape, self.on, self.whole = mesh, tuple(shape), tuple(on), whole
         self.held = local if type(local) in (onp.ndarray, Chain) else onp.asarray(local)
-        self.dtype, self.lent, self.margin = self.held.dtype, False, None
+        self.dtype, self.lent, self.margin, self.steps = self.held.dtype, False, None, None
 
     @property
     def local(self) -> onp.ndarray:
@@ -64,8 +65,7 @@ class Part:
         return math.prod(self.shape)
 
     def is_contiguous(self) -> bool:
-        """True: what the order of a whole array means follows from the views it was made by."""
-        return True
+        return self.steps is None
 
     @property
     def split(self) -> list[int]:

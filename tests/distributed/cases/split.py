@@ -280,6 +280,54 @@ WRITES = {
 }
 
 
+LAID = {  # arrays that NumPy lays out otherwise than in C order, or not
+    "sum": lambda np, x: x.T + 1,
+    "sum of two": lambda np, x: x.T + x.T.copy("C"),
+    "broadcast sum": lambda np, x: (x[:, :, None] + x[0]).transpose(2, 0, 1) * 2,
+    "backwards": lambda np, x: np.exp(x.T[::-1]),
+    "copies": lambda np, x: np.concatenate([np.copy(x.T), x.T.copy()]),
+    "converted": lambda np, x: np.zeros_like(x.T) + x.T.astype("f4"),
+    "columns by numbers": lambda np, x: x[:, [3, 1]],
+    "of a host array": lambda np, x: x + onp.asfortranarray(numbers((7, 5), seed=1)),
+    "sorted": lambda np, x: np.diff(np.sort(x.T, 0), axis=0),
+    "scanned": lambda np, x: np.cumsum(np.roll(x.T, 1, 0), 1)[None].mean(0),
+    "filled": lambda np, x: np.full_like(x.T, 3.0) - np.pad(x.T[1:], ((1, 0), (0, 0))),
+    "in Fortran's order": lambda np, x: np.asfortranarray(x) * 2,
+    "reshaped": lambda np, x: x.T.reshape(1, 5, 7) + 1,
+    "product": lambda np, x: x.T @ x,
+    "without an axis": lambda np, x: (x.T[None] + 1).squeeze(),
+    "real": lambda np, x: (x.T * 1j).imag * 1,
+    "positions": lambda np, x: np.argwhere(x > 0) * 2,
+    "transformed": lambda np, x: np.fft.fft(x.T, axis=0),
+}
+SEEN = {  # views of them, and copies
+    "in a line": lambda np, y: y.reshape(-1),
+    "ravel": lambda np, y: y.ravel(),
+    "in Fortran's order": lambda np, y: y.ravel(order="F"),
+    "transposed": lambda np, y: y.T.reshape(-1),
+    "a part": lambda np, y: y[1:].reshape(-1),
+    "of two axes": lambda np, y: y.reshape(y.shape[-1], -1),
+    "contiguous": lambda np, y: np.ascontiguousarray(y),
+    "squeezed": lambda np, y: np.squeeze(y[:1]),
+    "columns": lambda np, y: np.array_split(y.swapaxes(0, 1), 2)[1],
+    "real": lambda np, y: y.real,
+}
+
+
+def layouts_in_memory(mesh):
+    """What is a view in NumPy is a view, and what is a copy a copy: a write says which."""
+    for layout in layouts(mesh)[:2]:
+        for (name, f), (seen, view) in itertools.product(LAID.items(), SEEN.items()):
+            both = [(np, np.asarray(numbers((7, 5)), device=layout)), (onp, numbers((7, 5)))]
+            results = []
+            for module, x in both:
+                y = f(module, x)
+                v = view(module, y)
+                v[...] = 7
+                results.append([x, y, v])
+            same(*results, f"{seen} of {name} on {layout}")
+
+
 def writes(mesh):
     for layout in layouts(mesh):
         for name, write in WRITES.items():
