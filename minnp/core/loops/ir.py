@@ -173,6 +173,7 @@ class For(NamedTuple):
     step: int | E
     body: list
     exact: bool = True  # False: the order of additions in it is free (sums and products of NumPy's)
+    lanes: int = 0  # so many turns are one vector, or several; -1: they are independent of each other
 
 
 class While(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..llvm import functions
 from ..llvm.code import Code, Lane
-from ..llvm.engine import DATA, SHAPE, symbol
+from ..llvm.engine import DATA, SHAPE, machine, symbol
+from .blocking import Blocking
 from .ir import (
     F8,
     INT,
@@ -232,6 +233,11 @@ class Lowering:
         if program.mark != "~":
             numbers = itertools.count()
             self.body = distributed(program, program.body, lambda what: f"{what}.{next(numbers)}!")
+        found = machine()
+        blocking = Blocking(program, contiguous, max(found.vector_bytes // 8, 2) if found else 2)
+        self.body = blocking.body(self.body)
+        self.local = blocking.local
+        self.parallel = ""  # the group of the accesses of a loop whose turns are independent
         self.single = definitions(self.body)
         self.owners: dict[
             str, str
@@ -300,6 +306,12 @@ class Lowering:
             self.put(f"store i64 1, ptr {self.heads[i.name]}")
         for name in program.moving:
             self.moving(name)
+        for name, size in self.local.items():
+            kind = program.arrays[name].kind
+            self.bases[name] = f'%"{name}.data"'
+            self.dims[name], self.strides[name] = [size], [kind.dtype.itemsize]
+            stored = "i8" if kind.letter == "b" else type_of(kind)
+            self.slots.append(f"  {self.bases[name]} = alloca [{size} x {stored}], align 64")
         self.block(self.body)
         for (_, variable), at in zip(program.results, self.layout.arrays):
             self.array_out(variable, at)
@@ -395,7 +407,7 @@ class Lowering:
         x = self.value(s.value)
         pointer = self.pointer(s.array, s.index)
         if kind.letter == "b":
-            self.put(f"store i8 {self.do(f'zext i1 {x} to i8')}, ptr {pointer}")
+            self.put(f"store i8 {self.do(f'zext i1 {x} to i8')}, ptr {pointer}{self.parallel}")
         elif kind.letter == "c":
             half, size = ("double", 8) if kind.code == "c16" else ("float", 4)
             for k in range(2):
@@ -403,7 +415,7 @@ class Lowering:
                 where = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {k * size}")
                 self.put(f"store {half} {part}, ptr {where}, align {size}")
         else:
-            self.put(f"store {type_of(kind)} {x}, ptr {pointer}")
+            self.put(f"store {type_of(kind)} {x}, ptr {pointer}{self.parallel}")
 
     def pointer(self, array: str, index: tuple) -> str:
         base = self.base(array)
@@ -733,12 +745,35 @@ class Lowering:
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
         calls, plain, self.plain = self.calls, self.plain, not any(map(parts, s.body))
+        hint = self.vectors(s.lanes) if s.lanes else ""
         self.block(s.body)
-        self.plain = plain
+        self.plain, self.parallel = plain, ""
         following = self.do(f"add nsw i64 {self.do(f'load i64, ptr {counter}')}, {step}")
         self.put(f"store i64 {following}, ptr {counter}")
         more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
-        self.put(f"br i1 {more}, label %{head}, label %{done}{self.scalar(calls)}")
+        self.put(f"br i1 {more}, label %{head}, label %{done}{self.scalar(calls) or hint}")
+
+    def vectors(self, lanes: int) -> str:
+        """What tells LLVM that a loop's turns are independent, and how many are one vector."""
+        numbers = [f"!{next(self.counts) + 1}" for _ in range(6)]
+        group, loop, accesses, width, together, enable = numbers
+        found = machine()
+        assert found is not None
+        self.parallel = f", !llvm.access.group {group}"
+        self.declared[group] = f"{group} = distinct !{{}}"
+        self.declared[accesses] = f'{accesses} = !{{!"llvm.loop.parallel_accesses", {group}}}'
+        hints = [accesses]
+        if lanes > 0:
+            one = min(lanes, found.vector_bytes // 8)
+            for number, what, value in (
+                (width, "vectorize.width", f"i32 {one}"),
+                (together, "interleave.count", f"i32 {lanes // one}"),
+                (enable, "vectorize.enable", "i1 true"),
+            ):
+                self.declared[number] = f'{number} = !{{!"llvm.loop.{what}", {value}}}'
+                hints.append(number)
+        self.declared[loop] = f"{loop} = distinct !{{{', '.join([loop, *hints])}}}"
+        return f", !llvm.loop {loop}"
 
     def scalar(self, calls: int) -> str:
         """What keeps LLVM from making vectors of a loop, if functions of libm were called since there were `calls`.
@@ -820,7 +855,7 @@ class Lowering:
     def element(self, e: E) -> str:
         kind, pointer = e.kind, self.pointer(e.args[0], e.args[1:])
         if kind.letter == "b":
-            return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}')}, 0")
+            return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}{self.parallel}')}, 0")
         if kind.letter == "c":
             half, size = ("double", 8) if kind.code == "c16" else ("float", 4)
             second = self.do(f"getelementptr inbounds i8, ptr {pointer}, i64 {size}")
@@ -829,7 +864,7 @@ class Lowering:
                 self.do(f"load {half}, ptr {second}, align {size}"),
                 kind,
             )
-        return self.do(f"load {type_of(kind)}, ptr {pointer}")
+        return self.do(f"load {type_of(kind)}, ptr {pointer}{self.parallel}")
 
     def pair(self, a: str, b: str, kind: Kind) -> str:
         t, half = type_of(kind), "double" if kind.code == "c16" else "float"

@@ -1,0 +1,577 @@
+"""Loops in blocks: what inner loops read and write stays in registers, and a row is read once for several turns.
+
+Two transformations of a nest whose turns are seen to be independent (Allen and Kennedy, Optimizing Compilers for Modern
+Architectures, 2001, chapters 8 and 11); both keep the order in which the numbers of one element are added.
+
+outer loops in vectors   `for j: s = 0; for k: s += A[i, k] * B[k, j]; C[i, j] = s`: a block of j is done together, with
+                         a vector for s, and B is read along its rows
+unroll and jam           `for k: for j: T[j] += a[k] * B[k, j]`: some k are done together, for which T is read and
+                         written once
+
+The loop as it was does the rest, at least one turn, so that variables are left as it leaves them; and all of it where
+an index may lie outside.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from .ir import (
+    BOOL,
+    INT,
+    Array,
+    Assign,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Kind,
+    Leave,
+    Permute,
+    Program,
+    Store,
+    View,
+    While,
+    const,
+    expressions,
+    parts,
+    statements,
+    variables,
+    walk,
+)
+
+I8 = Kind("i8")
+TURNS = 4  # of a loop that are jammed
+MOST = 80  # statements of a nest
+INDICES = {"add", "sub", "mul", "neg", "copy", "min", "max", "abs", "select", "const", "var", "dim", "cast"}
+INDICES |= {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+PLAIN = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
+
+
+class Apart(Exception):
+    """A nest that is left as it is."""
+
+
+class Blocking:
+    """Takes the loops of a program in blocks. `lanes`: float64 in a vector; `local`: the arrays in registers."""
+
+    def __init__(self, program: Program, contiguous: list[bool], lanes: int) -> None:
+        self.program, self.lanes = program, lanes
+        self.counts = itertools.count()
+        inputs = [i.name for i in program.inputs if i.ndim is not None]
+        self.scattered = {name for name, dense in zip(inputs, contiguous) if not dense}
+        self.views: dict[str, View | Permute | None] = {}
+        self.local: dict[str, int] = {}
+        for s in statements(program.body):
+            if type(s) in (View, Permute):
+                self.views[s.name] = None if s.name in self.views else s
+
+    def fresh(self, kind: Kind) -> str:
+        name = f"block.{next(self.counts)}!"
+        self.program.kinds[name] = kind
+        return name
+
+    def body(self, body: list) -> list:
+        out: list = []
+        for s in body:
+            if type(s) is For:
+                out += self.loop(s)
+            elif type(s) is If:
+                out.append(If(s.condition, self.body(s.then), self.body(s.orelse)))
+            elif type(s) is While:
+                out.append(While(s.test, s.condition, self.body(s.body)))
+            elif type(s) is Block:
+                out.append(Block(s.label, self.body(s.body)))
+            else:
+                out.append(s)
+        return out
+
+    def loop(self, s: For) -> list:
+        if any(type(x) is For for x in statements(s.body)) and sum(1 for _ in statements(s.body)) <= MOST:
+            for way in (Vectors, Jam):
+                try:
+                    return way(self, s).made()
+                except Apart:
+                    pass
+        return [s._replace(body=self.body(s.body))]
+
+
+class Nest:
+    """A loop with loops in it, in a form in which its accesses are told: no views, blocks, checks, and no variables
+    that stand for places."""
+
+    def __init__(self, blocking: Blocking, s: For) -> None:
+        self.blocking, self.program, self.s = blocking, blocking.program, s
+        self.before: list = []  # what is computed in advance
+        self.conditions: dict[str, E] = {}  # which have to hold
+        self.checks: list[E] = []
+        self.ends: dict[str, tuple[E, E]] = {}  # of every loop: its first and its last number
+        self.assigned: dict[str, int] = {}
+        for x in statements([s]):
+            if type(x) is Assign:
+                self.assigned[x.name] = self.assigned.get(x.name, 0) + 1
+            elif type(x) is For:
+                self.assigned[x.var] = self.assigned.get(x.var, 0) + 2
+        self.places: dict[str, E] = {}  # variables that stand for places
+        (self.loop,) = self.plain([s], set())
+        self.lived()
+        for c in self.checks:
+            self.require(c)
+
+    # -------------------------------------------------------------- in plain form
+    def plain(self, body: list, bound: set[str]) -> list:
+        """Assignments, stores, branches and loops. `bound`: the variables that have been assigned in this turn."""
+        out: list = []
+        for s in body:
+            kind = type(s)
+            if kind is Assign:
+                value = self.expression(s.value, bound)
+                bound.add(s.name)
+                whole = self.program.kinds[s.name].letter in "ib" and self.assigned[s.name] == 1
+                if whole and value.kind.code in ("i8", "b1") and all(x.op in INDICES for x in walk(value)):
+                    self.places[s.name] = self.early(value)
+                else:
+                    out.append(Assign(s.name, value))
+            elif kind is Store:
+                name, index = self.place(s.array, [self.expression(i, bound) for i in s.index], bound)
+                out.append(Store(name, index, self.expression(s.value, bound)))
+            elif kind is Check:
+                self.checks.append(self.expression(s.condition, bound))
+            elif kind is If:
+                condition = self.expression(s.condition, bound)
+                first, second = set(bound), set(bound)
+                then, orelse = self.plain(s.then, first), self.plain(s.orelse, second)
+                bound |= first & second
+                out += self.chosen(condition, then, orelse)
+            elif kind is Block:
+                if any(type(x) is Leave for x in statements(s.body)):
+                    raise Apart
+                out += self.plain(s.body, bound)
+            elif kind is For:
+                if s.step != 1 or isinstance(s.step, E):
+                    raise Apart
+                start, stop = (self.invariant(self.expression(e, bound)) for e in (s.start, s.stop))
+                self.ends[s.var] = start, self.early(E("sub", (stop, const(1)), INT))
+                inside = self.plain(s.body, bound | {s.var})
+                out.append(For(s.var, start, stop, 1, inside, s.exact))
+            elif kind not in (View, Permute):
+                raise Apart
+        return out
+
+    def chosen(self, condition: E, then: list, orelse: list) -> list:
+        """A branch of assignments alone, without a branch."""
+        if any(type(s) is not Assign or any(x.op == "load" for x in walk(s.value)) for s in (*then, *orelse)):
+            if any(map(parts, (*then, *orelse))):
+                raise Apart
+            return [If(condition, then, orelse)]
+        test = self.blocking.fresh(BOOL)
+        self.assigned[test] = 1
+        pick = E("var", (test,), BOOL, 0, 1)
+        out: list = [Assign(test, condition)]
+        for way, body in ((True, then), (False, orelse)):
+            for s in body:
+                old = E("var", (s.name,), s.value.kind)
+                out.append(Assign(s.name, E("select", (pick, s.value, old) if way else (pick, old, s.value), old.kind)))
+        return out
+
+    def expression(self, e: E, bound: set[str]) -> E:
+        if e.op == "var":
+            name = e.args[0]
+            if name in self.places:
+                found = self.places[name]
+                return E("copy", (found,), e.kind, e.low, e.high) if found.kind.code == e.kind.code else self.none()
+            if name in self.assigned and name not in bound:  # what an earlier turn left
+                raise Apart
+            return e
+        if e.op == "load":
+            name, index = self.place(e.args[0], [self.expression(i, bound) for i in e.args[1:]], bound)
+            return E("load", (name, *index), e.kind)
+        if e.op == "dim":
+            return self.length(*e.args, bound)
+        if e.op == "wrap":
+            index, length = (self.expression(a, bound) for a in e.args)
+            self.checks.append(E("inside", (index, length), BOOL))
+            return E("copy", (index,), e.kind, e.low, e.high)
+        if e.op not in PLAIN and e.op != "inside":
+            raise Apart
+        args = tuple([self.expression(a, bound) if isinstance(a, E) else a for a in e.args])
+        return E(e.op, args, e.kind, e.low, e.high)
+
+    def none(self) -> E:
+        raise Apart
+
+    def view(self, name: str) -> View | Permute | None:
+        """What a view is of; None for a root."""
+        found = self.blocking.views.get(name)
+        if name in self.blocking.views and found is None:
+            raise Apart
+        if found is None and (name in self.program.moving or self.program.arrays[name].root in self.program.moving):
+            raise Apart
+        return found
+
+    def place(self, name: str, index: list[E], bound: set[str]) -> tuple[str, tuple]:
+        """The same element of the root."""
+        v = self.view(name)
+        if v is None:
+            if self.program.arrays[name].root != name:
+                raise Apart
+            return name, tuple(index)
+        if type(v) is Permute:
+            return self.place(v.base, [index[v.axes.index(k)] for k in range(len(v.axes))], bound)
+        given, out = list(index), []
+        for part in v.spec:
+            if part[0] == "new":
+                given.pop(0)
+            elif part[0] == "index":
+                out.append(self.expression(part[1], bound))
+            else:
+                start, step, i = self.expression(part[1], bound), self.expression(part[3], bound), given.pop(0)
+                i = i if step.op == "const" and step.args[0] == 1 else E("mul", (i, step), INT)
+                out.append(i if start.op == "const" and start.args[0] == 0 else E("add", (start, i), INT, 0, 2**40))
+        return self.place(v.base, out, bound)
+
+    def length(self, name: str, axis: int, bound: set[str]) -> E:
+        v = self.view(name)
+        if v is None:
+            return E("dim", (name, axis), INT, 0, 2**40)
+        if type(v) is Permute:
+            return self.length(v.base, v.axes[axis], bound)
+        p = [p for p in v.spec if p[0] != "index"][axis]
+        return const(1) if p[0] == "new" else self.expression(p[2], bound)
+
+    # -------------------------------------------------------------- in advance
+    def early(self, e: E) -> E:
+        """A place; where nothing in it changes in the nest, a variable that holds it."""
+        while e.op == "copy" and e.args[0].kind.code == e.kind.code:
+            e = e.args[0]
+        if e.op in ("const", "var", "dim") or variables(e) & self.assigned.keys():
+            return e
+        name = self.blocking.fresh(e.kind)
+        self.before.append(Assign(name, wrapping(e)))
+        return E("var", (name,), e.kind, e.low, e.high)
+
+    def invariant(self, e: E) -> E:
+        if variables(e) & self.assigned.keys() or not all(x.op in INDICES for x in walk(e)):
+            raise Apart
+        return self.early(e)
+
+    def require(self, c: E) -> None:
+        """What a check asks holds in all turns."""
+        if c.op != "inside":
+            if variables(c) & self.assigned.keys() or not all(x.op in INDICES for x in walk(c)):
+                raise Apart
+            self.conditions[repr(c)] = wrapping(c)
+            return
+        index, length = c.args
+        if variables(length) & self.assigned.keys() or not all(x.op in INDICES for a in c.args for x in walk(a)):
+            raise Apart
+        moving = sorted(variables(index) & self.assigned.keys())
+        if not all(v in self.ends and linear(index, v) for v in moving):
+            raise Apart
+        for corner in itertools.product(*(self.ends[v] for v in moving)):
+            at = wrapping(put(index, dict(zip(moving, corner))))
+            for op, end in (("ge", const(0, I8)), ("lt", wrapping(length))):
+                one = E(op, (at, end), BOOL, 0, 1)
+                self.conditions[repr(one)] = one
+
+    def lived(self) -> None:
+        """Raises Apart where a variable may be left by a turn that is not the last."""
+        surely: set[str] = set(self.places)
+
+        def go(body: list) -> None:
+            for s in body:
+                if type(s) is Assign:
+                    surely.add(s.name)
+                elif type(s) is For:
+                    surely.add(s.var)
+                    go(s.body)
+
+        go([self.loop])
+        if not self.assigned.keys() <= surely:
+            raise Apart
+
+    # -------------------------------------------------------------- which elements
+    def accesses(self, body: list) -> Iterator[tuple[str, tuple, bool]]:
+        """(array, index, whether it is written)"""
+        for s in statements(body):
+            if type(s) is Store:
+                yield s.array, s.index, True
+            for e in expressions(s):
+                for x in walk(e):
+                    if x.op == "load":
+                        yield x.args[0], x.args[1:], False
+
+    def independent(self, body: list, var: str) -> None:
+        """Raises Apart unless no two turns of the loop of `var` touch an element that one of them writes."""
+        for name in {a for a, _, writes in self.accesses(body) if writes}:
+            found = [index for a, index, _ in self.accesses(body) if a == name]
+            same = [axis for axis, i in enumerate(found[0]) if all(repr(f[axis]) == repr(i) for f in found)]
+            if not any(shifted(found[0][axis], var, self.assigned) for axis in same):
+                raise Apart
+
+    def renamed(self, body: list, names: dict[str, E]) -> list:
+        """A copy whose variables are others."""
+        out: list = []
+        for s in body:
+            if type(s) is Assign:
+                value = put(s.value, names)
+                kind = self.program.kinds[s.name]
+                name = self.blocking.fresh(kind)
+                names[s.name] = E("var", (name,), kind)
+                out.append(Assign(name, value))
+            elif type(s) is Store:
+                out.append(Store(s.array, tuple([put(i, names) for i in s.index]), put(s.value, names)))
+            elif type(s) is If:
+                raise Apart
+            else:
+                raise TypeError(s)
+        return out
+
+    def in_blocks(self, size: int, first: str, body: Callable[[E], list]) -> If:
+        """Blocks of turns from `first` on, and `first` behind them; at least one turn is left."""
+        s = self.loop
+        here, at = E("var", (first,), INT), self.blocking.fresh(INT)
+        stop = E("sub", (s.stop, const(size)), INT)
+        count = E("floordiv", (E("sub", (E("sub", (s.stop, const(1)), INT), here), INT), const(size)), INT)
+        loop = For(at, here, stop, size, body(E("var", (at,), INT)))
+        after = Assign(first, E("add", (here, E("mul", (count, const(size)), INT)), INT))
+        return If(E("gt", (E("sub", (s.stop, here), INT), const(size)), BOOL, 0, 1), [loop, after], [])
+
+    def guarded(self, first: str, blocks: list) -> list:
+        fine: E = const(True)
+        for c in self.conditions.values():
+            fine = c if fine.op == "const" else E("and", (fine, c), BOOL, 0, 1)
+        here = E("var", (first,), INT)
+        rest = self.s._replace(start=here, body=self.blocking.body(self.s.body))
+        some = E("lt", (E("add", (here, const(self.blocking.lanes)), INT), self.loop.stop), BOOL, 0, 1)
+        return [*self.before, Assign(first, self.loop.start), If(some, [If(fine, blocks, [])], []), rest]
+
+
+class Vectors(Nest):
+    """A block of turns of an outer loop together, in vectors."""
+
+    def made(self) -> list:
+        s = self.loop
+        self.independent(s.body, s.var)
+        for name, index, _ in self.accesses(s.body):
+            own = [axis for axis, i in enumerate(index) if s.var in variables(i)]
+            last = own == [len(index) - 1] and shifted(index[-1], s.var, self.assigned)
+            if own and (not last or name in self.blocking.scattered):
+                raise Apart
+            touched = self.program.arrays[name].kind.letter
+            if touched not in "fiub" or any(x.op == "load" for i in index for x in walk(i)):
+                raise Apart
+        body = self.elements(s.body)
+        self.segments: dict[str, set[int]] = {}
+        self.number = itertools.count()
+        self.find_segments(body)
+        self.apart = {name for name, found in self.segments.items() if len(found) > 1}
+        if any(self.program.kinds[name].letter not in "fiub" for name in self.segments):
+            raise Apart
+        lanes = self.blocking.lanes
+        wide = lanes * (4 if len(self.apart) <= 4 else 2 if len(self.apart) <= 8 else 1)
+        first = self.blocking.fresh(INT)
+        blocks = [
+            self.in_blocks(size, first, lambda at, size=size: self.block(body, at, size))
+            for size in dict.fromkeys((wide, lanes))
+        ]
+        return self.guarded(first, blocks)
+
+    def elements(self, body: list) -> list:
+        """The body with an element that is written in an inner loop as a variable, which is stored behind it."""
+        found: dict[str, list] = {}
+        for name, index, writes in self.accesses(body):
+            found.setdefault(name, []).append((index, writes))
+        before: list = []
+        after: list = []
+        for name, all_ in found.items():
+            index = all_[0][0]
+            deep = any(w for s in body if parts(s) for a, _, w in self.accesses([s]) if a == name)
+            if not deep or any(repr(i) != repr(index) for i, _ in all_):
+                continue
+            if any(variables(i) & (self.assigned.keys() - {self.loop.var}) for i in index):
+                continue
+            kind = self.program.arrays[name].kind
+            kept = self.blocking.fresh(kind)
+            self.assigned[kept] = 1
+            e = E("var", (kept,), kind)
+            before.append(Assign(kept, E("load", (name, *index), kind)))
+            body = in_place(body, name, kept, e)
+            after.append(Store(name, index, e))
+        return [*before, *body, *after]
+
+    def find_segments(self, body: list) -> None:
+        """In which parts between loops variables are met."""
+        here = next(self.number)
+        for s in body:
+            if type(s) is For:
+                self.find_segments(s.body)
+                here = next(self.number)
+                continue
+            for x in statements([s]):
+                names = {n for e in expressions(x) for n in variables(e)} & self.assigned.keys()
+                names |= {x.name} if type(x) is Assign else set()
+                for name in names - self.ends.keys():
+                    self.segments.setdefault(name, set()).add(here)
+
+    def block(self, body: list, at: E, size: int) -> list:
+        """`size` turns from `at` on."""
+        names: dict[str, E] = {}
+        arrays: dict[str, str] = {}
+        for name in self.segments:
+            kind = self.program.kinds[name]
+            fresh = self.blocking.fresh(kind)
+            if name in self.apart:
+                self.program.arrays[fresh] = Array(fresh, kind, 1, fresh)
+                self.blocking.local[fresh] = size
+                arrays[name] = fresh
+            else:
+                names[name] = E("var", (fresh,), kind)
+        return self.together(body, at, size, names, arrays)
+
+    def together(self, body: list, at: E, size: int, names: dict, arrays: dict) -> list:
+        out: list = []
+        for loop, found in itertools.groupby(body, lambda s: type(s) is For):
+            if loop:
+                for s in found:
+                    var = self.blocking.fresh(INT)
+                    inner = names | {s.var: E("var", (var,), INT)}
+                    out.append(For(var, s.start, s.stop, 1, self.together(s.body, at, size, inner, arrays), s.exact))
+                continue
+            lane = self.blocking.fresh(INT)
+            k = E("var", (lane,), INT, 0, size)
+            here = names | {self.loop.var: E("add", (at, k), INT)}
+            here |= {n: E("load", (a, k), self.program.kinds[n]) for n, a in arrays.items()}
+            out.append(For(lane, const(0), const(size), 1, list(lanes_of(list(found), here, arrays, k)), True, size))
+        return out
+
+
+def lanes_of(body: list, names: dict[str, E], arrays: dict[str, str], k: E) -> Iterator:
+    for s in body:
+        if type(s) is Assign:
+            value = put(s.value, names)
+            array = arrays.get(s.name)
+            yield Assign(names[s.name].args[0], value) if array is None else Store(array, (k,), value)
+        elif type(s) is Store:
+            yield Store(s.array, tuple([put(i, names) for i in s.index]), put(s.value, names))
+        else:
+            then, orelse = (list(lanes_of(b, names, arrays, k)) for b in (s.then, s.orelse))
+            yield If(put(s.condition, names), then, orelse)
+
+
+class Jam(Nest):
+    """Some turns of a loop together, in the loop that it holds."""
+
+    def made(self) -> list:
+        s = self.loop
+        *head, inner = s.body
+        if type(inner) is not For or any(map(parts, (*head, *inner.body))) or any(type(x) is Store for x in head):
+            raise Apart
+        stored = {x.array for x in inner.body if type(x) is Store}
+        if not stored or len(stored) > 2:
+            raise Apart
+        self.independent(inner.body, inner.var)
+        for name in stored:
+            found = [index for a, index, _ in self.accesses(s.body) if a == name]
+            if any(repr(i) != repr(found[0]) for i in found):
+                raise Apart
+            if any(variables(i) & (self.assigned.keys() - {inner.var}) for i in found[0]):
+                raise Apart
+            if any(x.op == "load" for i in found[0] for x in walk(i)):
+                raise Apart
+        if any(x.op == "load" and x.args[0] in stored for t in head for e in expressions(t) for x in walk(e)):
+            raise Apart
+        first = self.blocking.fresh(INT)
+        return self.guarded(first, [self.in_blocks(TURNS, first, lambda at: self.turns(head, inner, at, stored))])
+
+    def turns(self, head: list, inner: For, at: E, stored: set[str]) -> list:
+        var = self.blocking.fresh(INT)
+        before: list = []
+        body: list = []
+        for k in range(TURNS):
+            names = {self.loop.var: E("add", (at, const(k)), INT), inner.var: E("var", (var,), INT)}
+            before += self.renamed(head, names)
+            body += self.renamed(inner.body, names)
+        for name in sorted(stored):
+            (index, *_) = [x.index for x in body if type(x) is Store and x.array == name]
+            kind = self.program.arrays[name].kind
+            kept = self.blocking.fresh(kind)
+            e = E("var", (kept,), kind)
+            body = [
+                Assign(kept, E("load", (name, *index), kind)),
+                *in_place(body, name, kept, e),
+                Store(name, index, e),
+            ]
+        return [*before, For(var, inner.start, inner.stop, 1, body, inner.exact, -1)]
+
+
+# ------------------------------------------------------------------ expressions
+def put(e: E, names: dict[str, E]) -> E:
+    """An expression with others in the place of variables."""
+    if e.op == "var":
+        found = names.get(e.args[0])
+        if found is None:
+            return e
+        return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
+    if not any(isinstance(a, E) for a in e.args):
+        return e
+    return E(e.op, tuple([put(a, names) if isinstance(a, E) else a for a in e.args]), e.kind, e.low, e.high)
+
+
+def in_place(body: list, array: str, name: str, e: E) -> list:
+    """The same with an array's one element as a variable."""
+
+    def one(x: E) -> E:
+        if x.op == "load" and x.args[0] == array:
+            return e
+        if not any(isinstance(a, E) for a in x.args):
+            return x
+        return E(x.op, tuple([one(a) if isinstance(a, E) else a for a in x.args]), x.kind, x.low, x.high)
+
+    out: list = []
+    for s in body:
+        if type(s) is Assign:
+            out.append(Assign(s.name, one(s.value)))
+        elif type(s) is Store:
+            value = one(s.value)
+            out.append(Assign(name, value) if s.array == array else Store(s.array, tuple(map(one, s.index)), value))
+        elif type(s) is If:
+            then, orelse = (in_place(b, array, name, e) for b in (s.then, s.orelse))
+            out.append(If(one(s.condition), then, orelse))
+        else:
+            out.append(s._replace(body=in_place(s.body, array, name, e)))
+    return out
+
+
+def wrapping(e: E) -> E:
+    """The same of integers that wrap, which may be computed where no check has let it through."""
+    if e.op == "dim":
+        return E("dim", e.args, I8)
+    args = tuple([wrapping(a) if isinstance(a, E) else a for a in e.args])
+    return E(e.op, args, I8 if e.kind == INT else e.kind, e.low, e.high)
+
+
+def linear(e: E, var: str) -> bool:
+    if var not in variables(e) or e.op == "var":
+        return True
+    if e.op in ("add", "sub", "neg", "copy"):
+        return all(linear(a, var) for a in e.args)
+    if e.op == "mul":
+        return sum(var in variables(a) for a in e.args) == 1 and all(linear(a, var) for a in e.args)
+    return False
+
+
+def shifted(e: E, var: str, assigned: dict) -> bool:
+    """Whether a place is the number of the turn, or that and something that does not change."""
+    if e.op == "copy":
+        return shifted(e.args[0], var, assigned)
+    if e.op == "var":
+        return e.args[0] == var
+    if e.op in ("add", "sub"):
+        a, b = e.args
+        if not variables(b) & assigned.keys():
+            return shifted(a, var, assigned)
+        return e.op == "add" and not variables(a) & assigned.keys() and shifted(b, var, assigned)
+    return False

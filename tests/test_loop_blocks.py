@@ -1,0 +1,135 @@
+"""Nests of loops that are compiled in blocks: the same numbers as Python's, and the same errors."""
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.loops import blocking
+
+pytest.importorskip("llvmlite")
+
+
+def product(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+    return C
+
+
+def columns(A, B, C):
+    last = 0.0
+    for j in range(B.shape[1]):
+        total, most = 0.5, -1
+        for k in range(len(B)):
+            total = total + B[k, j] * A[2, k]
+            if B[k, j] > 0.9:
+                most = k
+        C[1, j] = total * most
+        last = total
+    return C, last, j, most
+
+
+def rows(A, B, C):
+    for i in range(len(A)):
+        for k in range(A.shape[1]):
+            factor = A[i, k] * 2
+            for j in range(B.shape[1]):
+                C[i, j] -= factor * B[k, j]
+    return C, factor
+
+
+def triangle(A, B, C):
+    for i in range(len(B)):
+        for j in range(B.shape[1]):
+            B[i, j] += np.dot(A[0, i + 1 : len(B)], B[i + 1 :, j])
+    return B
+
+
+def from_the_end(A, B, C):
+    for k in range(len(B)):
+        for j in range(B.shape[1]):
+            C[0, j] += B[k, -1 - j] * A[-1, k]
+    return C
+
+
+def neighbours(A, B, C):  # its turns depend on each other
+    for j in range(1, B.shape[1]):
+        for k in range(len(B)):
+            B[k, j] += 0.5 * B[k, j - 1]
+    return B
+
+
+def sums(A, B, C):  # of all turns
+    total = 0.0
+    for j in range(B.shape[1]):
+        for k in range(len(B)):
+            total += B[k, j]
+            C[0, j] = total
+    return C, total
+
+
+PROGRAMS = [product, columns, rows, triangle, from_the_end, neighbours, sums]
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """The nests that are taken in blocks, as they are compiled."""
+    found = []
+    for way in (blocking.Vectors, blocking.Jam):
+
+        def made(self, way=way, old=way.made):
+            out = old(self)
+            found.append(way.__name__)
+            return out
+
+        monkeypatch.setattr(way, "made", made)
+    return found
+
+
+def arguments(n, m, dtype):
+    rng = numpy.random.default_rng(n)
+    return [(10 * rng.random(shape)).astype(dtype) / 10 for shape in ((m, n), (n, m), (m, m))]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_blocks_compute_what_python_computes(program, blocks):
+    compiled = jit(program)
+    for n, m in ((5, 61), (70, 9), (4, 3)):
+        for dtype in ("f8", "f4"):
+            given = arguments(n, m, dtype)
+            expected = program(*[x.copy() for x in given])
+            got = compiled(*[np.array(x) for x in given])
+            exact = program is not triangle  # NumPy's dot adds in an order of its own
+            for a, b in zip(*(x if type(x) is tuple else (x,) for x in (got, expected)), strict=True):
+                numpy.testing.assert_allclose(
+                    numpy.asarray(a), b, rtol=0 if exact else 2e-4 if dtype == "f4" else 1e-12
+                )
+    assert bool(blocks) == (program not in (neighbours, sums))
+
+
+def test_a_loop_in_blocks_raises_where_python_does():
+    def beyond(A, B, n):
+        for j in range(n):
+            total = 0.0
+            for k in range(len(A)):
+                total += A[k, j]
+            B[j] = total
+
+    A, B = np.ones((3, 40)), np.zeros(50)
+    with pytest.raises(IndexError, match="40 is out of bounds for axis 1 with size 40"):
+        jit(beyond)(A, B, 45)
+    assert B[:40].tolist() == [3.0] * 40 and not B[40:].any()
+
+
+def test_gradients_of_loops_in_blocks():
+    A, B, C = map(np.array, arguments(6, 41, "f8"))
+    loss = lambda f: lambda A, B: np.sum(np.sin(f(A, B, C.copy())))
+    expected = grad(loss(lambda A, B, C: C + A @ B), (0, 1))(A, B)
+    minnp.report(reset=True)
+    for got in (grad(loss(jit(product)), (0, 1))(A, B), jit(grad(loss(product), (0, 1)))(A, B)):
+        for a, b in zip(got, expected):
+            numpy.testing.assert_allclose(numpy.asarray(a), numpy.asarray(b), rtol=1e-12)
+    assert not [x for x in minnp.report(reset=True) if x["backend"] == "python"]
