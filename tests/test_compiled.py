@@ -163,6 +163,41 @@ for program in programs:
             print(program, name, "->", type(error).__name__, error)
         for tape in nodes:
             print([(str(n[0]), named(n[1]), list(n[2]), *n[5:]) for n in tape if n[0]])  # what is kept may differ
+
+single = ["np.{}(v[0])".format(f) for f in
+          "exp log sqrt tanh arcsin abs square reciprocal sign isnan cbrt log1p".split()]
+single += ["v[1] {} {}".format(op, w) for op in "+ - * / ** // % < ==".split() for w in
+           "v[0] 2 0.3 np.float64(1.5) np.float32(1.5) 0 -1.0 True 1e300 1j (1<<60) x".split()]
+single += ["2.5 {} v[0]".format(op) for op in "+ - * / **".split()]
+single += ["np.{}(v[0], v[1])".format(f) for f in "maximum arctan2 hypot logaddexp fmod copysign".split()]
+single += ["written(v)", "v[:2][1] * v[1:][-1]", "v[(0,)] * v[np.int64(1)]", "sum(x * x for x in v)", "v[0].sum() * v"]
+
+def written(v):
+    u = np.zeros((2, 3), v.dtype)
+    u[0, 1] = v[0] * 2
+    u[1, -1] = 3
+    u[1, 1] = np.float64(0.5)
+    row = u[1]
+    for i in range(2):
+        row[0] += v[i] * u[i, 1]
+        u[0, i] = u[0, 1] * u[1, i] + u[1][2]
+    return u
+
+env["written"] = written
+warnings.simplefilter("ignore")
+for program in single:
+    for numbers in [(0.5, 0.7), (-1.5, 0.0), (0.0, np.inf), (np.nan, -2.0), (1e-310, 1e300)]:
+        for dtype in ["f8", "f4", "c8"]:
+            try:
+                f = eval(f"lambda v: {program}", env)
+                value = lambda v: abs(f(v) * np.array([1, 0, np.inf], "f4")).sum()
+                for order in [f, value] if program != "written(v)" else [f]:
+                    nodes.clear()
+                    print(program, numbers, dtype, "->", told(minnp.grad(order)(np.array(numbers, dtype))))
+                    for tape in nodes:
+                        print([(str(n[0]), named(n[1]), list(n[2]), *n[5:]) for n in tape if n[0]])
+            except Exception as error:
+                print(program, numbers, dtype, "->", type(error).__name__, error)
 print("compiled", install.fastpath is not None, file=sys.stderr)
 """
 

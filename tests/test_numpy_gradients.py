@@ -68,6 +68,7 @@ CASES = {
     "angle": (lambda np, z: np.angle(z), C),
     "angle.deg": (lambda np, z: np.angle(z, deg=True), C),
     "abs.complex": (lambda np, z: np.abs(z), C),
+    "sign.complex": (lambda np, z: np.sign(z), C),
     "real.imag": (lambda np, z: z.real * z.imag + np.real(z) * np.imag(z), C),
     "conj": (lambda np, z: z.conj() * z, C),
     "complex.mix": (lambda np, x, z: (x * z + np.exp(1j * x)).real, A, C),

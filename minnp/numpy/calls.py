@@ -103,7 +103,8 @@ if NUMPY_2:
         x = as_array(x)
         return x / where(equal(x, 0), 1, absolute(x)) if x.dtype.kind == "c" else ufuncs.sign(x)
 
-    defines(onp.sign)(called(ufuncs.sign, onp.sign, _sign))
+    # not the row with NumPy's arguments alone: of complex numbers it would be constant
+    defines(onp.sign, takes=("whole",))(called(ufuncs.sign, onp.sign, _sign))
 
 
 def along(kernel: onp.ufunc, compute: Callable) -> Callable:

@@ -4,7 +4,19 @@
 #include "tape.hpp"
 
 static inline PyObject *part(PyObject *node, int at) { return PyTuple_GET_ITEM(node, at); }
-static inline Ref meta_of_node(PyObject *node) { return meta_of(part(node, NODE_SHAPE), part(node, NODE_DTYPE)); }
+static inline Ref shape_of_node(PyObject *node) {
+    if (!is_number_node(node))
+        return borrow(part(node, NODE_SHAPE));
+    PyObject *shape = ((NumberNode *)node)->shape;
+    return shape != nullptr ? borrow(shape) : made(PyTuple_New(0));
+}
+static inline PyObject *dtype_of_node(PyObject *node) {
+    return is_number_node(node) ? dtype_of_number_node(node) : part(node, NODE_DTYPE);
+}
+static inline Ref meta_of_node(PyObject *node) {
+    Ref shape = shape_of_node(node);
+    return meta_of(shape, dtype_of_node(node));
+}
 
 /* cotangents.whole: add what a node's rules are given after the cotangent, y and the arrays. */
 static void add_whole(PyObject *nodes, PyObject *node, Arguments &given) {
@@ -37,7 +49,8 @@ static bool has_shape(PyObject *g, PyObject *shape) {
 
 /* A cotangent in the shape and the dtype of a node, as argument i of a row. */
 static Ref fitted(Ref g, PyObject *node, PyObject *row, Py_ssize_t i) {
-    PyObject *shape = part(node, NODE_SHAPE), *dtype = part(node, NODE_DTYPE);
+    PyObject *dtype = dtype_of_node(node);
+    Ref shape = shape_of_node(node);
     if (!has_shape(g, shape))
         g = call(unbroadcast, g, shape);
     if (is_host(g.get()) && dtype_of_array(g) == dtype)
@@ -87,7 +100,7 @@ static void accumulate(PyObject *grads, PyObject *owned, PyObject *p, Ref g) {
    with. `given`: g, y and the arrays. */
 static bool accumulated_in_place(PyObject *row, PyObject *nodes, PyObject *grads, PyObject *owned, PyObject *p,
                                  PyObject *source, const Arguments &given, PyObject *params) {
-    PyObject *in_place = slot(row, row_accumulate), *g = given.items[0], *dtype = part(source, NODE_DTYPE);
+    PyObject *in_place = slot(row, row_accumulate), *g = given.items[0], *dtype = dtype_of_node(source);
     bool fits = is_host(g) ? dtype_of_array(g) == dtype : Py_IS_TYPE(g, ((PyArray_Descr *)dtype)->typeobj); /* or a number */
     if (in_place == Py_None || !fits || watched())
         return false;
@@ -176,7 +189,7 @@ static int key_of_formula(PyObject *row, const Arguments &given) {
     for (Py_ssize_t i = 1; i < given.n; i++) {
         PyObject *x = given.items[i];
         if (i > 1 && (PyFloat_CheckExact(x) || PyLong_CheckExact(x)))
-            key |= 2 << (i - 2);
+            key |= 4 << (i - 2);
         else if (is_host(x) ? descr(x) != descr(g) || !same_shape(x, g)
                             : !Py_IS_TYPE(x, Meta) || slot(x, meta_dtype) != dtype_of_array(g) || !has_shape(g, slot(x, meta_shape)))
             return -1;
@@ -184,17 +197,22 @@ static int key_of_formula(PyObject *row, const Arguments &given) {
     return key;
 }
 
-/* What a rule makes of what it is given, by its formula; nothing where it has none. */
-static Ref by_formula(PyObject *row, PyObject *rule, int key, const Arguments &given) {
+/* The formula of a rule (transforms/formulas.py); nothing where it has none. */
+static Ref formula_of(PyObject *row, PyObject *rule, int key) {
     Ref number_of_key = number(key);
     PyObject *known = found(slot(row, row_formulas), rule), *plan = known != nullptr ? found(known, number_of_key) : nullptr;
     if (plan == nullptr) {
         call(formula, row, rule, number_of_key);
         plan = found(found(slot(row, row_formulas), rule), number_of_key);
     }
-    if (plan == Py_None)
+    return plan == Py_None ? Ref() : borrow(plan);
+}
+
+/* What a rule makes of what it is given, by its formula; nothing where it has none. */
+static Ref by_formula(PyObject *row, PyObject *rule, int key, const Arguments &given) {
+    Ref plan = formula_of(row, rule, key);
+    if (!plan)
         return {};
-    Ref owned = borrow(plan);
     PyObject *constants = part(plan, 0), *steps = part(plan, 1), *values[3 * MOST], *operands[4];
     Arguments results;
     Py_ssize_t n = 0;
@@ -288,6 +306,205 @@ static bool written_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_s
     return true;
 }
 
+/* ------------------------------------------------------------------ nodes of numbers */
+/* A cotangent that is a number of this type, in `to`. */
+static inline bool number_of(PyObject *g, int type, Number &to) {
+    if (!Py_IS_TYPE(g, small_dtypes[type]->typeobj))
+        return false;
+    copy_scalar(&to, in_scalar(g), item_size(type));
+    return true;
+}
+
+/* A step of a formula of numbers; false where NumPy, or the rule, must do it. */
+static inline bool number_step(PyObject *kernel, const Number **operands, Py_ssize_t n, int type, Number &out) {
+    if (is_small(kernel))
+        return number_result(kernel, operands, n, type, out) == type;
+    auto is_zero = [=](const Number &x) { return type == DOUBLE ? x.d == 0 : x.f == 0; };
+    auto is_finite = [=](const Number &x) { return type == DOUBLE ? std::isfinite(x.d) : std::isfinite(x.f); };
+    Number one;
+    type == DOUBLE ? void(one.d = 1) : void(one.f = 1);
+    int which = 0;
+    while (which < 3 && kernel != strong_functions[which])
+        which++;
+    if (which == 3)
+        return false;
+    const Number *a = operands[0], *b = operands[1];
+    if (which == 2 && !is_finite(*a) && is_zero(*b))
+        a = &one;
+    if (is_zero(*a) && (which == 1 ? is_zero(*b) || !(is_finite(*b) || (type == DOUBLE ? b->d == b->d : b->f == b->f)) : !is_finite(*b)))
+        b = &one;
+    const Number *both[] = {a, b};
+    return number_result(weak_functions[which], both, 2, type, out) == type;
+}
+
+/* What a rule makes of numbers, by its formula. `values`: g, y, the arguments. */
+static bool number_by_formula(PyObject *row, PyObject *rule, int key, const Number *given, Py_ssize_t n, int type, Number &out) {
+    Ref plan = formula_of(row, rule, key);
+    if (!plan)
+        return false;
+    PyObject *constants = part(plan, 0), *steps = part(plan, 1);
+    Number values[3 * MOST];
+    for (Py_ssize_t i = 0; i < n; i++)
+        values[i] = given[i];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        Number taken;
+        Given kind;
+        if (!take_number(PyTuple_GET_ITEM(constants, i), type, taken, kind))
+            return false;
+        values[n++] = as_taken(taken, kind, type);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++) {
+        PyObject *step = PyTuple_GET_ITEM(steps, i);
+        Py_ssize_t operands = PyTuple_GET_SIZE(step) - 1;
+        const Number *x[2];
+        if (operands > 2)
+            return false;
+        for (Py_ssize_t k = 0; k < operands; k++)
+            x[k] = &values[integer(PyTuple_GET_ITEM(step, k + 1))];
+        if (!number_step(PyTuple_GET_ITEM(step, 0), x, operands, type, values[n++]))
+            return false;
+    }
+    return out = values[integer(part(plan, 2))], true;
+}
+
+/* Whether node p has a number of this type, as whose cotangent one may be added. */
+static inline bool has_number(PyObject *nodes, Py_ssize_t p, int type) {
+    PyObject *node = PyList_GET_ITEM(nodes, p);
+    if (is_number_node(node))
+        return ((NumberNode *)node)->type == type && ((NumberNode *)node)->shape == nullptr;
+    PyObject *shape = part(node, NODE_SHAPE);
+    return PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == 0 && part(node, NODE_DTYPE) == (PyObject *)small_dtypes[type];
+}
+
+/* `accumulate` of a number. */
+static void accumulate_number(PyObject *nodes, PyObject *grads, PyObject *owned, PyObject *row, Py_ssize_t i, Py_ssize_t p,
+                              const Number &x, int type) {
+    if (has_number(nodes, p, type)) {
+        PyObject *old = PyList_GET_ITEM(grads, p);
+        Number sum;
+        if (old == Py_None)
+            return check(PyList_SetItem(grads, p, number_object(x, type).release()));
+        if (number_of(old, type, sum)) {
+            type == DOUBLE ? void(sum.d += x.d) : void(sum.f += x.f);
+            if (type == DOUBLE ? std::isfinite(sum.d) : std::isfinite(sum.f)) /* else NumPy may warn */
+                return check(PyList_SetItem(grads, p, number_object(sum, type).release()));
+        }
+    }
+    Ref source = borrow(PyList_GET_ITEM(nodes, p)), at = number(p);
+    accumulate(grads, owned, at, fitted(number_object(x, type), source, row, i));
+}
+
+/* The arrays that parts of a cotangent were added to last: what `buffer_of_parts` gave for a node, which holds as long as the
+   array that owns the memory is still the cotangent, of node `root`. */
+struct Parts {
+    static constexpr int PLACES = 8;
+    struct Place {
+        Py_ssize_t node = -1, root;
+        Ref buffer, owner;
+    } places[PLACES];
+
+    /* The array for node p (borrowed); null where there is none for parts alone. */
+    PyObject *of(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssize_t p) {
+        Place &place = places[p % PLACES];
+        if (place.node == p && PyList_GET_ITEM(grads, place.root) == place.owner.get() &&
+            (place.root == p || PyList_GET_ITEM(grads, p) == Py_None))
+            return place.buffer;
+        Ref at = number(p);
+        if (beyond_host(PyList_GET_ITEM(grads, p)))
+            return nullptr;
+        place.node = -1, place.buffer = call(buffer_of_parts, nodes, grads, owned, at), place.root = p;
+        if (!is_host(place.buffer.get()))
+            return nullptr;
+        while (PyList_GET_ITEM(grads, place.root) == Py_None) {
+            Ref parents = is_number_node(PyList_GET_ITEM(nodes, place.root)) ? Ref() : borrow(part(PyList_GET_ITEM(nodes, place.root), NODE_PARENTS));
+            Py_ssize_t q = parents && PySequence_Fast_GET_SIZE(parents.get()) > 0 ? integer(PySequence_Fast_GET_ITEM(parents.get(), 0)) : -1;
+            if (q < 0 || q >= place.root)
+                return place.buffer; /* not kept */
+            place.root = q;
+        }
+        place.owner = borrow(PyList_GET_ITEM(grads, place.root));
+        if (last_base(place.buffer) == last_base(place.owner))
+            place.node = p;
+        return place.buffer;
+    }
+};
+
+static inline void add_number(char *p, const Number &x, int type) {
+    if (type == DOUBLE)
+        *(double *)p += x.d;
+    else
+        *(float *)p += x.f;
+}
+
+/* What `step_back` and `written_back` do, for a node of numbers; false where one of them must, on the node as a tuple. */
+static bool number_back(PyObject *nodes, PyObject *grads, PyObject *owned, Py_ssize_t n, PyObject *g, Parts &parts) {
+    Ref held = borrow(PyList_GET_ITEM(nodes, n));
+    NumberNode *node = (NumberNode *)held.get();
+    PyObject *rules = slot(node->row, row_vjp);
+    int type = node->type;
+    Number values[4];
+    if (busy())
+        return false;
+    for (int i = 0; i < node->n; i++)
+        if (node->parents[i] >= n)
+            fail(PyExc_IndexError, "a node's parent comes after it");
+    if (node->row == write_row) {
+        Py_ssize_t p = node->parents[0], q = node->parents[1];
+        if (!is_host(g) || type_of_elements(g) != type || !(fields(g)->flags & NPY_ARRAY_ALIGNED) ||
+            number_at(g, node->index) == nullptr || PyList_GET_ITEM(grads, p) != Py_None)
+            return false;
+        Ref at = number(n), kept = borrow(g), array = number(p);
+        int ours = PySet_Contains(owned, at);
+        check(ours);
+        if (!ours)
+            kept = made(PyArray_NewCopy((PyArrayObject *)g, NPY_KEEPORDER));
+        check(PySet_Add(owned, array));
+        char *element = number_at(kept, node->index);
+        Number part;
+        copy_scalar(&part, element, item_size(type));
+        memset(element, 0, item_size(type));
+        check(PyList_SetItem(grads, p, kept.release()));
+        check(PyList_SetItem(grads, n, Py_NewRef(Py_None)));
+        if (q >= 0)
+            accumulate_number(nodes, grads, owned, write_row, 1, q, part, type);
+        return true;
+    }
+    if (!number_of(g, type, values[0]))
+        return false;
+    if (node->row == getitem_row) {
+        Py_ssize_t p = node->parents[0];
+        PyObject *buffer = dtype_of_node(PyList_GET_ITEM(nodes, p)) == dtype_of_number_node(held) ? parts.of(nodes, grads, owned, p) : nullptr;
+        char *element = buffer != nullptr && type_of_elements(buffer) == type && (fields(buffer)->flags & NPY_ARRAY_ALIGNED) &&
+                                (fields(buffer)->flags & NPY_ARRAY_WRITEABLE)
+                            ? number_at(buffer, node->index)
+                            : nullptr;
+        if (element == nullptr)
+            return false;
+        add_number(element, values[0], type);
+        check(PyList_SetItem(grads, n, Py_NewRef(Py_None)));
+        return true;
+    }
+    if (!PyList_CheckExact(rules) || PyList_GET_SIZE(rules) < node->n)
+        return false;
+    int key = 2 | (type == FLOAT);
+    Number made_of[2];
+    values[1] = node->y;
+    for (int i = 0; i < node->n; i++) {
+        values[2 + i] = as_taken(node->arguments[i], node->given[i], type);
+        if (node->given[i] >= Given::floats)
+            key |= 4 << i;
+    }
+    for (int i = 0; i < node->n; i++)
+        if (node->parents[i] >= 0 &&
+            !number_by_formula(node->row, PyList_GET_ITEM(rules, i), key, values, 2 + node->n, type, made_of[i]))
+            return false;
+    check(PyList_SetItem(grads, n, Py_NewRef(Py_None)));
+    for (int i = 0; i < node->n; i++)
+        if (node->parents[i] >= 0)
+            accumulate_number(nodes, grads, owned, node->row, i, node->parents[i], made_of[i], type);
+    return true;
+}
+
 /* sweep(nodes, grads, owned, n, least): GradTrace.backward for the nodes from n down that are simple; the number of the first
    that is not, or least - 1. */
 static PyObject *sweep(PyObject *, PyObject *args) {
@@ -296,10 +513,16 @@ static PyObject *sweep(PyObject *, PyObject *args) {
         Py_ssize_t n, least;
         if (!PyArg_ParseTuple(args, "O!O!O!nn", &PyList_Type, &nodes, &PyList_Type, &grads, &PySet_Type, &owned, &n, &least))
             throw Raised{};
+        Parts parts;
         for (; n >= least && n < PyList_GET_SIZE(nodes) && n < PyList_GET_SIZE(grads); n--) {
             Ref g = borrow(PyList_GET_ITEM(grads, n));
             if (g.get() == Py_None)
                 continue;
+            if (is_number_node(PyList_GET_ITEM(nodes, n))) {
+                if (number_back(nodes, grads, owned, n, g, parts))
+                    continue;
+                check(PyList_SetItem(nodes, n, whole_node(PyList_GET_ITEM(nodes, n)).release()));
+            }
             PyObject *row = part(PyList_GET_ITEM(nodes, n), NODE_ROW);
             if (Py_IS_TYPE(g.get(), Tracer) && Py_IS_TYPE(row, Row) && slot(row, row_accumulate) != Py_None)
                 break; /* a part that an outer tape follows */

@@ -11,7 +11,7 @@ static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc
 static Py_ssize_t host_at, root_at, steps_at, seen_at, value_at;
 static Py_ssize_t virtual_host_at, virtual_root_at, virtual_steps_at, virtual_seen_at, virtual_value_at;
 static Py_ssize_t state_busy, state_written, state_tapes, state_policy, state_device;
-static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes, tape_lent;
+static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes, tape_lent, tape_saved, tape_indexed;
 static Py_ssize_t buffer_data, buffer_backend, buffer_view, buffer_computed, buffer_shape, buffer_dtype, buffer_copy;
 static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_saves, row_fast, row_worth, row_accumulate, row_formulas;
 static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
@@ -19,7 +19,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
 static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
-static PyObject *unbroadcast, *restore, *release, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
+static PyObject *unbroadcast, *restore, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros;
 
 /* ------------------------------------------------------------------ limits: elements, or bytes where the name says so */
@@ -27,7 +27,7 @@ static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, larg
 
 /* ------------------------------------------------------------------ words */
 static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
-static PyObject *word_meta, *word_recorded, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
+static PyObject *word_meta, *word_recorded, *word_release, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
 static PyObject *word_steps, *word_layout, *word_makers;
 static PyObject *word_holders, *word_views_refer;
 
@@ -85,6 +85,8 @@ static const Binding of_calls[] = {
     {Binding::SLOT, &tape_alive, TRANSFORMS "tape", "GradTrace.alive"},
     {Binding::SLOT, &tape_nodes, TRANSFORMS "tape", "GradTrace.nodes"},
     {Binding::SLOT, &tape_lent, TRANSFORMS "trace", "Trace.lent"},
+    {Binding::SLOT, &tape_saved, TRANSFORMS "tape", "GradTrace.saved"},
+    {Binding::SLOT, &tape_indexed, TRANSFORMS "tape", "GradTrace.indexed"},
     {Binding::SLOT, &buffer_data, ROWS "value", "Buffer.data"},
     {Binding::SLOT, &buffer_backend, ROWS "value", "Buffer.backend"},
     {Binding::SLOT, &buffer_view, ROWS "value", "Buffer.view"},
@@ -124,7 +126,6 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &unbroadcast, TRANSFORMS "cotangents", "unbroadcast"},
     {Binding::OBJECT, &restore, TRANSFORMS "cotangents", "restore"},
     {Binding::OBJECT, &formula, TRANSFORMS "formulas", "formula"},
-    {Binding::OBJECT, &release, ARRAYS "writing", "release"},
     {Binding::OBJECT, &buffer_of_parts, TRANSFORMS "cotangents", "buffer_of_parts"},
     {Binding::OBJECT, &numpy_array, "numpy", "array"},
     {Binding::OBJECT, &numpys_zeros, "numpy", "zeros"},
@@ -160,6 +161,7 @@ static const Binding of_calls[] = {
     {Binding::WORD, &word_is_view, "is_view", nullptr},
     {Binding::WORD, &word_meta, "meta", nullptr},
     {Binding::WORD, &word_recorded, "recorded", nullptr},
+    {Binding::WORD, &word_release, "release", nullptr},
     {Binding::WORD, &word_fields, "_fields", nullptr},
     {Binding::WORD, &word_base, "base", nullptr},
     {Binding::WORD, &word_axis, "axis", nullptr},

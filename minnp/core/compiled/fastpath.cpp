@@ -223,7 +223,7 @@ PyMODINIT_FUNC PyInit__fastpath(void) {
     import_array();
     return guarded([] {
         Ref module = made(PyModule_Create(&module_definition));
-        ready_counter(), ready_functions(), ready_attributes(), find_small_dtypes();
+        ready_counter(), ready_number_node(), ready_functions(), ready_attributes(), find_small_dtypes();
         Host = &PyArray_Type;
         check(PyModule_AddObjectRef(module, "FastFunction", (PyObject *)&FastFunctionType));
         check(PyModule_AddObjectRef(module, "Function", (PyObject *)&PublicFunctionType));

@@ -58,96 +58,6 @@ static Ref numpys_index(PyObject *index) {
     return parts ? made(PyList_AsTuple(parts)) : borrow(index);
 }
 
-/* ------------------------------------------------------------------ one number
-   Loops over elements spend most of their time in NumPy's finding out what an index is. A number that one integer for each
-   axis picks is read and written where it lies. */
-static inline void *in_scalar(PyObject *x) { return (char *)x + sizeof(PyObject); } /* of NumPy's classes, and of float */
-
-/* Where x is an integer within an axis of n, perhaps a negative one, its position; else -1. */
-static inline Py_ssize_t position(PyObject *x, Py_ssize_t n) {
-    Py_ssize_t i;
-    if (PyLong_CheckExact(x)) {
-        int beyond;
-        i = (Py_ssize_t)PyLong_AsLongLongAndOverflow(x, &beyond);
-        if (beyond)
-            return -1;
-    } else if (Py_IS_TYPE(x, Int64))
-        i = (Py_ssize_t) * (int64_t *)in_scalar(x);
-    else
-        return -1;
-    i = i < 0 ? i + n : i;
-    return i < n ? i : -1;
-}
-
-/* The memory of the one number that an index picks; null for another index. */
-static inline char *number_at(PyObject *a, PyObject *index) {
-    bool tuple = PyTuple_CheckExact(index);
-    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(index) : 1;
-    char *p = fields(a)->data;
-    if (n != fields(a)->nd || n == 0)
-        return nullptr;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        Py_ssize_t i = position(tuple ? PyTuple_GET_ITEM(index, k) : index, fields(a)->dimensions[k]);
-        if (i < 0)
-            return nullptr;
-        p += i * fields(a)->strides[k];
-    }
-    return p;
-}
-
-/* The bytes of a number of array a where it lies as in an instance of NumPy's class; 0 where it does not, or is rare. */
-static inline int scalar_size(PyObject *a) {
-    PyArray_Descr *d = descr(a);
-    if (!(fields(a)->flags & NPY_ARRAY_ALIGNED) || !PyArray_ISNBO(d->byteorder))
-        return 0;
-    switch (d->type_num) {
-    case NPY_BYTE: case NPY_UBYTE: return 1;
-    case NPY_SHORT: case NPY_USHORT: return 2;
-    case NPY_FLOAT: case NPY_INT: case NPY_UINT: return 4;
-    case NPY_LONG: case NPY_ULONG: return sizeof(long);
-    case NPY_DOUBLE: case NPY_LONGLONG: case NPY_ULONGLONG: return 8;
-    default: return 0;
-    }
-}
-
-static inline void copy_scalar(void *to, const void *from, int size) {
-    switch (size) { /* known to the compiler */
-    case 1: memcpy(to, from, 1); break;
-    case 2: memcpy(to, from, 2); break;
-    case 4: memcpy(to, from, 4); break;
-    default: memcpy(to, from, 8);
-    }
-}
-
-/* The number at p in array a, NumPy's; nothing where NumPy must make it. */
-static inline Ref read_scalar(PyObject *a, const char *p) {
-    int size = scalar_size(a);
-    if (size == 0)
-        return descr(a)->type_num == NPY_BOOL ? borrow(*p != 0 ? true_ : false_) : Ref();
-    PyTypeObject *type = descr(a)->typeobj;
-    Ref x = made(type->tp_alloc(type, 0));
-    copy_scalar(in_scalar(x), p, size);
-    return x;
-}
-
-/* Whether v was written at p in array a: where it is of the array's dtype, or Python's number of that kind. */
-static inline bool write_scalar(PyObject *a, char *p, PyObject *v) {
-    int size = scalar_size(a), beyond;
-    PyArray_Descr *d = descr(a);
-    if (size == 0 || !may_write(a))
-        return false;
-    if (Py_IS_TYPE(v, d->typeobj) || (d->type_num == NPY_DOUBLE && PyFloat_CheckExact(v)))
-        copy_scalar(p, in_scalar(v), size);
-    else if (d->typeobj == Int64 && PyLong_CheckExact(v)) {
-        int64_t x = PyLong_AsLongLongAndOverflow(v, &beyond);
-        if (beyond)
-            return false;
-        copy_scalar(p, &x, size);
-    } else
-        return false;
-    return true;
-}
-
 /* ------------------------------------------------------------------ slots */
 /* What an index found in array a of `self`, in the user's form: a fancy one may give a view of its own copy. */
 static Ref found_in(PyObject *self, PyObject *a, Ref out) {
@@ -166,6 +76,9 @@ static Ref get_item(PyObject *self, PyObject *index) {
             return found_in(self, a, made(PyObject_GetItem(a, i)));
         }
     } else if (!v.is_array() && simple_index(index, true)) {
+        if (v.kind == Kind::traced)
+            if (Ref x = record_read(v.object, index))
+                return array_of(std::move(x));
         Ref params = params_of(word_index, index);
         if (Ref h = apply(getitem_row, &self, &v, 1, params))
             return h;
@@ -311,7 +224,8 @@ static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, PyObject
         if (is_host(what) ? dtype_of_array(what) != dtype || last_base(what) == base
                           : !Py_IS_TYPE(what, ((PyArray_Descr *)dtype)->typeobj))
             return false;
-    } else if (what == nullptr || !(PyFloat_CheckExact(what) || PyLong_CheckExact(what)))
+    } else if (what == nullptr || !(PyFloat_CheckExact(what) || PyLong_CheckExact(what) ||
+                                   Py_IS_TYPE(what, ((PyArray_Descr *)dtype)->typeobj)))
         return false;
     if (((PyArray_Descr *)dtype)->kind != 'f')
         return false;
@@ -324,27 +238,18 @@ static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, PyObject
             return false;
     }
     Ref owned_x = borrow(x), owned_base = borrow(base), owned_what = borrow(what), owned_value = borrow(value);
-    Ref before = borrow(slot(x, tracer_node)), of_value = traced ? borrow(slot(v.object, tracer_node)) : number(-1);
-    Ref owned_tape = borrow(tape);
-    call(release, base);
+    Ref owned_tape = borrow(tape), node = number_written(x, index, v);
+    Py_ssize_t before = integer(slot(x, tracer_node)), of_value = traced ? integer(slot(v.object, tracer_node)) : -1;
+    release_memory(base);
     check(PyObject_SetItem(base, index, what));
-    Ref params = made(PyDict_New()), parents = tuple_of(before, of_value), arrays = borrow(Py_None);
-    Ref nothing = made(PyTuple_New(0));
-    check(PyDict_SetItem(params, word_steps, nothing));
-    check(PyDict_SetItem(params, word_index, index));
-    check(PyDict_SetItem(params, word_layout, Py_None));
-    if (!traced)
-        arrays = tuple_of(Py_None, what);
-    auto [shape, its] = described(base);
-    PyObject *nodes = slot(tape, tape_nodes);
-    Ref node = tuple_of(write_row, params, parents, arrays, Py_None, shape, its);
-    Ref tracer = made(Tracer->tp_alloc(Tracer, 0));
-    slot(tracer, tracer_view) = Py_NewRef(Py_None);
-    slot(tracer, tracer_node) = number(PyList_GET_SIZE(nodes)).release();
-    slot(tracer, tracer_trace) = owned_tape.release(), slot(tracer, tracer_value) = owned_base.release();
-    check(PyList_Append(nodes, node));
+    if (!node) {
+        Ref first = number(before), second = number(of_value), parents = tuple_of(first, second);
+        Ref params = params_of_write(index), arrays = traced ? borrow(Py_None) : tuple_of(Py_None, what);
+        auto [shape, its] = described(base);
+        node = tuple_of(write_row, params, parents, arrays, Py_None, shape, its);
+    }
     count_row(write_row);
-    Ref old(std::exchange(field(self, value_at), tracer.release()));
+    Ref old(std::exchange(field(self, value_at), traced_by(tape, node, owned_base).release()));
     return true;
 }
 

@@ -15,6 +15,7 @@ constexpr int FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID;
 
 enum Type { DOUBLE, FLOAT, INT64, BOOL, TYPES };
 static PyArray_Descr *small_dtypes[TYPES];
+static inline bool numpy_2() { return PyArray_RUNTIME_VERSION >= NPY_2_0_API_VERSION; }
 constexpr int item_size(int type) { return type == FLOAT ? 4 : type == BOOL ? 1 : 8; }
 
 struct Side { /* an operand: its elements lie `step` bytes apart, those of a number 0 */
@@ -37,14 +38,8 @@ static inline bool in_line(PyObject *a, Py_ssize_t size, npy_intp &step) {
     return (flags & NPY_ARRAY_ALIGNED) && (nd == 1 || moving == nd || (flags & NPY_ARRAY_C_CONTIGUOUS));
 }
 
-/* Whether x is an operand beside array a of this type; a truth value is left to NumPy. */
-static inline bool side_of(PyObject *x, PyObject *a, int type, Side &s) {
-    if (is_host(x)) {
-        if (x != a && (descr(x) != descr(a) || !same_shape(a, x)))
-            return false;
-        s.p = fields(x)->data;
-        return in_line(x, item_size(type), s.step);
-    }
+/* Whether x is a number beside elements of this type; a truth value is left to NumPy. */
+static inline bool side_of_number(PyObject *x, int type, Side &s) {
     s.p = s.number.out, s.step = 0;
     if (type == BOOL)
         return false;
@@ -71,6 +66,17 @@ static inline bool side_of(PyObject *x, PyObject *a, int type, Side &s) {
     return v == 0 || (fabs(v) > 1e-30 && fabs(v) < 1e9); /* NumPy 1.26 takes a wider dtype for numbers that do not fit */
 }
 
+/* Whether x is an operand beside array a of this type. */
+static inline bool side_of(PyObject *x, PyObject *a, int type, Side &s) {
+    if (is_host(x)) {
+        if (x != a && (descr(x) != descr(a) || !same_shape(a, x)))
+            return false;
+        s.p = fields(x)->data;
+        return in_line(x, item_size(type), s.step);
+    }
+    return side_of_number(x, type, s);
+}
+
 /* What is known of ufuncs and dtypes that were met: the number of a loop, and how many of the next, not so small calls are
    NumPy's, after one that raised a flag. Others may have the same place. */
 struct Known {
@@ -95,6 +101,12 @@ static inline bool find_loop(const PyUFuncObject *f, int type, Known &known) {
     return false;
 }
 
+static inline Known *loop_of(const PyUFuncObject *f, int type) {
+    static Known table[64];
+    Known &known = table[(((uintptr_t)f >> 5) + type) % 64];
+    return find_loop(f, small_dtypes[type]->type_num, known) ? &known : nullptr;
+}
+
 /* The processor's flags, of both its units: NumPy's loops raise some in the old one. */
 static inline int raised_flags() {
 #if defined(__SSE2_MATH__) && defined(__GNUC__)
@@ -115,7 +127,6 @@ static bool is_small(PyObject *f) {
 /* f(a), where b is a as well, or f(a, b), of NumPy's arrays and of numbers: a new array, or `into`, which is a; nothing where
    NumPy must do it. */
 static Ref small(const PyUFuncObject *f, PyObject *a, PyObject *b, PyObject *into = nullptr, Py_ssize_t most = LARGEST) {
-    static Known table[64];
     PyObject *like = is_host(a) ? a : b;
     Side x, y;
     int type = 0;
@@ -124,9 +135,10 @@ static Ref small(const PyUFuncObject *f, PyObject *a, PyObject *b, PyObject *int
     Py_ssize_t n = size_of(like);
     if (type == TYPES || n > most || fields(like)->nd == 0 || !side_of(a, like, type, x) || !side_of(b, like, type, y))
         return {};
-    Known &known = table[(((uintptr_t)f >> 5) + type) % 64];
-    if (!find_loop(f, small_dtypes[type]->type_num, known))
+    Known *found = loop_of(f, type);
+    if (found == nullptr)
         return {};
+    Known &known = *found;
     if (n > TWICE && known.left > 0)
         return --known.left, Ref();
     int loop = known.loop, size = item_size(type);

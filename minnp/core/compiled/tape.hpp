@@ -1,17 +1,7 @@
 /* Rows under a gradient's tape: a row's result and its node. A node is (row, params, parents, arrays, y, shape, dtype); see
    transforms/tape.py. */
 #pragma once
-#include "device.hpp"
-#include "small_arrays.hpp"
-enum { NODE_ROW, NODE_PARAMS, NODE_PARENTS, NODE_ARRAYS, NODE_Y, NODE_SHAPE, NODE_DTYPE };
-
-static Ref shape_of(PyObject *z) {
-    int nd = is_host(z) ? fields(z)->nd : 0;
-    Ref shape = made(PyTuple_New(nd));
-    for (int i = 0; i < nd; i++)
-        PyTuple_SET_ITEM(shape.get(), i, number(fields(z)->dimensions[i]).release());
-    return shape;
-}
+#include "numbers.hpp"
 
 /* Shape and dtype of an array, a number of NumPy's or a buffer. */
 static std::pair<Ref, Ref> described(PyObject *x) {
@@ -100,15 +90,13 @@ static Ref run_on_host(PyObject *row, PyObject *const *raw, Py_ssize_t n, PyObje
     return out ? out : made(PyObject_VectorcallDict(kernel, raw, n, bare ? nullptr : params));
 }
 
-/* Which of its arguments and results a row's rules read: "in", "out", "both", "". */
-static inline Py_ssize_t saves(PyObject *row) { return PyUnicode_GET_LENGTH(slot(row, row_saves)); }
-static inline bool saves_arguments(PyObject *row) { return saves(row) == 2 || saves(row) == 4; }
-static inline bool saves_result(PyObject *row) { return saves(row) >= 3; }
-
 /* The one function that records a node: GradTrace.process where what a tape watches are NumPy's arrays, or buffers of one
    device. A tracer, or what the tape does not watch; nothing where Python must do it. `given`: what the user gave, who may
    change arrays of NumPy's own among them; null where a rule calls. */
 static Ref record(PyObject *row, const Value *values, Py_ssize_t n, PyObject *params, PyObject *const *given) {
+    if (PyDict_GET_SIZE(params) == 0)
+        if (Ref out = record_numbers(row, values, n))
+            return out;
     PyObject *raw[MOST], *tape = nullptr;
     Value under[MOST];
     bool all_traced = true, host = false, device = false;
@@ -135,7 +123,7 @@ static Ref record(PyObject *row, const Value *values, Py_ssize_t n, PyObject *pa
     if (tape == nullptr || !Py_IS_TYPE(tape, Tape) || slot(tape, tape_alive) != Py_True || row == write_row ||
         (host && (device || busy())))
         return {};
-    PyObject *nodes = slot(tape, tape_nodes), *vjp = slot(row, row_vjp);
+    PyObject *vjp = slot(row, row_vjp);
     Ref owned_tape = borrow(tape), parents = made(PyTuple_New(n)); /* a kernel that is Python may do anything */
     Arguments owned;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -170,11 +158,10 @@ static Ref record(PyObject *row, const Value *values, Py_ssize_t n, PyObject *pa
     }
     Ref arrays = arguments_to_keep(raw, parents, n, saves_arguments(row), all_traced);
     Ref node = tuple_of(row, kept, parents, arrays, saves_result(row) ? z.get() : Py_None, shape, dtype);
-    Ref tracer = made(Tracer->tp_alloc(Tracer, 0));
-    slot(tracer, tracer_view) = shows ? tuple_of(values[0].object, row, kept).release() : Py_NewRef(Py_None);
-    slot(tracer, tracer_node) = number(PyList_GET_SIZE(nodes)).release();
-    slot(tracer, tracer_trace) = owned_tape.release(), slot(tracer, tracer_value) = z.release();
-    check(PyList_Append(nodes, node));
+    Ref tracer = traced_by(tape, node, std::move(z));
+    if (shows) {
+        Ref view = tuple_of(values[0].object, row, kept), none(std::exchange(slot(tracer, tracer_view), view.release()));
+    }
     return tracer;
 }
 
@@ -293,6 +280,21 @@ static void index_value(PyObject *x, PyObject *node, PyObject *by_owner) {
     check(PyDict_SetItem(by_owner, key, list));
 }
 
+static void index_nodes(PyObject *nodes, Py_ssize_t n, PyObject *by_owner) {
+    for (; n < PyList_GET_SIZE(nodes); n++) {
+        Ref node = borrow(PyList_GET_ITEM(nodes, n)); /* another thread may replace it */
+        if (is_number_node(node))
+            continue;
+        Ref at = number(n);
+        PyObject *params = PyTuple_GET_ITEM(node.get(), NODE_PARAMS), *name, *value;
+        index_value(PyTuple_GET_ITEM(node.get(), NODE_ARRAYS), at, by_owner);
+        index_value(PyTuple_GET_ITEM(node.get(), NODE_Y), at, by_owner);
+        Py_ssize_t k = 0;
+        while (PyDict_CheckExact(params) && PyDict_Next(params, &k, &name, &value))
+            index_value(value, at, by_owner);
+    }
+}
+
 /* index_kept(nodes, n, by_owner): tape.index_kept. */
 static PyObject *index_kept(PyObject *, PyObject *args) {
     return guarded([=] {
@@ -300,15 +302,23 @@ static PyObject *index_kept(PyObject *, PyObject *args) {
         Py_ssize_t n;
         if (!PyArg_ParseTuple(args, "O!nO!", &PyList_Type, &nodes, &n, &PyDict_Type, &by_owner))
             throw Raised{};
-        for (; n < PyList_GET_SIZE(nodes); n++) {
-            Ref node = borrow(PyList_GET_ITEM(nodes, n)), at = number(n); /* another thread may replace it */
-            PyObject *params = PyTuple_GET_ITEM(node.get(), NODE_PARAMS), *name, *value;
-            index_value(PyTuple_GET_ITEM(node.get(), NODE_ARRAYS), at, by_owner);
-            index_value(PyTuple_GET_ITEM(node.get(), NODE_Y), at, by_owner);
-            Py_ssize_t k = 0;
-            while (PyDict_CheckExact(params) && PyDict_Next(params, &k, &name, &value))
-                index_value(value, at, by_owner);
-        }
+        index_nodes(nodes, n, by_owner);
         return borrow(Py_None);
     });
+}
+
+/* writing.release of memory that is an array's own: what tapes saved of it is copied, where they saved some. */
+static void release_memory(PyObject *memory) {
+    Ref tapes = made(PyDict_Values(slot(state, state_tapes))), key = made(PyLong_FromVoidPtr(memory));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tapes.get()); i++) {
+        PyObject *tape = PyList_GET_ITEM(tapes.get(), i), *saved = Py_IS_TYPE(tape, Tape) ? slot(tape, tape_saved) : Py_None;
+        if (saved != Py_None) {
+            Ref nodes = borrow(slot(tape, tape_nodes)), by_owner = borrow(saved);
+            index_nodes(nodes, integer(slot(tape, tape_indexed)), by_owner);
+            Ref before(std::exchange(slot(tape, tape_indexed), number(PyList_GET_SIZE(nodes.get())).release()));
+            if (found(by_owner, key) == nullptr)
+                continue;
+        }
+        call_method(word_release, tape, memory);
+    }
 }

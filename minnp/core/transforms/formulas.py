@@ -1,8 +1,8 @@
 """Gradient rules of elementwise operators as formulas, which the compiled walk backwards computes without Python.
 
-A rule is asked once what it makes of arrays of one shape and dtype, and of Python's numbers: the rows it calls are its
-formula. A rule that calls anything else, or looks at elements, has none, and is called for every node, as all rules are
-where there is no C part.
+A rule is asked once what it makes of arrays of one shape and dtype, or of NumPy's numbers, and of Python's numbers: the
+rows it calls are its formula. A rule that calls anything else, or looks at elements, has none, and is called for every
+node, as all rules are where there is no C part.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ LOUD = dict.fromkeys(("divide", "over", "under", "invalid"), "raise")
 def formula(row: Primitive, rule: Callable, key: int) -> None:
     """Add a rule's formula to those its row has, or None.
 
-    key      1 for float32, else 0; and 2, 4, 8 ... for each argument, in turn, that is a number
+    key      1 for float32, else 0; 2 for single numbers of NumPy's, else 0; and 4, 8, 16 ... for each argument, in
+             turn, that is a number of Python's
     formula  (constants, steps of (kernel, *positions), position of the result), a position in the list of g, y, the
              arrays, the constants and the results
     """
@@ -106,9 +107,10 @@ def formula(row: Primitive, rule: Callable, key: int) -> None:
         return  # a rule of the user's may be another one the next time
     given: list = []
     dtype = onp.dtype("f4" if key & 1 else "f8")
-    trace = Formula((2, 3), given)
-    numbers = [False, False, *[bool(key >> k & 2) for k in range(len(row.vjp))]]
-    given += [Number() if n else Tracer(trace, Meta((2, 3), dtype), (False, k)) for k, n in enumerate(numbers)]
+    shape = () if key & 2 else (2, 3)
+    trace = Formula(shape, given)
+    numbers = [False, False, *[bool(key >> k & 4) for k in range(len(row.vjp))]]
+    given += [Number() if n else Tracer(trace, Meta(shape, dtype), (False, k)) for k, n in enumerate(numbers)]
     try:
         with onp.errstate(**LOUD):
             out = rule(*given)
