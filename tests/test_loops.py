@@ -293,6 +293,27 @@ def test_a_loop_is_one_node_whatever_its_length_and_its_gradient_another():
     assert len(value.nodes) < 12 and len(gradient.nodes) < 24
 
 
+@compiles
+def test_of_a_loop_whose_results_nobody_reads_only_what_may_fail_runs(monkeypatch):
+    def scattered(a, place):
+        total = np.zeros(3)
+        for i in range(len(place)):
+            total[i % 3] += 2.0 * a[place[i]]
+        return np.sum(total)
+
+    gradient = jit(minnp.grad(scattered))
+    a = np.arange(5.0)
+    assert gradient(a, np.array([0, 1, 2])).tolist() == [2, 2, 2, 0, 0]
+    ran = []
+    once = compiled.Code.once
+    monkeypatch.setattr(compiled.Code, "once", lambda self, *given: ran.append(self.program.name) or once(self, *given))
+    assert gradient(a, np.array([4, 4, 4])).tolist() == [0, 0, 0, 0, 6]
+    assert ran == ["loop_checks", "loop_adjoint"]
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 5"):
+        gradient(a, np.array([0, 1, 7]))
+    assert gradient(a, np.array([4, 4, 3])).tolist() == [0, 0, 0, 2, 4]
+
+
 def squares(x):
     s = 0.0
     for i in range(x.shape[0]):

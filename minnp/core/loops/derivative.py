@@ -643,6 +643,9 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
     if op == "neg":
         return iter((neg(g),))
     if op == "div":
+        by = constant(y)
+        if by and math.isfinite(by) and math.isfinite(1 / by):
+            return iter((mul(g, c(1 / by)), None))  # nothing waits for a division
         return iter((strong(g, div(g, y)), strong(g, neg(div(mul(g, again()), y)))))
     if op == "select":
         return iter((None, f("select", x, g, c(0)), f("select", x, c(0), g)))
@@ -689,12 +692,17 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
     return iter((None if one is None else strong(g, mul(g, one())),))
 
 
+def constant(e: E) -> Any:
+    """The number that an expression is wherever it is computed; None for others."""
+    while e.op == "copy":
+        e = e.args[0]
+    return e.args[0] if e.op == "const" else None
+
+
 def strong(g: E, e: E) -> E:
     """g times a slope, zero where g is; with a finite slope the product, which has a derivative where g is zero by
     chance."""
-    if e.op == "mul" and any(x.op == "const" for x in e.args):
-        return e
-    if e.op == "div" and e.args[1].op == "const" and e.args[1].args[0]:
+    if e.op == "mul" and any(constant(x) is not None for x in e.args):
         return e
     zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
     return E("select", (zero, const(0.0, e.kind), e), e.kind)

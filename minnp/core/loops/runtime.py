@@ -28,10 +28,11 @@ from .compiled import BUG, Again, Code, affordable
 from .derivative import adjoint
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, Assign, Block, E, For, Program, View, const, kind_of, statements
+from .ir import INT, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood
 from .outside import Outside, sort_of
+from .simplified import checks_of
 from .source import Site, rewritten
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
@@ -78,16 +79,29 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("adjoints", "code", "program")
+    __slots__ = ("adjoints", "checks", "code", "program")
 
     def __init__(self, code: Code) -> None:
         super().__init__("loop", self.run, vjp=Joint(self.cotangents), saves="in")
         self.code, self.program = code, code.program
         self.adjoints: dict[tuple[bool, ...], Any] = {}
+        self.checks: Any = None
         self.dynamic = "shape" if self.program.results else ""
 
     def run(self, *values: Any, donate: Any = NOTHING) -> tuple:
         return self.code.run(values, donate)
+
+    def checking(self) -> tuple[LoopRow | None, list[int]]:
+        """The row of what remains of this one where nobody reads its results, and which of the arguments it takes: it
+        raises Again where this one would raise. None: nothing remains."""
+        if self.checks is None:
+            program = checks_of(self.program) or self.program
+            names = [i.name for i in self.program.given]
+            row = None
+            if any(type(s) is Check and s.error != "full" for s in statements(program.body)):
+                row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
+            self.checks = row, [names.index(i.name) for i in program.given]
+        return self.checks
 
     def derivative(self, wanted: Sequence[bool]) -> LoopRow:
         """The row of the cotangents of the inputs that are wanted. Raises NotUnderstood."""

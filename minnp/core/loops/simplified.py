@@ -9,6 +9,7 @@ at once (loop distribution with scalar expansion: Allen and Kennedy, Optimizing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .ir import (
     BOOL,
@@ -21,8 +22,12 @@ from .ir import (
     E,
     For,
     If,
+    Leave,
+    Permute,
     Program,
+    Reshape,
     Store,
+    View,
     While,
     const,
     expressions,
@@ -192,6 +197,73 @@ def without_dead(program: Program) -> list:
         size = len(names) + len(arrays)
         needed(program.body)
     return list(kept(program.body))
+
+
+def checks_of(program: Program) -> Program | None:
+    """The program of what may fail in another one, without results: its checks, and what they depend on. None where
+    that is as long as the whole."""
+    if program.moving or program.results:
+        return None
+    roots = {name: a.root for name, a in program.arrays.items()}
+    names: set[str] = set()  # variables that are read
+    used: set[str] = set()  # arrays whose lengths or places are
+    loaded: set[str] = set()  # roots whose elements are
+
+    def reads(s: Any) -> None:
+        for e in (*expressions(s), *(s.bounds or () if type(s) is Check else ())):
+            for x in walk(e):
+                if x.op == "var":
+                    names.add(x.args[0])
+                elif x.op in ("load", "dim"):
+                    used.add(x.args[0])
+                    if x.op == "load":
+                        loaded.add(roots[x.args[0]])
+                elif x.op in ("apart", "held", "dense"):
+                    used.update(x.args)
+
+    def stays(s: Any) -> bool:
+        """Whether a statement without others in it does, by what is known to be read."""
+        if type(s) is Assign:
+            return s.name in names
+        if type(s) is Store:
+            return roots[s.array] in loaded
+        return type(s) in (Check, Leave) or s.name in used
+
+    def sliced(body: list) -> list:
+        out: list = []
+        for s in reversed(body):
+            inner = [sliced(b) for b in reversed(parts(s))][::-1]
+            if inner and any(inner):
+                out.append({If: _if, For: _for, While: _while, Block: _block}[type(s)](s, *inner))
+            elif inner or not stays(s):
+                continue
+            else:
+                out.append(s)
+            reads(s)
+            if type(s) is Store:
+                used.add(s.array)
+            elif type(s) in (View, Permute, Reshape):
+                used.add(s.base)
+        return out[::-1]
+
+    _if = lambda s, then, orelse: If(s.condition, then, orelse)
+    _for = lambda s, body: For(s.var, s.start, s.stop, s.step, body, s.exact)
+    _while = lambda s, test, body: While(test, s.condition, body)
+    _block = lambda s, body: Block(s.label, body)
+    size, body = -1, []
+    while size != len(names) + len(used) + len(loaded):
+        size = len(names) + len(used) + len(loaded)
+        body = sliced(program.body)
+    stores = lambda body: sum(type(s) is Store for s in statements(body))
+    if stores(body) and stores(body) >= stores(program.body):
+        return None
+    out = Program(f"{program.name}_checks")
+    out.file, out.line, out.elements = program.file, program.line, program.elements
+    out.kinds, out.arrays, out.body = dict(program.kinds), dict(program.arrays), body
+    stored = {roots[s.array] for s in statements(body) if type(s) is Store}
+    out.inputs = [i._replace(written=i.name in stored) for i in program.inputs if i.name in (used | loaded | names)]
+    out.scratch = {i.name for i in out.inputs if i.written}
+    return out
 
 
 # ------------------------------------------------------------------ loops that scatter
