@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..compiled import fastpath
 from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
@@ -21,6 +22,9 @@ BUG = "minnp's compiler failed, please report it"
 MOST = 1 << 28  # numbers on a tape
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
+NOTHING: dict = {}
+SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural")  # loops.hpp
+NUMBERS = {"f": "real", "c": "complex", "b": "truth", "u": "natural"}
 FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
 FREE.argtypes, FREE.restype = [ctypes.c_void_p], None
 
@@ -30,7 +34,8 @@ class Again(Diverged):
 
 
 class Code:
-    """A program, compiled for arrays that lie in memory as they are met."""
+    """A program, compiled for arrays that lie in memory as they are met. `call(*values, donate={})` is `run`, by the C
+    part if there is one."""
 
     def __init__(self, program: Program, failed: Callable, agreed: bool = False) -> None:
         self.program, self.layout, self.failed = program, Layout(program), failed
@@ -52,6 +57,28 @@ class Code:
             ]
             for _, kinds, _, _ in program.outputs
         ]
+        self.call = self.in_python if fastpath is None else self.compiled_call()
+
+    def in_python(self, *values: Any, donate: dict[int, tuple[int, bool]] = NOTHING) -> tuple:
+        return self.run(values, donate)
+
+    def compiled_call(self) -> Callable:
+        """`call` of the C part (loops.hpp)."""
+        program, layout, inputs, arrays = self.program, self.layout, [], {}
+        for k, i in enumerate(program.inputs):
+            sort = "array" if i.ndim is not None else NUMBERS.get(i.kind.letter, "integer")
+            if i.like:
+                sort = "zeros" if i.like in arrays else "tape"
+            inputs.append((SORTS.index(sort), i.written, k in self.written, arrays.get(i.like, -1), i.kind.dtype))
+            if i.ndim is not None or i.like:
+                arrays[i.name] = len(arrays)
+        outputs = []
+        for (name, kinds, tag, flag), makers in zip(program.outputs, self.makers):
+            sort = NUMBERS.get(program.kinds[name].letter, "integer").replace("truth", "integer")
+            known = [(KINDS.index(k), make, str(make)) for k, make in zip(kinds, makers)]
+            outputs.append((SORTS.index(sort), bool(tag), bool(flag), known))
+        sizes = len(program.given), FIRST, layout.first_result, layout.size, len(program.results)
+        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats))
 
     def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as
@@ -103,7 +130,7 @@ class Code:
         found = self.built.get(key)
         if found is None:
             found = self.built[key] = self.build(key)
-        function, errors = found
+        function, errors, _ = found
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
@@ -178,8 +205,14 @@ class Code:
             tags += [str(make)] if tag else []
         return [*out, *flags, *tags]
 
+    def address(self, contiguous: tuple) -> int:
+        """Where the machine code for arrays that lie so begins."""
+        if contiguous not in self.built:
+            self.built[contiguous] = self.build(contiguous)
+        return self.built[contiguous][2]
+
     def build(self, contiguous: tuple) -> tuple:
-        """(the built-in function, its errors)."""
+        """(the built-in function, its errors, where it begins)."""
         lowering = Lowering(self.program, list(contiguous))
         machine = engine.machine()
         assert machine is not None
@@ -191,10 +224,11 @@ class Code:
             code = machine.assemble(text, optimise=2 if len(text) < FAST * budget.seconds / 2 else 1)
         except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
             raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
-        method = _Method(b"loop", code.get_function_address("kernel"), FASTCALL, None)
+        address = code.get_function_address("kernel")
+        method = _Method(b"loop", address, FASTCALL, None)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
-        return new(ctypes.addressof(method), (code, method), None), lowering.errors
+        return new(ctypes.addressof(method), (code, method), None), lowering.errors, address
 
 
 def affordable(program: Program) -> bool:

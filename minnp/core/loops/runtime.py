@@ -37,7 +37,6 @@ from .source import Site, rewritten
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
-NOTHING: dict = {}
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
 MOST = 32  # programs of one loop
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
@@ -82,14 +81,11 @@ class LoopRow(Primitive):
     __slots__ = ("adjoints", "checks", "code", "program")
 
     def __init__(self, code: Code) -> None:
-        super().__init__("loop", self.run, vjp=Joint(self.cotangents), saves="in")
+        super().__init__("loop", code.call, vjp=Joint(self.cotangents), saves="in")
         self.code, self.program = code, code.program
         self.adjoints: dict[tuple[bool, ...], Any] = {}
         self.checks: Any = None
         self.dynamic = "shape" if self.program.results else ""
-
-    def run(self, *values: Any, donate: Any = NOTHING) -> tuple:
-        return self.code.run(values, donate)
 
     def checking(self) -> tuple[LoopRow | None, list[int]]:
         """The row of what remains of this one where nobody reads its results, and which of the arguments it takes: it
@@ -343,7 +339,7 @@ def _run(
             for x in written:
                 if state.tapes:
                     release(read(x) if type(x) in ARRAY_TYPES else x)
-            out = found.code.run(raw, found.code.in_place)
+            out = found.code.call(*raw, donate=found.code.in_place)
     except (Again, NotLowered) as no:
         found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
         _say(site, f, found.why)

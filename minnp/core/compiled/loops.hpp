@@ -1,0 +1,301 @@
+/* Calls of compiled loops: what Code.once (loops/compiled.py) does where the loop ends as it should, without Python.
+
+   The loop reads its arrays' fields and writes its status and numbers into slots of 8 bytes. What does not end so, or is given
+   what only Python takes, leaves its arrays as they were and is run once more by Code.run, which says what went wrong. */
+#pragma once
+#include "arrays.hpp"
+#include <vector>
+
+using Machine = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t);
+constexpr Py_ssize_t SLOTS = 256;
+constexpr size_t ARRAYS_OF_LOOP = 62;
+enum Sort { ARRAY, ZEROS, TAPE, REAL, COMPLEX, TRUTH, INTEGER, NATURAL }; /* of an input, or what an output is in its slot */
+
+struct Input {
+    int sort;
+    bool written, result; /* of an array */
+    Py_ssize_t like; /* of zeros: which array's shape they have */
+    PyArray_Descr *dtype;
+};
+
+struct Alternative { /* how a number comes out if its kind is this one */
+    int64_t kind;
+    PyObject *maker, *tag;
+};
+
+struct Output {
+    int sort;
+    bool tagged, flagged;
+    std::vector<Alternative> kinds;
+};
+
+struct Loop {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *code;
+    bool late, repeats; /* Code's */
+    Py_ssize_t given, first_input, first_output, size, results;
+    std::vector<Input> *inputs;
+    std::vector<Output> *outputs;
+    std::vector<std::pair<uint64_t, Machine>> *built; /* for arrays of which these lie in C order */
+};
+
+/* Where the number that is the next input goes; whether it is one that fits there. */
+static bool put_number(PyObject *x, int sort, int64_t *&to) {
+    auto put = [&](double v) { memcpy(to++, &v, sizeof v); };
+    if (sort == REAL)
+        put(PyFloat_CheckExact(x) ? PyFloat_AS_DOUBLE(x) : PyFloat_AsDouble(x));
+    else if (sort == COMPLEX) {
+        Py_complex v = PyComplex_AsCComplex(x);
+        put(v.real), put(v.imag);
+    } else if (sort == TRUTH)
+        *to++ = truth_of(x);
+    else {
+        Ref whole = made(PyNumber_Index(x));
+        if (sort == INTEGER)
+            *to++ = PyLong_AsLongLong(whole);
+        else
+            *to++ = (int64_t)PyLong_AsUnsignedLongLong(whole);
+    }
+    return !PyErr_Occurred();
+}
+
+static Ref number_at(const int64_t *from, int sort) {
+    double v[2];
+    memcpy(v, from, sort == COMPLEX ? sizeof v : sizeof *v);
+    return made(sort == REAL      ? PyFloat_FromDouble(v[0])
+                : sort == COMPLEX ? PyComplex_FromDoubles(v[0], v[1])
+                : sort == NATURAL ? PyLong_FromUnsignedLongLong((uint64_t)*from)
+                                  : PyLong_FromLongLong(*from));
+}
+
+static Ref made_number(const int64_t *from, int sort, PyObject *maker) {
+    static PyObject *float64 = (PyObject *)small_dtypes[DOUBLE]->typeobj;
+    if (maker == float64 && sort == REAL)
+        return made(PyArray_Scalar((void *)from, (PyArray_Descr *)small_dtypes[DOUBLE], nullptr));
+    Ref x = number_at(from, sort);
+    return (PyObject *)Py_TYPE(x.get()) == maker ? x : call(maker, x);
+}
+
+/* The machine code for arrays that lie so. */
+static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
+    for (auto &[key, machine] : *loop->built)
+        if (key == ordered)
+            return machine;
+    Ref key = made(PyTuple_New(arrays));
+    for (Py_ssize_t i = 0; i < arrays; i++)
+        PyTuple_SET_ITEM(key.get(), i, PyBool_FromLong(ordered >> i & 1));
+    Ref address = call_method(word_address, loop->code, key);
+    Machine machine = (Machine)PyLong_AsVoidPtr(address);
+    if (machine == nullptr)
+        throw Raised{};
+    loop->built->push_back({ordered, machine});
+    return machine;
+}
+
+/* What Code.run returns; nothing where it must be asked. `donate` as it has it, or null. */
+static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject *donate) {
+    if (n != loop->given || loop->size > SLOTS || loop->inputs->size() > ARRAYS_OF_LOOP)
+        return {};
+    int64_t slots[SLOTS], *number = slots + loop->first_input;
+    Ref arrays[ARRAYS_OF_LOOP];
+    std::vector<std::pair<Ref, Ref>> restored;
+    uint64_t donated = 0, ordered = 0;
+    PyObject *key, *how;
+    for (Py_ssize_t at = 0; donate != nullptr && PyDict_Next(donate, &at, &key, &how);) {
+        Py_ssize_t place = integer(PyTuple_GET_ITEM(how, 0));
+        donated |= (uint64_t)1 << place;
+        if (loop->late && (loop->repeats || truth_of(PyTuple_GET_ITEM(how, 1)))) {
+            if (!is_host(values[place]))
+                return {};
+            restored.emplace_back(borrow(values[place]), made(PyArray_NewCopy((PyArrayObject *)values[place], NPY_KEEPORDER)));
+        }
+    }
+    Py_ssize_t value = 0, count = 0, written = 0;
+    Fields head; /* an array of the slots, of which the loop reads where they lie */
+    head.data = (char *)slots;
+    PyObject *given[ARRAYS_OF_LOOP + 1] = {(PyObject *)&head};
+    PyObject *results[ARRAYS_OF_LOOP];
+    for (const Input &input : *loop->inputs) {
+        if (input.sort >= REAL) {
+            if (!put_number(values[value++], input.sort, number))
+                return PyErr_Clear(), Ref();
+            continue;
+        }
+        Ref a;
+        if (input.sort == ARRAY) {
+            PyObject *x = values[value];
+            if (!is_host(x))
+                return {};
+            bool copied = input.written && !(donated >> value & 1);
+            a = copied ? made(PyArray_NewCopy((PyArrayObject *)x, NPY_KEEPORDER)) : borrow(x);
+            value++;
+        } else if (input.sort == ZEROS) {
+            PyObject *like = arrays[input.like];
+            Py_INCREF(input.dtype);
+            a = made(PyArray_Zeros(fields(like)->nd, fields(like)->dimensions, input.dtype, 0));
+        } else {
+            Ref room = attribute(loop->code, word_room);
+            npy_intp length = integer(room);
+            a = made(PyArray_SimpleNew(1, &length, NPY_DOUBLE));
+        }
+        ordered |= (uint64_t)((fields(a)->flags & NPY_ARRAY_C_CONTIGUOUS) != 0) << count;
+        if (input.result)
+            results[written++] = a;
+        given[count + 1] = a;
+        arrays[count++] = std::move(a);
+    }
+    Machine machine = machine_for(loop, ordered, count);
+    slots[0] = 0;
+    Ref none(machine(nullptr, given, count + 1));
+    Ref making;
+    if (slots[0] == 0 && loop->results > 0) {
+        npy_intp size = loop->size;
+        Ref table = made(PyArray_SimpleNewFromData(1, &size, NPY_INT64, slots)), all = made(PyList_New(count));
+        for (Py_ssize_t i = 0; i < count; i++)
+            PyList_SET_ITEM(all.get(), i, Py_NewRef(given[i + 1]));
+        making = call_method(word_arrays_of, loop->code, table, all);
+    }
+    if (slots[0] != 0 || making.get() == Py_None) {
+        for (auto &[a, was] : restored)
+            check(PyArray_CopyInto((PyArrayObject *)a.get(), (PyArrayObject *)was.get()));
+        return {};
+    }
+    Py_ssize_t flags = 0, tags = 0;
+    for (const Output &o : *loop->outputs)
+        flags += o.flagged, tags += o.tagged;
+    Py_ssize_t numbers = loop->outputs->size(), at = written + loop->results;
+    Ref out = made(PyTuple_New(at + numbers + flags + tags + loop->results));
+    auto put = [&](Py_ssize_t i, Ref x) { PyTuple_SET_ITEM(out.get(), i, x.release()); };
+    for (Py_ssize_t i = 0; i < written; i++)
+        put(i, borrow(results[i]));
+    for (Py_ssize_t i = 0; i < loop->results; i++) {
+        PyObject *pair = PyList_GET_ITEM(making.get(), i);
+        put(written + i, borrow(PyTuple_GET_ITEM(pair, 0)));
+        put(at + numbers + flags + tags + i, borrow(PyTuple_GET_ITEM(pair, 1)));
+    }
+    Py_ssize_t flag = at + numbers, tag = flag + flags;
+    const int64_t *from = slots + loop->first_output;
+    for (const Output &o : *loop->outputs) {
+        const int64_t *kind = from + (o.sort == COMPLEX ? 2 : 1);
+        const Alternative *chosen = &o.kinds[0]; /* also where it was not bound */
+        for (const Alternative &a : o.kinds)
+            if (o.tagged && a.kind == *kind)
+                chosen = &a;
+        put(at++, made_number(from, o.sort, chosen->maker));
+        if (o.flagged)
+            put(flag++, borrow(kind[1] ? Py_True : Py_False));
+        if (o.tagged)
+            put(tag++, borrow(chosen->tag));
+        from = kind + 2;
+    }
+    return out;
+}
+
+/* loop(*values, donate={}) */
+static PyObject *loop_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Loop *loop = (Loop *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    return guarded([=] {
+        PyObject *donate = nullptr;
+        if (names != nullptr && PyTuple_GET_SIZE(names) > 0) {
+            if (PyTuple_GET_SIZE(names) > 1 || PyTuple_GET_ITEM(names, 0) != word_donate || !PyDict_CheckExact(args[n]))
+                fail(PyExc_TypeError, "a compiled loop takes its values, and donate");
+            donate = args[n];
+        }
+        Ref out = run_loop(loop, args, n, donate);
+        if (out)
+            return out;
+        Ref values = made(PyTuple_New(n)), nothing = made(PyDict_New());
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(values.get(), i, Py_NewRef(args[i]));
+        return call_method(word_run, loop->code, values, donate != nullptr ? donate : nothing.get());
+    });
+}
+
+static int loop_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Loop *)self)->code);
+    return 0;
+}
+
+static int loop_clear(PyObject *self) {
+    Py_CLEAR(((Loop *)self)->code);
+    return 0;
+}
+
+static void loop_dealloc(PyObject *self) {
+    Loop *loop = (Loop *)self;
+    PyObject_GC_UnTrack(self);
+    for (Input &i : *loop->inputs)
+        Py_XDECREF(i.dtype);
+    for (Output &o : *loop->outputs)
+        for (Alternative &a : o.kinds)
+            Py_XDECREF(a.maker), Py_XDECREF(a.tag);
+    delete loop->inputs;
+    delete loop->outputs;
+    delete loop->built;
+    Py_CLEAR(loop->code);
+    PyObject_GC_Del(self);
+}
+
+static PyTypeObject LoopType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+/* loop(code, inputs, outputs, layout): a callable that runs a Code. inputs: (sort, written, result, like, dtype) of each; outputs:
+   (sort, tagged, flagged, (kind, maker, tag) of each kind); layout: (values, first input, first output, size, arrays that are
+   made, late, repeats). */
+static PyObject *make_loop(PyObject *, PyObject *args) {
+    return guarded([=] {
+        PyObject *code, *inputs, *outputs;
+        Py_ssize_t given, first_input, first_output, size, results;
+        int late, repeats;
+        if (!PyArg_ParseTuple(args, "OO!O!(nnnnnpp)", &code, &PyList_Type, &inputs, &PyList_Type, &outputs, &given, &first_input,
+                              &first_output, &size, &results, &late, &repeats))
+            throw Raised{};
+        Loop *loop = PyObject_GC_New(Loop, &LoopType);
+        Ref owned = made((PyObject *)loop);
+        loop->call = loop_call, loop->code = Py_NewRef(code);
+        loop->given = given, loop->first_input = first_input, loop->first_output = first_output, loop->size = size;
+        loop->results = results, loop->late = late, loop->repeats = repeats;
+        loop->inputs = new std::vector<Input>, loop->outputs = new std::vector<Output>;
+        loop->built = new std::vector<std::pair<uint64_t, Machine>>;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); i++) {
+            Input input;
+            int written, result;
+            PyObject *dtype;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, i), "ippnO!", &input.sort, &written, &result, &input.like, Dtype, &dtype))
+                throw Raised{};
+            input.written = written, input.result = result, input.dtype = (PyArray_Descr *)Py_NewRef(dtype);
+            loop->inputs->push_back(input);
+        }
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
+            Output &output = loop->outputs->emplace_back();
+            int tagged, flagged;
+            PyObject *kinds;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "ippO!", &output.sort, &tagged, &flagged, &PyList_Type, &kinds))
+                throw Raised{};
+            output.tagged = tagged, output.flagged = flagged;
+            for (Py_ssize_t k = 0; k < PyList_GET_SIZE(kinds); k++) {
+                Alternative a;
+                long long kind;
+                if (!PyArg_ParseTuple(PyList_GET_ITEM(kinds, k), "LOO", &kind, &a.maker, &a.tag))
+                    throw Raised{};
+                a.kind = kind;
+                Py_INCREF(a.maker), Py_INCREF(a.tag);
+                output.kinds.push_back(a);
+            }
+        }
+        PyObject_GC_Track(owned.get());
+        return owned;
+    });
+}
+
+static void ready_loops() {
+    LoopType.tp_name = "minnp.core.compiled._fastpath.Loop";
+    LoopType.tp_basicsize = sizeof(Loop);
+    LoopType.tp_dealloc = loop_dealloc;
+    LoopType.tp_vectorcall_offset = offsetof(Loop, call);
+    LoopType.tp_call = PyVectorcall_Call;
+    LoopType.tp_traverse = loop_traverse, LoopType.tp_clear = loop_clear;
+    LoopType.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC;
+    check(PyType_Ready(&LoopType));
+}

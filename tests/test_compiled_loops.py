@@ -1,0 +1,151 @@
+"""The C part's calls of compiled loops, beside the Python they replace."""
+
+import loop_fuzzer
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.compiled import fastpath
+from minnp.core.llvm import engine
+from minnp.core.loops import compiled
+
+pytestmark = [
+    pytest.mark.skipif(fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+
+
+def shown(results):
+    """What can be compared of results: arrays by their bytes, numbers by their types."""
+    return [(x.dtype, x.shape, x.tobytes()) if isinstance(x, numpy.ndarray) else (type(x), repr(x)) for x in results]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How calls ended, each made by both; the arrays that one wrote are as the other one left them."""
+    made, ended = compiled.Code.compiled_call, []
+
+    def both(code):
+        fast = made(code)
+
+        def call(*values, donate=compiled.NOTHING):
+            copies = [x.copy("K") if isinstance(x, numpy.ndarray) else x for x in values]
+            found = []
+            for run, given in ((code.run, copies), (lambda v, d: fast(*v, donate=d), values)):
+                try:
+                    found.append(run(given, donate))
+                except Exception as error:
+                    found.append(error)
+            python, c = found
+            if isinstance(python, Exception):
+                assert (type(c), str(c)) == (type(python), str(python))
+                assert shown(getattr(c, "partial", ())) == shown(getattr(python, "partial", ()))
+            else:
+                assert shown(c) == shown(python)
+            assert shown(x for x in values if isinstance(x, numpy.ndarray)) == shown(
+                x for x in copies if isinstance(x, numpy.ndarray)
+            )
+            ended.append(type(c).__name__)
+            if isinstance(c, Exception):
+                raise c
+            return c
+
+        return call
+
+    monkeypatch.setattr(compiled.Code, "compiled_call", both)
+    return ended
+
+
+def every_kind(x, n, z, flag):
+    whole, real, pair, truth = 0, 0.0, 0j, False
+    small, single, natural = np.int8(1), np.float32(0.5), np.uint64(2**63)
+    either = 1
+    for i in range(n):
+        whole += i
+        real += x[i]
+        pair = pair * z + i
+        truth = truth ^ flag
+        small = small + np.int8(1)
+        single = single * np.float32(1.5)
+        natural = natural + np.uint64(1)
+        if x[i] > 0.5:
+            either = x[i]
+            last = i
+    return whole, real, pair, truth, small, single, natural, either, last
+
+
+def makes_arrays(x, n):
+    y, longest = x, np.zeros(0)
+    for i in range(n):
+        y = y * 0.5 + i
+        longest = y * 2 if i % 4 else longest
+    return y, longest
+
+
+def fails_late(x, at):
+    for i in range(len(x)):
+        x[i] = x[at + i] * 2.0
+    return x
+
+
+def grows(x, n):
+    for _ in range(n):
+        x = x * 3
+    return x
+
+
+def test_numbers_of_every_kind(calls):
+    f = jit(every_kind)
+    x = np.linspace(0, 1, 8)
+    for n, flag in ((8, True), (6, False), (5, True)):
+        assert repr(f(x, n, 0.5 - 1j, flag)) == repr(every_kind(x, n, 0.5 - 1j, flag))
+    assert calls
+
+
+def test_arrays_that_a_loop_makes_or_writes(calls):
+    f = jit(makes_arrays)
+    for x in (np.arange(6.0), np.arange(12.0)[::2], np.arange(12.0)[::-2]):
+        for a, b in zip(f(x, 13), makes_arrays(x, 13)):
+            numpy.testing.assert_array_equal(a, b)
+    f = jit(fails_late)
+    for _ in range(2):
+        for n in (9, 2):
+            got, want = np.arange(6.0), numpy.arange(6.0)
+            with pytest.raises(IndexError) as mine:
+                f(got, n)
+            with pytest.raises(IndexError) as numpys:
+                fails_late(want, n)
+            assert str(mine.value) == str(numpys.value)
+            numpy.testing.assert_array_equal(got, want)
+    assert {"IndexError", "tuple"} <= set(calls)
+
+
+def test_integers_beyond_64_bits(calls):
+    f = jit(grows)
+    assert [f(7, n) for n in (5, 20, 60, 5)] == [7 * 3**n for n in (5, 20, 60, 5)]
+    assert "Again" in calls
+
+
+def test_the_tape_of_a_gradient_grows(calls, monkeypatch):
+    rooms, init = [], compiled.Code.__init__
+    monkeypatch.setattr(compiled.Code, "__init__", lambda self, *a, **k: (init(self, *a, **k), rooms.append(self))[0])
+
+    def f(x, n):
+        s = x[0]
+        for i in range(n):
+            s = np.sin(s) * x[i % 3]
+        return s
+
+    g, x = minnp.grad(jit(f)), np.array([0.5, 0.7, 0.9])
+    for code in (*rooms, *(g(x, 40), rooms)[1]):
+        code.room = 2
+    numpy.testing.assert_allclose(g(x, 40), minnp.grad(f)(x, 40), rtol=1e-12)
+    assert max(code.room for code in rooms) > 2
+
+
+@pytest.mark.parametrize("seed", range(31, 2000, 300))
+def test_random_programs(calls, seed):
+    assert not loop_fuzzer.differs(seed)
+    assert not loop_fuzzer.differs_in_gradient(seed)
