@@ -55,6 +55,23 @@ def from_the_end(A, B, C):
     return C
 
 
+def by_rows(A, B, C):  # A is read across its rows, again and again
+    for i in range(len(C)):
+        for j in range(len(A)):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[j, k] * B[k, i]
+            C[i, j] = total
+    return C
+
+
+def rank_one(A, B, C):
+    for i in range(len(A)):
+        for k in range(A.shape[1]):
+            C[i, : i + 1] += A[i, k] * A[: i + 1, k]
+    return C
+
+
 def neighbours(A, B, C):  # its turns depend on each other
     for j in range(1, B.shape[1]):
         for k in range(len(B)):
@@ -71,7 +88,7 @@ def sums(A, B, C):  # of all turns
     return C, total
 
 
-PROGRAMS = [product, columns, rows, triangle, from_the_end, neighbours, sums]
+PROGRAMS = [product, columns, rows, triangle, from_the_end, rank_one, by_rows, neighbours, sums]
 
 
 @pytest.fixture

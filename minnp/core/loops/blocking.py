@@ -8,6 +8,8 @@ outer loops in vectors   `for j: s = 0; for k: s += A[i, k] * B[k, j]; C[i, j] =
 unroll and jam           `for k: for j: T[j] += a[k] * B[k, j]`: some k are done together, for which T is read and
                          written once
 
+A matrix that is only read, and across its rows, is copied transposed once more of its numbers were read so than it has.
+
 The loop as it was does the rest, at least one turn, so that variables are left as it leaves them; and all of it where
 an index may lie outside.
 """
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from .ir import (
     BOOL,
     INT,
+    Alloc,
     Array,
     Assign,
     Block,
@@ -45,6 +48,7 @@ from .ir import (
 I8 = Kind("i8")
 TURNS = 4  # of a loop that are jammed
 MOST = 80  # statements of a nest
+LARGEST = 1 << 24  # numbers of a matrix that is copied transposed
 INDICES = {"add", "sub", "mul", "neg", "copy", "min", "max", "abs", "select", "const", "var", "dim", "cast"}
 INDICES |= {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
 PLAIN = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
@@ -64,14 +68,29 @@ class Blocking:
         self.scattered = {name for name, dense in zip(inputs, contiguous) if not dense}
         self.views: dict[str, View | Permute | None] = {}
         self.local: dict[str, int] = {}
+        matrices = {i.name for i in program.inputs if i.ndim == 2 and i.kind.letter in "fiu"}
         for s in statements(program.body):
             if type(s) in (View, Permute):
                 self.views[s.name] = None if s.name in self.views else s
+            elif type(s) is Store:
+                matrices.discard(program.arrays[s.array].root)
+        self.read_only = set() if program.moving else matrices
+        self.transposed: dict[str, tuple[str, E, E]] = {}  # matrix -> (copy, numbers read across rows, whether it is)
 
     def fresh(self, kind: Kind) -> str:
         name = f"block.{next(self.counts)}!"
         self.program.kinds[name] = kind
         return name
+
+    def transpose(self, name: str) -> tuple[str, E, E]:
+        """What stands for a matrix that is read across its rows."""
+        if name not in self.transposed:
+            kind = self.program.arrays[name].kind
+            copy = f"block.{next(self.counts)}!"
+            self.program.arrays[copy] = Array(copy, kind, 2, copy)
+            reads, done = (E("var", (self.fresh(k),), k) for k in (INT, BOOL))
+            self.transposed[name] = copy, reads, done
+        return self.transposed[name]
 
     def body(self, body: list) -> list:
         out: list = []
@@ -311,6 +330,48 @@ class Nest:
             if not any(shifted(found[0][axis], var, self.assigned) for axis in same):
                 raise Apart
 
+    def turned(self, body: list, var: str, used: dict[str, E]) -> list:
+        """The same with matrices that the loop of `var` reads across their rows transposed. `used`: of each the numbers
+        that the nest reads so."""
+
+        def one(e: E) -> E:
+            if not any(isinstance(a, E) for a in e.args):
+                return e
+            args = tuple([one(a) if isinstance(a, E) else a for a in e.args])
+            e = E(e.op, args, e.kind, e.low, e.high)
+            if e.op != "load" or e.args[0] not in self.blocking.read_only or var in variables(e.args[2]):
+                return e
+            if not shifted(e.args[1], var, self.assigned) or any(x.op == "load" for a in e.args[1:] for x in walk(a)):
+                return e
+            reads: E = const(1)
+            for v in sorted((variables(e.args[1]) | variables(e.args[2])) & self.ends.keys()):
+                start, last = self.ends[v]
+                turns = E("add", (E("sub", (last, start), INT), const(1)), INT)
+                reads = E("mul", (reads, E("max", (turns, const(0)), INT)), INT)
+            used[e.args[0]] = reads
+            return E("load", (self.blocking.transpose(e.args[0])[0], e.args[2], e.args[1]), e.kind)
+
+        return rewritten(body, one)
+
+    def copies(self, used: dict[str, E]) -> list:
+        """Copies what has been read across rows often enough, and requires that."""
+        out: list = []
+        for name, more in used.items():
+            copy, reads, done = self.blocking.transpose(name)
+            rows, columns = (E("dim", (name, k), INT, 0, 2**40) for k in range(2))
+            i, j = (E("var", (self.blocking.fresh(INT),), INT, 0, 2**40) for _ in range(2))
+            element = Store(copy, (i, j), E("load", (name, j, i), self.program.arrays[name].kind))
+            fill = For(i.args[0], const(0), columns, 1, [For(j.args[0], const(0), rows, 1, [element])])
+            copied = [fill, Assign(done.args[0], const(True))]
+            make = [Alloc(copy, (columns, rows), False, False), If(E("held", (copy,), BOOL, 0, 1), copied, [])]
+            often = E("gt", (reads, E("mul", (rows, columns), INT)), BOOL, 0, 1)
+            small = E("lt", (reads, const(LARGEST)), BOOL, 0, 1)
+            count = Assign(reads.args[0], E("add", (reads, more), INT))
+            both = E("and", (often, small), BOOL, 0, 1)
+            out.append(If(E("not", (done,), BOOL, 0, 1), [count, If(both, make, [])], []))
+            self.conditions[repr(done)] = done
+        return out
+
     def renamed(self, body: list, names: dict[str, E]) -> list:
         """A copy whose variables are others."""
         out: list = []
@@ -339,14 +400,15 @@ class Nest:
         after = Assign(first, E("add", (here, E("mul", (count, const(size)), INT)), INT))
         return If(E("gt", (E("sub", (s.stop, here), INT), const(size)), BOOL, 0, 1), [loop, after], [])
 
-    def guarded(self, first: str, blocks: list) -> list:
+    def guarded(self, first: str, blocks: list, used: dict[str, E]) -> list:
+        copies = self.copies(used)
         fine: E = const(True)
         for c in self.conditions.values():
             fine = c if fine.op == "const" else E("and", (fine, c), BOOL, 0, 1)
         here = E("var", (first,), INT)
         rest = self.s._replace(start=here, body=self.blocking.body(self.s.body))
         some = E("lt", (E("add", (here, const(self.blocking.lanes)), INT), self.loop.stop), BOOL, 0, 1)
-        return [*self.before, Assign(first, self.loop.start), If(some, [If(fine, blocks, [])], []), rest]
+        return [*self.before, *copies, Assign(first, self.loop.start), If(some, [If(fine, blocks, [])], []), rest]
 
 
 class Vectors(Nest):
@@ -355,6 +417,8 @@ class Vectors(Nest):
     def made(self) -> list:
         s = self.loop
         self.independent(s.body, s.var)
+        used: dict[str, E] = {}
+        s = self.loop = s._replace(body=self.turned(s.body, s.var, used))
         for name, index, _ in self.accesses(s.body):
             own = [axis for axis, i in enumerate(index) if s.var in variables(i)]
             last = own == [len(index) - 1] and shifted(index[-1], s.var, self.assigned)
@@ -377,7 +441,7 @@ class Vectors(Nest):
             self.in_blocks(size, first, lambda at, size=size: self.block(body, at, size))
             for size in dict.fromkeys((wide, lanes))
         ]
-        return self.guarded(first, blocks)
+        return self.guarded(first, blocks, used)
 
     def elements(self, body: list) -> list:
         """The body with an element that is written in an inner loop as a variable, which is stored behind it."""
@@ -483,8 +547,12 @@ class Jam(Nest):
                 raise Apart
         if any(x.op == "load" and x.args[0] in stored for t in head for e in expressions(t) for x in walk(e)):
             raise Apart
+        used: dict[str, E] = {}
+        if all(shifted(x.index[-1], inner.var, self.assigned) for x in inner.body if type(x) is Store):
+            inner = inner._replace(body=self.turned(inner.body, inner.var, used))
         first = self.blocking.fresh(INT)
-        return self.guarded(first, [self.in_blocks(TURNS, first, lambda at: self.turns(head, inner, at, stored))])
+        blocks = self.in_blocks(TURNS, first, lambda at: self.turns(head, inner, at, stored))
+        return self.guarded(first, [blocks], used)
 
     def turns(self, head: list, inner: For, at: E, stored: set[str]) -> list:
         var = self.blocking.fresh(INT)
@@ -530,18 +598,21 @@ def in_place(body: list, array: str, name: str, e: E) -> list:
             return x
         return E(x.op, tuple([one(a) if isinstance(a, E) else a for a in x.args]), x.kind, x.low, x.high)
 
+    return rewritten(body, one, lambda s: Assign(name, s.value) if s.array == array else s)
+
+
+def rewritten(body: list, one: Callable[[E], E], store: Callable[[Store], Assign | Store] = lambda s: s) -> list:
+    """The same with these expressions and stores."""
     out: list = []
     for s in body:
         if type(s) is Assign:
             out.append(Assign(s.name, one(s.value)))
         elif type(s) is Store:
-            value = one(s.value)
-            out.append(Assign(name, value) if s.array == array else Store(s.array, tuple(map(one, s.index)), value))
+            out.append(store(Store(s.array, tuple(map(one, s.index)), one(s.value))))
         elif type(s) is If:
-            then, orelse = (in_place(b, array, name, e) for b in (s.then, s.orelse))
-            out.append(If(one(s.condition), then, orelse))
+            out.append(If(one(s.condition), rewritten(s.then, one, store), rewritten(s.orelse, one, store)))
         else:
-            out.append(s._replace(body=in_place(s.body, array, name, e)))
+            out.append(s._replace(body=rewritten(s.body, one, store)))
     return out
 
 

@@ -157,11 +157,15 @@ class Bind(NamedTuple):
 
 
 class Alloc(NamedTuple):
-    """name = new memory for an array of these lengths, all zero if `zero`; taken again when it runs again."""
+    """name = new memory for an array of these lengths, all zero if `zero`; taken again when it runs again.
+
+    needed   whether the program fails where there is none; else the array is not "held"
+    """
 
     name: str
     dims: tuple
     zero: bool
+    needed: bool = True
 
 
 class For(NamedTuple):
