@@ -11,6 +11,8 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
 from minnp.core.loops import staged
+from minnp.core.loops.runtime import hand_over
+from minnp.core.loops.source import _REWRITTEN, rewritten
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 TABLE = np.arange(20.0) * 3
@@ -337,3 +339,98 @@ def test_a_loop_whose_objects_are_others_each_time_is_not_compiled_without_end()
     if engine.available():
         (said,) = python_loops()
         assert "compiled 32 times" in said
+
+
+def test_an_inner_function_and_the_loop_write_to_one_array():
+    def heap_sorted(a):
+        def sift(start, end):
+            while 2 * start + 1 <= end:
+                child = 2 * start + 1
+                if child < end and a[child] < a[child + 1]:
+                    child += 1
+                if a[start] >= a[child]:
+                    return
+                a[start], a[child] = a[child], a[start]
+                start = child
+
+        for start in range(len(a) // 2, -1, -1):
+            sift(start, len(a) - 1)
+        for end in range(len(a) - 1, 0, -1):
+            a[0], a[end] = a[end], a[0]
+            sift(0, end - 1)
+        return a
+
+    same(heap_sorted, lambda: (np.random.default_rng(0).random(40),))
+    same(heap_sorted, lambda: (np.random.default_rng(1).random(7),))
+
+
+def test_an_array_of_another_call_is_no_variable_of_this_one():
+    def adding(a):
+        def add(i):
+            a[i] += 1
+
+        return add
+
+    def filled(a, b, own):
+        def add(i):
+            a[i] += 1
+
+        add = add if own else adding(b)
+        for i in range(len(a)):
+            a[i] *= 2
+            add(i)
+        return a.sum() + b.sum() * 1000
+
+    f = staged(filled)
+    for own in (True, False, True, False):
+        a, b, c, d = np.ones(30), np.ones(30), np.ones(30), np.ones(30)
+        assert f(a, b, own) == filled(c, d, own)
+        assert np.array_equal(a, c) and np.array_equal(b, d)
+
+
+def test_a_loop_that_stays_python_is_looked_at_less_often():
+    looked = []
+
+    def lengths(stack):
+        n = 0
+        while stack:
+            n += len(stack.pop())
+        return n
+
+    def watching(sites, f):
+        return lambda number, names: looked.append(number) or hand_over(sites[number], f, names), lambda f: f
+
+    f = rewritten(lengths, watching)
+    for _ in range(500):
+        assert f([(1, 2), (3,)]) == 3
+    (site,) = _REWRITTEN[lengths.__code__][1]
+    assert len(looked) == 500 and 8 < site.refused < 20
+    assert len(python_loops()) == 1
+
+
+def test_a_loop_that_makes_functions_is_reported():
+    def f(x):
+        out = []
+        for k in range(30):
+            out.append(lambda k=k: x[k])
+        return sum(g() for g in out[:2])
+
+    assert jit(f)(np.arange(30.0)) == 1
+    assert any("the loop makes a function" in why for why in python_loops())
+
+
+def test_many_questions_about_data_leave_a_function_as_it_is():
+    def total(a):
+        h = 2**63
+        for x in a:
+            h = (h ^ int(x)) * 1099511628211 % 2**64
+        return h
+
+    def deep(n, k):
+        return k if n == 0 else deep(n - 1, k + n) + deep(n - 1, k - n)
+
+    for f, args in ((total, (np.arange(200),)), (deep, (9, 1))):
+        g = jit(f)
+        assert [g(*args) for _ in range(3)] == [f(*args)] * 3
+        assert any(r["function"].startswith("jit of") and "asks some 64 times" in r["why"] for r in minnp.report())
+        minnp.report(reset=True)

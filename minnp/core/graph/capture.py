@@ -76,7 +76,7 @@ class CaptureTrace(Trace):
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
-        self.decisions = 0  # branches on numbers of arrays
+        self.decisions = 0.0
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
@@ -298,12 +298,16 @@ class CaptureTrace(Trace):
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
-        self.decisions += kind is bool
-        if self.decisions == DECISIONS and self.fast and self.may_leave:
-            self.ends(f"the function decides {DECISIONS} times what to do by what its arrays hold, one by one")
+        self.decides(1)
         if not self.ended:
             self._guard(value.node, "value", concrete(value))
         return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after
+
+    def decides(self, weight: float) -> None:
+        """Python asked what an array holds, or compared numbers (an eighth as much: arguments repeat, data do not)."""
+        before, self.decisions = self.decisions, self.decisions + weight
+        if before < DECISIONS <= self.decisions and self.fast and self.may_leave:
+            self.ends(f"the function asks some {DECISIONS} times what its arrays hold, one by one")
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):

@@ -817,7 +817,14 @@ class Translator(Building):
                 return const(0)  # the next pass knows
             self.check(self.flag(variable))
             return self.variable(variable)
-        return self.outside(self.source_of(name))
+        source = self.source_of(name)
+        if len(self.scopes) > 1 and name in self.scopes[0].names and self.found.is_variable(source):
+            scopes, self.scopes = self.scopes, self.scopes[:1]
+            try:
+                return self.load_name(name)
+            finally:
+                self.scopes = scopes
+        return self.outside(source)
 
     def assigned_in_scope(self) -> set[str]:
         return self.scope.assigned  # type: ignore[attr-defined]

@@ -142,6 +142,19 @@ class Outside:
         self.seen[source] = x, what
         return x
 
+    def is_variable(self, source: Source) -> bool:
+        """Whether a variable that an inner function shares with the loop's own lies there."""
+        how, holder, name = source
+        if how != "cell" or name in self.shared or name not in self.names:
+            return False
+        try:
+            x = found_at(how, self.look(holder), name)
+        except GONE:
+            return False
+        if x is self.names[name]:
+            self.seen[source] = x, ("variable", name)
+        return self.seen.get(source, (None, ("", "")))[1][0] == "variable"
+
     def input_at(self, source: Source) -> tuple[str, tuple]:
         """(the variable, its type) for an array or a number that is given."""
         if source not in self.inputs:
@@ -181,6 +194,9 @@ class Outside:
                     return None
             elif what[0] == "same":
                 if was() is not x:
+                    return None
+            elif what[0] == "variable":
+                if x is not names.get(what[1], found):
                     return None
             elif what[0] in ("number", "array"):
                 if self.describe(x) != what:

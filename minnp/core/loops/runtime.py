@@ -18,7 +18,7 @@ from ..llvm import engine
 from ..rows import budget
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Joint, Primitive
-from ..rows.report import PACKAGE, record
+from ..rows.report import PACKAGE
 from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
@@ -33,12 +33,13 @@ from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood
 from .outside import Outside, sort_of
 from .simplified import checks_of
-from .source import Site, rewritten
+from .source import Site, rewritten, say
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
 FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
 MOST = 32  # programs of one loop
+PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
 
 
@@ -149,7 +150,19 @@ def _zeros(x: Any) -> Any:
 
 
 def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
-    """What the loop binds, run compiled; None where Python has to run it."""
+    """What the loop binds, run compiled; None where Python has to run it. Where it had to again and again, it is asked
+    less and less often: to look at the variables takes longer than a short loop."""
+    if site.rest:
+        site.rest -= 1
+        return None
+    found = _handed_over(site, f, names)
+    site.refused = site.refused + 1 if found is None else 0
+    if site.refused > PATIENCE:
+        site.rest = min(1 << (site.refused - PATIENCE), LONGEST)
+    return found
+
+
+def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
     if any(how in ("raise", "call") for how in onp.geterr().values()):
         return None
     given: dict[str, Any] = {}
@@ -279,9 +292,7 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
 
 
 def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
-    file = f.__code__.co_filename
-    where = f"{file}:{line or site.tree.lineno}"
-    record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({where})")
+    say(f, line or site.tree.lineno, why)
 
 
 def _run(

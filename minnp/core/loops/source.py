@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+from ..rows.report import record
+
 _TREES: weakref.WeakKeyDictionary[CodeType, Any] = weakref.WeakKeyDictionary()
 
 
@@ -141,6 +143,8 @@ class Site:
     wanted   those of them that are read after it
     shared   names that it binds and other functions see
     caught   whether the function may go on after what it raises
+    refused  how often in a row Python had to run it
+    rest     how often it is not to be looked at
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
@@ -150,7 +154,7 @@ class Site:
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         self.shared = self.stores & shared
         self.programs: dict[Any, Any] = {}
-        self.compiled = 0
+        self.compiled = self.refused = self.rest = 0
 
 
 class Rewriter(ast.NodeTransformer):
@@ -159,6 +163,7 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, function: Any, tree: ast.FunctionDef) -> None:
         self.function, self.tree = function, tree
         self.sites: list[Site] = []
+        self.refused: list[tuple[int, str]] = []  # lines of loops that no site stands for, and why
         self.changed = False
         code = function.__code__
         self.local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
@@ -203,6 +208,9 @@ class Rewriter(ast.NodeTransformer):
         self.depth += 1
         inner = self.generic_visit(node)
         self.depth -= 1
+        if nested:
+            what = {ast.FunctionDef: "makes a function", ast.Lambda: "makes a function"}.get(type(nested[0]))
+            self.refused.append((node.lineno, what or f"has {type(nested[0]).__name__.lower()} in it"))
         if nested or not (stores or writes(kept)):
             return inner
         self.changed = True
@@ -316,6 +324,11 @@ def _inside_function(text: str) -> list[ast.stmt]:
     return ast.parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
 
 
+def say(f: Any, line: int, why: str) -> None:
+    """Report that Python runs a loop."""
+    record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({f.__code__.co_filename}:{line})")
+
+
 def rewritten(f: Any, make: Any) -> Any:
     """The function with its loops handed over, or itself where there is nothing to hand over.
 
@@ -343,8 +356,10 @@ def rewritten(f: Any, make: Any) -> Any:
                 type_params=[],
             )
             new = compiled(ast.copy_location(changed, tree), f.__code__, [LOOP, CALL])
-        code = _REWRITTEN[f.__code__] = (new, rewriter.sites)
-    new, sites = code
+        code = _REWRITTEN[f.__code__] = (new, rewriter.sites, rewriter.refused)
+    new, sites, refused = code
+    for line, why in refused:
+        say(f, line, f"the loop {why}")
     if new is None:
         return f
     ask, called = make(sites, f)
