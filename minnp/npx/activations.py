@@ -12,8 +12,8 @@ from ..core.cpu import kernels
 from ..core.cpu.elementwise import rectified
 from ..core.cpu.memory import empty
 from ..core.cpu.products import single_thread
-from ..core.rows.primitive import Meta, Primitive, per_element, primitive
-from ..core.rows.value import Host
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_element, primitive
+from ..core.rows.value import Buffer, Host
 from ..numpy.facts import either, from_cost, once_imported, spread
 from ..numpy.slopes import strong_product, times
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
@@ -51,9 +51,25 @@ def _activation(name: str, kernel: Callable, rule: Callable, cost: int = 4, **fa
 
 
 # ------------------------------------------------------------------ piecewise linear
+# g where y is positive: a product of floats and truths, which a device computes in one kernel. Eager gradients ask for
+# it there; in a graph torch's executor finds the product.
+relu_grad = primitive(
+    "npx.relu_grad",
+    numpy=lambda g, y: onp.multiply(g, onp.greater(y, 0)),
+    vjp=[lambda h, z, g, y: relu_grad(h, y), CONSTANT],
+    jvp=[lambda t, z, g, y: relu_grad(t, y), CONSTANT],
+    saves="in",
+    shape=lambda metas, params: metas[0],
+    flops=per_element(1),
+    samples=lambda: [((spread(2, 3), spread(2, 3, seed=1)), {})],
+)
+
+
 def _relu_back(g: Any, y: Any, x: Any) -> Any:
     if kernels.takes(g, y) and g.shape == y.shape:
         return kernels.each("relu_back", g, y)
+    if type(g) is Buffer is type(y) and g.shape == y.shape and g.backend.kernel(relu_grad) is not None:
+        return relu_grad(g, y)
     return g * greater(y, 0)
 
 

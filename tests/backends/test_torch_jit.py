@@ -321,3 +321,37 @@ def test_code_that_writes_arrays_made_outside_runs_as_it_is_there():
         for k in range(1, 5):
             assert onp.asarray(g(x)).tolist() == [0, 2, 4]
             assert onp.asarray(seen).tolist() == [k, 0, 0]
+
+
+def test_relus_and_sums_reuse_memory_that_nobody_reads_afterwards():
+    def f(x, y):
+        a = x * 2
+        seen = npx.relu(a) + a[0]  # a is read after the relu
+        part = (y * 3)[0]
+        whole = npx.relu(y * 3) + y
+        return seen, part + whole, npx.relu(x), x + y, npx.relu(x - 1)
+
+    g, given = jit(f), (data(4, 4), data(4, 4, seed=1))
+    with minnp.policy("prefer_torch"):
+        for _ in range(2):
+            x, y = (np.array(v) for v in given)
+            assert all(same(a, b) for a, b in zip(g(x, y), f(x, y), strict=True))
+            assert same(x, given[0]) and same(y, given[1])
+    run = executor(g)
+    plain = getattr(run.run, "plain", run.run).__globals__
+    calls = [plain[f"k_{n.name}"] for n in run.graph.nodes if getattr(n.target, "name", "") == "npx.relu"]
+    assert [call is torch.relu_ for call in calls] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_gradient_of_relu_is_one_call(dtype):
+    def f(x, w):
+        return np.sum(npx.relu(x * w) ** 2)
+
+    x = np.array([-1.0, 0.0, 2.0, onp.nan, onp.inf], dtype)
+    w = np.array([2.0, 1.0, 3.0, 1.0, -1.0], dtype)
+    with minnp.policy("prefer_torch"):
+        g = jit(grad(f))
+        for _ in range(2):
+            assert onp.array_equal(g(x, w), grad(f)(x, w), equal_nan=True)
+    assert "k_relu_grad" in executor(g).source

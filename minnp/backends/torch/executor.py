@@ -25,16 +25,18 @@ from ...core.graph.placement import holds, row_of, walk
 from ...core.graph.streams import drawn_at
 from ...core.passes.memory import shows
 from ...core.rows import report
-from ...core.rows.primitive import Primitive
+from ...core.rows.primitive import TABLE, Meta, Primitive
 from ...core.rows.value import Buffer, Host
 from ...errors import BackendUnsupportedError
 from .candidates import Choice
 from .dtypes import LEGACY, borrowed, returned, scalar
+from .neural import masked
 from .packed import prepared_conv
 
 Tensor = torch.Tensor
 _SERIAL = itertools.count()
 NUMBERS = (int, float, complex)
+GREATER, MULTIPLY = TABLE["greater"], TABLE["multiply"]
 PREPARED = object()  # in the place of an operand that its kernel has in another layout
 # what torch raises for arguments it will not take: the dispatcher then says what NumPy says to them
 REFUSALS = (BackendUnsupportedError, RuntimeError, IndexError)
@@ -55,7 +57,7 @@ class TorchExecutor:
     __code__, nodes = None, {}
 
     def __init__(self, graph: Graph, constants: dict[str, Any], backend: Any, others: dict, stream: Any = None) -> None:
-        self.graph, self.backend, self.others, self.stream = graph, backend, others, stream
+        self.graph, self.backend, self.others, self.stream = with_masks(graph), backend, others, stream
         self.run: Callable | None = None
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
@@ -132,13 +134,17 @@ class TorchExecutor:
         results: dict[Node, Any] = {}
 
         def choose(node: Node, args: tuple, kwargs: dict) -> Any:
+            results[node] = y = run(node, args, kwargs)
+            return y
+
+        def run(node: Node, args: tuple, kwargs: dict) -> Any:
             make = self._maker(node)
             if make is not None or isinstance(node.target, Primitive):
                 try:
                     function, operands = (make, args) if make is not None else self._function(node, args, kwargs)
-                    results[node] = function(*operands, **kwargs)
+                    y = function(*operands, **kwargs)
                     chosen[node] = function, operands
-                    return results[node]
+                    return y
                 except (*REFUSALS, TypeError, AttributeError, ValueError):
                     pass
             self.pure &= node.target is pick
@@ -153,7 +159,10 @@ class TorchExecutor:
             for n in self.graph.find_nodes(op="get_attr")
             if n.users and all(u in chosen and prepared_of(u, chosen[u][1], n) for u in n.users)
         }
-        self._write(chosen, donated(self.graph, results) | donated_sums(self.graph, chosen))
+        donations = donated(self.graph, {n: results[n] for n in chosen}) | donated_sums(self.graph, chosen)
+        for node, in_place in reused(self.graph, chosen, results, data).items():
+            chosen[node] = in_place, chosen[node][1]
+        self._write(chosen, donations)
         if self.others and self.pure:
             self.run = Choice(self.run, self.others, self.stream)
         return out
@@ -335,6 +344,75 @@ def donated_sums(graph: Graph, chosen: dict[Node, tuple]) -> set[Node]:
         and ready.issuperset(n.args[3].users)
         and last[n.args[3]] is n
     }
+
+
+def with_masks(graph: Graph) -> Graph:
+    """The graph with products of floats g * (y > 0), the gradients of relu, as one row; itself where it has none."""
+    metas = lambda n: n.meta.get("value") if isinstance(n, Node) else None
+
+    def mask(g: Any, sign: Any) -> Node | None:
+        """y, where `sign` is y > 0 for this product alone, and y an array like g."""
+        positive = isinstance(sign, Node) and sign.target is GREATER and len(sign.users) == 1
+        if not positive or isinstance(sign.args[1], Node) or sign.args[1] != 0:
+            return None
+        meta = metas(g)
+        like = isinstance(meta, Meta) and meta.dtype.kind == "f" and metas(sign.args[0]) == meta
+        return sign.args[0] if like else None
+
+    if not any(n.target is GREATER for n in graph.nodes):
+        return graph
+    graph = graph.copy()
+    for n in graph.find_nodes(op="call_function", target=MULTIPLY):
+        for g, sign in ((n.args[0], n.args[1]), (n.args[1], n.args[0])):
+            if (y := mask(g, sign)) is not None:
+                with graph.inserting_before(n):
+                    new = graph.create_node("call_function", TABLE["npx.relu_grad"], (g, y))
+                new.meta.update(n.meta)
+                n.replace_all_uses_with(new)
+                graph.erase_node(n)
+                graph.erase_node(sign)
+                break
+    return graph
+
+
+IN_PLACE: dict[str, Callable] = {
+    "npx.relu": torch.relu_,
+    "npx.relu_grad": lambda g, y: masked(g, y, into=g),
+    "add": torch.Tensor.add_,
+}
+
+
+def reused(graph: Graph, chosen: dict[Node, tuple], results: dict[Node, Any], data: list) -> dict[Node, Callable]:
+    """What computes a node in the memory of its first operand: one made here, that nothing reads afterwards."""
+    at = {n: i for i, n in enumerate(graph.nodes)}
+    theirs = {place(t) for t in data if type(t) is Tensor}
+    last: dict[int, int] = {}  # memory -> where it is read last
+    for n, y in results.items():
+        for t in y if isinstance(y, (tuple, list)) else (y,):
+            if type(t) is Tensor:
+                last[place(t)] = max(last.get(place(t), 0), *[at[u] for u in n.users], at[n])
+    found: dict[Node, Callable] = {}
+    for n, (_, operands) in chosen.items():
+        x, y, source = results.get(n.args[0]) if n.args else None, results[n], n.args[0] if n.args else None
+        while isinstance(source, Node) and source.target is pick:
+            source = source.args[0]
+        run = IN_PLACE.get(getattr(n.target, "name", "")) if source in chosen and not n.kwargs else None
+        if run is None or type(x) is not Tensor or not y.dtype.is_floating_point or last[place(x)] != at[n]:
+            continue
+        others = [o for o in operands[1:] if type(o) is Tensor and o.dtype is y.dtype and o.shape == y.shape]
+        alike = x.dtype is y.dtype and x.shape == y.shape and x.stride() == y.stride() and is_dense(x)
+        if alike and len(others) == len(n.args) - 1 and place(x) not in {*theirs, place(y), *map(place, others)}:
+            found[n] = run
+    return found
+
+
+def place(t: Tensor) -> int:
+    """Where its memory begins."""
+    return t.untyped_storage().data_ptr()
+
+
+def is_dense(t: Tensor) -> bool:
+    return t.is_contiguous() or (t.ndim == 4 and t.is_contiguous(memory_format=torch.channels_last))
 
 
 def show(x: Any, names: dict) -> str:

@@ -72,6 +72,14 @@ def _gradients(g: Tensor, x: Tensor, w: Tensor, params: dict, of_x: bool, of_w: 
     )  # positions: oneDNN's gradient of the weight takes up to three times the BLAS's time
     if of_x and of_w and dilate is not params["dilate"] and few:
         return _gradients(g, x, w, params, True, False)[0], _gradients(g, x, w, params, False, True)[1]
+    if of_w and few and w.ndim == 4 and w.shape[2:].numel() > 1 and not x.is_contiguous():
+        if of_x:
+            return _gradients(g, x, w, params, True, False)[0], _gradients(g, x, w, params, False, True)[1]
+        g, x, w = (
+            g.contiguous(),
+            x.contiguous(),
+            w.contiguous(),
+        )  # with channels last it takes up to three times as long
     dilate = params["dilate"] if of_w and few else dilate
     order = (params["stride"], params["pad"], dilate, False, [0] * n, params.get("groups", 1))
     if not (g.is_contiguous() or (g.ndim == 4 and g.is_contiguous(memory_format=torch.channels_last))):
@@ -211,6 +219,19 @@ def sum_unpool(g: Tensor, size: Sizes, **params: Any) -> Tensor:
 
 # ------------------------------------------------------------------ activations
 kernel("npx.relu")(torch.relu)
+
+
+@kernel("npx.relu_grad", dtypes_of=common)
+def relu_grad(g: Any, y: Any) -> Tensor:
+    g, y = together(g, y)
+    return masked(g, y) if g.dtype.is_floating_point else g * (y > 0)
+
+
+def masked(g: Tensor, y: Tensor, into: Tensor | None = None) -> Tensor:
+    """g * (y > 0) of floats in one pass: the gradient of leaky_relu with a slope of 0."""
+    if into is None:
+        return aten.leaky_relu_backward.default(g, y, 0.0, False)
+    return aten.leaky_relu_backward.grad_input(g, y, 0.0, False, grad_input=into)
 
 
 @kernel("npx.leaky_relu")
