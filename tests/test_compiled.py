@@ -181,7 +181,19 @@ def written(v):
     for i in range(2):
         row[0] += v[i] * u[i, 1]
         u[0, i] = u[0, 1] * u[1, i] + u[1][2]
-    return u
+    u[0, :2] += v
+    u[:, 1:] *= u[:, :1]
+    u[...] -= 0.5
+    u[::-1, 0] /= v[1:]
+    u[1] += u[0]
+    u[None, 0] += x[:3].astype(v.dtype)
+    row -= v[0]
+    u += row[1]
+    w = u * v[1]
+    w *= u
+    w -= u[:1]
+    w += 2
+    return w * row
 
 env["written"] = written
 warnings.simplefilter("ignore")

@@ -265,6 +265,8 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         if type(value) is Tracer and overlapping_memory(base, concrete(value)):
             value = bind(TABLE["copy"], (value,), {})
     unseen = type(h) is not ndarray and h._root is None and h._host is None  # no view of NumPy's shows its memory
+    if watching is None and index is ... and steps and basic(steps[-1]):  # x[i] += y writes to x[i] itself
+        steps, index = steps[:-1], steps[-1][1]["index"]
     if fresh and unseen and index is ... and lies_as(example(value), lies):
         result = value  # all of it is written: the array need not be copied
     else:
@@ -276,6 +278,14 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+def basic(step: tuple) -> bool:
+    """Whether a step from an array to a view of it is an index of numbers and slices."""
+    row, params = step
+    index = params.get("index", "")
+    parts = index if type(index) is tuple else (index,)
+    return row is TABLE["getitem"] and all(type(p) in (int, slice, type(None), type(...)) for p in parts)
 
 
 # ------------------------------------------------------------------ memory that others refer to as well

@@ -143,15 +143,12 @@ static Py_ssize_t length(PyObject *self) {
     });
 }
 
-/* Whether h is the view self[index], for this very index, of an array on a device that is still what it was. */
+/* Whether h is the view self[index], for this very index, of an array that is traced, or on a device and still what it was. */
 static bool is_view_at(PyObject *h, PyObject *self, PyObject *index) {
-    if (!is_ours(h) || field(h, root_at) != self || value_of(h).kind != Kind::device)
+    if (!is_ours(h) || field(h, root_at) != self || field(h, host_at) != Py_None)
         return false;
-    PyObject *steps = field(h, steps_at);
-    if (steps == nullptr || PyTuple_GET_SIZE(steps) != 1)
-        return false;
-    PyObject *step = PyTuple_GET_ITEM(steps, 0), *params = PyTuple_GET_ITEM(step, 1);
-    return PyTuple_GET_ITEM(step, 0) == getitem_row && PyDict_CheckExact(params) && found(params, word_index) == index;
+    PyObject *x = field(h, value_at);
+    return x != nullptr && (Py_IS_TYPE(x, Tracer) || value_of(h).kind == Kind::device) && step_of_view(h) == index;
 }
 
 /* Whether a[index] has axes, as its form alone tells: then the elements of a value are written, never the value. */
@@ -206,63 +203,17 @@ static bool write_in_memory(PyObject *self, PyObject *x, PyObject *index, PyObje
     return count_call(kept), true;
 }
 
-/* writing.write where one tape follows an array that is no view, of the tape's own memory, and all that is written is a number
-   or what that tape follows: the memory is written, and the tape has a node more. Whether that was done. */
-static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, PyObject *value) {
-    PyObject *tape = slot(x, tracer_trace), *base = slot(x, tracer_value);
-    if (field(self, root_at) != Py_None || busy() || tape == nullptr || !Py_IS_TYPE(tape, Tape) ||
-        slot(tape, tape_alive) != Py_True || base == nullptr || !is_host(base) || fields(base)->base != nullptr ||
-        !(fields(base)->flags & NPY_ARRAY_WRITEABLE) || index == Py_Ellipsis || !simple_index(index, true))
-        return false;
-    Value v = value_of(value);
-    PyObject *what = v.object, *dtype = dtype_of_array(base);
-    bool traced = v.kind == Kind::traced;
-    if (traced) {
-        if (slot(what, tracer_trace) != tape)
-            return false;
-        what = slot(what, tracer_value);
-        if (is_host(what) ? dtype_of_array(what) != dtype || last_base(what) == base
-                          : !Py_IS_TYPE(what, ((PyArray_Descr *)dtype)->typeobj))
-            return false;
-    } else if (what == nullptr || !(PyFloat_CheckExact(what) || PyLong_CheckExact(what) ||
-                                   Py_IS_TYPE(what, ((PyArray_Descr *)dtype)->typeobj)))
-        return false;
-    if (((PyArray_Descr *)dtype)->kind != 'f')
-        return false;
-    PyObject *lent = slot(tape, tape_lent);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lent); i++) {
-        PyObject *given = PyList_GET_ITEM(lent, i);
-        while (Py_IS_TYPE(given, Tracer))
-            given = slot(given, tracer_value);
-        if (is_host(given) && last_base(given) == base)
-            return false;
-    }
-    Ref owned_x = borrow(x), owned_base = borrow(base), owned_what = borrow(what), owned_value = borrow(value);
-    Ref owned_tape = borrow(tape), node = number_written(x, index, v);
-    Py_ssize_t before = integer(slot(x, tracer_node)), of_value = traced ? integer(slot(v.object, tracer_node)) : -1;
-    release_memory(base);
-    check(PyObject_SetItem(base, index, what));
-    if (!node) {
-        Ref first = number(before), second = number(of_value), parents = tuple_of(first, second);
-        Ref params = params_of_write(index), arrays = traced ? borrow(Py_None) : tuple_of(Py_None, what);
-        auto [shape, its] = described(base);
-        node = tuple_of(write_row, params, parents, arrays, Py_None, shape, its);
-    }
-    count_row(write_row);
-    Ref old(std::exchange(field(self, value_at), traced_by(tape, node, owned_base).release()));
-    return true;
-}
-
 static int assign(PyObject *self, PyObject *index, PyObject *value) {
     return guarded_status([=] {
         if (value == nullptr)
             return general_setitem(self, index, value);
         PyObject *a = host_of(self), *v;
         if (a == nullptr) {
+            if (is_view_at(value, self, index)) /* x[index] += y ends so */
+                return 0;
             PyObject *x = virtual_of(self);
-            bool done = x != nullptr && Py_IS_TYPE(x, Buffer) &&
-                        (is_view_at(value, self, index) /* x[index] += y ends so */ || write_in_memory(self, x, index, value));
-            done = done || (x != nullptr && Py_IS_TYPE(x, Tracer) && write_on_tape(self, x, index, value));
+            bool done = x != nullptr && (Py_IS_TYPE(x, Buffer) ? write_in_memory(self, x, index, value)
+                                                               : write_on_tape(self, x, index, value_of(value)));
             return done ? 0 : general_setitem(self, index, value);
         }
         if (busy() || taped())

@@ -262,6 +262,11 @@ static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, bi
         }
         if (!power && a.kind == Kind::device && is_ours(v) && write_on_device(v, w, a.object, o))
             return borrow(v);
+        if (a.kind == Kind::traced && o.ufunc != nullptr && is_ours(v)) {
+            Value values[] = {a, b};
+            if (assign_on_tape(v, w, values, o.row))
+                return borrow(v);
+        }
         if (is_traced_number(a)) /* as NumPy's numbers: `s += 1` makes another one (operators._assigned) */
             return borrow(Py_NotImplemented);
         return made(power ? ((ternaryfunc)o.general)(v, w, Py_None) : ((binaryfunc)o.general)(v, w));

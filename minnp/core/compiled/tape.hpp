@@ -322,3 +322,114 @@ static void release_memory(PyObject *memory) {
         call_method(word_release, tape, memory);
     }
 }
+
+/* ------------------------------------------------------------------ writes */
+/* The index of the one step that leads from its root to the view h (borrowed), where that is x[index]; else null. */
+static PyObject *step_of_view(PyObject *h) {
+    PyObject *steps = field(h, steps_at);
+    if (steps == nullptr || !PyTuple_CheckExact(steps) || PyTuple_GET_SIZE(steps) != 1)
+        return nullptr;
+    PyObject *step = PyTuple_GET_ITEM(steps, 0), *params = PyTuple_GET_ITEM(step, 1);
+    return PyTuple_GET_ITEM(step, 0) == getitem_row && PyDict_CheckExact(params) ? found(params, word_index) : nullptr;
+}
+
+/* Whether x, the tracer in `self`, which is no view, has memory of floats that is the tape's own, and may be written. */
+static bool is_writable_on_tape(PyObject *self, PyObject *x) {
+    PyObject *tape = slot(x, tracer_trace), *base = slot(x, tracer_value);
+    if (field(self, root_at) != Py_None || !is_recording(tape) || base == nullptr || !is_host(base) ||
+        fields(base)->base != nullptr || descr(base)->kind != 'f' || !(fields(base)->flags & NPY_ARRAY_WRITEABLE))
+        return false;
+    PyObject *lent = slot(tape, tape_lent);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lent); i++) {
+        PyObject *given = PyList_GET_ITEM(lent, i);
+        while (Py_IS_TYPE(given, Tracer))
+            given = slot(given, tracer_value);
+        if (is_host(given) && last_base(given) == base)
+            return false;
+    }
+    return true;
+}
+
+/* writing.write where all that is written is a number, or what the tape of `self` follows: the memory is written, and the tape
+   has a node more. Whether that was done. */
+static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, const Value &v) {
+    PyObject *base = slot(x, tracer_value), *what = v.object;
+    bool traced = v.kind == Kind::traced, all = index == Py_Ellipsis;
+    if (!is_writable_on_tape(self, x) || !simple_index(index, true) || what == nullptr || (all && !traced))
+        return false;
+    if (traced) {
+        if (slot(what, tracer_trace) != slot(x, tracer_trace))
+            return false;
+        what = slot(what, tracer_value);
+    }
+    if (traced && is_host(what) ? descr(what) != descr(base) || last_base(what) == base
+                                : !Py_IS_TYPE(what, descr(base)->typeobj) &&
+                                      (traced || !(PyFloat_CheckExact(what) || PyLong_CheckExact(what))))
+        return false;
+    Ref owned_x = borrow(x), owned_base = borrow(base), owned_what = borrow(what), tape = borrow(slot(x, tracer_trace));
+    Ref owned_value = borrow(v.object), node = all ? Ref() : number_written(x, index, v);
+    release_memory(base);
+    check(PyObject_SetItem(base, index, what));
+    if (!node) {
+        auto [shape, dtype] = described(base);
+        Ref none = number(-1), before = all ? none : borrow(slot(x, tracer_node));
+        Ref parents = tuple_of(before, traced ? slot(v.object, tracer_node) : none.get()), params = params_of_write(index);
+        Ref arrays = borrow(Py_None), meta;
+        if (all)
+            meta = meta_of(shape, dtype), arrays = tuple_of(meta, Py_None);
+        else if (!traced)
+            arrays = tuple_of(Py_None, what);
+        node = tuple_of(write_row, params, parents, arrays, Py_None, shape, dtype);
+    }
+    count_row(write_row);
+    Ref old(std::exchange(field(self, value_at), traced_by(tape, node, owned_base).release()));
+    return true;
+}
+
+/* Whether an array broadcasts to the shape of array a. */
+static bool broadcasts_to(PyObject *x, PyObject *a) {
+    int extra = fields(a)->nd - fields(x)->nd;
+    for (int i = 0; extra >= 0 && i < fields(x)->nd; i++)
+        if (fields(x)->dimensions[i] != 1 && fields(x)->dimensions[i] != fields(a)->dimensions[i + extra])
+            return false;
+    return extra >= 0;
+}
+
+/* operators._assigned, v op= w, where v is an array that a tape follows, or x[index] of one, and w is a number or has v's
+   dtype: what the row makes of them is written. Whether that was done. */
+static bool assign_on_tape(PyObject *v, PyObject *w, const Value *values, PyObject *row) {
+    PyObject *x = values[0].object, *a = slot(x, tracer_value), *root = field(v, root_at), *target = v, *index = Py_Ellipsis;
+    PyObject *other = values[1].object;
+    if (v == w || a == nullptr || !is_host(a) || fields(a)->nd == 0 || descr(a)->kind != 'f' || other == nullptr)
+        return false;
+    if (values[1].kind == Kind::traced && (slot(other, tracer_trace) != slot(x, tracer_trace) || (other = slot(other, tracer_value)) == nullptr))
+        return false;
+    if (is_host(other) ? descr(other) != descr(a) || !broadcasts_to(other, a)
+                       : !(PyFloat_CheckExact(other) || PyLong_CheckExact(other) || Py_IS_TYPE(other, descr(a)->typeobj)))
+        return false;
+    if (root != Py_None) {
+        target = root, index = step_of_view(v);
+        if (index == nullptr || !simple_index(index, true) || index == Py_Ellipsis || field(root, host_at) != Py_None)
+            return false;
+        x = field(root, value_at); /* which it is of: virtual_of */
+    }
+    if (x == nullptr || !Py_IS_TYPE(x, Tracer) || slot(x, tracer_trace) != slot(values[0].object, tracer_trace))
+        return false;
+    bool whole = root == Py_None && Py_IS_TYPE(v, Virtual); /* which holds what it is given, and no view of NumPy's sees it */
+    if (whole ? !is_recording(slot(x, tracer_trace)) : !is_writable_on_tape(target, x))
+        return false;
+    PyObject *operands[] = {v, w};
+    Ref owned_x = borrow(x), owned_index = borrow(index), owned_a = borrow(a), owned_target = borrow(target);
+    Ref out = record(row, values, 2, no_params, operands);
+    if (!out || !Py_IS_TYPE(out.get(), Tracer))
+        return false;
+    PyObject *result = slot(out, tracer_value);
+    if (!is_host(result) || descr(result) != descr(a) || !same_shape(result, a))
+        return false;
+    if (!whole)
+        return write_on_tape(target, x, index, {Kind::traced, out});
+    if (memcmp(fields(result)->strides, fields(a)->strides, fields(a)->nd * sizeof(npy_intp)) != 0)
+        return false;
+    Ref before(std::exchange(field(v, value_at), out.release()));
+    return true;
+}
