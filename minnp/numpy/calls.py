@@ -296,7 +296,12 @@ defines(onp.real)(lambda val: as_array(val).real)
 defines(onp.imag)(lambda val: as_array(val).imag)
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
 defines(onp.fix, out=Out(broadcasts=True))(spelled(ufuncs.fix, "x |"))
-defines(onp.round, onp.around, takes=("one", "round"), out=Out(broadcasts=True))(spelled(ufuncs.round_, "a | decimals"))
+defines(
+    *(onp.round, onp.around),
+    takes=("one", "round"),
+    out=Out(broadcasts=True),
+    view=None if NUMPY_2 else "perhaps",  # of integers
+)(spelled(ufuncs.round_, "a | decimals"))
 
 
 @defines(onp.where)
@@ -351,7 +356,7 @@ def _clipped(a: Any, min: Any = None, max: Any = None, **options: Any) -> Any:
 CLIP = (onp._core if NUMPY_2 else onp.core).umath.clip
 
 
-@defines(onp.nan_to_num)
+@defines(onp.nan_to_num, view="perhaps")
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     out = ufuncs.nan_to_num(as_array(x), nan=number(nan), posinf=number(posinf), neginf=number(neginf))
     if copy:

@@ -47,7 +47,15 @@ DYNAMIC = """
     compress extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all unique_counts unique_inverse
     unique_values where
 """  # `where` of a condition alone
-knows(*(getattr(onp, name) for name in DYNAMIC.split() if hasattr(onp, name)), dynamic="shape")
+VIEWS = """
+    atleast_1d atleast_2d atleast_3d dsplit fliplr flipud hsplit moveaxis rollaxis rot90 split unstack vsplit
+"""
+PERHAPS_VIEWS = "asfarray asmatrix ix_ mat real_if_close require round_ trim_zeros"
+for _names, _facts in (
+    *((DYNAMIC, {"dynamic": "shape"}), (VIEWS, {"view": "always"})),
+    (PERHAPS_VIEWS, {"view": "perhaps"}),
+):
+    knows(*(vars(onp)[name] for name in _names.split() if name in vars(onp)), **_facts)
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions

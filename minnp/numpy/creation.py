@@ -124,7 +124,7 @@ def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
 
 
-@defines(onp.array, creates="new")
+@defines(onp.array, creates="new", view="perhaps")
 def _array(
     x: Any,
     dtype: Any = None,
@@ -140,7 +140,11 @@ def _array(
     return in_order(a, order, a)
 
 
-@defines(onp.asarray, onp.asanyarray, creates="converted", device=True)
+def _all_of(args: tuple, kwargs: dict) -> tuple[str, dict] | None:
+    return None if args or kwargs else ("getitem", {"index": ...})
+
+
+@defines(onp.asarray, onp.asanyarray, creates="converted", device=True, view=_all_of)
 def _asarray(
     a: Any,
     dtype: Any = None,

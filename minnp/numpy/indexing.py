@@ -314,7 +314,7 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
     return diagonal(as_array(a), offset=offset, axis1=axis1, axis2=axis2).sum(axis=-1, dtype=dtype)
 
 
-@defines(onp.diag)
+@defines(onp.diag, view="perhaps")
 def _diag(v: Any, k: int = 0) -> Any:
     v = as_array(v)
     if v.ndim == 1:

@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.arrays.array import ARRAY_TYPES, ndarray, read, root_of, same_numbers, steps_of
 from ..core.arrays.flags import set_writeable
 from ..core.arrays.writing import shown, write
-from ..core.rows.dispatch import defines
+from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import laid_out
 from ..core.rows.primitive import Meta, per_input, primitive
 from ..core.rows.strides import within
@@ -146,7 +146,15 @@ def _refuse_gradients(a: ndarray, what: str) -> None:
         value = value.value
 
 
-@defines(onp.ndarray.view, creates="converted")
+def _viewed(args: tuple, kwargs: dict) -> tuple[str, dict] | None:
+    dtype, cls = [*args, None, None][:2]
+    dtype = kwargs.get("dtype", dtype)
+    if kwargs.get("type", cls) is not None or (dtype is not None and onp.dtype(dtype) == object):  # a class
+        return None
+    return ("getitem", {"index": ...}) if dtype is None else ("view", {"dtype": onp.dtype(dtype)})
+
+
+@defines(onp.ndarray.view, creates="converted", view=_viewed)
 def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if isinstance(dtype, builtins.type) and issubclass(dtype, ndarray):
         dtype, type = None, dtype
@@ -159,7 +167,11 @@ def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     return view(a, dtype=dtype)
 
 
-@defines(onp.ndarray.getfield)
+_methods = ("conj", "conjugate", "newbyteorder")  # the last one NumPy 1's
+knows(*(getattr(Host, name) for name in _methods if hasattr(Host, name)), view="perhaps")
+
+
+@defines(onp.ndarray.getfield, view="perhaps")
 def _getfield(a: Any, dtype: Any, offset: int = 0) -> Any:
     size = onp.empty((), a.dtype).getfield(dtype, offset).itemsize  # or NumPy's exception
     _refuse_gradients(a, "x.getfield()")
@@ -202,7 +214,7 @@ def _byteswap(a: Any, inplace: bool = False) -> Any:
     return a
 
 
-@defines(onp.lib.stride_tricks.as_strided)
+@defines(onp.lib.stride_tricks.as_strided, view="perhaps")
 def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
     x = as_array(x)
     shape = x.shape if shape is None else tuple(shape)
@@ -248,7 +260,7 @@ def _window(x: Any, shape: Sequence[int], steps: Sequence[int], writeable: bool,
     return seen
 
 
-@defines(onp.lib.stride_tricks.sliding_window_view)
+@defines(onp.lib.stride_tricks.sliding_window_view, view="perhaps")
 def _sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:

@@ -265,7 +265,7 @@ def _check_einsum(result: Any, out: Any) -> None:
     onp.einsum("i", onp.empty(0, result.dtype), out=onp.empty(0, out.dtype))
 
 
-@defines(onp.einsum, out=Out(check=_check_einsum))
+@defines(onp.einsum, out=Out(check=_check_einsum), view="perhaps")
 def _einsum(*operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe") -> Any:
     subscripts, *arrays = operands
     if not isinstance(subscripts, str):  # operand, axes, operand, axes, ..., [result axes]

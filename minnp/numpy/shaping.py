@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ARRAY_TYPES, ndarray, read
+from ..core.arrays.array import ARRAY_TYPES, Array, ndarray, read
 from ..core.cpu import kernels
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
@@ -309,11 +309,24 @@ stack = primitive(
 defines(onp.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 defines(onp.expand_dims)(spelled(expand_dims, "a | axis"))
 defines(onp.squeeze)(spelled(squeeze, "a | axis"))
-defines(onp.flip)(spelled(flip, "m | axis"))
+defines(onp.flip, view="always")(spelled(flip, "m | axis"))
 defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 
 
-@defines(onp.transpose)
+def _axes(axes: tuple, kwargs: dict) -> tuple[str, dict]:
+    axes = kwargs.get("axes", axes[0] if len(axes) == 1 else axes or None)
+    return "transpose", {} if axes is None else {"axes": tuple(axes) if isinstance(axes, list) else axes}
+
+
+knows(onp.ndarray.T, view=("transpose", {}))
+knows(onp.ndarray.flat, view="always")
+knows(
+    *(getattr(onp.ndarray, "mT", Array.mT), *([onp.matrix_transpose] if NUMPY_2 else [])),
+    view=("swapaxes", {"axis1": -1, "axis2": -2}),
+)
+
+
+@defines(onp.transpose, view=_axes)
 def _transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         return transpose(as_array(a))
@@ -325,7 +338,7 @@ def _broadcast(array: Any, shape: Any, subok: bool = False) -> Any:
     return broadcast_to(as_array(array), shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape)))
 
 
-@defines(onp.broadcast_arrays)
+@defines(onp.broadcast_arrays, view="perhaps")
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     arrays = tuple(map(as_array, arrays))
     shape = onp.broadcast_shapes(*(a.shape for a in arrays))
@@ -337,7 +350,7 @@ def _memory_order(a: ndarray, order: str) -> str:
     return order if order != "A" else "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
 
 
-@defines(onp.reshape)
+@defines(onp.reshape, view="perhaps")
 def _reshape(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: bool | None = None) -> Any:
     if order == "C" and type(a) in ARRAY_TYPES and copy is None and type(shape) in (int, tuple):  # the usual call
         return reshape(a, shape=shape)
@@ -352,7 +365,7 @@ for _stack in (onp.hstack, onp.vstack):  # their code is NumPy's
     knows(_stack, takes=(_stack.__name__, "concatenate", "stack"))
 
 
-@defines(onp.ravel, takes=("ravel", "reshape"))
+@defines(onp.ravel, takes=("ravel", "reshape"), view="perhaps")
 def _ravel(a: Any, order: str = "C") -> Any:
     a = as_array(a)
     if order == "K":
@@ -366,7 +379,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
     return y if y.size < 2 or y.strides[-1:] == (y.itemsize,) else TABLE["copy"](y)
 
 
-@defines(onp.array_split)
+@defines(onp.array_split, view="always")
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
     """Views; where to cut is a matter of Python's integers, on every device."""
     a = as_array(ary)

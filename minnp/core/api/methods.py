@@ -92,7 +92,7 @@ Array.to_device = devices.to_device
 Array.device = property(devices.device, devices.device_is_fixed)
 
 
-@defines(onp.ndarray.astype)
+@defines(onp.ndarray.astype, view="perhaps")
 def _astype(
     a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as onp
 
 from ..api import methods
+from ..arrays.array import Array
 from ..rows.dispatch import fact
 from ..rows.primitive import TABLE
 from ..rows.report import PACKAGE
@@ -273,50 +274,19 @@ def _is_basic(index: Any) -> bool:
     return True
 
 
-def _axes(args: tuple, kwargs: dict) -> dict:
-    axes = kwargs.get("axes", args[0] if len(args) == 1 else args or None)
-    return {} if axes is None else {"axes": tuple(axes) if isinstance(axes, list) else axes}
+def view_of(target: Any, name: str) -> Any:
+    """Whether a function, or a method or attribute of this name, gives a view of its array: the fact `view` of its
+    definition, or that of its row (True)."""
+    method, public = getattr(Host, name, getattr(Array, name, None)), vars(onp).get(name)
+    hosts = (getattr(target, "__wrapped__", None), method, public if callable(public) else None)
+    facts = (fact(host, "view", fact(host, "creates") == "converted" and "perhaps") for host in hosts)
+    return next(filter(None, facts), name in TABLE and TABLE[name].view)
 
 
-def _viewed(dtype: Any = None, type: Any = None) -> tuple[str, dict] | None:
-    if type is not None or (dtype is not None and onp.dtype(dtype) == object):  # a class
-        return None
-    return ("getitem", {"index": ...}) if dtype is None else ("view", {"dtype": onp.dtype(dtype)})
-
-
-# Views, always, besides those of rows that have a function of their name: name -> (args after the array, kwargs) ->
-# (row, params), or None where there is no such row.
-ROWS: dict[str, Callable] = {
-    "T": lambda a, k: ("transpose", {}),
-    "transpose": lambda a, k: ("transpose", _axes(a, k)),
-    "permute_dims": lambda a, k: ("transpose", _axes(a, k)),
-    "mT": lambda a, k: ("swapaxes", {"axis1": -1, "axis2": -2}),
-    "matrix_transpose": lambda a, k: ("swapaxes", {"axis1": -1, "axis2": -2}),
-    "asarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
-    "asanyarray": lambda a, k: ("getitem", {"index": ...}) if not a and not k else None,
-    "view": lambda a, k: _viewed(*a, **k),
-    **dict.fromkeys(
-        ("moveaxis", "rollaxis", "flip", "fliplr", "flipud", "rot90", "atleast_1d", "atleast_2d", "atleast_3d", "split",
-         "array_split", "hsplit", "vsplit", "dsplit", "unstack", "flat"),
-        lambda a, k: None,
-    ),
-}  # fmt: skip
-# Views of some arrays and copies of others, as their memory lies.
-PERHAPS = {"reshape", "ravel", "ascontiguousarray", "asfortranarray", "require", "einsum", "broadcast_arrays", "astype",
-           "as_strided", "sliding_window_view", "nan_to_num", "diag", "conj", "conjugate", "ix_", "trim_zeros", "mat",
-           "real_if_close", "asmatrix", "asfarray", "asarray_chkfinite", "getfield", "newbyteorder"}  # fmt: skip
-PERHAPS |= {"array"} | ({"round", "around", "round_"} if onp.__version__.startswith("1.") else set())  # of integers
-
-
-def is_view(name: str) -> bool:
-    """Whether a function or method of this name always gives a view of its array."""
-    return name in ROWS or (name not in PERHAPS and name in TABLE and TABLE[name].view)
-
-
-def row_of_view(name: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
-    """(row, params) of a view that a call of this name gives, by the arguments after the array; None: no row has it."""
-    if name in ROWS:
-        return ROWS[name](args, kwargs)
+def row_of_view(view: Any, name: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
+    """(row, params) of a view that a call gives, by view_of and the arguments after the array; None: no row has it."""
+    if view is not True:
+        return view(args, kwargs) if callable(view) else view if type(view) is tuple else None
     form, *words = TABLE[name].takes or ("",)
     return (name, dict(zip(words, args, strict=False)) | kwargs) if form == "view" else None
 
@@ -342,11 +312,12 @@ def view_step(name: str, call: tuple, at: int, base: Proxy) -> Step | None:
     if target is operator.getitem:
         flat = base._steps and base._steps[-1].args[1:] == ("flat",)  # an iterator, of which parts are copies
         return Step(call, 0, (TABLE["getitem"], {"index": rest[0]}), True) if _is_basic(rest[0]) and not flat else None
-    if at == 0 and is_view(name):
-        said = row_of_view(name, rest, kwargs)
-        sure = said is not None or name not in ("asarray", "asanyarray", "view")  # not so of a class
+    view = view_of(target, name)
+    if at == 0 and view and view != "perhaps":
+        said = row_of_view(view, name, rest, kwargs)
+        sure = said is not None or not callable(view)  # not so of a class
         return Step(call, 0, (TABLE[said[0]], said[1]) if said else None, sure)
-    if name not in PERHAPS or (name in ("array", "astype") and kwargs.get("copy", True) is True):
+    if view != "perhaps" or (name in ("array", "astype") and kwargs.get("copy", True) is True):
         return None
     if isinstance(getattr(target, "__wrapped__", None), onp.ufunc):  # the function; the method may give x itself
         return None

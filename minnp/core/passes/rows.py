@@ -11,7 +11,7 @@ from ..api.functions import ENTRIES, PUBLIC
 from ..api.methods import METHODS
 from ..graph.effects import in_place, pick
 from ..graph.node import Node
-from ..graph.proxy import PERHAPS, WRITING, is_view, row_of_view
+from ..graph.proxy import WRITING, row_of_view, view_of
 from ..rows.dispatch import fact
 from ..rows.primitive import TABLE, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, UNARY
@@ -47,8 +47,9 @@ def moved(node: Node) -> tuple[str, Node, dict] | None:
         name, rest = (target if isinstance(target, str) else target.__name__), args[1:]
     else:
         return None
-    if is_view(name):
-        said = row_of_view(name, rest, node.kwargs)
+    view = view_of(target, name)
+    if view and view != "perhaps":
+        said = row_of_view(view, name, rest, node.kwargs)
         return (said[0], args[0], said[1]) if said else None
     if name == "reshape" and rest and not node.kwargs:
         return name, args[0], {"shape": rest[0] if len(rest) == 1 else rest}
@@ -102,7 +103,7 @@ def gives_new(node: Node) -> bool:
     name = node.target if node.op == "call_method" else node.target.__name__ if node.target in _PUBLIC else ""
     if name == "array":
         return node.kwargs.get("copy", True) is True
-    return bool(name) and not is_view(name) and name not in PERHAPS
+    return bool(name) and not view_of(node.target, name)
 
 
 def escapes(node: Node) -> bool:

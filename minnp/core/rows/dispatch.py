@@ -46,6 +46,9 @@ def knows(*functions: Any, **facts: Any) -> None:
     takes    how the fast path on devices calls it, if it is not a row: (form, names of rows), see api/install.py
     out      what it does with `out=`, an Out
     creates  the memory of its result: "dense" (new, in C order), "new", or "converted" (possibly its argument's)
+    view     whether its result is a view of its argument, if not what the row of its name says: "always", "perhaps" (as
+             memory lies), the (row name, params) that gives it, or a function of (arguments after the array, keywords)
+             that returns these, or None where no row does
     device   whether it takes the Array API's `device=`
     pure     whether it neither draws random numbers nor writes to its arguments (functions of npx)
     dynamic  "shape": the shape of its result depends on the elements of its arguments
