@@ -60,7 +60,20 @@ grad.staging = _beneath
 
 
 def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
-    return (lambda number, names: hand_over(sites[number], f, names)), staged
+    known: dict[tuple, Any] = {}  # a loop, and recursion, call one function again and again
+
+    def called(g: Any) -> Any:
+        if type(g) is not FunctionType:
+            return staged(g)
+        key = g, g.__code__
+        found = known.get(key)
+        if found is None:
+            found = staged(g)
+            if len(known) < MOST:
+                known[key] = found
+        return found
+
+    return (lambda number, names: hand_over(sites[number], f, names)), called
 
 
 class Compiled:
