@@ -448,12 +448,22 @@ def second(f):
     return minnp.grad(product, (0, 1, 2))
 
 
+def direction():
+    rng = numpy.random.default_rng(1)
+    return rng.normal(size=7), rng.normal(size=(5, 6)), rng.normal()
+
+
+def tangents(f, given, e):
+    """The derivatives along each argument's own part of a direction."""
+    at = lambda k: tuple(d if j == k else d * 0 for j, d in enumerate(e))
+    return [minnp.numpy.array([minnp.jvp(f, given, at(k))[1] for k in range(len(e))])]
+
+
 def along(f, given, step):
     """Central and one-sided differences of a NumPy program's loss."""
     a, b, *_, x = given
     loss = loss_of(f, given, numpy)
-    rng = numpy.random.default_rng(1)
-    e = rng.normal(size=7), rng.normal(size=(5, 6)), rng.normal()
+    e = direction()
     at = lambda h: float(loss(a + h * e[0], b + h * e[1], numpy.float64(x + h * e[2])))
     low, mid, high = at(-step), at(0.0), at(step)
     return [(high - low) / (2 * step), (high - mid) / step, (mid - low) / step], e
@@ -485,6 +495,13 @@ def differs_in_gradient(seed):
             if isinstance(found, str) or not alike(expected, found):
                 return f"program {seed}, {name}\n{program.source}\neager: {expected}\nfound: {found}"
         tally["gradients"] += 1
+        if seed % 3 == 0:
+            e = direction()
+            slope = [numpy.array([numpy.sum(g * d) for g, d in zip(expected, e)])]
+            found = gradients(eager, lambda f: jit(lambda *given: tangents(f, given, e)), given)
+            if found != "TracedValueError" and (isinstance(found, str) or not alike(slope, found)):
+                return f"program {seed}, jit(jvp)\n{program.source}\ngradient: {slope}\nfound: {found}"
+            tally["tangents"] += 1
         if seed % 4 == 0:
             expected = gradients(eager, second, given)
             if not isinstance(expected, str) and all(numpy.isfinite(g).all() and abs(g).max() < 1e8 for g in expected):

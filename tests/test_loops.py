@@ -283,6 +283,54 @@ def captured(f):
 
 
 @compiles
+def test_forward_mode_runs_the_tangents_of_a_compiled_loop(monkeypatch):
+    monkeypatch.setattr(compiled, "fastpath", None)  # calls by Python, which can be watched
+
+    def recurrence(x):
+        y, product = np.zeros_like(x), 1.0
+        for i in range(1, len(x)):
+            if x[i] > 0.3:
+                y[i] = np.sin(x[i]) * y[i - 1] + x[i - 1] ** 2
+            else:
+                y[i] = np.exp(x[i]) / (1 + y[i - 1] ** 2)
+            product = product * y[i] + x[i]
+            if product > 20:
+                break
+        return y, product
+
+    def loss(x):
+        y, product = recurrence(x)
+        return np.sum(y * y) + product
+
+    ran, once = [], compiled.Code.once
+    monkeypatch.setattr(compiled.Code, "once", lambda self, *given: ran.append(self.program.name) or once(self, *given))
+    x, v = numpy.random.default_rng(0).random((2, 12))
+    at = lambda h: [numpy.asarray(part) for part in recurrence(np.array(x + h * v))]
+    expected = [(a - b) / 2e-6 for a, b in zip(at(1e-6), at(-1e-6))]
+    jvp = minnp.jvp
+    assert not ran
+    for f in (jit(lambda x, v: jvp(recurrence, (x,), (v,))[1]), lambda x, v: jvp(jit(recurrence), (x,), (v,))[1]):
+        for given, slope in zip(f(np.array(x), np.array(v)), expected):
+            numpy.testing.assert_allclose(numpy.asarray(given), slope, rtol=1e-6, atol=1e-8)
+    assert set(ran) == {"loop", "loop_tangent"}
+    hessian = numpy.asarray(minnp.hessian(loss)(np.array(x)))
+    x, v = np.array(x), np.array(v)
+    along = lambda x: jvp(loss, (x,), (v,))[1]
+    for f, second in (
+        (minnp.hessian(loss), hessian),
+        (lambda x: jvp(minnp.grad(loss), (x,), (v,))[1], hessian @ v),
+        (minnp.grad(along), hessian @ v),
+        (lambda x: jvp(along, (x,), (v,))[1], v @ hessian @ v),
+        (minnp.jacobian(lambda x: jvp(recurrence, (x,), (v,))[1][0], mode="forward"), None),
+    ):
+        ran.clear()
+        found = jit(f)(x)
+        assert ran
+        expected = f(x) if second is None else second
+        numpy.testing.assert_allclose(numpy.asarray(found), numpy.asarray(expected), rtol=1e-9, atol=1e-11)
+
+
+@compiles
 def test_a_loop_is_one_node_whatever_its_length_and_its_gradient_another():
     x = np.linspace(0, 1, 1000)
     f, g = jit(squares), jit(minnp.grad(squares))

@@ -1,4 +1,5 @@
-"""Reverse mode of a typed program: another typed program, which runs it forwards and then backwards.
+"""Derivatives of a typed program: other typed programs. That of forward mode computes tangents beside the numbers;
+that of reverse mode runs the program forwards and then backwards.
 
 Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of
 numbers before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes
@@ -63,8 +64,20 @@ def inexact(kind: Kind) -> bool:
     return kind.letter == "f"
 
 
-class _Adjoint:
-    def __init__(self, program: Program, wanted: set[str]) -> None:
+def tangent(program: Program, wanted: set[str]) -> Program:
+    """The program of the tangents of a program's results, along those of the inputs that are wanted, by their names.
+
+    Its inputs are those of `program` and a tangent for each of `wanted` that has floating point numbers; its results
+    are the tangents of the arrays that are written and depend on these, then those of such numbers. Raises
+    NotUnderstood for what has none.
+    """
+    return _Tangent(program, wanted).made()
+
+
+class _Derivative:
+    """What both modes share: the program without views, and what in it depends on what is differentiated."""
+
+    def __init__(self, program: Program, wanted: set[str], what: str) -> None:
         if any(type(s) is Reshape for s in statements(program.body)):
             raise NotUnderstood("the derivative of an array of another shape", program.line)
         if program.moving:
@@ -74,21 +87,19 @@ class _Adjoint:
         ):
             raise NotUnderstood("the derivative of complex numbers", program.line)
         self.source, self.wanted = program, wanted
-        self.labels: dict[str, str] = {}
-        self.names: dict[Any, str] = {}
         self.counts = itertools.count()
-        out = self.out = Program(f"{program.name}_adjoint")
+        out = self.out = Program(f"{program.name}_{what}")
         out.file, out.line, out.elements = program.file, program.line, True
         out.mark = f"~{int(program.mark[1:] or 0) + 1}"
         out.kinds, out.arrays = dict(program.kinds), dict(program.arrays)
-        body = self.structured(flattened(program))
-        self.body = combined(body, read_times(body))
+        self.body = self.prepared()
         self.find_active()
-        user = int(program.mark[1:] or 0) == 0  # an adjoint's own conversions are none of the program's
+        user = int(program.mark[1:] or 0) == 0  # a derivative's own conversions are none of the program's
         if user and any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
             raise NotUnderstood("a number of Python's made of what is differentiated", program.line)
-        self.find_definitions()
-        self.needed: set[str] = set()
+
+    def prepared(self) -> list:
+        return flattened(self.source)
 
     def fresh(self, what: str, kind: Kind) -> str:
         # names of this transformation must not be those of the one before
@@ -101,6 +112,158 @@ class _Adjoint:
     def var(self, name: str) -> E:
         kind = self.out.kinds[name]
         return E("var", (name,), kind)
+
+    # -------------------------------------------------------------- what has derivatives
+    def find_active(self) -> None:
+        program = self.source
+        # what is made for a program (a tape, cotangents) depends on its inputs
+        given = [i for i in program.inputs if i.name in self.wanted or i.like]
+        active = {i.name for i in given if inexact(i.kind) and not i.kind.python}
+        while True:
+            before = len(active)
+            for s in statements(self.body):
+                if type(s) is Assign and inexact(self.out.kinds[s.name]) and self.depends(s.value, active):
+                    active.add(s.name)
+                elif type(s) is Store and inexact(self.array(s.array).kind) and self.depends(s.value, active):
+                    active.add(self.array(s.array).root)
+            if len(active) == before:
+                break
+        self.active = active
+
+    def array(self, name: str) -> Array:
+        return self.out.arrays[name]
+
+    def depends(self, e: E, active: set[str]) -> bool:
+        if not inexact(e.kind) or e.op in ("floor", "ceil", "trunc", "floordiv"):
+            return False
+        if e.op in ("var", "load"):
+            return e.args[0] in active
+        return any(isinstance(a, E) and self.depends(a, active) for a in e.args)
+
+    def leaves(self, e: E) -> bool:
+        """Whether something that is followed becomes a number of Python's, as float(x) makes it: an error, eagerly."""
+        if not self.depends(e, self.active) or e.op in ("var", "load"):
+            return False
+        if e.op in ("copy", "cast") and e.kind.python and not e.args[0].kind.python:
+            return True
+        return any(isinstance(a, E) and self.leaves(a) for a in e.args)
+
+    def shadow(self, name: str) -> str:
+        """The derivative's array that lies beside one of the program's."""
+        bar = name + self.out.mark
+        if bar not in self.out.arrays:
+            a = self.out.arrays[name]
+            self.out.arrays[bar] = made = Array(bar, a.kind, a.ndim, bar)
+            made.dims = [E("dim", (name, axis), INT, 0, 2**40) for axis in range(a.ndim)]
+        return bar
+
+
+class _Tangent(_Derivative):
+    def __init__(self, program: Program, wanted: set[str]) -> None:
+        self.dots: dict[str, None] = {}
+        super().__init__(program, wanted, "tangent")
+
+    def made(self) -> Program:
+        source, out = self.source, self.out
+        out.body = self.along(self.body)
+        out.inputs = list(source.inputs)
+        out.scratch = {i.name for i in source.inputs if i.written}
+        moving: list = []
+        for i in source.inputs:
+            if i.name not in self.active:
+                continue
+            name = self.dot(i.name)
+            given = i.name in self.wanted and not i.like
+            like = "" if given else i.like or i.name
+            if i.ndim is not None:
+                like = self.dot(i.like) if i.like in self.active else like
+                out.inputs.append(Input(name, i.kind, i.ndim, i.written, like))
+                if i.name in source.scratch:
+                    out.scratch.add(name)
+            elif given:
+                out.inputs.append(Input(name, i.kind, None, False))
+                moving.append(name)
+        names = [name for name, *_ in source.outputs if name in self.active]
+        out.outputs = [(self.dot(name), [out.kinds[self.dot(name)]], "", "") for name in names]
+        given = {i.name for i in out.inputs}
+        fixed = [n for n in self.dots if n in out.kinds and n not in given]
+        out.body = [*(Assign(n, const(0.0, out.kinds[n])) for n in fixed), *out.body]
+        return out
+
+    def dot(self, name: str) -> str:
+        """The tangent of a variable or an array."""
+        if name in self.out.arrays:
+            return self.shadow(name)
+        dot = name + self.out.mark
+        self.out.kinds[dot] = self.out.kinds[name]
+        self.dots[dot] = None
+        return dot
+
+    def along(self, body: list) -> list:
+        out: list = []
+        for s in body:
+            if type(s) is Assign:
+                if s.name in self.active:
+                    kind = self.out.kinds[s.name]
+                    out.append(Assign(self.dot(s.name), cast(self.moved(s.value, out), kind)))
+            elif type(s) is Store:
+                if self.array(s.array).root in self.active:
+                    kind = self.array(s.array).kind
+                    out.append(Store(self.dot(s.array), s.index, cast(self.moved(s.value, out), kind)))
+            elif type(s) is Alloc:
+                out.append(s)
+                if self.array(s.name).root in self.active:
+                    s = Alloc(self.dot(s.name), s.dims, True)
+                else:
+                    continue
+            elif type(s) is Check and s.error != "full":
+                continue  # it held when the program ran
+            elif type(s) is If:
+                s = If(s.condition, self.along(s.then), self.along(s.orelse))
+            elif type(s) is For:
+                s = For(s.var, s.start, s.stop, s.step, self.along(s.body), s.exact)
+            elif type(s) is While:
+                s = While(self.along(s.test), s.condition, self.along(s.body))
+            elif type(s) is Block:
+                s = Block(s.label, self.along(s.body))
+            out.append(s)
+        return out
+
+    def moved(self, e: E, out: list) -> E:
+        """The tangent of an expression; what it is made of is computed in `out`."""
+        if not self.depends(e, self.active):
+            return const(0.0, e.kind)
+        if e.op == "var":
+            return E("var", (self.dot(e.args[0]),), e.kind)
+        if e.op == "load":
+            return E("load", (self.dot(e.args[0]), *e.args[1:]), e.kind)
+        if e.op in ("cast", "copy"):
+            return cast(self.moved(e.args[0], out), e.kind)
+        total: E | None = None
+        for k, x in enumerate(e.args):
+            if not isinstance(x, E) or not self.depends(x, self.active):
+                continue
+            name = self.fresh("d", x.kind)
+            out.append(Assign(name, self.moved(x, out)))
+            part = list(partial(e.op, e.kind, e.args, cast(self.var(name), e.kind), None))[k]
+            if part is None:
+                raise NotUnderstood(f"the derivative of {e.op}", self.source.line)
+            total = part if total is None else E("add", (total, part), e.kind)
+        assert total is not None
+        return total
+
+
+class _Adjoint(_Derivative):
+    def __init__(self, program: Program, wanted: set[str]) -> None:
+        self.labels: dict[str, str] = {}
+        self.names: dict[Any, str] = {}
+        super().__init__(program, wanted, "adjoint")
+        self.find_definitions()
+        self.needed: set[str] = set()
+
+    def prepared(self) -> list:
+        body = self.structured(super().prepared())
+        return combined(body, read_times(body))
 
     # -------------------------------------------------------------- no jumps
     def structured(self, body: list) -> list:
@@ -188,41 +351,6 @@ class _Adjoint:
         following = E("add", (here, const(s.step)), INT)
         body = [Assign(s.var, here), *inner, Assign(turn, following)]
         return [*out, Assign(turn, ends[0]), While([], more, body)]
-
-    # -------------------------------------------------------------- what has derivatives
-    def find_active(self) -> None:
-        program = self.source
-        # what is made for a program (a tape, cotangents) depends on its inputs
-        given = [i for i in program.inputs if i.name in self.wanted or i.like]
-        active = {i.name for i in given if inexact(i.kind) and not i.kind.python}
-        while True:
-            before = len(active)
-            for s in statements(self.body):
-                if type(s) is Assign and inexact(self.out.kinds[s.name]) and self.depends(s.value, active):
-                    active.add(s.name)
-                elif type(s) is Store and inexact(self.array(s.array).kind) and self.depends(s.value, active):
-                    active.add(self.array(s.array).root)
-            if len(active) == before:
-                break
-        self.active = active
-
-    def array(self, name: str) -> Array:
-        return self.out.arrays[name]
-
-    def depends(self, e: E, active: set[str]) -> bool:
-        if not inexact(e.kind) or e.op in ("floor", "ceil", "trunc", "floordiv"):
-            return False
-        if e.op in ("var", "load"):
-            return e.args[0] in active
-        return any(isinstance(a, E) and self.depends(a, active) for a in e.args)
-
-    def leaves(self, e: E) -> bool:
-        """Whether something that is followed becomes a number of Python's, as float(x) makes it: an error, eagerly."""
-        if not self.depends(e, self.active) or e.op in ("var", "load"):
-            return False
-        if e.op in ("copy", "cast") and e.kind.python and not e.args[0].kind.python:
-            return True
-        return any(isinstance(a, E) and self.leaves(a) for a in e.args)
 
     def find_definitions(self) -> None:
         """Variables whose value can be computed again wherever it is read: they are bound at one place, from numbers
@@ -356,13 +484,9 @@ class _Adjoint:
 
     def bar(self, name: str) -> str:
         """The cotangent of a variable or an array."""
-        bar = name + self.out.mark
         if name in self.out.arrays:
-            if bar not in self.out.arrays:
-                a = self.out.arrays[name]
-                self.out.arrays[bar] = made = Array(bar, a.kind, a.ndim, bar)
-                made.dims = [E("dim", (name, axis), INT, 0, 2**40) for axis in range(a.ndim)]
-            return bar
+            return self.shadow(name)
+        bar = name + self.out.mark
         kind = self.out.kinds[name]
         self.out.kinds[bar] = kind
         self.made_bars[bar] = kind

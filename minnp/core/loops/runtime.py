@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -22,10 +22,11 @@ from ..rows.report import PACKAGE
 from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
+from ..transforms.jvp import JvpTrace
 from ..transforms.tape import GradTrace
 from .building import Static
 from .compiled import BUG, Again, Code, affordable
-from .derivative import adjoint
+from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import INT, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
@@ -37,7 +38,8 @@ from .source import Site, rewritten, say
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
-FOLLOWING = (CaptureTrace, GradTrace)  # which take a loop for a row
+FOLLOWING = (CaptureTrace, GradTrace, JvpTrace)  # which take a loop for a row
+DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
@@ -52,7 +54,7 @@ def staged(f: Any) -> Any:
 
 
 def _beneath(f: Any, watching: Any) -> Any:
-    """What `grad` of a function runs that is captured for machine code."""
+    """What a derivative of a function runs that is captured for machine code."""
     return staged(f) if watching.fast else f
 
 
@@ -92,12 +94,12 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("adjoints", "checks", "code", "program")
+    __slots__ = ("checks", "code", "derivatives", "program")
 
     def __init__(self, code: Code) -> None:
-        super().__init__("loop", code.call, vjp=Joint(self.cotangents), saves="in")
+        super().__init__("loop", code.call, vjp=Joint(self.cotangents), jvp=Joint(self.tangents), saves="in")
         self.code, self.program = code, code.program
-        self.adjoints: dict[tuple[bool, ...], Any] = {}
+        self.derivatives: dict[tuple, Any] = {}
         self.checks: Any = None
         self.dynamic = "shape" if self.program.results else ""
 
@@ -113,20 +115,21 @@ class LoopRow(Primitive):
             self.checks = row, [names.index(i.name) for i in program.given]
         return self.checks
 
-    def derivative(self, wanted: Sequence[bool]) -> LoopRow:
-        """The row of the cotangents of the inputs that are wanted. Raises NotUnderstood."""
-        key = tuple(wanted)
-        found = self.adjoints.get(key)
+    def derivative(self, wanted: Sequence[bool], make: Callable = adjoint) -> LoopRow:
+        """The row of the cotangents of the inputs that are wanted, or of the tangents along them. Raises
+        NotUnderstood."""
+        key = make, *wanted
+        found = self.derivatives.get(key)
         if found is None:
             try:
                 names = {i.name for i, want in zip(self.program.given, wanted) if want}
-                program = adjoint(self.program, names)
+                program = make(self.program, names)
                 if not affordable(program):
-                    raise NotUnderstood(f"its gradient takes more than {budget.seconds} s of compiling")
+                    raise NotUnderstood(f"its derivative takes more than {budget.seconds} s of compiling")
                 found = LoopRow(Code(program, failure, agreed=True))
             except NotUnderstood as no:
                 found = no
-            self.adjoints[key] = found
+            self.derivatives[key] = found
         if isinstance(found, NotUnderstood):
             raise found
         return found
@@ -151,6 +154,23 @@ class LoopRow(Primitive):
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
         by_name = dict(zip(found, out))
         return [by_name.get(name + mark) if want else None for name, want in zip(names, wanted)]
+
+    def tangents(self, moving: Sequence[Any], y: Any, *values: Any, **params: Any) -> list:
+        """The tangents of the results along `moving` (None: constant), as `y` has them; None of what is no float."""
+        row = self.derivative([t is not None for t in moving], tangent)
+        mark, by_name = row.program.mark, dict(zip([i.name for i in self.program.given], moving))
+        given = list(values)
+        for i in row.program.given[len(values) :]:
+            given.append(by_name[i.name.removesuffix(mark)])
+        found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
+        moved = dict(zip(found, row(*given))) if found else {}
+        names = [self.program.inputs[k].name for k in self.program.written] + [None] * len(self.program.results)
+        names += [name for name, *_ in self.program.outputs]
+        names += [None] * (len(y) - len(names))
+        return [
+            moved.get(name + mark, _zeros(o)) if name and getattr(o, "dtype", INT.dtype).kind == "f" else None
+            for name, o in zip(names, y)
+        ]
 
     def __reduce__(self) -> Any:
         raise TypeError("a compiled loop is not pickled")
@@ -348,8 +368,8 @@ def _run(
         row = found.row
         try:
             wanted = [_orders(v) > 0 for v in raw]
-            for _ in range(orders):
-                row = row.derivative(wanted)
+            for make in map(DERIVATIVES.get, _followed(max(raw, key=_orders))):
+                row = row.derivative(wanted, make)
                 wanted = [True] * len(row.program.given)
         except NotUnderstood as no:
             _say(site, f, no.why)
@@ -453,12 +473,16 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
 
 
 def _orders(v: Any) -> int:
-    """How many gradients follow a value."""
-    count = 0
+    """How many derivatives follow a value."""
+    return sum(1 for _ in _followed(v))
+
+
+def _followed(v: Any) -> Iterator[type]:
+    """The traces that take derivatives, of those that follow a value, the first to see an operation first."""
     while type(v) is Tracer:
-        count += type(v.trace) is GradTrace
+        if type(v.trace) in DERIVATIVES:
+            yield type(v.trace)
         v = v.value
-    return count
 
 
 def _few(program: Program, values: dict[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, argument_value, function_of, grad, vjp
+from .grad import LEAVES, argument_value, function_of, grad, staged, vjp
 from .jvp import jvp
 
 
@@ -70,11 +70,12 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
         x = x if type(x) in ARRAY_TYPES else array_of(argument_value(x))
+        inner = staged(f)
 
         def of_x(x: Any) -> Any:
             if isinstance(argnum, str):
-                return f(*args, **{**kwargs, argnum: x})
-            return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+                return inner(*args, **{**kwargs, argnum: x})
+            return inner(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
 
         stack = TABLE["stack"]
         reshape = TABLE["reshape"]
@@ -159,8 +160,10 @@ def make_ggnvp(f: Callable, g: Callable | None = None, f_argnum: int = 0) -> Cal
     """
 
     def make(*args: Any, **kwargs: Any) -> Callable:
+        inner = staged(f)
+
         def of_x(x: Any) -> Any:
-            return f(*args[:f_argnum], x, *args[f_argnum + 1 :], **kwargs)
+            return inner(*args[:f_argnum], x, *args[f_argnum + 1 :], **kwargs)
 
         x = args[f_argnum]
         y, pullback = vjp(of_x, x)

@@ -24,6 +24,13 @@ staging: Any = None
 LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 
 
+def staged(f: Callable) -> Callable:
+    """A function of the user's that a derivative runs: with its loops compiled where it is captured."""
+    if state.busy and staging is not None and (watching := capture.get()) is not None and not watching.symbolic:
+        return staging(f, watching)
+    return f
+
+
 def argument_value(x: Any, what: str = "argument") -> Any:
     """The value of a differentiable argument; Python and integer scalars become floats. Raises TypeError for others."""
     t = type(x)
@@ -135,8 +142,7 @@ class Run:
                 where[k] = rebuild([array_of(trace.start(v)) for v in values])
                 rebuilds.append((len(leaves), rebuild))
         state.tapes[id(trace)] = trace
-        if state.busy and staging is not None and (watching := capture.get()) is not None and not watching.symbolic:
-            f = staging(f, watching)
+        f = staged(f)
         try:
             self.out = out = f(*boxed, **kwargs)
             self.values = [read(out)] if type(out) in ARRAY_TYPES else _values(out)

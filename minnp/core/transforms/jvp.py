@@ -16,7 +16,7 @@ from ..rows.pytree import tree_flatten, tree_map
 from ..rows.state import recording, state
 from ..rows.value import Buffer, Host, Tracer, overlapping
 from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
-from .grad import argument_value
+from .grad import argument_value, staged
 from .tape import GradTrace
 from .trace import Trace
 
@@ -39,7 +39,8 @@ class JvpTrace(Trace):
             params = {k: v for k, v in params.items() if k != "donate"}
         several = type(y) in (tuple, list)
         if several:
-            y = type(y)([o if hasattr(o, "dtype") else followed(row, o) for o in y])
+            # the numbers of Python's that come out of a compiled loop depend on nothing that is followed
+            y = type(y)([o if hasattr(o, "dtype") or row.name == "loop" else followed(row, o) for o in y])
         elif not hasattr(y, "dtype"):
             y = followed(row, y)
         if not several and (dtype := getattr(y, "dtype", INT)).kind not in INEXACT:
@@ -70,6 +71,8 @@ def fit(t: Any, y: Any) -> Any:
 def tangent(row: Primitive, y: Any, primals: list, tangents: list, params: dict) -> Any:
     """The tangent of y = row(*primals) along `tangents` (None: constant)."""
     rule = row.jvp
+    if type(rule) is Joint:
+        return rule.rule(tangents, y, *primals, **params)
     if rule == "linear":
         return bind(row, [zeros(p) if t is None else t for p, t in zip(primals, tangents, strict=True)], params)
     if rule == "multilinear":
@@ -177,6 +180,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
         return array_of(Tracer(trace, value, fit(devices.alongside(t, value), value)))
 
     boxed = tree_map(box, tuple(primals), tuple(tangents))
+    f = staged(f)
     try:
         out = f(*boxed)
         leaves, rebuild = tree_flatten(out)
