@@ -133,7 +133,7 @@ def compute(root: Chain) -> onp.ndarray:
                     inputs, out = [], None
                     for o, waits in operands:
                         if not waits:
-                            inputs.append(at(o, index, node.shape))
+                            inputs.append(at(o, index, root.shape))
                             continue
                         x = found[o]
                         inputs.append(x)
@@ -172,7 +172,7 @@ def blocks(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
 
 
 def at(x: Any, index: tuple[slice, ...], shape: tuple) -> Any:
-    """What of an operand is broadcast to a block of a result of this shape."""
+    """What of an operand is broadcast to a block of the whole result, which has this shape."""
     if not (ndim := getattr(x, "ndim", 0)):
         return x
     if x.shape == shape:

@@ -579,6 +579,9 @@ def chained(mesh):
             assert not onp.isfinite(onp.asarray(huge)).any()
             with onp.errstate(over="raise"), pytest.raises(FloatingPointError):
                 np.asarray(onp.full((13, 6), 1e308), device=layout) * 10
+        whole, row = numbers((13, 4, 6)), numbers((13, 1, 6))  # blocks along an axis that an operand has not
+        x, y = (np.asarray(h, device=mesh.split(0)) for h in (whole, row))
+        same(x + y * 2, whole + row * 2, "a chain of a chain that is broadcast")
         for seed in range(20):
             rng = onp.random.default_rng(seed)
             pairs = [(np.asarray(h, device=mesh.split(0)), h) for h in (numbers((9, 4), k) for k in ("f4", "f8", "i4"))]
