@@ -23,9 +23,9 @@ def launcher():
     process.wait(60)
 
 
-def ask(launcher, size, case, fresh=False):
-    """What went wrong on each rank: None, or the error's text."""
-    launcher.stdin.write(json.dumps({"size": size, "case": case, "fresh": fresh}) + "\n")
+def ask(launcher, **what):
+    """The launcher's answer: for each rank None, or the error's text."""
+    launcher.stdin.write(json.dumps(what) + "\n")
     launcher.stdin.flush()
     line = launcher.stdout.readline()
     assert line, "the launcher died"
@@ -37,7 +37,7 @@ def on_ranks(launcher):
     """on_ranks(size, "module.case"): runs tests/distributed/cases/module.py's case(mesh) on each of `size` ranks."""
 
     def run(size, case):
-        for rank, error in enumerate(ask(launcher, size, case)):
+        for rank, error in enumerate(ask(launcher, size=size, case=case, fresh=False)):
             assert error is None, f"rank {rank} of {size}:\n{error}"
 
     return run
@@ -46,4 +46,20 @@ def on_ranks(launcher):
 @pytest.fixture
 def faulty(launcher):
     """faulty(size, "module.case"): the same on processes of their own; {rank: what went wrong} of those that failed."""
-    return lambda size, case: {r: e for r, e in enumerate(ask(launcher, size, case, fresh=True)) if e is not None}
+
+    def run(size, case):
+        return {r: e for r, e in enumerate(ask(launcher, size=size, case=case, fresh=True)) if e is not None}
+
+    return run
+
+
+@pytest.fixture
+def job(launcher, tmp_path):
+    """job(size, [program, arguments], kill=(rank, seconds), within=60): (exit status, stdout, stderr) of each rank of
+    a program that runs in tmp_path."""
+
+    def run(size, program, kill=None, within=120):
+        program = list(map(str, program))
+        return ask(launcher, size=size, program=program, folder=str(tmp_path), kill=kill, within=within)
+
+    return run

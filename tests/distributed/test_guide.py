@@ -16,16 +16,23 @@ PROGRAMS = [
     for name, program, sessions in BLOCKS
     for shown in sessions.split("$ torchrun ")[1:]
 ]
-QUICK = ("total.py",)  # a few seconds each: torch is imported three times
+BY_TORCHRUN = ("total.py", "accident")  # a few seconds each: torch is imported three times
 
 
 @pytest.mark.parametrize(
     ("name", "program", "command", "shown"),
-    [pytest.param(*p, marks=() if p[0] in QUICK else pytest.mark.slow, id=p[2]) for p in PROGRAMS],
+    [pytest.param(*p, marks=() if p[0] == "total.py" else pytest.mark.slow, id=p[2]) for p in PROGRAMS],
 )
-def test_a_program_prints_what_the_page_shows(tmp_path, name, program, command, shown):
+def test_a_program_prints_what_the_page_shows(job, tmp_path, name, program, command, shown):
     pytest.importorskip("torch", reason="torchrun comes with torch")
     (tmp_path / name).write_text(program)
+    *options, size = command.split(f" {name}")[0].split()
+    if not command.endswith(BY_TORCHRUN):
+        assert options == ["--nproc-per-node"]
+        ended = job(int(size), [tmp_path / name])
+        assert [code for code, _, _ in ended] == [0] * int(size), ended
+        assert "".join(text for _, text, _ in ended) == shown
+        return
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", *command.split()]
     done = subprocess.run(torchrun, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

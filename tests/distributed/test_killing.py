@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,42 +15,23 @@ VICTIM = Path(__file__).with_name("victim.py")
 TIMES = int(os.environ.get("MINNP_KILLS", 3))
 
 
-def ranks(folder, size=2):
-    """The processes of a job, started without anything that looks after them."""
-    meeting = folder / f"meet-{time.monotonic_ns()}"
-    common = os.environ | {"WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size), "MINNP_MESH_FILE": str(meeting)}
-    command = [sys.executable, str(VICTIM), str(folder)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return [subprocess.Popen(command, env=common | {"RANK": str(r)}, **pipes) for r in range(size)]
-
-
-def finished(processes, within):
-    deadline = time.monotonic() + within
-    out = [p.communicate(timeout=max(deadline - time.monotonic(), 1)) for p in processes]
-    return out, [p.returncode for p in processes]
-
-
-def test_a_training_killed_at_random_moments(tmp_path):
-    pytest.importorskip("torch", reason="a mesh of several processes")
+def test_a_training_killed_at_random_moments(job, tmp_path):
     start = time.monotonic()
-    (whole, _), codes = finished(ranks(tmp_path), 120)
+    whole = job(2, [VICTIM, tmp_path])
     took = time.monotonic() - start
-    assert codes == [0, 0]
-    expected = whole[0]
-    for f in tmp_path.iterdir():
-        f.unlink()
+    assert [code for code, _, _ in whole] == [0, 0], whole
+    expected = whole[0][1]
     rng = random.Random(1)
     for _ in range(TIMES):
         for f in tmp_path.glob("victim*"):
             f.unlink()
-        job = ranks(tmp_path)
-        time.sleep(rng.uniform(0.2, took))
         victim = rng.randrange(2)
-        job[victim].send_signal(signal.SIGKILL)
-        out, codes = finished(job, 60)  # no hang
-        if -signal.SIGKILL in codes and codes[1 - victim] != 0:
-            assert "MeshError" in out[1 - victim][1], out[1 - victim][1]
+        ended = job(2, [VICTIM, tmp_path], kill=(victim, rng.uniform(0, took)), within=60)  # no hang
+        code, _, said = ended[1 - victim]
+        assert "did not end" not in [code, ended[victim][0]]
+        if ended[victim][0] == -signal.SIGKILL and code != 0:
+            assert "MeshError" in said, said
         if checkpoint.exists(tmp_path / "victim"):
             checkpoint.load_latest(tmp_path / "victim")  # whole, or it raises
-        (went_on, _), codes = finished(ranks(tmp_path), 120)
-        assert codes == [0, 0] and went_on[0] == expected
+        went_on = job(2, [VICTIM, tmp_path])
+        assert [code for code, _, _ in went_on] == [0, 0] and went_on[0][1] == expected, went_on
