@@ -57,3 +57,19 @@ class PythonCounter:
 
 
 Counter: Any = PythonCounter if fastpath is None else fastpath.Counter
+
+
+class PythonDispatch:
+    """What jit makes, as dispatch.hpp has it: a call that no entry serves goes to `general`; here all do."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.general(args, kwargs)  # type: ignore[attr-defined]
+
+    def remember(self, guards: list, paths: list) -> None:
+        """Let calls whose arguments meet the guards run the first of the paths."""
+
+    def forget(self) -> None:
+        """Let go of every entry."""
+
+
+Dispatch: Any = PythonDispatch if fastpath is None else fastpath.Dispatch

@@ -14,7 +14,7 @@
 #include "attributes.hpp"
 #include "backward.hpp"
 #include "conversions.hpp"
-#include "loops.hpp"
+#include "dispatch.hpp"
 
 /* ------------------------------------------------------------------ arrays */
 /* exchange(a, b): each of two of NumPy's arrays, of any class, shows what the other one did; both stay the objects they are,
@@ -189,6 +189,7 @@ static PyMethodDef module_functions[] = {
     {"strong", make_strong, METH_VARARGS, nullptr},
     {"sweep", sweep, METH_VARARGS, nullptr},
     {"loop", make_loop, METH_VARARGS, nullptr},
+    {"plan", make_plan, METH_VARARGS, nullptr},
     {"fast_rows", fast_rows, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -225,10 +226,11 @@ PyMODINIT_FUNC PyInit__fastpath(void) {
     import_array();
     return guarded([] {
         Ref module = made(PyModule_Create(&module_definition));
-        ready_counter(), ready_number_node(), ready_functions(), ready_attributes(), find_small_dtypes(), ready_loops();
+        ready_counter(), ready_number_node(), ready_functions(), ready_attributes(), find_small_dtypes(), ready_loops(), ready_dispatch();
         Host = &PyArray_Type;
         check(PyModule_AddObjectRef(module, "FastFunction", (PyObject *)&FastFunctionType));
         check(PyModule_AddObjectRef(module, "Function", (PyObject *)&PublicFunctionType));
+        check(PyModule_AddObjectRef(module, "Dispatch", (PyObject *)&DispatchType));
         check(PyModule_AddObjectRef(module, "Counter", (PyObject *)&CounterType));
         for (const auto &constant : constants)
             check(PyModule_AddIntConstant(module, constant.name, constant.value));

@@ -20,6 +20,7 @@ from ..arrays import devices
 from ..arrays.array import ARRAY_TYPES, array_of, numpys_own, read
 from ..arrays.hooks import unread
 from ..arrays.writing import SHARED, write
+from ..compiled import Dispatch
 from ..cpu.products import single_thread
 from ..graph.capture import Captured, capture_call, copied
 from ..graph.closures import Before, bindings, goes_on, holds
@@ -28,7 +29,7 @@ from ..graph.graph import Graph
 from ..graph.interpreter import blame
 from ..graph.outputs import as_returned
 from ..graph.scalars import NUMBERS, refused, types_asked
-from ..graph.signature import Static, changes, exactly, kind
+from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
 from ..loops import recursive, staged
 from ..passes import optimize
@@ -58,7 +59,7 @@ class Missed:
         self.error = error
 
 
-class Jitted:
+class Jitted(Dispatch):
     """A compiled function; made by `jit`."""
 
     def __init__(self, f: Callable, limit: int, compiler: str = "auto", static: Sequence[str | int] = ()) -> None:
@@ -66,9 +67,6 @@ class Jitted:
         self.function, self.limit, self.compiler = f, limit, compiler
         self.static, self.typed = places_and_names(f, static), types_asked(f)
         self.paths: dict[Any, list[Specialisation]] = {}
-        self.flat: dict[
-            tuple, list[Specialisation]
-        ] = {}  # the same, by shapes and dtypes of arrays, and types of numbers, alone
         self.fixed: dict[
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
@@ -87,34 +85,16 @@ class Jitted:
     def __repr__(self) -> str:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        flat = out = None
-        if not kwargs and not state.busy and not self.static:  # the short way: arrays and numbers, nothing traced
-            arrays, kinds = [], []
-            for a in args:
-                if type(a) in ARRAY_TYPES:
-                    a = a._host
-                if type(a) is Host:
-                    kinds.append((a.shape, a.dtype))
-                elif type(a) in NUMBERS:
-                    kinds.append(type(a))
-                else:
-                    break
-                arrays.append(a)
-            else:
-                flat = tuple(kinds)
-                paths = self.flat.get(flat)
-                if paths is not None:
-                    out = self._run(paths, arrays, args, args, kwargs)
-                    if type(out) is not Missed:
-                        return out
+    def general(self, args: tuple, kwargs: dict, raised: tuple[Specialisation, Exception] | None = None) -> Any:
+        """What a call returns. `raised`: what a path that was run already raised."""
+        out = None
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
         shape = open_tree(marked, leaves)
         values = [read(x) if type(x) in ARRAY_TYPES else numpys_own(x) for x in leaves]
         backend = None
         if any(type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)) for x, v in zip(leaves, values)):
-            arrays = values = a = None  # the memory of what the function writes to is the caller's alone
+            values = None  # type: ignore[assignment]  # the memory of what the function writes to is the caller's alone
             return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
         for v in values:
             if type(v) is Buffer:
@@ -131,10 +111,12 @@ class Jitted:
         fixed = self.fixed.setdefault(key, set())
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
-        if paths and (flat is None or fixed):
-            out = self._run(paths, values, leaves, args, kwargs)
+        if paths:
+            out = self._run(paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
+                self._remember(paths, fixed, args, kwargs, values)
                 return out
+        known = len(fixed)
         try:
             out = self._capture(key, exact, marked, leaves, values, args, kwargs)
         except Exception as error:
@@ -143,11 +125,17 @@ class Jitted:
                 for note in getattr(failed, "__notes__", ()):  # the node that failed, and its line
                     error.add_note(note)
             raise
-        if flat is not None and not fixed:
-            self.flat[flat] = self.paths[exact]
-        elif flat is not None:
-            self.flat.pop(flat, None)
+        if len(fixed) > known:
+            self.forget()
         return out
+
+    def _remember(self, paths: list[Specialisation], fixed: set[int], args: tuple, kwargs: dict, values: list) -> None:
+        """Let later calls with such arguments, arrays and numbers, run these paths without looking further."""
+        if kwargs or self.static or state.busy or len(values) != len(args):
+            return
+        guards = [guard_of(v, i in fixed) for i, v in enumerate(values)]
+        if None not in guards:
+            self.remember(guards, paths)
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         """The function as it is, but for its loops."""
@@ -158,7 +146,15 @@ class Jitted:
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _run(self, paths: list[Specialisation], values: list, leaves: Sequence[Any], args: tuple, kwargs: dict) -> Any:
+    def _run(
+        self,
+        paths: list[Specialisation],
+        values: list,
+        leaves: Sequence[Any],
+        args: tuple,
+        kwargs: dict,
+        raised: tuple[Specialisation, Exception] | None = None,
+    ) -> Any:
         """The result by the first path whose guards hold; Missed if none does, or one raised: the function itself may
         catch what it raises, and has to say so from its own lines if it does not."""
         failed: Exception | None = None
@@ -172,6 +168,8 @@ class Jitted:
                 given = [a.copy() if i in path.overwrites else a for i, a in enumerate(arrays)]
             drawn = path.streams and [stream.state for stream in path.streams]
             try:
+                if raised is not None and raised[0] is path:
+                    raise raised[1]
                 out = path.run(*given) if path.alone is None else path.quietly(*given)
             except Diverged:
                 for stream, before in zip(path.streams, drawn):
@@ -196,12 +194,14 @@ class Jitted:
                 n = len(out) - len(captured.written)
                 for i, final in zip(captured.written, out[n:]):
                     if final is not arrays[i]:  # what lies in its place already is not written again
-                        self._write_back(leaves[at[i]], array_of(final))
+                        self.write_back(leaves[at[i]], final)
                 out = out[:n]
             return path.finish(out, [leaves[i] for i in at] if captured.shown else (), (args, kwargs))
         return Missed(failed)
 
-    def _write_back(self, target: Any, final: Any) -> None:
+    def write_back(self, target: Any, final: Any) -> None:
+        """Give an argument the values that the function wrote to it."""
+        final = array_of(final)
         if target.shape != final.shape:  # set by the function
             target.shape = final.shape
         if unread(type(target)):
@@ -264,7 +264,7 @@ class Jitted:
             if unfinished and not apart([i for i, _ in unfinished], [values[i] for i in inputs], {}):
                 return self.function(*args, **kwargs)
             for i, final in unfinished:
-                self._write_back(leaves[inputs[i]], final)
+                self.write_back(leaves[inputs[i]], final)
             raise
         self.calls += 1
         inputs = _inputs(values, live)
@@ -277,7 +277,7 @@ class Jitted:
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
                 return self.function(*args, **kwargs)
             for i, final in zip(captured.written, written, strict=True):
-                self._write_back(leaves[inputs[i]], final)
+                self.write_back(leaves[inputs[i]], final)
             return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
         self.captures += 1
         if captured.fixed:  # Python read these numbers: others compile again
@@ -293,7 +293,7 @@ class Jitted:
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
         for i, final in zip(captured.written, written, strict=True):
-            self._write_back(leaves[inputs[i]], final)
+            self.write_back(leaves[inputs[i]], final)
         return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
 
     @contextlib.contextmanager
@@ -329,7 +329,7 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forget every compiled path."""
         self.paths.clear()
-        self.flat.clear()
+        self.forget()
         self.fixed.clear()
 
 

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as onp
 
 from ..arrays.array import ARRAY_TYPES, array_of, on_host, read
+from ..compiled import fastpath
 from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
 from ..graph.graph import Graph
+from ..graph.outputs import Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
@@ -30,6 +32,7 @@ from .unrolled import gather_parts
 
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
 LARGE = 1 << 14  # elements of an array that threads may share
+ONE, TUPLE, SEQUENCE, FINISHED = range(4)  # dispatch.hpp: how a result is made of its parts
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
 
 
@@ -41,11 +44,12 @@ class Specialisation:
     streams      the random generators that it has drawn from when a guard may still fail
     alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
     environment  what it reads besides its arguments (closures.py), or None
+    plan         of what a call does, for the C part (dispatch.hpp), or None
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "overwrites", "run"),
-        "streams",
+        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "overwrites", "plan"),
+        *("run", "streams"),
     )
 
     def __init__(
@@ -79,6 +83,26 @@ class Specialisation:
             run = Checked(run, self.environment)
         self.run = run
         self.finish = self._finishing(len(results))
+        self.plan = None if fastpath is None or self.streams else self._plan(len(results))
+
+    def _plan(self, count: int) -> Any:
+        captured, forms = self.captured, {int: ONE, tuple: TUPLE, list: SEQUENCE}
+        tree = None if captured.changes else captured.rebuild(list(range(count)))
+        form = forms.get(type(tree), FINISHED)
+        parts = [tree] if form == ONE else list(tree) if form in (TUPLE, SEQUENCE) else []
+        ways: list[Any] = []
+        for part in parts:
+            what = captured.shown.get(part) if type(part) is int else None
+            if type(what) is Shown and not what.steps:
+                ways.append(-1 - what.number)
+            else:
+                ways.append(self.kept.index(part) if part in self.kept else None)
+        if not parts or any(type(part) is not int for part in parts) or None in ways:
+            form, parts, ways = FINISHED, [], []
+        scalars = tuple([k for k, part in enumerate(parts) if part in captured.scalars])
+        run = self.run if self.alone is None else self.quietly
+        given = tuple(self.inputs), tuple(captured.written), tuple(self.overwrites)
+        return fastpath.plan(run, self.finish, captured.constants, *given, form, (tuple(ways), scalars))
 
     def _run_beside(self, graph: Graph, backend: Any, compiler: str) -> Callable | None:
         """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""
