@@ -552,7 +552,7 @@ class Anything(dict):
     """Parameters for which every optional input is there."""
 
     def __missing__(self, name: str) -> Any:
-        return ALL
+        return not name.startswith("no_") and ALL  # no_bias leaves one out
 
 
 class _All:

@@ -13,6 +13,7 @@ from . import (
     losses,
     normalisation,
     numpys,
+    quantised,
     randoms,
     reductions,
     regions,
