@@ -477,7 +477,8 @@ WRONG = [
 OTHERS = {"Custom", "_contrib_allclose", "_contrib_boolean_mask"}
 NUMPYS = ("_np_", "_npi_", "_npx_")  # mx.np's, which test_numpy_operators.py compares
 NAMES = sorted({r.name for r in OPERATORS.values() if r.drawn is not True and r.bodies is None} - OTHERS)
-NAMES = [n for n in NAMES if not n.startswith(NUMPYS)]
+QUANTISED = ("_contrib_quantize", "_contrib_dequantize", "_contrib_requantize")  # test_quantised_operators.py does
+NAMES = [n for n in NAMES if not n.startswith((*NUMPYS, *QUANTISED))]
 
 
 def make(library: Any, name: str, parameters: dict, count: int) -> Any:

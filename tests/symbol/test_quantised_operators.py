@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as onp
@@ -10,6 +12,10 @@ import pytest
 import minnp
 import minnp.symbol as sym
 from minnp import backends
+from minnp.symbol.operator import OPERATORS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cases import QUANTISED
 
 pytestmark = [
     pytest.mark.host("MXNet computes on the host"),
@@ -59,6 +65,10 @@ CASES = [
     ("quantized_embedding", [onp.array([1, 0, 3], "float32"), WEIGHT, *ranges(-1, 1)],
      {"input_dim": 4, "output_dim": 108}),
 ]  # fmt: skip
+
+
+def test_every_quantised_operator_has_a_case() -> None:
+    assert {f"_contrib_{name}" for name, *_ in CASES} == {n for n in OPERATORS if n.startswith(QUANTISED)}
 
 
 @pytest.mark.skipif("mxnet" not in backends.installed(), reason="compares with mxnet 1.9.1")
