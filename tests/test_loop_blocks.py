@@ -72,6 +72,34 @@ def rank_one(A, B, C):
     return C
 
 
+def left_behind(A, B, C):  # by an iteration that is not the last
+    last, most = -1, 0.0
+    for j in range(B.shape[1]):
+        total = 0.0
+        for k in range(len(B)):
+            total += B[k, j]
+        C[0, j] = total
+        if j == 2 and total > 0:
+            last = j
+            most = total
+    return C, last, most
+
+
+def around(A, B, C):
+    rows, columns = B.shape
+    for i in range(rows):
+        for j in range(columns):
+            total = 0.0
+            for d in (-1, 0, 1):
+                if d != 0:
+                    total += B[(i + d) % rows, j] + B[i, (j + d) % columns]
+            if total > 2 or (total > 1 and B[i, j] > 0.5):
+                C[0, j] = total
+            else:
+                C[0, j] = B[i, j - 1]
+    return C, total
+
+
 def neighbours(A, B, C):  # its turns depend on each other
     for j in range(1, B.shape[1]):
         for k in range(len(B)):
@@ -88,14 +116,14 @@ def sums(A, B, C):  # of all turns
     return C, total
 
 
-PROGRAMS = [product, columns, rows, triangle, from_the_end, rank_one, by_rows, neighbours, sums]
+PROGRAMS = [product, columns, rows, triangle, from_the_end, rank_one, by_rows, around, left_behind, neighbours, sums]
 
 
 @pytest.fixture
 def blocks(monkeypatch):
     """The nests that are taken in blocks, as they are compiled."""
     found = []
-    for way in (blocking.Vectors, blocking.Jam):
+    for way in (blocking.Vectors, blocking.Jam, blocking.Inside):
 
         def made(self, way=way, old=way.made):
             out = old(self)
@@ -124,7 +152,7 @@ def test_blocks_compute_what_python_computes(program, blocks):
                 numpy.testing.assert_allclose(
                     numpy.asarray(a), b, rtol=0 if exact else 2e-4 if dtype == "f4" else 1e-12
                 )
-    assert bool(blocks) == (program not in (neighbours, sums))
+    assert bool(blocks) == (program not in (neighbours, sums, left_behind))
 
 
 def test_a_loop_in_blocks_raises_where_python_does():

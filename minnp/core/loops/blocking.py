@@ -17,6 +17,7 @@ an index may lie outside.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 
 from .ir import (
@@ -40,6 +41,7 @@ from .ir import (
     const,
     expressions,
     parts,
+    read_times,
     statements,
     variables,
     walk,
@@ -51,6 +53,7 @@ MOST = 80  # statements of a nest
 LARGEST = 1 << 24  # numbers of a matrix that is copied transposed
 INDICES = {"add", "sub", "mul", "neg", "copy", "min", "max", "abs", "select", "const", "var", "dim", "cast"}
 INDICES |= {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+FOLDS = {n: getattr(operator, n) for n in ("eq", "ne", "lt", "le", "gt", "ge")} | {"not": operator.not_}
 PLAIN = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
 
 
@@ -61,7 +64,7 @@ class Apart(Exception):
 class Blocking:
     """Takes the loops of a program in blocks. `lanes`: float64 in a vector; `local`: the arrays in registers."""
 
-    def __init__(self, program: Program, contiguous: list[bool], lanes: int) -> None:
+    def __init__(self, program: Program, body: list, contiguous: list[bool], lanes: int) -> None:
         self.program, self.lanes = program, lanes
         self.counts = itertools.count()
         inputs = [i.name for i in program.inputs if i.ndim is not None]
@@ -69,12 +72,14 @@ class Blocking:
         self.views: dict[str, View | Permute | None] = {}
         self.local: dict[str, int] = {}
         matrices = {i.name for i in program.inputs if i.ndim == 2 and i.kind.letter in "fiu"}
-        for s in statements(program.body):
+        for s in statements(body):
             if type(s) in (View, Permute):
                 self.views[s.name] = None if s.name in self.views else s
             elif type(s) is Store:
                 matrices.discard(program.arrays[s.array].root)
         self.read_only = set() if program.moving else matrices
+        self.reads = read_times(body)
+        self.outputs = {n for o in program.outputs for n in (o[0], *o[2:])}
         self.transposed: dict[str, tuple[str, E, E]] = {}  # matrix -> (copy, numbers read across rows, whether it is)
 
     def fresh(self, kind: Kind) -> str:
@@ -108,8 +113,9 @@ class Blocking:
         return out
 
     def loop(self, s: For) -> list:
-        if any(type(x) is For for x in statements(s.body)) and sum(1 for _ in statements(s.body)) <= MOST:
-            for way in (Vectors, Jam):
+        nested = any(type(x) is For for x in statements(s.body))
+        if sum(1 for _ in statements(s.body)) <= (MOST if nested else 4 * MOST):
+            for way in (Vectors, Jam) if nested else (Inside,):
                 try:
                     return way(self, s).made()
                 except Apart:
@@ -134,6 +140,10 @@ class Nest:
             elif type(x) is For:
                 self.assigned[x.var] = self.assigned.get(x.var, 0) + 2
         self.places: dict[str, E] = {}  # variables that stand for places
+        self.perhaps: set[str] = set()  # variables that some turns do not assign
+        self.meant: dict[str, E] = {}  # what was computed in advance
+        self.known: dict[str, E] = {}  # variables that are numbers in the source here
+        self.wraps = False  # whether an index is taken modulo a length
         (self.loop,) = self.plain([s], set())
         self.lived()
         for c in self.checks:
@@ -148,6 +158,10 @@ class Nest:
             if kind is Assign:
                 value = self.expression(s.value, bound)
                 bound.add(s.name)
+                self.known.pop(s.name, None)
+                plain = value.args[0] if value.op == "copy" else value
+                if plain.op == "const" and plain.kind == value.kind == INT:
+                    self.known[s.name] = plain
                 whole = self.program.kinds[s.name].letter in "ib" and self.assigned[s.name] == 1
                 if whole and value.kind.code in ("i8", "b1") and all(x.op in INDICES for x in walk(value)):
                     self.places[s.name] = self.early(value)
@@ -159,11 +173,18 @@ class Nest:
             elif kind is Check:
                 self.checks.append(self.expression(s.condition, bound))
             elif kind is If:
-                condition = self.expression(s.condition, bound)
-                first, second = set(bound), set(bound)
-                then, orelse = self.plain(s.then, first), self.plain(s.orelse, second)
+                condition = folded(self.expression(s.condition, bound))
+                if condition.op == "const":
+                    out += self.plain(s.then if condition.args[0] else s.orelse, bound)
+                    continue
+                first, second, known = set(bound), set(bound), dict(self.known)
+                then = self.plain(s.then, first)
+                self.known = dict(known)
+                orelse = self.plain(s.orelse, second)
+                self.known = known
+                self.forget([s])
+                out += self.chosen(condition, then, orelse, bound)
                 bound |= first & second
-                out += self.chosen(condition, then, orelse)
             elif kind is Block:
                 if any(type(x) is Leave for x in statements(s.body)):
                     raise Apart
@@ -172,32 +193,52 @@ class Nest:
                 if s.step != 1 or isinstance(s.step, E):
                     raise Apart
                 start, stop = (self.invariant(self.expression(e, bound)) for e in (s.start, s.stop))
+                self.forget([s])
                 self.ends[s.var] = start, self.early(E("sub", (stop, const(1)), INT))
                 inside = self.plain(s.body, bound | {s.var})
+                self.forget([s])
                 out.append(For(s.var, start, stop, 1, inside, s.exact))
             elif kind not in (View, Permute):
                 raise Apart
         return out
 
-    def chosen(self, condition: E, then: list, orelse: list) -> list:
-        """A branch of assignments alone, without a branch."""
-        if any(type(s) is not Assign or any(x.op == "load" for x in walk(s.value)) for s in (*then, *orelse)):
-            if any(map(parts, (*then, *orelse))):
-                raise Apart
-            return [If(condition, then, orelse)]
+    def chosen(self, condition: E, then: list, orelse: list, bound: set[str]) -> list:
+        """A branch as assignments of what it chooses, with stores behind it: what is read lies inside either way."""
+        if condition.op == "const":
+            return then if condition.args[0] else orelse
+        if any(map(parts, (*then, *orelse))):
+            raise Apart
         test = self.blocking.fresh(BOOL)
         self.assigned[test] = 1
-        pick = E("var", (test,), BOOL, 0, 1)
+        pick, there = E("var", (test,), BOOL, 0, 1), set(bound)
         out: list = [Assign(test, condition)]
-        for way, body in ((True, then), (False, orelse)):
+        stores: list[list] = [[], []]
+        for way, body in enumerate((then, orelse)):
             for s in body:
-                old = E("var", (s.name,), s.value.kind)
-                out.append(Assign(s.name, E("select", (pick, s.value, old) if way else (pick, old, s.value), old.kind)))
-        return out
+                if type(s) is Store:
+                    stores[way].append(s)
+                    continue
+                if stores[way]:  # which may read what was stored
+                    raise Apart
+                value = s.value
+                if s.name in there:
+                    old = E("var", (s.name,), value.kind)
+                    value = E("select", (pick, old, value) if way else (pick, value, old), value.kind)
+                else:
+                    self.perhaps.add(s.name)
+                there.add(s.name)
+                out.append(Assign(s.name, value))
+        first, second = stores
+        if len(first) == len(second) == 1 and repr(first[0][:2]) == repr(second[0][:2]):
+            value = E("select", (pick, first[0].value, second[0].value), first[0].value.kind)
+            return [*out, first[0]._replace(value=value)]
+        return [*out, If(pick, first, second)] if first or second else out
 
     def expression(self, e: E, bound: set[str]) -> E:
         if e.op == "var":
             name = e.args[0]
+            if name in self.known:
+                return self.known[name]
             if name in self.places:
                 found = self.places[name]
                 return E("copy", (found,), e.kind, e.low, e.high) if found.kind.code == e.kind.code else self.none()
@@ -209,14 +250,21 @@ class Nest:
             return E("load", (name, *index), e.kind)
         if e.op == "dim":
             return self.length(*e.args, bound)
-        if e.op == "wrap":
+        if e.op == "wrap" or (e.op == "mod" and e.kind.code == "i8"):  # with places inside neither does anything
             index, length = (self.expression(a, bound) for a in e.args)
+            self.wraps = True
             self.checks.append(E("inside", (index, length), BOOL))
             return E("copy", (index,), e.kind, e.low, e.high)
         if e.op not in PLAIN and e.op != "inside":
             raise Apart
         args = tuple([self.expression(a, bound) if isinstance(a, E) else a for a in e.args])
         return E(e.op, args, e.kind, e.low, e.high)
+
+    def forget(self, body: list) -> None:
+        """Variables that these statements may assign are not known any more."""
+        for s in statements(body):
+            if type(s) is Assign:
+                self.known.pop(s.name, None)
 
     def none(self) -> E:
         raise Apart
@@ -269,6 +317,7 @@ class Nest:
             return e
         name = self.blocking.fresh(e.kind)
         self.before.append(Assign(name, wrapping(e)))
+        self.meant[name] = e
         return E("var", (name,), e.kind, e.low, e.high)
 
     def invariant(self, e: E) -> E:
@@ -296,19 +345,11 @@ class Nest:
                 self.conditions[repr(one)] = one
 
     def lived(self) -> None:
-        """Raises Apart where a variable may be left by a turn that is not the last."""
-        surely: set[str] = set(self.places)
-
-        def go(body: list) -> None:
-            for s in body:
-                if type(s) is Assign:
-                    surely.add(s.name)
-                elif type(s) is For:
-                    surely.add(s.var)
-                    go(s.body)
-
-        go([self.loop])
-        if not self.assigned.keys() <= surely:
+        """Which variables are read behind the nest. Raises Apart where a turn that is not the last may leave one."""
+        inside = read_times([self.s])
+        reads = self.blocking.reads
+        self.left = {n for n in self.assigned if n in self.blocking.outputs or reads.get(n, 0) != inside.get(n, 0)}
+        if self.left & self.perhaps:
             raise Apart
 
     # -------------------------------------------------------------- which elements
@@ -325,7 +366,10 @@ class Nest:
     def independent(self, body: list, var: str) -> None:
         """Raises Apart unless no two turns of the loop of `var` touch an element that one of them writes."""
         for name in {a for a, _, writes in self.accesses(body) if writes}:
-            found = [index for a, index, _ in self.accesses(body) if a == name]
+            found = [(index, writes) for a, index, writes in self.accesses(body) if a == name]
+            stored = [index for index, writes in found if writes]
+            far = lambda index, stored=stored: all(self.elsewhere(index, other) for other in stored)
+            found = [index for index, writes in found if writes or not far(index)]
             same = [axis for axis, i in enumerate(found[0]) if all(repr(f[axis]) == repr(i) for f in found)]
             if not any(shifted(found[0][axis], var, self.assigned) for axis in same):
                 raise Apart
@@ -372,6 +416,24 @@ class Nest:
             self.conditions[repr(done)] = done
         return out
 
+    def elsewhere(self, index: tuple, other: tuple) -> bool:
+        """Whether two indices are of elements that are never the same: so far apart on an axis."""
+        for a, b in zip(map(self.offset, index), map(self.offset, other)):
+            if a[0] == b[0] and a[1] != b[1] and not a[2] & self.assigned.keys():
+                return True
+        return False
+
+    def offset(self, e: E) -> tuple[str, int, set[str]]:
+        """A place as (what changes, a number more, the variables in it)."""
+        if e.op == "copy":
+            return self.offset(e.args[0])
+        if e.op == "var" and e.args[0] in self.meant:
+            return self.offset(self.meant[e.args[0]])
+        if e.op in ("add", "sub") and e.args[1].op == "const":
+            base, more, names = self.offset(e.args[0])
+            return base, more + (1 if e.op == "add" else -1) * e.args[1].args[0], names
+        return ("", e.args[0], set()) if e.op == "const" else (repr(e), 0, variables(e))
+
     def renamed(self, body: list, names: dict[str, E]) -> list:
         """A copy whose variables are others."""
         out: list = []
@@ -391,14 +453,14 @@ class Nest:
         return out
 
     def in_blocks(self, size: int, first: str, body: Callable[[E], list]) -> If:
-        """Blocks of turns from `first` on, and `first` behind them; at least one turn is left."""
+        """Blocks of turns from `first` on, and `first` behind them. One turn is left for what is read afterwards."""
         s = self.loop
         here, at = E("var", (first,), INT), self.blocking.fresh(INT)
-        stop = E("sub", (s.stop, const(size)), INT)
-        count = E("floordiv", (E("sub", (E("sub", (s.stop, const(1)), INT), here), INT), const(size)), INT)
-        loop = For(at, here, stop, size, body(E("var", (at,), INT)))
+        end = E("sub", (s.stop, const(1)), INT) if self.left else s.stop
+        count = E("floordiv", (E("sub", (end, here), INT), const(size)), INT)
+        loop = For(at, here, E("sub", (end, const(size - 1)), INT), size, body(E("var", (at,), INT)))
         after = Assign(first, E("add", (here, E("mul", (count, const(size)), INT)), INT))
-        return If(E("gt", (E("sub", (s.stop, here), INT), const(size)), BOOL, 0, 1), [loop, after], [])
+        return If(E("ge", (E("sub", (end, here), INT), const(size)), BOOL, 0, 1), [loop, after], [])
 
     def guarded(self, first: str, blocks: list, used: dict[str, E]) -> list:
         copies = self.copies(used)
@@ -407,7 +469,7 @@ class Nest:
             fine = c if fine.op == "const" else E("and", (fine, c), BOOL, 0, 1)
         here = E("var", (first,), INT)
         rest = self.s._replace(start=here, body=self.blocking.body(self.s.body))
-        some = E("lt", (E("add", (here, const(self.blocking.lanes)), INT), self.loop.stop), BOOL, 0, 1)
+        some = E("le", (E("add", (here, const(self.blocking.lanes)), INT), self.loop.stop), BOOL, 0, 1)
         return [*self.before, *copies, Assign(first, self.loop.start), If(some, [If(fine, blocks, [])], []), rest]
 
 
@@ -575,7 +637,85 @@ class Jam(Nest):
         return [*before, For(var, inner.start, inner.stop, 1, body, inner.exact, -1)]
 
 
+class Inside(Nest):
+    """An innermost loop whose indices wrap: the turns in the middle, where they do not."""
+
+    def __init__(self, blocking: Blocking, s: For) -> None:
+        self.low: dict[str, E] = {}
+        self.high: dict[str, E] = {}
+        super().__init__(blocking, s)
+
+    def require(self, c: E) -> None:
+        var = self.s.var
+        if c.op != "inside" or var not in variables(c.args[0]):
+            return super().require(c)
+        index, length = c.args
+        if not shifted(index, var, self.assigned) or variables(length) & self.assigned.keys():
+            raise Apart
+        if not all(x.op in INDICES for a in c.args for x in walk(a)):
+            raise Apart
+        first = wrapping(put(index, {var: const(0)}))
+        low, high = E("sub", (const(0, I8), first), I8), E("sub", (wrapping(length), first), I8)
+        self.low[repr(low)], self.high[repr(high)] = low, high
+
+    def made(self) -> list:
+        s = self.loop
+        if not self.wraps or not self.low:
+            raise Apart
+        fresh = lambda: E("var", (self.blocking.fresh(INT),), INT)
+        begin, end, low, high = (fresh() for _ in range(4))
+        phase, at = fresh(), self.blocking.fresh(INT)
+        least: E = s.start
+        most: E = E("sub", (s.stop, const(1)), INT)
+        for e in self.low.values():
+            least = E("max", (least, e), INT)
+        for e in self.high.values():
+            most = E("min", (most, e), INT)
+        fine: E = E("lt", (low, high), BOOL, 0, 1)
+        for c in self.conditions.values():
+            fine = E("and", (fine, c), BOOL, 0, 1)
+        names = {s.var: E("var", (at,), INT)}
+        for x in statements(s.body):
+            if type(x) is Assign and x.name not in names:
+                kind = self.program.kinds[x.name]
+                names[x.name] = E("var", (self.blocking.fresh(kind),), kind)
+        try:
+            self.independent(s.body, s.var)
+            lanes = -1
+        except Apart:
+            lanes = 0
+        middle = For(at, low, high, 1, list(lanes_of(s.body, names, {}, low)), s.exact, lanes)
+        to = lambda v, e: Assign(v.args[0], e)
+        between = If(
+            E("lt", (end, s.stop), BOOL, 0, 1), [middle, to(begin, high), to(end, s.stop)], [to(begin, s.stop)]
+        )
+        second = If(E("eq", (phase, const(1)), BOOL, 0, 1), [between], [])
+        around = [second, self.s._replace(start=begin, stop=end)]
+        return [
+            *self.before,
+            to(low, least),
+            to(high, most),
+            to(begin, s.start),
+            to(end, E("select", (fine, low, s.stop), INT)),
+            For(phase.args[0], const(0), const(2), 1, around),
+        ]
+
+
 # ------------------------------------------------------------------ expressions
+def folded(e: E) -> E:
+    """A truth value, where it is one of numbers in the source."""
+    if e.op not in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "copy"):
+        return e
+    args = [folded(a) for a in e.args]
+    if e.op in ("and", "or") and e.kind == BOOL:
+        for a, other in (args, args[::-1]):
+            if a.op == "const":
+                return other if bool(a.args[0]) == (e.op == "and") else a
+    if any(a.op != "const" or a.kind not in (INT, BOOL) for a in args) or e.kind != BOOL:
+        return e
+    return args[0] if e.op == "copy" else const(bool(FOLDS[e.op](*(a.args[0] for a in args))))
+
+
 def put(e: E, names: dict[str, E]) -> E:
     """An expression with others in the place of variables."""
     if e.op == "var":

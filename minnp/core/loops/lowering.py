@@ -234,7 +234,7 @@ class Lowering:
             numbers = itertools.count()
             self.body = distributed(program, program.body, lambda what: f"{what}.{next(numbers)}!")
         found = machine()
-        blocking = Blocking(program, contiguous, max(found.vector_bytes // 8, 2) if found else 2)
+        blocking = Blocking(program, self.body, contiguous, max(found.vector_bytes // 8, 2) if found else 2)
         self.body = blocking.body(self.body)
         self.local = blocking.local
         self.parallel = ""  # the group of the accesses of a loop whose turns are independent
