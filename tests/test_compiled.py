@@ -193,7 +193,13 @@ def written(v):
     w *= u
     w -= u[:1]
     w += 2
-    return w * row
+    k = np.ones(3, v.dtype)
+    w *= k[:1] * k
+    k[0] = 5
+    k[1:] = [2, 3]
+    w *= k
+    k += 1
+    return w * row * k
 
 env["written"] = written
 warnings.simplefilter("ignore")

@@ -150,3 +150,20 @@ def test_second_derivatives_make_no_whole_array_for_a_part(program: Callable, mo
         return sum(row.calls for row in rows) - sum(before)
 
     assert calls(9) == calls(5)
+
+
+@pytest.mark.parametrize("f", [np.cross, np.outer])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_of_vectors_are_numpys_under_a_gradient(f, dtype):
+    a, b = onp.random.default_rng(0).uniform(-1, 1, (2, 3)).astype(dtype)
+    seen = []
+
+    def value(a, b):
+        y = f(a, b)
+        seen.append(np.stop_gradient(y))
+        return (y * y).sum() + y.ravel()[1]
+
+    gradient = grad(value)(np.array(a), np.array(b))
+    onp.testing.assert_array_equal(onp.asarray(seen[0]), getattr(onp, f.__name__)(a, b), strict=True)
+    whole = grad(lambda a: value(a[None], np.array(b)[None]))(np.array(a))  # NumPy's own code, for rows
+    onp.testing.assert_allclose(gradient, whole, rtol=1e-6 if dtype == "f8" else 1e-4)

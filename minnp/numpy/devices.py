@@ -21,8 +21,8 @@ from ..core.api.namespace import wrapped
 from ..core.arrays import devices
 from ..core.arrays.array import ARRAY_TYPES, read, unwrap, wrap
 from ..core.rows.dispatch import DEFINITIONS, defines
-from ..core.rows.state import capture
-from ..core.rows.value import Buffer, Host, concrete
+from ..core.rows.state import capture, state
+from ..core.rows.value import Buffer, Host, Tracer, concrete
 from .arguments import NOT_GIVEN, as_array, holds_handle, number_of
 from .composites import _coefficients
 from .creation import ones_like, zeros_like
@@ -49,8 +49,20 @@ def known(x: Any) -> bool:
     return type(x) in ARRAY_TYPES and type(read(x)) is Buffer and capture.get() is None
 
 
-def on_devices(function: Callable) -> Callable:
-    """Define `function` by the decorated formula where an argument is on a device."""
+def vectors(*args: Any) -> bool:
+    """Whether these are two vectors of one type of floats, one of which a derivative follows, and no capture does."""
+    if len(args) != 2 or state.busy != state.written:
+        return False
+    a, b = (read(x) if type(x) in ARRAY_TYPES else x for x in args)
+    if type(a) is not Tracer and type(b) is not Tracer:
+        return False
+    on_host = all(type(concrete(x)) is Host and x.ndim == 1 for x in (a, b))
+    return on_host and a.dtype == b.dtype and a.dtype.kind == "f"
+
+
+def on_devices(function: Callable, also: Callable | None = None) -> Callable:
+    """Define `function` by the decorated formula where an argument is on a device, or all arguments are such as `also`
+    says: then it is NumPy's to the bit, in fewer operations than NumPy's code."""
 
     def enter(formula: Callable) -> Callable:
         general = DEFINITIONS.get(function)
@@ -59,7 +71,7 @@ def on_devices(function: Callable) -> Callable:
         name = function.__name__
 
         def definition(*args: Any, **kwargs: Any) -> Any:
-            if any(map(on_device, args)):
+            if any(map(on_device, args)) or (also is not None and not kwargs and also(*args)):
                 given = {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
                 fits = needed <= len(args) <= len(names) and given.keys() <= names.keys()  # it has not all of NumPy's
                 out = formula(*args, **given) if fits else NotImplemented
@@ -98,18 +110,21 @@ def kron(a: Any, b: Any) -> Any:
     return reshape(spread, shape=[n * m for n, m in zip(outer, inner)])
 
 
-@on_devices(onp.outer)
+@on_devices(onp.outer, also=vectors)
 def outer(a: Any, b: Any) -> Any:
     return reshape(as_array(a), shape=(-1, 1)) * reshape(as_array(b), shape=(1, -1))
 
 
-@on_devices(onp.cross)
+@on_devices(onp.cross, also=vectors)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Of vectors in space along the last axis: each component from the two after it, as NumPy's."""
     a, b = as_array(a), as_array(b)
     if (axisa, axisb, axisc, axis) != (-1, -1, -1, None) or a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
         return NotImplemented
-    turned = lambda x, n: roll(x, shift=-n, axis=-1)
+    if vectors(a, b):
+        turned = lambda x, n: x[[1, 2, 0] if n == 1 else [2, 0, 1]]
+    else:
+        turned = lambda x, n: roll(x, shift=-n, axis=-1)
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 

@@ -216,16 +216,23 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
                                                                : write_on_tape(self, x, index, value_of(value)));
             return done ? 0 : general_setitem(self, index, value);
         }
-        if (busy() || taped())
+        if (busy())
             return general_setitem(self, index, value);
-        char *p = number_at(a, index);
-        if (p != nullptr && write_scalar(a, p, value))
-            return 0;
+        if (is_number(value)) {
+            Ref owned = borrow(a);
+            if (taped())
+                release_memory(owner_of(a));
+            char *p = number_at(a, index);
+            if (p != nullptr && write_scalar(a, p, value))
+                return 0;
+        }
         if ((v = value_to_write(a, index, value)) != nullptr)
             if (Ref i = numpys_index(index)) {
                 Ref owned = borrow(a), also = borrow(v);
+                if (taped())
+                    release_memory(owner_of(a));
                 return PyObject_SetItem(a, i, v);
             }
-        return general_setitem(self, index, value);
+        return general_setitem(self, index, value); /* which counts references to the memory */
     });
 }

@@ -252,12 +252,15 @@ static bool is_traced_number(const Value &v) {
 static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, binaryfunc kernel, bool power = false) {
     return guarded([&] {
         Value a = value_of(v), b = value_of(w);
-        if (a.is_array() && is_ours(v) && b.on_host() && !busy() && !taped() && is_below(a, o.limit)) {
+        if (a.is_array() && is_ours(v) && b.on_host() && !busy() && is_below(a, o.limit)) {
+            Ref owned = borrow(a.object);
+            if (taped())
+                release_memory(owner_of(owned));
             if (o.ufunc != nullptr && may_write(a.object))
                 if (small(o.ufunc, a.object, b.object, a.object))
                     return borrow(v);
-            Ref x = borrow(a.object), y = borrow(b.object);
-            made(kernel(x, y));
+            Ref y = borrow(b.object);
+            made(kernel(owned, y));
             return borrow(v);
         }
         if (!power && a.kind == Kind::device && is_ours(v) && write_on_device(v, w, a.object, o))

@@ -261,6 +261,12 @@ static PyObject *row_call(PyObject *row, PyObject *args, PyObject *params) {
 }
 
 /* ------------------------------------------------------------------ which nodes keep an owner's memory */
+/* value.owner: the object whose memory an array shows. */
+static Ref owner_of(PyObject *a) {
+    PyObject *last = last_base(a);
+    return fields(last)->base == nullptr ? borrow(last) : call(owner, last);
+}
+
 /* Add number `node` to by_owner's list for each owner of an array in x, which may be a list or a tuple of them. */
 static void index_value(PyObject *x, PyObject *node, PyObject *by_owner) {
     if (is_list(x)) {
@@ -272,8 +278,7 @@ static void index_value(PyObject *x, PyObject *node, PyObject *by_owner) {
         x = slot(x, tracer_value);
     if (!PyObject_TypeCheck(x, Host))
         return;
-    PyObject *last = last_base(x);
-    Ref own = fields(last)->base == nullptr ? borrow(last) : call(owner, last), key = made(PyLong_FromVoidPtr(own));
+    Ref own = owner_of(x), key = made(PyLong_FromVoidPtr(own));
     PyObject *known = found(by_owner, key);
     Ref list = known != nullptr ? borrow(known) : made(PyList_New(0));
     check(PyList_Append(list, node));
@@ -307,8 +312,8 @@ static PyObject *index_kept(PyObject *, PyObject *args) {
     });
 }
 
-/* writing.release of memory that is an array's own: what tapes saved of it is copied, where they saved some. */
-static void release_memory(PyObject *memory) {
+/* writing.release of the memory of an owner: what tapes saved of it is copied, where they saved some. */
+static void release_memory(const Ref &memory) {
     Ref tapes = made(PyDict_Values(slot(state, state_tapes))), key = made(PyLong_FromVoidPtr(memory));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tapes.get()); i++) {
         PyObject *tape = PyList_GET_ITEM(tapes.get(), i), *saved = Py_IS_TYPE(tape, Tape) ? slot(tape, tape_saved) : Py_None;
@@ -368,7 +373,7 @@ static bool write_on_tape(PyObject *self, PyObject *x, PyObject *index, const Va
         return false;
     Ref owned_x = borrow(x), owned_base = borrow(base), owned_what = borrow(what), tape = borrow(slot(x, tracer_trace));
     Ref owned_value = borrow(v.object), node = all ? Ref() : number_written(x, index, v);
-    release_memory(base);
+    release_memory(owned_base);
     check(PyObject_SetItem(base, index, what));
     if (!node) {
         auto [shape, dtype] = described(base);
