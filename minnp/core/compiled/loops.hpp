@@ -9,6 +9,7 @@
 using Machine = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t);
 constexpr Py_ssize_t SLOTS = 256;
 constexpr size_t ARRAYS_OF_LOOP = 62;
+constexpr int MET = 4; /* the slot of what the processor met (lowering.py) */
 enum Sort { ARRAY, ZEROS, TAPE, REAL, COMPLEX, TRUTH, INTEGER, NATURAL }; /* of an input, or what an output is in its slot */
 
 struct Input {
@@ -33,7 +34,8 @@ struct Loop {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *code;
-    bool late, repeats; /* Code's */
+    bool late, repeats, warns; /* Code's */
+    bool met; /* whether NumPy may have warned once: Python makes the calls from then on */
     Py_ssize_t given, first_input, first_output, size, results;
     std::vector<Input> *inputs;
     std::vector<Output> *outputs;
@@ -95,7 +97,7 @@ static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
 
 /* What Code.run returns; nothing where it must be asked. `donate` as it has it, or null. */
 static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject *donate) {
-    if (n != loop->given || loop->size > SLOTS || loop->inputs->size() > ARRAYS_OF_LOOP)
+    if (loop->met || n != loop->given || loop->size > SLOTS || loop->inputs->size() > ARRAYS_OF_LOOP)
         return {};
     int64_t slots[SLOTS], *number = slots + loop->first_input;
     Ref arrays[ARRAYS_OF_LOOP];
@@ -105,7 +107,7 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     for (Py_ssize_t at = 0; donate != nullptr && PyDict_Next(donate, &at, &key, &how);) {
         Py_ssize_t place = integer(PyTuple_GET_ITEM(how, 0));
         donated |= (uint64_t)1 << place;
-        if (loop->late && (loop->repeats || truth_of(PyTuple_GET_ITEM(how, 1)))) {
+        if (loop->warns || (loop->late && (loop->repeats || truth_of(PyTuple_GET_ITEM(how, 1))))) {
             if (!is_host(values[place]))
                 return {};
             restored.emplace_back(borrow(values[place]), made(PyArray_NewCopy((PyArrayObject *)values[place], NPY_KEEPORDER)));
@@ -146,7 +148,7 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
         arrays[count++] = std::move(a);
     }
     Machine machine = machine_for(loop, ordered, count);
-    slots[0] = 0;
+    slots[0] = slots[MET] = 0;
     Ref none(machine(nullptr, given, count + 1));
     Ref making;
     if (slots[0] == 0 && loop->results > 0) {
@@ -156,7 +158,8 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
             PyList_SET_ITEM(all.get(), i, Py_NewRef(given[i + 1]));
         making = call_method(word_arrays_of, loop->code, table, all);
     }
-    if (slots[0] != 0 || making.get() == Py_None) {
+    loop->met = loop->warns && slots[MET] != 0;
+    if (slots[0] != 0 || loop->met || making.get() == Py_None) {
         for (auto &[a, was] : restored)
             check(PyArray_CopyInto((PyArrayObject *)a.get(), (PyArrayObject *)was.get()));
         return {};
@@ -242,20 +245,21 @@ static PyTypeObject LoopType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 /* loop(code, inputs, outputs, layout): a callable that runs a Code. inputs: (sort, written, result, like, dtype) of each; outputs:
    (sort, tagged, flagged, (kind, maker, tag) of each kind); layout: (values, first input, first output, size, arrays that are
-   made, late, repeats). */
+   made, late, repeats, warns). */
 static PyObject *make_loop(PyObject *, PyObject *args) {
     return guarded([=] {
         PyObject *code, *inputs, *outputs;
         Py_ssize_t given, first_input, first_output, size, results;
-        int late, repeats;
-        if (!PyArg_ParseTuple(args, "OO!O!(nnnnnpp)", &code, &PyList_Type, &inputs, &PyList_Type, &outputs, &given, &first_input,
-                              &first_output, &size, &results, &late, &repeats))
+        int late, repeats, warns;
+        if (!PyArg_ParseTuple(args, "OO!O!(nnnnnppp)", &code, &PyList_Type, &inputs, &PyList_Type, &outputs, &given, &first_input,
+                              &first_output, &size, &results, &late, &repeats, &warns))
             throw Raised{};
         Loop *loop = PyObject_GC_New(Loop, &LoopType);
         Ref owned = made((PyObject *)loop);
         loop->call = loop_call, loop->code = Py_NewRef(code);
         loop->given = given, loop->first_input = first_input, loop->first_output = first_output, loop->size = size;
         loop->results = results, loop->late = late, loop->repeats = repeats;
+        loop->warns = warns, loop->met = false;
         loop->inputs = new std::vector<Input>, loop->outputs = new std::vector<Output>;
         loop->built = new std::vector<std::pair<uint64_t, Machine>>;
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); i++) {

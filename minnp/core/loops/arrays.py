@@ -9,8 +9,8 @@ from typing import Any
 import numpy as onp
 
 from .ir import BOOL, INT, Alloc, Array, Assign, E, For, If, Kind, Permute, Store, View, const
-from .numbers import Builder
 from .operations import place, result_kind
+from .warned import Noting
 
 LONGEST = 2**40
 ONE = const(1)  # in the place of a slice's end: one item
@@ -43,7 +43,7 @@ def whole(e: E) -> bool:
     return e.kind.letter in "iu" and e.kind.code != "u8" and all(k.letter in "iu" for k in e.kinds)
 
 
-class Arrays(Builder):
+class Arrays(Noting):
     """Emits what is done with arrays."""
 
     def array(self, kind: Kind, ndim: int, root: str, what: str = "v", where: Any = None) -> Array:
@@ -256,15 +256,18 @@ class Arrays(Builder):
             for g in given
         ]
 
+        named, here = self.named, self.here()
+
         def at(index: list[E]) -> E:
             values = []
             for lazy, fixed in zip(lazies, operand):
                 place = index if masked is not None else self.within(lazy, index)
                 values.append(lazy.at(place) if fixed is None else fixed)
-            out = compute(values)
-            if out.kind.code != kind.code:
-                out = self.cast(out, kind)
-            return self.temporary(out if out.kind == kind else E("copy", (out,), kind, out.low, out.high))
+            with self.saying("", named, here):
+                out = compute(values)
+                if out.kind.code != kind.code:
+                    out = self.cast(out, kind)
+                return self.temporary(out if out.kind == kind else E("copy", (out,), kind, out.low, out.high))
 
         reads = [r for g in lazies for r in g.reads]
         if masked is not None:
@@ -443,6 +446,10 @@ class Arrays(Builder):
     # -------------------------------------------------------------- sums and products
     def reduce(self, name: str, x: Lazy, axes: Sequence[int] | None = None) -> E | Lazy:
         """np.sum and its like, over these axes, or all."""
+        with self.saying(None):
+            return self.reduction(name, x, axes)
+
+    def reduction(self, name: str, x: Lazy, axes: Sequence[int] | None) -> E | Lazy:
         axes = list(range(x.ndim)) if axes is None else list(axes)
         if isinstance(x, Masked) and (x.kind.letter != "f" or name not in ("sum", "mean") or x.when != self.writes):
             x = self.lazy(x)
@@ -525,7 +532,12 @@ class Arrays(Builder):
         if count is not None:
             done = self.lazy(made)
             by = self.frozen(self.cast(count, kind))
-            return Lazy(made.dims, kind, lambda i: self.temporary(E("div", (done.at(i), by), kind)), [made])
+
+            def each(index: list[E]) -> E:
+                with self.saying(None):
+                    return self.temporary(E("div", (done.at(index), by), kind))
+
+            return Lazy(made.dims, kind, each, [made])
         return self.lazy(made)
 
     def spread(self, name: str, x: Lazy, axes: list[int]) -> E | Lazy:
@@ -539,13 +551,18 @@ class Arrays(Builder):
 
         def square(index: list[E]) -> E:
             middle = mean if isinstance(mean, E) else mean.at([index[k] for k in left])
-            off = self.temporary(E("sub", (x.at(index), middle), x.kind))
-            return self.temporary(E("mul", (off, off), x.kind))
+            with self.saying(None):
+                off = self.temporary(E("sub", (x.at(index), middle), x.kind))
+                return self.temporary(E("mul", (off, off), x.kind))
 
         found = self.reduce("mean", Lazy(x.dims, x.kind, square, [*x.reads, *x.reads]), axes)
         if name == "var":
             return found
-        root = lambda e: self.temporary(E("sqrt", (self.temporary(e),), x.kind))
+
+        def root(e: E) -> E:
+            with self.saying(None):
+                return self.temporary(E("sqrt", (self.temporary(e),), x.kind))
+
         if isinstance(found, E):
             return root(found)
         found = self.lazy(self.materialised(found))
@@ -577,6 +594,10 @@ class Arrays(Builder):
 
     def dot(self, a: Any, b: Any) -> E | Lazy:
         """a @ b of vectors, or of a matrix and a vector."""
+        with self.saying(None):
+            return self.product_of(a, b)
+
+    def product_of(self, a: Any, b: Any) -> E | Lazy:
         a, b = self.lazy(a), self.lazy(b)
         if (a.ndim, b.ndim) not in ((1, 1), (2, 1), (1, 2), (2, 2)):
             raise self.fail(f"a product of arrays of {a.ndim} and {b.ndim} axes")

@@ -16,7 +16,8 @@ from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from ..rows import budget
 from .ir import KINDS, Alloc, Check, For, Program, Store, While, expressions, parts, statements, walk
-from .lowering import FIRST, Layout, Lowering, NotLowered
+from .lowering import FIRST, MET, Layout, Lowering, NotLowered
+from .warned import asked, give, risky
 
 BUG = "minnp's compiler failed, please report it"
 MOST = 1 << 28  # numbers on a tape
@@ -33,6 +34,10 @@ class Again(Diverged):
     """Python has to run this loop: compiled code cannot go on (an integer beyond 64 bits, lengths that differ)."""
 
 
+class Unnoted(Again):
+    """NumPy warns of numbers of this loop, and Python has to say so."""
+
+
 class Code:
     """A program, compiled for arrays that lie in memory as they are met. `call(*values, donate={})` is `run`, by the C
     part if there is one."""
@@ -42,6 +47,10 @@ class Code:
         self.agreed = agreed  # to compile it, however long it takes: nobody can do without
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
+        self.warns = not agreed and any(
+            risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
+        )
+        self.noted: Code | None = None  # the program that says of what NumPy warns
         self.written = program.written
         self.room = 1 << 12
         names = [i.name for i in program.given]
@@ -78,7 +87,7 @@ class Code:
             known = [(KINDS.index(k), make, str(make)) for k, make in zip(kinds, makers)]
             outputs.append((SORTS.index(sort), bool(tag), bool(flag), known))
         sizes = len(program.given), FIRST, layout.first_result, layout.size, len(program.results)
-        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats))
+        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns))
 
     def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as
@@ -99,10 +108,11 @@ class Code:
     def once(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple | None:
         """One run; None if the tape was full."""
         written = {place for place, _ in donate.values()}
+        warns = self.warns and asked()
         restored = [
             (values[place], values[place].copy("K"))
             for place, lent in donate.values()
-            if self.late and (lent or self.repeats)
+            if warns or (self.late and (lent or self.repeats))
         ]
         arrays: dict[str, Any] = {}
         numbers: list = []
@@ -132,9 +142,15 @@ class Code:
             found = self.built[key] = self.build(key)
         function, errors, _ = found
         slots = onp.empty(self.layout.size, onp.int64)
-        slots[0] = 0
+        slots[0] = slots[MET] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
         function(slots, *arrays.values())
+        if warns and slots[MET]:
+            if not slots[0] and self.program.results:
+                self.arrays_of(slots, list(arrays.values()))  # lets go of them
+            for a, was in restored:
+                a[...] = was
+            return self.noting(values, donate)
         status = int(slots[0])
         error, operands = errors[status]
         if not status:
@@ -157,6 +173,28 @@ class Code:
         if failure is not None:
             raise failure
         raise Again(error.removeprefix("exit ")) if error.startswith("exit ") else Again
+
+    def noting(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
+        """`run` by the program that says of what NumPy warns, and its warnings: the processor also met what is computed
+        and not used. Raises Unnoted, with all arrays as they were."""
+        if self.noted is None or asked() == "python":
+            raise Unnoted
+        kept = [(values[place], values[place].copy("K")) for place, _ in donate.values()]
+        at = len(self.written) + len(self.program.results) + len(self.program.outputs)
+        notes = self.noted.program.notes
+        try:
+            out = self.noted.run(values, donate)
+            counts = out[at : at + len(notes)]
+            if give(list(zip(counts, notes))):
+                return (*out[:at], *out[at + len(notes) :])
+        except Diverged:
+            raise
+        except Exception as error:  # Python says what came before it
+            if not hasattr(error, "partial"):
+                raise
+        for a, was in kept:
+            a[...] = was
+        raise Unnoted
 
     def arrays_of(self, slots: onp.ndarray, given: list) -> list | None:
         """Of each array that comes out: (copy, "new") or (None, which other it is); None if one is part of another."""

@@ -178,6 +178,13 @@ class Translator(Building):
     def scope(self) -> Scope:
         return self.scopes[-1]
 
+    origin: tuple[str, str] | None = None
+
+    def location(self) -> tuple[str, str, int]:
+        inner = self.scope.function
+        file, module = (inner.value.__code__.co_filename, inner.value.__module__) if inner else self.origin or ("", "")
+        return file, module, self.line
+
     # -------------------------------------------------------------- statements
     def body(self, statements: list[ast.stmt]) -> None:
         for s in statements:
@@ -430,7 +437,12 @@ class Translator(Building):
         if not isinstance(base, Array):
             raise self.fail("an item assigned to what is no array")
         if any(isinstance(p, (Array, Lazy)) for p in parts):
-            return self.scatter(base, parts, self.value(s.value), lambda a, b: self.binary(op, a, b))
+
+            def combined(a: E, b: E) -> E:
+                with self.saying(""):
+                    return self.binary(op, a, b)
+
+            return self.scatter(base, parts, self.value(s.value), combined)
         if all(isinstance(p, E) for p in parts) and len(parts) == base.ndim:
             index = [self.frozen(self.place(p, base, axis)) for axis, p in enumerate(parts)]
             old = self.load(base, index)
@@ -454,8 +466,8 @@ class Translator(Building):
             value = self.frozen(E("copy", (value,), Kind(value.kind.code), value.low, value.high))
 
         def combine(old: E, new: E) -> E:
-            out = self.binary(op, old, new)
-            return self.cast(out, target.kind)
+            with self.saying(""):
+                return self.cast(self.binary(op, old, new), target.kind)
 
         self.fill(target, value, combine)
 
@@ -762,7 +774,7 @@ class Translator(Building):
             return const(bool(value.value))
         if isinstance(value, Tup):
             return const(bool(value.items))
-        return self.truth(self.number(value))
+        return self.settled_now(self.truth(self.number(value)))
 
     def number(self, value: Any) -> E:
         if isinstance(value, Array) and value.ndim == 0:
@@ -1324,14 +1336,19 @@ class Translator(Building):
         kwargs = {k.arg: self.value(k.value) for k in node.keywords}
         args = [self.frozen(a) if isinstance(a, E) else a for a in args]
         if isinstance(f, Method):
-            return self.method(f, args, kwargs)
+            with self.saying(None):
+                return self.method(f, args, kwargs)
         if isinstance(f, (FunctionType, MethodType)) and not library(f):
             return self.inlined(function, args, kwargs)
         found = known_function(f)
         if found is None:
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
         where, name = found
-        return getattr(self, f"call_{where}")(name, args, kwargs, f)
+        spoken, named = self.spoken, "square" if name == "square" else None
+        if where == "np":
+            spoken = "" if name in NUMPYS or name in UNARY or name in BINARY or named else None
+        with self.saying(None if name == "divmod" else spoken, named):
+            return getattr(self, f"call_{where}")(name, args, kwargs, f)
 
     def spread_out(self, x: Any) -> list:
         """The items of a starred argument."""
@@ -1849,6 +1866,7 @@ def translate(
     found: Outside,
     wanted: set[str],
     by_value: bool = False,
+    noted: tuple[str, str] | None = None,
 ) -> Program:
     """The program of a loop.
 
@@ -1856,6 +1874,7 @@ def translate(
              for what is looked for outside
     found    gets what is read besides
     wanted   variables that are read after it
+    noted    (file, module) of the loop, for the program that says of which numbers NumPy warns
     by_value  whether names that stand for several arrays are arrays that are written, of which there is a derivative
     Raises NotUnderstood.
     """
@@ -1870,6 +1889,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
+        t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, None, "", "return")
@@ -1900,6 +1920,9 @@ def translate(
             if not t.moved and len(flags) == count:
                 _outputs(t, program, given, wanted & assigned)
                 if len(flags) == count:
+                    if t.notes is not None:
+                        program.notes = list(t.notes)
+                        program.outputs += [(v.args[0], [INT], "", "") for v in t.notes.values()]
                     return program
         except Anew:  # once for each name
             for info in moving.values():

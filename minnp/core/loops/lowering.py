@@ -7,6 +7,8 @@ without their checks.
 from __future__ import annotations
 
 import itertools
+import os
+import platform
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +45,10 @@ from .ir import (
 from .simplified import distributed
 
 STRIDES = 40  # inside PyArrayObject, behind SHAPE
-STATUS, OPERANDS, FIRST = 0, 1, 4  # slots: how the run ended, three operands of an error, then inputs and outputs
+# slots: how the run ended, three operands of an error, what the processor met, then inputs and outputs
+STATUS, OPERANDS, MET, FIRST = 0, 1, 4, 5
+# of floats, as fenv.h numbers invalid operations, divisions by zero and overflows
+CONDITIONS = {"x86_64": 13, "aarch64": 7, "arm64": 7}.get(platform.machine(), 0) if os.name == "posix" else 0
 TYPES = {"f4": "float", "f8": "double", "c8": "{float, float}", "c16": "{double, double}", "b1": "i1"}
 LARGEST = 2.0**42  # bytes of an array made in a loop
 INTRINSICS = {
@@ -80,6 +85,7 @@ SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
 INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "copysign"}
 ELEMENTARY = {f.__name__: f for f in (functions.exp, functions.expm1, functions.exp2, functions.tanh)}
 ELEMENTARY |= {f.__name__: f for f in (functions.log, functions.log2, functions.log10, functions.log1p)}
+LOGARITHMS = {"log", "log2", "log10", "log1p"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
@@ -284,6 +290,8 @@ class Lowering:
             if not dense:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
+        if CONDITIONS:
+            self.slots += ["  %met = alloca i64, align 8", "  store i64 0, ptr %met"]
         for name, kind in program.kinds.items():
             self.alloca(f"v.{name}", type_of(kind))
             self.put(f'store {type_of(kind)} zeroinitializer, ptr %"v.{name}"')
@@ -326,6 +334,8 @@ class Lowering:
         for site in [*self.sites, *self.owners.values()]:
             free = "release" if program.moving else "free"
             self.put(f"call void @{free}(ptr {self.do(f'load ptr, ptr {site}')})")
+        if CONDITIONS:
+            self.write_slot(MET, self.do("load i64, ptr %met"), INT)
         self.put("ret void")
         if program.moving:
             self.declared |= COUNTING
@@ -334,7 +344,8 @@ class Lowering:
         body = "\n".join(["entry:", *self.slots, *self.lines])
         attributes = "nounwind"
         function = f"define internal void @body({', '.join(params)}) {attributes} {{\n{body}\n}}\n"
-        return self.entry(arrays), "\n".join([*self.declared.values(), function])
+        entry = self.entry(arrays)
+        return entry, "\n".join([*self.declared.values(), function])
 
     def entry(self, arrays: list) -> str:
         out, given = [], []
@@ -357,7 +368,18 @@ class Lowering:
         step("slotsp", "%slotsarray", DATA)
         load("slots", "ptr", "%slotsp")
         given.append("ptr %slots")
+        if CONDITIONS:
+            for name in ("feclearexcept", "fetestexcept"):
+                self.declared[name] = f"declare i32 @{name}(i32)"
+            out.append(f"  call i32 @feclearexcept(i32 {CONDITIONS})")
         out.append(f"  call void @body({', '.join(given)})")
+        if CONDITIONS:
+            out.append(f"  %met = call i32 @fetestexcept(i32 {CONDITIONS})")
+            step("metp", "%slots", 8 * MET)
+            load("metbefore", "i64", '%"metp"')
+            out.append("  %metwide = zext i32 %met to i64")
+            out.append('  %metall = or i64 %metwide, %"metbefore"')
+            out.append('  store i64 %metall, ptr %"metp"')
         out.append(f"  call void inttoptr (i64 {symbol('Py_IncRef')} to ptr)(ptr inttoptr (i64 {id(None)} to ptr))")
         out.append(f"  ret ptr inttoptr (i64 {id(None)} to ptr)")
         return "\n".join(out) + "\n"
@@ -1076,6 +1098,10 @@ class Lowering:
             body = "\n".join([*code.entry, *code.lines])
             text = f"define internal {t} @{name}({t} %x) alwaysinline {{\nentry:\n{body}\n  ret {t} {y.name}\n}}"
             self.declared |= {**code.helpers, name: text}
+        if op in LOGARITHMS and CONDITIONS:  # whose instructions meet no condition outside their domain
+            outside = self.do(f"fcmp ole {t} {x}, {real(-1.0 if op == 'log1p' else 0.0, kind.code)}")
+            met = self.do(f"or i64 {self.do('load i64, ptr %met')}, {self.do(f'zext i1 {outside} to i64')}")
+            self.put(f"store i64 {met}, ptr %met")
         return self.do(f"call {t} @{name}({t} {x})")
 
     def floored(self, op: str, args: list[str], given: Kind) -> str:

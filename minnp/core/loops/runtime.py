@@ -25,7 +25,7 @@ from ..transforms import grad
 from ..transforms.jvp import JvpTrace
 from ..transforms.tape import GradTrace
 from .building import Static
-from .compiled import BUG, Again, Code, affordable
+from .compiled import BUG, Again, Code, Unnoted, affordable
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
@@ -35,6 +35,7 @@ from .operations import OPERATORS, NotUnderstood
 from .outside import Outside, sort_of
 from .simplified import checks_of
 from .source import Site, rewritten, say
+from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
@@ -87,6 +88,7 @@ class Compiled:
         self.code: Any = None
         self.by_value: Any = None
         self.by_values = False  # whether it is that of another
+        self.noting = False  # whether it was tried to compile what says of what NumPy warns
         self.why = ""
 
 
@@ -196,7 +198,7 @@ def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | Non
 
 
 def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
-    if any(how in ("raise", "call") for how in onp.geterr().values()):
+    if asked() == "python":
         return None
     given: dict[str, Any] = {}
     values: dict[str, Any] = {}
@@ -324,6 +326,24 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
     return found
 
 
+def _noted(site: Site, f: Any, found: Compiled, given: dict, names: dict) -> Code | None:
+    """The program that says of which numbers NumPy warns; None where there is none."""
+    outside = Outside(_resolving(site, f), names, site.shared, _typed, found.outside.varied)
+    origin = f.__code__.co_filename, f.__module__
+    try:
+        program = translate(site.tree, "loop", given, outside, site.wanted, found.by_values, origin)
+    except NotUnderstood:
+        return None
+    old = found.code.program
+    count = len(old.outputs)
+    same = [i.name for i in program.inputs] == [i.name for i in old.inputs] and program.written == old.written
+    if not same or program.outputs[:count] != old.outputs or program.results != old.results:
+        return None
+    code = Code(program, failure)
+    code.warns = False
+    return code
+
+
 def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
     say(f, line or site.tree.lineno, why)
 
@@ -384,6 +404,16 @@ def _run(
                 if state.tapes:
                     release(read(x) if type(x) in ARRAY_TYPES else x)
             out = found.code.call(*raw, donate=found.code.in_place)
+    except Unnoted:
+        if not found.noting:
+            found.noting = True
+            found.code.noted = _noted(site, f, found, given, names)
+            if found.code.noted is not None:
+                return _run(site, f, found, given, names, values, there)
+        if watching is not None and watching.may_leave:
+            return _after(watching, "NumPy warns of numbers in a loop", site, f, names)
+        site.refused = -1  # other numbers, and other filters, are compiled code's
+        return None
     except (Again, NotLowered) as no:
         found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
         _say(site, f, found.why)

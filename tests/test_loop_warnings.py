@@ -1,0 +1,152 @@
+"""Compiled loops warn of the numbers that NumPy warns of, at the user's lines."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.llvm import engine
+
+pytestmark = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+ARGUMENTS = ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [-1.0, 0.0, 4.0], [1e300, 2.0, float("nan")])
+
+
+def quotients(x, out):
+    for i in range(len(x)):
+        out[i] = 1 / x[i]
+    return out
+
+
+def functions(x, out):
+    for i in range(len(x)):
+        out[i] = np.log(x[i]) + np.exp(x[i] * 1000)
+    return out
+
+
+def guarded(x, out):
+    for i in range(len(x)):
+        if x[i] != 0 and 1 / x[i] > 0:
+            out[i] = 1 / x[i]
+        else:
+            out[i] = 0
+    return out
+
+
+def powers(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] ** -2 + x[i] ** 0.5
+    return out
+
+
+def arrays(x, out):
+    for i in range(len(x)):
+        out[i] = (x * x[i]).sum()
+        out[:2] += np.sqrt(x[1:]) / x[:2]
+    return out
+
+
+def beyond(x, out):
+    for i in range(len(x) + 1):
+        out[i] = 1 / x[i]
+    return out
+
+
+def narrow(x, out):
+    o = np.zeros(3, "f4")
+    for i in range(len(x)):
+        o[i] = x[i] * 1e30
+    return o
+
+
+def by_zero(v):
+    return v / 0.0
+
+
+def called(x, out):
+    s = 0.0
+    for i in range(len(x)):
+        s = s + by_zero(x[i])
+    return s
+
+
+def complex_numbers(x, out):
+    z = 0j
+    for i in range(len(x)):
+        z = z * z + x[i] * 1e200
+    return z
+
+
+def outcome(f, x, out, action):
+    """(the result, or the error, what was written, the warnings), with filters of this action."""
+    names = vars(sys.modules[__name__])
+    names.pop("__warningregistry__", None)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter(action)
+        try:
+            result = f(x, out)
+        except (IndexError, RuntimeWarning) as error:
+            result = repr(error)
+    return repr(result), repr(out), [(str(w.message), w.filename, w.lineno) for w in found]
+
+
+FUNCTIONS = [quotients, functions, guarded, powers, arrays, beyond, narrow, called, complex_numbers]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_warnings_are_those_of_numpy(f):
+    for function in (jit(f), jit(f)):
+        for action in ("default", "always", "error", "ignore", "default"):
+            for x in ARGUMENTS:
+                want = outcome(f, onp.array(x), onp.zeros(3), action)
+                got = outcome(function, onp.array(x), onp.zeros(3), action)
+                assert [w[0] for w in got[2]] == [w[0] for w in want[2]]
+                if action != "always":  # where Python gives them one by one, those of the first call have minnp's lines
+                    assert got == want
+
+
+def test_what_is_ignored_costs_nothing_and_what_is_raised_is_pythons():
+    g = jit(quotients)
+    x, out = onp.array([2.0, 0.0, 4.0]), onp.zeros(3)
+    with onp.errstate(divide="ignore"):
+        onp.testing.assert_array_equal(g(x, out), [0.5, onp.inf, 0.25])
+    out[:] = 0
+    with onp.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        g(x, out)
+    onp.testing.assert_array_equal(out, [0.5, 0, 0])
+
+
+def test_loops_that_warn_stay_compiled():
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += 1 / x[i]
+        return s
+
+    x, g = np.array([1.0, 0.0, 2.0]), jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in scalar divide"):
+            assert g(x) == onp.inf
+        minnp.report(reset=True)
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in scalar divide"):
+            assert g(x) == onp.inf
+    assert not any(r["why"] for r in minnp.report(reset=True))
+
+
+def test_gradients_of_loops_that_warn():
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += 1 / x[i] * i
+        return s
+
+    x = np.array([0.0, 1.0, 2.0])
+    for g in (jit(grad(f)), grad(jit(f))):
+        with pytest.warns(RuntimeWarning):
+            onp.testing.assert_allclose(g(x)[1:], [-1, -0.5])
