@@ -610,7 +610,8 @@ def test_numbers_of_arrays_are_keys_of_dicts():
         return counts, [{x[0]: x[1]}]
 
     g = jit(f)
-    for x in (np.array([3, 1, 3]), np.array([3, 1, 3]), np.array([0.5, 0.5, 2.0])):
+    many = np.array([1, 2] * 50)  # so many numbers that the capture ends
+    for x in (np.array([3, 1, 3]), np.array([3, 1, 3]), np.array([0.5, 0.5, 2.0]), many, many):
         want, got = f(x), g(x)
         assert want == got
         assert [type(k) for k in got[0]] == [type(k) for k in want[0]]

@@ -343,7 +343,7 @@ def test_a_loop_whose_machine_code_would_take_too_long_is_pythons(monkeypatch):
     monkeypatch.setattr(compiled, "FASTER", 1)
     for run, why in (
         (lambda: jit(neighbours)(vector()), "more than 2.0 s"),
-        (lambda: grad(jit(loss))(vector()), "its gradient"),
+        (lambda: grad(jit(loss))(vector()), "its derivative"),
     ):
         minnp.report(reset=True)
         alike(run(), neighbours(vector()) if why.startswith("more") else want)

@@ -488,7 +488,8 @@ def _plain_keys(x: Any) -> Any:
         return x if all(a is b for a, b in zip(x, new)) else type(x)(new)
     if type(x) is not dict:
         return x
-    new = {concrete(read(k)) if type(k) in ARRAY_TYPES else k: _plain_keys(y) for k, y in x.items()}
+    plain = lambda k: onp.asarray(concrete(read(k)))[()] if type(k) in ARRAY_TYPES else k
+    new = {plain(k): _plain_keys(y) for k, y in x.items()}
     return x if all(a is b and x[a] is new[b] for a, b in zip(x, new)) else new
 
 
