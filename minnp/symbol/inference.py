@@ -44,6 +44,35 @@ def infer_shapes(nodes: Sequence[Any], given: dict[str, Shape]) -> dict[int, lis
     return _fixed(nodes, known, _shapes_of)
 
 
+SIZES = (12, 24)  # what an unknown size may be: many operators divide it
+
+
+def shapes_in_part(run: Callable, given: dict[str, Shape]) -> tuple[list[Shape | None], ...]:
+    """run(given), where an axis of unknown size, 0, stops some operators: with what is the same for two sizes of it.
+
+    run   (shapes by name) -> lists of shapes, as of `Symbol.infer_shape_partial`
+    """
+    found = run(given)
+    if not any(0 in s for s in given.values()):
+        return found
+    try:
+        one, two = (run({n: sized(s, k) for n, s in given.items()}) for k in SIZES)
+        return tuple([*map(_agreed, *lists)] for lists in zip(found, one, two, strict=True))
+    except (SymbolError, ValueError):  # no array of such a size fits
+        return found
+
+
+def sized(shape: Shape, size: int) -> Shape:
+    """The shape with a number in the place of unknown ones: more along the axes of an image than along the batch."""
+    return tuple(n or (20 * size if i else size) for i, n in enumerate(shape))
+
+
+def _agreed(found: Shape | None, one: Shape | None, two: Shape | None) -> Shape | None:
+    if one is None or two is None or len(one) != len(two):
+        return found
+    return unified(found, tuple(m if m == n else 0 for m, n in zip(one, two)))
+
+
 def _shapes_of(node: Any, ins: list, outs: list) -> tuple[list, list]:
     row, p = node.operator, node.parameters
     try:

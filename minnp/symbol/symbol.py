@@ -11,7 +11,7 @@ import numpy as onp
 
 from ..errors import SymbolError
 from . import naming
-from .inference import infer_shapes, infer_types
+from .inference import infer_shapes, infer_types, shapes_in_part
 from .json_format import HIDDEN
 from .operator import REQUIRED, Operator, Shape, lookup
 
@@ -270,15 +270,16 @@ class Symbol:
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple:
         """infer_shape, with () for what does not follow, and 0 for sizes of an axis that do not."""
-        return tuple([s if s is not None else () for s in shapes] for shapes in self._shapes(args, kwargs))
+        found = self._shapes(args, kwargs, shapes_in_part)
+        return tuple([s if s is not None else () for s in shapes] for shapes in found)
 
-    def _shapes(self, args: Sequence, kwargs: dict) -> tuple[list, list, list]:
+    def _shapes(self, args: Sequence, kwargs: dict, how: Callable = lambda run, given: run(given)) -> tuple:
         given = self._by_name(args, kwargs, "infer_shape")
         for n, s in given.items():
             if not isinstance(s, (tuple, list)):
                 raise TypeError(f"infer_shape: the shape {n}={s!r} is no tuple")
         known = {n: tuple(s) for n, s in given.items() if len(s) or self.of_numpy}  # else () is unknown, as to MXNet
-        return self._all_shapes(known)
+        return how(self._all_shapes, known)
 
     @property
     def of_numpy(self) -> bool:

@@ -207,6 +207,21 @@ def test_dropout_drops_in_training_alone() -> None:
     close(bound.grad_arrays[0], y)
 
 
+def test_an_unknown_batch_is_followed_behind_reshape_slice_split_and_layers() -> None:
+    x = sym.Variable("x")
+    heads = sym.reshape(sym.FullyConnected(x, num_hidden=12, flatten=False, name="fc"), shape=(0, 0, 3, -1))
+    parts = sym.split(sym.transpose(heads, axes=(0, 2, 1, 3)), num_outputs=3, axis=1)
+    y = sym.FullyConnected(sym.reshape(parts[1], shape=(-3, -2)), num_hidden=2, flatten=False, name="out")
+    net = sym.Group([y, sym.slice_axis(y, axis=2, begin=0, end=1), sym.sum(x), sym.mean(x, axis=(1, 2))])
+    arguments, results, _ = net.infer_shape_partial(x=(0, 5, 8))
+    assert arguments == [(0, 5, 8), (12, 8), (12,), (2, 4), (2,)]
+    assert results == [(0, 5, 2), (0, 5, 1), (1,), (0,)]
+    up = sym.Deconvolution(sym.Pooling(x, kernel=(2, 2), stride=(2, 2)), kernel=(2, 2), stride=(2, 2), num_filter=4)
+    assert sym.Concat(up, x).infer_shape_partial(x=(0, 3, 0, 0))[1] == [(0, 7, 0, 0)]
+    with pytest.raises(SymbolError, match="cannot take"):
+        (sym.reshape(x, shape=(-1, 5)) + sym.Variable("y")).infer_shape_partial(x=(2, 5), y=(3, 5))
+
+
 # ------------------------------------------------------------------ every operator
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operators_results_have_the_shapes_and_dtypes_that_were_inferred(name: str) -> None:

@@ -120,7 +120,8 @@ def ctc_loss(
 ) -> Any:  # fmt: skip
     """-log of the probability that data's classes, with repetitions and blanks left out, are the label (Graves 2006).
 
-    data    [T, N, C] before the softmax; label [N, L], padded with 0 (blank first) or -1 (blank last); gives [N]
+    data    [T, N, C] before the softmax; label [N, L], which ends before the first 0 (blank first) or -1 (blank last),
+            unless lengths are given; gives [N]
     """
     steps, batch, classes = data.shape
     given = list(lengths)
@@ -128,7 +129,8 @@ def ctc_loss(
     labels = label.astype(onp.int64)
     padding = 0 if blank_label == "first" else -1
     blank = 0 if blank_label == "first" else classes - 1
-    counts = given.pop(0).astype(onp.int64) if use_label_lengths else np.sum(np.not_equal(labels, padding), axis=1)
+    before_end = np.cumprod(np.not_equal(labels, padding).astype(onp.int64), axis=1)
+    counts = given.pop(0).astype(onp.int64) if use_label_lengths else np.sum(before_end, axis=1)
     width = label.shape[1]
     states = np.full((batch, 2 * width + 1), blank)
     states[:, 1::2] = np.clip(labels, 0, classes - 1)
