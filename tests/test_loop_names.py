@@ -434,3 +434,12 @@ def test_many_questions_about_data_leave_a_function_as_it_is():
         assert [g(*args) for _ in range(3)] == [f(*args)] * 3
         assert any(r["function"].startswith("jit of") and "asks some 64 times" in r["why"] for r in minnp.report())
         minnp.report(reset=True)
+
+
+def test_a_function_named_as_one_of_numpys_does_not_call_itself():
+    made = {}
+    exec("def median(a):\n    a[0] = np.median(a)\n    return a", {"np": np}, made)
+    g = jit(made["median"])
+    for _ in range(2):
+        assert g(np.array([5.0, 1.0, 2.0, 9.0]))[0] == 3.5
+    assert g.cache_info()["captures"] == 1

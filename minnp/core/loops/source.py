@@ -281,7 +281,9 @@ def recursive(f: Any) -> str:
             continue
         seen.add(g.__code__)
         cells = dict(zip(g.__code__.co_freevars, g.__closure__ or ()))
-        for name in (*g.__code__.co_names, *cells):
+        for name in {
+            i.argval for i in dis.get_instructions(g) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+        }:
             try:
                 found = cells[name].cell_contents if name in cells else g.__globals__.get(name)
             except ValueError:
