@@ -5,9 +5,9 @@
 The programs of benchmarks/programs/loops. Medians in milliseconds, each call on fresh arguments, and the first call in
 seconds. Numba, if it is installed, gets the program as it is, in nopython mode, helpers too; JAX gets the program in
 its own words (in_jax.py), in 64 bits. "best" is the faster of these two; what a peer cannot run is left out, and so is
-what gives other numbers. Gradients: of the sum of a program's first result with respect to the first argument that it
-is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`; the other arguments are arguments, too, so that
-nobody computes with them beforehand.
+what gives other numbers. Gradients: of the sum of a program's first result of floats with respect to the first argument
+that it is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`; the other arguments are arguments, too,
+so that nobody computes with them beforehand.
 """
 
 import copy
@@ -132,6 +132,10 @@ def speed(names, size):
         print(f"{len(found)} programs, geometric mean: {mean(found):.2f} times as fast as {peer}")
 
 
+def first_of_floats(out):
+    return next(x for x in (out if isinstance(out, tuple) else (out,)) if x.dtype.kind == "f")
+
+
 def gradients(names, size):
     print(f"{'gradient, ms':21}{'eager':>10}{'minnp':>10}{'first':>7}{'jax':>10}{'first':>7}")
     ratios = {"eager": [], "JAX": []}
@@ -144,7 +148,7 @@ def gradients(names, size):
 
         def loss(*given, f=OURS[name]):
             out = f(*[x.copy() if isinstance(x, minnp.numpy.ndarray) else x for x in given])
-            return minnp.numpy.sum(out[0] if type(out) is tuple else out)
+            return minnp.numpy.sum(first_of_floats(out))
 
         make = lambda arguments=arguments: ours(arguments)
         mine, eager = attempt(jit(grad(loss, k)), make), attempt(grad(loss, k), make)
@@ -155,7 +159,7 @@ def gradients(names, size):
 
                 def theirs(*given, f=in_jax.PROGRAMS[name]):
                     out = f(*given)
-                    return jax.numpy.sum(out[0] if isinstance(out, tuple) else out)
+                    return jax.numpy.sum(first_of_floats(out))
 
                 static = [j for j, x in enumerate(arguments) if isinstance(x, int)]
                 run = jax.jit(jax.grad(theirs, k), static_argnums=static)

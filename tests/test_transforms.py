@@ -54,6 +54,31 @@ def close(a: Any, b: Any, tol: float = 1e-9) -> None:
     onp.testing.assert_allclose(onp.asarray(a), onp.asarray(b), rtol=tol, atol=tol)
 
 
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda x: jvp(np.sum, (x,), (x,)),
+        lambda x: jacobian(np.square)(x),
+        lambda x: jacobian(np.square, mode="forward")(x),
+        lambda x: hessian(np.sum)(x),
+        lambda x: hvp(np.sum)(x, x),
+    ],
+    ids=["jvp", "jacobian", "forward", "hessian", "hvp"],
+)
+def test_arrays_of_integers_have_no_derivatives(derivative: Any) -> None:
+    for x in (onp.arange(3), onp.array([True, False])):
+        with pytest.raises(TypeError, match="only floats and complex numbers have derivatives"):
+            derivative(np.array(x))
+    assert float(jvp(lambda x: x * 0.5, (3,), (1,))[1]) == 0.5  # Python's integers count as floats
+
+
+def test_the_value_of_a_function_without_slope_is_an_array_as_any_other() -> None:
+    pair = value_and_grad(lambda x: np.sum(np.round(x)))
+    for value, slope in (pair(np.ones(2)), jit(pair)(np.ones(2)), value_and_grad(np.sum)(np.ones(2))):
+        assert isinstance(value, np.ndarray) and value.shape == () and value == 2
+        assert slope.shape == (2,)
+
+
 def test_jacobians_of_both_modes_agree() -> None:
     both = jacobian(vector)(X), jacobian(vector, mode="forward")(X)
     assert both[0].shape == (4, 3)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .ir import (
@@ -518,7 +518,7 @@ class _Adjoint(_Derivative):
                     checked = sum(type(s) is Assign and self.saved(s.name) for s in straight)
                     out.append(self.room_for(const(checked)))
                 checked -= 1
-                out.append(Store(self.tape, (self.here(),), cast(self.var(s.name), F8)))
+                out += self.keeping([s.name], lambda k: self.here())
                 out.append(self.moved(const(1)))
                 out.append(s)
             elif type(s) is If:
@@ -536,11 +536,13 @@ class _Adjoint(_Derivative):
         names = self.kept(body)
         if names:
             out.append(self.room_for(const(len(names))))
-            for k, name in enumerate(names):
-                at = E("add", (self.here(), const(k)), INT, 0, 2**40)
-                out.append(Store(self.tape, (at,), cast(self.var(name), F8)))
+            out += self.keeping(names, lambda k: E("add", (self.here(), const(k)), INT, 0, 2**40))
             out.append(self.moved(const(len(names))))
         return out
+
+    def keeping(self, names: list[str], place: Callable[[int], E]) -> list:
+        """What puts variables on the tape, the k-th at place(k)."""
+        return [Store(self.tape, (place(k),), cast(self.var(name), F8)) for k, name in enumerate(names)]
 
     def kept(self, body: list) -> list[str]:
         """The variables of a body that go to the tape at its end, all together."""
@@ -571,10 +573,7 @@ class _Adjoint(_Derivative):
             return [For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact)]
         turns = self.fresh_once(("turns", id(s)), INT)
         all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
-        body = list(s.body)
-        for k, name in enumerate(names):
-            at = self.column(s, s.start, self.var(turns), k)
-            body.append(Store(self.tape, (at,), cast(self.var(name), F8)))
+        body = [*s.body, *self.keeping(names, lambda k: self.column(s, s.start, self.var(turns), k))]
         loop = For(s.var, s.start, s.stop, s.step, body, s.exact)
         return [Assign(turns, self.turns(s, s.start, s.stop)), self.room_for(all_), loop, self.moved(all_)]
 

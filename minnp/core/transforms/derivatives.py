@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, argument_value, function_of, grad, staged, vjp
+from .grad import LEAVES, argument_value, function_of, grad, has_slope, staged, vjp
 from .jvp import jvp
 
 
@@ -52,8 +52,8 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
              argument (cheaper where the argument is the smaller). Both give the same numbers.
     A result that is a tree of arrays gives a tree of Jacobians; a complex result of a real argument a complex one.
 
-    Raises TypeError for an argument that is no array or number, ValueError for another mode, or forward mode of an
-    empty one.
+    Raises TypeError for an argument that is no array or number, or an array of integers, ValueError for another mode,
+    or forward mode of an empty one.
 
     >>> jacobian(np.cumsum)(np.ones(2)).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
@@ -70,6 +70,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
         x = x if type(x) in ARRAY_TYPES else array_of(argument_value(x))
+        has_slope(x, "jacobian")
         inner = staged(f)
 
         def of_x(x: Any) -> Any:

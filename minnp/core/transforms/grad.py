@@ -51,6 +51,17 @@ def argument_value(x: Any, what: str = "argument") -> Any:
     )
 
 
+def has_slope(value: Any, who: str) -> Any:
+    """The value of an argument that `who` moves. Raises TypeError for integers and truth values, which have no
+    neighbours: what depends on them would have a derivative of zero."""
+    if value.dtype.kind not in INEXACT:
+        raise TypeError(
+            f"{who} moves an argument that is {describe(value)}: only floats and complex numbers have derivatives. "
+            "Pass x.astype(float), or let the function take what stays as it is from outside"
+        )
+    return value
+
+
 class Pullback:
     """What `vjp` returns beside the value: cotangents of the result in, cotangents of the arguments out."""
 
@@ -364,6 +375,8 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
             return tracer.transformed("value_and_grad", f, options, args, kwargs)
         grads, out, aux = differentiate(f, numbers, args, kwargs, has_aux)
         out = as_host_arrays(out)
+        if isinstance(out, onp.generic):  # an array, whatever it depends on
+            out = array_of(out)
         return (out, aux) if has_aux else out, grads[0] if bare else grads
 
     return gradient

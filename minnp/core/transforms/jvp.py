@@ -16,7 +16,7 @@ from ..rows.pytree import tree_flatten, tree_map
 from ..rows.state import recording, state
 from ..rows.value import Buffer, Host, Tracer, overlapping
 from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
-from .grad import argument_value, staged
+from .grad import argument_value, has_slope, staged
 from .tape import GradTrace
 from .trace import Trace
 
@@ -158,9 +158,10 @@ def _transposed(row: Primitive, y: Any, primals: list, tangents: list, params: d
 def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """(f(*primals), its directional derivative along `tangents`), in one forward pass.
 
-    primals, tangents   tuples of the same structure: numbers, arrays or trees of them. Integers count as floats
+    primals, tangents   tuples of the same structure: numbers, arrays or trees of them; Python's integers are floats
 
-    Raises ValueError where a tangent's shape is not its primal's, TypeError for arguments that are no numbers.
+    Raises ValueError where a tangent's shape is not its primal's, TypeError for arguments that are no numbers, or are
+    arrays of integers or truth values.
 
     >>> jvp(np.sin, (0.0,), (2.0,))
     (array(0.), array(2.))
@@ -172,7 +173,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     trace = JvpTrace()
 
     def box(x: Any, t: Any) -> ndarray:
-        value = argument_value(x)
+        value = has_slope(argument_value(x), "jvp")
         t = read(t) if type(t) in ARRAY_TYPES else onp.asarray(t)
         if t.shape != value.shape:
             raise ValueError(f"tangent of shape {t.shape} for an argument of shape {value.shape}")
