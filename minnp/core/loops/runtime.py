@@ -127,7 +127,8 @@ class LoopRow(Primitive):
                 names = {i.name for i, want in zip(self.program.given, wanted) if want}
                 program = make(self.program, names)
                 if not affordable(program):
-                    raise NotUnderstood(f"its derivative takes more than {budget.seconds} s of compiling")
+                    what = "gradient" if make is adjoint else "tangent"
+                    raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
                 found = LoopRow(Code(program, failure, agreed=True))
             except NotUnderstood as no:
                 found = no
