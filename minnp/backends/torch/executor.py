@@ -70,7 +70,7 @@ class TorchExecutor:
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
-        arguments = [self.tensor(v) for v in values]
+        arguments = [v.data if type(v) is Buffer else self.tensor(v) for v in values]
         data = arguments + self._constants(self._skipped)
         if self.run is None:
             out = self._compile(data)

@@ -3,15 +3,17 @@
    A call that meets the guards of one of the entries, whose first path has a plan and raises nothing, needs no Python but the
    graph's. Every other one is Jitted.general's (jit/jit.py), which is told what a path raised. */
 #pragma once
+#include "device.hpp"
 #include "loops.hpp"
 
 constexpr Py_ssize_t MOST_GUARDED = 32;   /* arguments, inputs and results of a path */
 constexpr Py_ssize_t COPIED = 1 << 18; /* bytes: larger arrays are written back by Python, on several threads */
 
-enum GuardKind { LIES, SHAPED, TYPED, EQUAL }; /* an array in this layout, of this shape; a number of this type, this one */
+/* An array in this layout, of this shape; a number of this type, this one; an array of this shape on this device. */
+enum GuardKind { LIES, SHAPED, TYPED, EQUAL, ON_DEVICE };
 struct Guard {
     int kind, writeable;
-    Ref object; /* an array's dtype, a number's type, or the number */
+    Ref object; /* an array's dtype, a number's type, the number, or (backend, shape, dtype) */
     std::vector<npy_intp> dimensions, strides;
 };
 
@@ -39,6 +41,10 @@ static bool holds(const Guard &g, PyObject *x) {
         return g.kind == SHAPED || (same_axes(fields(x)->strides, g.strides) &&
                                     g.writeable == ((fields(x)->flags & NPY_ARRAY_WRITEABLE) != 0));
     }
+    if (g.kind == ON_DEVICE)
+        return Py_IS_TYPE(x, Buffer) && slot(x, buffer_backend) == PyTuple_GET_ITEM(g.object.get(), 0) &&
+               dtype_of_buffer(x) == PyTuple_GET_ITEM(g.object.get(), 2) &&
+               PyObject_RichCompareBool(shape_of_buffer(x), PyTuple_GET_ITEM(g.object.get(), 1), Py_EQ) == 1;
     if (g.kind == TYPED)
         return (PyObject *)Py_TYPE(x) == g.object.get();
     PyObject *y = g.object;
@@ -114,6 +120,8 @@ static Ref part_of(PyObject *v, bool scalar) {
             return array_on(borrow(v), Py_None);
         return fields(v)->nd == 0 ? made(PyArray_Scalar(fields(v)->data, descr(v), v)) : Ref();
     }
+    if (Py_IS_TYPE(v, Buffer))
+        return scalar ? Ref() : array_of(borrow(v));
     return is_number(v) && (scalar || is_python_number(v)) ? borrow(v) : Ref();
 }
 
@@ -160,7 +168,7 @@ static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
     Ref values[MOST_GUARDED];
     for (Py_ssize_t i = 0; i < n; i++) {
         Value v = value_of(PyTuple_GET_ITEM(args, i));
-        if (v.is_virtual())
+        if (v.is_virtual() && (v.kind != Kind::device || field(PyTuple_GET_ITEM(args, i), root_at) != Py_None))
             return {};
         values[i] = borrow(v.object);
     }

@@ -28,13 +28,15 @@ def kind(v: Any) -> Any:
     return type(v) if changes(v) else identity(v)
 
 
-LIES, SHAPED, TYPED, EQUAL = range(4)  # dispatch.hpp
+LIES, SHAPED, TYPED, EQUAL, ON_DEVICE = range(5)  # dispatch.hpp
 
 
 def guard_of(v: Any, fixed: bool) -> tuple | None:
     """What `kind`, and `exactly` where v is fixed, ask of an argument, for the C part; None where it cannot."""
     if type(v) is Host:
         return LIES if fixed else SHAPED, v.dtype, v.shape, v.strides, v.flags.writeable
+    if type(v) is Buffer and not fixed:
+        return ON_DEVICE, (v.backend, v.shape, v.dtype), (), (), False
     if changes(v) and not fixed:
         return TYPED, type(v), (), (), False
     return (EQUAL, v, (), (), False) if type(v) in (int, float, bool, str, type(None)) else None
