@@ -1,4 +1,4 @@
-"""What carries arrays between processes: torch.distributed's process groups (gloo; NCCL for arrays on CUDA devices).
+"""What carries arrays between processes: torch.distributed's process groups of gloo. What is on a GPU passes the host.
 
 Two things are ours. *Agreement*: before a collective moves anything, the ranks exchange a small record of what each is
 about to do (operation, dtype, shape, the user's line), and every rank raises where they differ. *Signs of life*: each
@@ -183,9 +183,8 @@ class Transport:
         import ctypes
 
         for group in self.groups.values():
-            for pg in (group.pg, group.nccl):
-                if pg is not None:
-                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pg))
+            if group.pg is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(group.pg))
 
     # -------------------------------------------------------------- groups
     @contextlib.contextmanager
@@ -219,7 +218,6 @@ class Group:
         self.rank = ranks.index(transport.rank)
         self.name = f"{purpose}/{'-'.join(map(str, ranks))}" if self.size < 65 else f"{purpose}/{hash(ranks)}"
         self.torch = transport.torch
-        self.nccl: Any = None
         dist = transport.dist
         # gloo waits in the store, and nobody else can use that connection meanwhile: it has its own, where torch can
         clone = getattr(transport.base, "clone", None)
@@ -360,7 +358,11 @@ def connected(timeout: float, patience: float, interface: str | None) -> Transpo
         return Transport(store, rank, size, timeout, patience, interface)
     except (RuntimeError, OSError, ValueError) as error:
         where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
-        raise MeshError(f"rank {rank} of {size} did not reach the store at {where}: {error}") from error
+        holder = "torchrun" if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else "rank 0"
+        why = (str(error) or repr(error)).splitlines()[0]  # the rest are addresses in torch's code
+        raise MeshError(
+            f"rank {rank} of {size} did not reach the store at {where}, which {holder} holds: {why}"
+        ) from error
 
 
 def _number(name: str, size: int) -> int:

@@ -47,3 +47,15 @@ def test_wrong_variables(monkeypatch, variables, said):
         monkeypatch.setenv(name, value)
     with pytest.raises(distributed.MeshError, match=said):
         distributed.init()
+
+
+def test_a_store_that_is_not_there(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(distributed.mesh, "_JOB", [])
+    given = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(
+        distributed.MeshError, match=r"rank 1 of 2 did not reach the store at 127\.0\.0\.1:1, which rank 0"
+    ):
+        distributed.init(timeout=1)
