@@ -85,6 +85,20 @@ def left_behind(A, B, C):  # by an iteration that is not the last
     return C, last, most
 
 
+def kept_number(A, B, C):  # the same, of an integer, and of a number that does not change in the loop
+    last, most, half = -1, 0.0, 0.5 * len(B)
+    for j in range(B.shape[1]):
+        total = 0.0
+        for k in range(len(B)):
+            total += B[k, j]
+        C[0, j] = total
+        if j == 2:
+            last = j
+        if C[0, 0] > 0:
+            most = half
+    return C, last, most
+
+
 def around(A, B, C):
     rows, columns = B.shape
     for i in range(rows):
@@ -116,7 +130,20 @@ def sums(A, B, C):  # of all turns
     return C, total
 
 
-PROGRAMS = [product, columns, rows, triangle, from_the_end, rank_one, by_rows, around, left_behind, neighbours, sums]
+PROGRAMS = [
+    product,
+    columns,
+    rows,
+    triangle,
+    from_the_end,
+    rank_one,
+    by_rows,
+    around,
+    left_behind,
+    kept_number,
+    neighbours,
+    sums,
+]
 
 
 @pytest.fixture
@@ -152,7 +179,7 @@ def test_blocks_compute_what_python_computes(program, blocks):
                 numpy.testing.assert_allclose(
                     numpy.asarray(a), b, rtol=0 if exact else 2e-4 if dtype == "f4" else 1e-12
                 )
-    assert bool(blocks) == (program not in (neighbours, sums, left_behind))
+    assert bool(blocks) == (program not in (neighbours, sums, left_behind, kept_number))
 
 
 def test_a_loop_in_blocks_raises_where_python_does():

@@ -162,8 +162,9 @@ class Nest:
                 plain = value.args[0] if value.op == "copy" else value
                 if plain.op == "const" and plain.kind == value.kind == INT:
                     self.known[s.name] = plain
-                whole = self.program.kinds[s.name].letter in "ib" and self.assigned[s.name] == 1
-                if whole and value.kind.code in ("i8", "b1") and all(x.op in INDICES for x in walk(value)):
+                whole = self.program.kinds[s.name].letter in "ibf" and self.assigned[s.name] == 1
+                fixed = whole and value.kind.code == "f8" and not variables(value) & self.assigned.keys()
+                if (fixed or value.kind.code in ("i8", "b1")) and whole and all(x.op in INDICES for x in walk(value)):
                     self.places[s.name] = self.early(value)
                 else:
                     out.append(Assign(s.name, value))
@@ -183,6 +184,7 @@ class Nest:
                 orelse = self.plain(s.orelse, second)
                 self.known = known
                 self.forget([s])
+                self.perhaps |= {x.name for x in statements([s]) if type(x) is Assign} - bound - (first & second)
                 out += self.chosen(condition, then, orelse, bound)
                 bound |= first & second
             elif kind is Block:
@@ -224,8 +226,6 @@ class Nest:
                 if s.name in there:
                     old = E("var", (s.name,), value.kind)
                     value = E("select", (pick, old, value) if way else (pick, value, old), value.kind)
-                else:
-                    self.perhaps.add(s.name)
                 there.add(s.name)
                 out.append(Assign(s.name, value))
         first, second = stores
@@ -237,13 +237,13 @@ class Nest:
     def expression(self, e: E, bound: set[str]) -> E:
         if e.op == "var":
             name = e.args[0]
+            if name in self.assigned and name not in bound:  # what an earlier turn left
+                raise Apart
             if name in self.known:
                 return self.known[name]
             if name in self.places:
                 found = self.places[name]
                 return E("copy", (found,), e.kind, e.low, e.high) if found.kind.code == e.kind.code else self.none()
-            if name in self.assigned and name not in bound:  # what an earlier turn left
-                raise Apart
             return e
         if e.op == "load":
             name, index = self.place(e.args[0], [self.expression(i, bound) for i in e.args[1:]], bound)
@@ -483,7 +483,7 @@ class Vectors(Nest):
         s = self.loop = s._replace(body=self.turned(s.body, s.var, used))
         for name, index, _ in self.accesses(s.body):
             own = [axis for axis, i in enumerate(index) if s.var in variables(i)]
-            last = own == [len(index) - 1] and shifted(index[-1], s.var, self.assigned)
+            last = own == [len(index) - 1] and shifted(index[-1], s.var, {s.var: 1})
             if own and (not last or name in self.blocking.scattered):
                 raise Apart
             touched = self.program.arrays[name].kind.letter

@@ -10,7 +10,25 @@ from typing import Any
 
 import numpy as onp
 
-from .ir import BOOL, INT, KINDS, LEAST, MOST, Assign, Check, E, If, Kind, Program, const, kind_of, limits, variables
+from .ir import (
+    BOOL,
+    F8,
+    FLOAT,
+    INT,
+    KINDS,
+    LEAST,
+    MOST,
+    Assign,
+    Check,
+    E,
+    If,
+    Kind,
+    Program,
+    const,
+    kind_of,
+    limits,
+    variables,
+)
 from .operations import OPERATORS, NotUnderstood, join, place, result_kind
 
 EXACT = 2**53  # up to here a float64 holds every integer
@@ -342,6 +360,11 @@ class Builder:
         return compare(a.high, b.low), compare(a.low, b.high)
 
     def power(self, a: E, b: E) -> E:
+        if b.op == "const" and b.args[0] == 2 and type(b.args[0]) is int and a.kinds == {FLOAT, F8}:
+            a = self.temporary(a)
+            out = self.temporary(self.binary("mul", a, a))
+            self.check(E("finite", (out,), BOOL))  # Python's raises where NumPy's is infinite
+            return out
         if len(a.kinds) > 1 or len(b.kinds) > 1:
             raise self.fail("a power of a number that is of several types")
         whole = b.args[0] if b.op == "const" and type(b.args[0]) is int else None
