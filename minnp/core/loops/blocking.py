@@ -613,6 +613,8 @@ class Jam(Nest):
         if all(shifted(x.index[-1], inner.var, self.assigned) for x in inner.body if type(x) is Store):
             inner = inner._replace(body=self.turned(inner.body, inner.var, used))
         first = self.blocking.fresh(INT)
+        columns = E("sub", (inner.stop, inner.start), INT)  # of a few nothing is gained
+        self.conditions["columns"] = E("ge", (columns, const(self.blocking.lanes)), BOOL, 0, 1)
         blocks = self.in_blocks(TURNS, first, lambda at: self.turns(head, inner, at, stored))
         return self.guarded(first, [blocks], used)
 
