@@ -443,3 +443,16 @@ def test_a_function_named_as_one_of_numpys_does_not_call_itself():
     for _ in range(2):
         assert g(np.array([5.0, 1.0, 2.0, 9.0]))[0] == 3.5
     assert g.cache_info()["captures"] == 1
+
+
+def test_elements_read_before_a_capture_ends_are_numpys_scalars():
+    def read_one_by_one(x):
+        out = [x[0], x[1] * 2]
+        for k in range(len(x)):
+            out.insert(0, x[k])
+            if int(x[k]) < 0:
+                break
+        return out
+
+    for _ in range(2):
+        assert {type(v) for v in jit(read_one_by_one)(np.arange(100.0))} == {numpy.float64}

@@ -439,6 +439,7 @@ def capture_call(
         changed, values = changes(before)
         out = _plain_keys(with_own(out, before))
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
+        alone = {i for i, p in enumerate(parts) if type(p) in ARRAY_TYPES and _is_scalar(p)}  # reading makes arrays
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = moved()
         finals = [read(roots[i][0]) for i in written]
@@ -470,11 +471,19 @@ def capture_call(
     scalars = [
         i
         for i, v in enumerate(values)
-        if isinstance(v.value if type(v) is Tracer and v.trace is trace else v, onp.generic) and i not in already
+        if (i in alone or isinstance(v, onp.generic)) and i not in already
     ]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
+
+
+def _is_scalar(h: ndarray) -> bool:
+    """Whether an array of the capture stands for one of NumPy's scalars."""
+    value = h._value if h._host is None and h._root is None else None
+    while type(value) is Tracer and (type(value.trace) is CaptureTrace or not value.trace.alive):
+        value = value.value
+    return isinstance(value, onp.generic)
 
 
 def _inside(x: int, least: int, most: int) -> bool:

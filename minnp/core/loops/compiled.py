@@ -15,7 +15,7 @@ from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from ..rows import budget
-from .ir import KINDS, Alloc, Check, For, Program, Store, While, expressions, parts, statements, walk
+from .ir import KINDS, Alloc, Check, For, Kind, Program, Store, While, expressions, parts, statements, walk
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
@@ -59,13 +59,7 @@ class Code:
         tape = any(i.like and i.like not in program.arrays for i in program.inputs)
         self.late, self.repeats = tape or bool(program.results) or fails_late(program.body), tape
         self.in_place = {result: (place, True) for result, place in enumerate(self.places)}
-        self.makers = [
-            [
-                (k.dtype.type if not k.python else {"i": int, "f": float, "b": bool, "c": complex}[k.letter])
-                for k in kinds
-            ]
-            for _, kinds, _, _ in program.outputs
-        ]
+        self.makers = [[maker(k) for k in kinds] for _, kinds, _, _ in program.outputs]
         self.call = self.in_python if fastpath is None else self.compiled_call()
 
     def in_python(self, *values: Any, donate: dict[int, tuple[int, bool]] = NOTHING) -> tuple:
@@ -267,6 +261,11 @@ class Code:
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
         return new(ctypes.addressof(method), (code, method), None), lowering.errors, address
+
+
+def maker(kind: Kind) -> Any:
+    """The type of the numbers of a kind."""
+    return kind.dtype.type if not kind.python else {"i": int, "f": float, "b": bool, "c": complex}[kind.letter]
 
 
 def affordable(program: Program) -> bool:

@@ -41,7 +41,7 @@ from .ir import (
     kind_of,
 )
 from .numbers import Known, number
-from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, place, result_kind
+from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, join, place, result_kind
 from .outside import LISTED, Outside, Source, is_plain_object, lies_in, told
 
 AST_OPERATORS = {
@@ -128,6 +128,27 @@ class Parts(NamedTuple):
     listed: bool
 
 
+class Growing:
+    """A list of Python's to which the loop appends numbers, or tuples of numbers, and which it does not read.
+
+    sort   "tuple" or "list" of what is appended, "" of numbers
+    kinds  of each column: the kinds that its numbers may have
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.sort = name, ""
+        self.kinds: list[frozenset[Kind]] = []
+
+    @property
+    def count(self) -> str:
+        return f"{self.name}<count>"
+
+    def columns(self) -> list[tuple[str, Kind]]:
+        """(variable, kind) of the arrays in which it is kept: the numbers, and behind them which kinds they have."""
+        values = [(f"{self.name}<{k}>", join(kinds)) for k, kinds in enumerate(self.kinds)]
+        return [*values, *[(f"{self.name}<{k}>#", Kind("i1")) for k, kinds in enumerate(self.kinds) if len(kinds) > 1]]
+
+
 class Moving:
     """What is known of a name that stands for one array and then for another: their dtype, number of axes and roots.
 
@@ -208,7 +229,44 @@ class Translator(Building):
             return
         if not isinstance(s.value, ast.Call):
             raise self.fail("an expression whose value is not used")
+        if (name := appended(s.value)) and isinstance(growing := self.scope.names.get(name), Growing):
+            return self.append(growing, self.value(s.value.args[0]))
         self.value(s.value)
+
+    def append(self, growing: Growing, value: Any) -> None:
+        """growing.append(value)"""
+        items = value.items if isinstance(value, Tup) else [value]
+        if not items or not all(isinstance(x, E) for x in items):
+            raise self.fail("an array, or an object, appended to a list")
+        sort = "" if not isinstance(value, Tup) else "list" if value.listed else "tuple"
+        if not growing.kinds:
+            growing.sort, growing.kinds = sort, [frozenset() for _ in items]
+        if growing.sort != sort or len(growing.kinds) != len(items):
+            raise self.fail("things of several lengths appended to a list")
+        items = [self.frozen(x) for x in items]
+        if any(not x.kinds <= kinds for x, kinds in zip(items, growing.kinds)):
+            growing.kinds = [kinds | x.kinds for x, kinds in zip(items, growing.kinds)]
+            raise Anew
+        count = E("var", (growing.count,), INT, 0, 2**40)
+        tags = [self.tag(x) for x, kinds in zip(items, growing.kinds) if len(kinds) > 1]
+        for (variable, kind), x in zip(growing.columns(), [*items, *tags]):
+            x = self.frozen(self.cast(x, kind))
+            held = self.stands_for(variable)
+            with self.into([]) as grow:
+                more = self.new([self.binary("mul", count, const(2))], kind, False)
+                self.over([count], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))  # noqa: B023
+                self.rebind(variable, more)
+            self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
+            self.emit(Store(held.name, (count,), x))
+        self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
+
+    def begin(self, growing: Growing) -> None:
+        """Room for what is appended."""
+        self.program.lists[growing.name] = growing
+        self.program.kinds[growing.count] = INT
+        for variable, kind in growing.columns():
+            self.moving.setdefault(variable, Moving())
+            self.rebind(variable, self.new([const(64)], kind, False))
 
     def do_Assert(self, s: ast.Assert) -> None:
         self.check(self.condition(s.test))
@@ -1815,6 +1873,13 @@ def _all(body: list) -> Any:
     return statements(body)
 
 
+def appended(call: ast.Call) -> str:
+    """The name of the list in NAME.append(x); "" of any other call."""
+    f = call.func
+    one = isinstance(f, ast.Attribute) and f.attr == "append" and len(call.args) == 1 and not call.keywords
+    return f.value.id if one and isinstance(f.value, ast.Name) and not isinstance(call.args[0], ast.Starred) else ""
+
+
 def one_item(cut: ast.Slice) -> bool:
     """Whether a slice is x : x + 1."""
     a, b = cut.lower, cut.upper
@@ -1882,6 +1947,9 @@ def translate(
     flags: set[str] = set()
     moving: dict[str, Moving] = {}
     tuples: dict[str, bool] = {}
+    lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
+    if lists and by_value:
+        raise NotUnderstood("the derivative of a list", tree.lineno)
     deadline = budget.Deadline()
     assigned = stored_names(tree)
     rounds = 0
@@ -1896,7 +1964,12 @@ def translate(
         top.assigned = assigned  # type: ignore[attr-defined]
         t.scopes.append(top)
         try:
+            for growing in lists.values():
+                t.begin(growing)
             for variable, what in given.items():
+                if variable in lists:
+                    top.names[variable] = lists[variable]
+                    continue
                 top.names[variable] = found_first = _entry(t, variable, what, assigned)
                 if isinstance(found_first, Tup) and variable in assigned:
                     t.name(variable, found_first)
@@ -1987,6 +2060,9 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         _output(t, program, variable, variable not in t.bound)
     if items:
         return
+    for growing in program.lists.values():
+        program.results += [(variable, t.stands_for(variable).name) for variable, _ in growing.columns()]
+        program.outputs.append((growing.count, [INT], "", ""))
     for source in sorted(t.found.stored, key=t.found.inputs.__getitem__):
         variable = t.found.inputs[source]
         if variable not in t.moving:

@@ -25,13 +25,13 @@ from ..transforms import grad
 from ..transforms.jvp import JvpTrace
 from ..transforms.tape import GradTrace
 from .building import Static
-from .compiled import BUG, Again, Code, Unnoted, affordable
+from .compiled import BUG, Again, Code, Unnoted, affordable, maker
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import INT, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
-from .operations import OPERATORS, NotUnderstood
+from .operations import OPERATORS, NotUnderstood, place
 from .outside import Outside, sort_of
 from .simplified import checks_of
 from .source import Site, rewritten, say
@@ -207,6 +207,9 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         x = names.get(name, ABSENT)
         if x is ABSENT:
             continue
+        if type(x) is list and name in site.appended:
+            given[name] = ("appended",)
+            continue
         described = _describe(name, x, values)
         if described is None:
             return None
@@ -353,7 +356,7 @@ def _run(
     site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict, there: dict
 ) -> dict[str, Any] | None:
     """What the loop binds; `there` is what lies at the sources of what it reads outside."""
-    outside = found.outside
+    outside, held = found.outside, names
     values |= {variable: there[source] for source, variable in outside.inputs.items()}
     if found.code.program.moving and any(map(_orders, map(_raw, values.values()))) and not found.by_values:
         return _run_by_value(site, f, found, given, names, values)
@@ -365,6 +368,17 @@ def _run(
     raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
+    lists = {name: held[name] for name in program.lists}
+    if lists:
+        if any(type(v) is Tracer for v in raw) and watching is None:
+            return None
+        if watching is not None:
+            if not program.elements:  # of operations on whole arrays, which a graph has better ways with
+                return None
+            return _after(watching, "a loop appends numbers of arrays to a list", site, f, names)
+        elsewhere = [*there.values(), *(held[n] for n in site.reads if n in held and n not in lists)]
+        if len({*map(id, lists.values())}) < len(lists) or any(holds(x, y) for x in elsewhere for y in lists.values()):
+            return None  # what is appended may be read, or is appended by several names
     if outside.stored:
         holders = {id(there[s[1]]): s[1] for s in there if s[0] in ("attribute", "item")}
         if any(s[0] in ("attribute", "item") and holders[id(there[s[1]])] != s[1] for s in there):
@@ -423,7 +437,7 @@ def _run(
         partial = getattr(error, "partial", None)
         if partial is None:
             raise
-        if site.caught or outside.stored:  # Python leaves variables and attributes as they are at the error
+        if site.caught or outside.stored or lists:  # Python leaves variables and attributes as they are at the error
             return None
         if watching is not None:
             watching.left = watching.left or "a loop raised"
@@ -457,6 +471,8 @@ def _run(
             results[name] = array_of(out[names.index(name)]) if v else values[name]
             continue
         results[name] = array_of(v) if type(v) is Tracer else v
+    for name, growing in program.lists.items():
+        lists[name] += _grown(growing, results)
     for source in outside.stored:
         how, holder, name = source
         x = results.pop(outside.inputs[source])
@@ -472,6 +488,29 @@ def _run(
     back = next((what for number, what in program.returned.values() if number == which), None) if which else None
     results = {name: x for name, x in results.items() if not name.startswith("<return>")} if not which else results
     return {"<return>": _returned(back, results)} if which else results
+
+
+def holds(x: Any, inner: list) -> bool:
+    """Whether something is a list, or contains it."""
+    return x is inner or (type(x) in (tuple, list) and any(holds(y, inner) for y in x if type(y) in (tuple, list)))
+
+
+def _grown(growing: Any, results: dict) -> list:
+    """What a loop appended to a list."""
+    count = results.pop(growing.count)
+    found = {variable: _raw(results.pop(variable))[:count] for variable, _ in growing.columns()}
+    columns = []
+    for k, kinds in enumerate(growing.kinds):
+        numbers, tags = found[f"{growing.name}<{k}>"], found.get(f"{growing.name}<{k}>#")
+        present = kinds if tags is None else [kind for kind in kinds if (tags == place(kind)).any()]
+        if len(present) == 1:
+            (kind,) = present
+            numbers = numbers.astype(kind.dtype, copy=False)
+            columns.append(numbers.tolist() if kind.python else list(numbers))
+        else:
+            makers = {place(kind): maker(kind) for kind in kinds}
+            columns.append([makers[t](x) for x, t in zip(numbers.tolist(), () if tags is None else tags.tolist())])
+    return columns[0] if not growing.sort else [*map(tuple if growing.sort == "tuple" else list, zip(*columns))]
 
 
 def _returned(what: Any, results: dict) -> Any:

@@ -142,6 +142,7 @@ class Site:
     stores   names that it binds
     wanted   those of them that are read after it
     shared   names that it binds and other functions see
+    appended names that it uses in statements NAME.append(x) alone
     caught   whether the function may go on after what it raises
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
@@ -153,6 +154,16 @@ class Site:
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         self.shared = self.stores & shared
+        calls = [n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+        used = [
+            n.func.value.id
+            for n in calls
+            if isinstance(n.func, ast.Attribute) and n.func.attr == "append" and isinstance(n.func.value, ast.Name)
+        ]
+        every = [n.id for n in names]
+        few = isinstance(tree, ast.For) and isinstance(tree.iter, (ast.Tuple, ast.List))  # Python is as fast
+        alone = {n for n in used if used.count(n) == every.count(n) and n in local and n not in shared}
+        self.appended = set() if few else alone
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
 
