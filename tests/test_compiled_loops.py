@@ -12,6 +12,7 @@ from minnp.core.llvm import engine
 from minnp.core.loops import compiled
 
 pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
     pytest.mark.skipif(fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0"),
     pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
 ]

@@ -11,6 +11,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.compiled import fastpath
+from minnp.core.llvm import engine
 
 pytestmark = pytest.mark.host("about calls on NumPy's memory")
 
@@ -93,7 +94,7 @@ def test_arguments_that_are_written(how):
             compiled(*b)
         return
     expected, (found, was) = f(*a), served(compiled, *b)
-    assert was == fast(how in ("apart", "reversed"))
+    assert was == fast(how == "apart" or (how == "reversed" and engine.available()))  # others overwrite arguments
     assert found[0] is b[0] and found[1] == expected[1]
     numpy.testing.assert_array_equal(ours, plain)
 

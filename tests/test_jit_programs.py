@@ -683,3 +683,19 @@ def test_a_function_of_many_decisions_runs_as_it_is():
         x = np.asarray(onp.random.default_rng(seed).random(100))
         assert g(x) == f(x)
     assert engine.available() <= (g.cache_info()["paths"] == 0)
+
+
+def test_a_tape_goes_on_where_the_capture_below_it_ends():
+    def picked(x, order):
+        s = 0.0
+        for k in range(len(order)):
+            s = s + x[order[k]] ** 2
+            if int(order[k]) > 90:  # asked for the 64th time, the capture ends: the tape holds its tracers as indices
+                s = s * 1.5
+            x[int(order[k]) % 5] *= 0.5
+        return s
+
+    order = onp.arange(95) % 6
+    want = grad(picked)(np.arange(1.0, 8.0), order)
+    for _ in range(2):
+        assert onp.allclose(jit(grad(picked))(np.arange(1.0, 8.0), order), want)

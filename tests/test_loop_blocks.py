@@ -9,6 +9,7 @@ from minnp import grad, jit
 from minnp.core.loops import blocking
 
 pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
 
 def product(A, B, C):

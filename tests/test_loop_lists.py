@@ -10,6 +10,11 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
 
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+
 
 def running(x):
     out, places = [], []
@@ -84,7 +89,6 @@ def test_lists_grow(f):
         assert kinds(g(x.copy())) == kinds(f(x.copy()))
 
 
-@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
 def test_loops_that_append_are_compiled():
     def f(into, x):
         for v in x:

@@ -408,6 +408,7 @@ def test_a_loop_that_stays_python_is_looked_at_less_often():
     assert len(python_loops()) == 1
 
 
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite no loop is looked at")
 def test_a_loop_that_makes_functions_is_reported():
     def f(x):
         out = []

@@ -13,7 +13,10 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
 
-pytestmark = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
 ARGUMENTS = ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [-1.0, 0.0, 4.0], [1e300, 2.0, float("nan")])
 
 

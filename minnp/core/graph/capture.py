@@ -468,11 +468,7 @@ def capture_call(
         trace.graph.erase_node(node)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
-    scalars = [
-        i
-        for i, v in enumerate(values)
-        if (i in alone or isinstance(v, onp.generic)) and i not in already
-    ]
+    scalars = [i for i, v in enumerate(values) if (i in alone or isinstance(v, onp.generic)) and i not in already]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]

@@ -101,6 +101,8 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
             values = watching.lifted(values)  # rules compute with them, and what they compute is recorded
         elif watching is not None:
             top = watching
+        elif params:
+            params = settled(params)
         if (batch := indexing(params)) is not None and (top is None or batch.level > top.level):
             top = batch
         if top is None and (device is None or policies.current().only or not policies.current().keeps(device)):
@@ -135,6 +137,25 @@ def indexing(x: Any) -> Any:
         return None
     found = [trace for trace in map(indexing, x) if trace is not None]
     return max(found, key=lambda trace: trace.level) if found else None
+
+
+def settled(x: Any) -> Any:
+    """A row's parameters with the values themselves where those of a capture that has ended stand for them: what a tape
+    recorded while it lasted."""
+    t = type(x)
+    if t is Tracer:
+        return lower(x)
+    if t in STAND_INS:
+        return x.value
+    if t is tuple or t is list:
+        new = [settled(v) for v in x]
+        return x if all(a is b for a, b in zip(x, new)) else t(new)
+    if t is dict:
+        named = {k: settled(v) for k, v in x.items()}
+        return x if all(x[k] is v for k, v in named.items()) else named
+    if t is slice:
+        return slice(settled(x.start), settled(x.stop), settled(x.step))
+    return x
 
 
 def numbers(values: Any) -> Any:
