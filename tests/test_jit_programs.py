@@ -699,3 +699,30 @@ def test_a_tape_goes_on_where_the_capture_below_it_ends():
     want = grad(knapsack)(values, weights)
     for _ in range(2):
         assert onp.allclose(jit(grad(knapsack))(values, weights), want)
+
+
+def test_sums_that_are_kept_before_the_next_is_added_stay_what_they_were():
+    """Where the function asks its data too often to be captured, and where a loop appends."""
+
+    def summed(x):
+        s = x.sum()
+        log = [s]
+        for k in range(100):
+            if float(s) > 1e9:
+                break
+            s += x[k % 5]
+            log.insert(0, s)
+            s *= 1.01
+        return log, s
+
+    def walked(x):
+        j = x.argmin()
+        path = [j]
+        for _ in range(3):
+            j += x[j].astype(int) - 1
+            path.append(j)
+        return path, j
+
+    for f, x in ((summed, onp.arange(100.0) % 13), (walked, onp.array([2.0, 1.0, 2.0, 0.0, 5.0]))):
+        g = jit(f)
+        assert [repr(g(np.array(x))) for _ in range(3)] == [repr(f(x))] * 3

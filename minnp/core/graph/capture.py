@@ -305,9 +305,7 @@ class CaptureTrace(Trace):
 
     def decides(self, weight: float) -> None:
         """Python asked what an array holds, or compared numbers (an eighth as much: arguments repeat, data do not)."""
-        before, self.decisions = self.decisions, self.decisions + weight
-        if before < DECISIONS <= self.decisions and self.fast and self.may_leave:
-            self.ends(f"the function asks some {DECISIONS} times what its arrays hold, one by one")
+        self.decisions += weight
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):
@@ -456,6 +454,9 @@ def capture_call(
     # the text is among its results.
     if "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
+    # Not midway: numbers that decay to arrays would be added to in place.
+    if many := fast and may_leave and trace.decisions >= DECISIONS:
+        trace.left = trace.left or f"the function asks some {DECISIONS} times what its arrays hold, one by one"
     if trace.left and not may_leave:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
@@ -470,7 +471,7 @@ def capture_call(
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     scalars = [i for i, v in enumerate(values) if (i in alone or isinstance(v, onp.generic)) and i not in already]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
-    captured.left, captured.ended = trace.left, trace.ended
+    captured.left, captured.ended = trace.left, trace.ended or many
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 
 

@@ -370,12 +370,8 @@ def _run(
     watching = capture.get() if state.busy else None
     lists = {name: held[name] for name in program.lists}
     if lists:
-        if any(type(v) is Tracer for v in raw) and watching is None:
+        if watching is not None or any(type(v) is Tracer for v in raw):
             return None
-        if watching is not None:
-            if not program.elements:  # of operations on whole arrays, which a graph has better ways with
-                return None
-            return _after(watching, "a loop appends numbers of arrays to a list", site, f, names)
         elsewhere = [*there.values(), *(held[n] for n in site.reads if n in held and n not in lists)]
         if len({*map(id, lists.values())}) < len(lists) or any(holds(x, y) for x in elsewhere for y in lists.values()):
             return None  # what is appended may be read, or is appended by several names
