@@ -314,6 +314,9 @@ class ServerStore(KVStore):
     load_optimizer_states = save_optimizer_states
 
     def barrier(self) -> None:
+        """Waits for all workers; "dist_async" first for the answers to its pushes, which the barrier may overtake."""
+        if "async" in self.type:
+            self._mx.nd.waitall()
         self._store._barrier()
 
     _barrier = barrier
