@@ -1,7 +1,7 @@
 """Random programs of loops, run by NumPy, by eager minnp and under jit: values, types, errors, what is written before
 an error, and gradients, beside eager ones and differences.
 
-`python tests/loop_fuzzer.py FIRST COUNT [gradient]` runs programs by their numbers and prints those that differ.
+`python tests/loop_fuzzer.py FIRST COUNT [gradient|batch]` runs programs by their numbers and prints those that differ.
 """
 
 import collections
@@ -16,7 +16,7 @@ import numpy
 
 import minnp
 import minnp.numpy
-from minnp import jit
+from minnp import jit, vmap
 
 HEAD = """def program(a, b, c, d, m, n, x):
     i = j = k = 0
@@ -411,6 +411,54 @@ def differs(seed):
     return ""
 
 
+# ------------------------------------------------------------------ batches
+def differs_in_batch(seed):
+    """ "", or how a program under vmap, with its loops compiled, differs from NumPy's for each example."""
+    program = Program(seed)
+    rtol = 1e-5 if "d[" in program.source else 1e-9
+    size = 2 + seed % 3
+    batches = [arguments(5000 + 7 * (seed + k)) for k in range(size)]
+    n = batches[0][5]
+    given = [numpy.stack([b[k] for b in batches]) for k in (0, 1, 2, 3, 4, 6)]
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        numpys = made(program.source, numpy, f"<fuzzed numpy batch {seed}>")
+        ours = made(program.source, minnp.numpy, f"<fuzzed batch {seed}>")
+        try:
+            alone = []
+            for k in range(size):  # numbers as an array holds them
+                alone.append([numpy.asarray(x) for x in whole(numpys, n)(*[x[k].copy() for x in given])])
+        except RAISED as error:
+            expected = type(error).__name__
+        else:
+            if any(x.dtype.kind == "O" or abs(x + 0).max() > 1e12 for out in alone for x in out):
+                return ""
+            if len({tuple(x.shape for x in out) for out in alone}) > 1:
+                tally["of several shapes"] += 1  # an early return: no array has the results
+                return ""
+            expected = [numpy.stack(column) for column in zip(*alone)]
+        for name, f in ("vmap(jit)", vmap(jit(whole(ours, n)))), ("jit(vmap)", jit(vmap(whole(ours, n)))):
+            for turn in range(2):
+                try:
+                    found = [numpy.asarray(x) for x in f(*map(minnp.numpy.array, given))]
+                except RAISED as error:
+                    found = type(error).__name__
+                failed = any("compiler failed" in row["why"] for row in minnp.report())
+                if failed or not close(expected, found, rtol):
+                    return f"program {seed}, {name}, call {turn}\n{program.source}\nNumPy: {expected}\nfound: {found}"
+        tally["batches that raise" if isinstance(expected, str) else "batches"] += 1
+    return ""
+
+
+def whole(f, n):
+    """A program as a function of its arrays and x, which returns all that it computes and writes."""
+
+    def run(a, b, c, d, m, x):
+        return *f(a, b, c, d, m, n, x), a, b, c, d, m
+
+    return run
+
+
 # ------------------------------------------------------------------ gradients
 def loss_of(f, given, np):
     """A number made of all that a program computes, as a function of a, b and x."""
@@ -545,7 +593,7 @@ def stop(*_):
 
 if __name__ == "__main__":
     first, count = map(int, sys.argv[1:3])
-    differs = {"gradient": differs_in_gradient}.get(sys.argv[-1], differs)
+    differs = {"gradient": differs_in_gradient, "batch": differs_in_batch}.get(sys.argv[-1], differs)
     wrong, reasons, sources = 0, collections.Counter(), set()
     signal.signal(signal.SIGPROF, stop)
     for seed in range(first, first + count):

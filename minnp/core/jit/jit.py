@@ -39,7 +39,7 @@ from ..rows.pytree import open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
-from ..transforms.grad import function_of
+from ..transforms.grad import compiling, function_of
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
@@ -139,7 +139,13 @@ class Jitted(Dispatch):
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         """The function as it is, but for its loops."""
-        return (staged(self.function) if self.compiler in ("auto", "llvm") else self.function)(*args, **kwargs)
+        if self.compiler not in ("auto", "llvm"):
+            return self.function(*args, **kwargs)
+        token = compiling.set(True)
+        try:
+            return staged(self.function)(*args, **kwargs)
+        finally:
+            compiling.reset(token)
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
         """The arguments, each static one a leaf that its value identifies."""

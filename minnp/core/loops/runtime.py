@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -24,12 +24,14 @@ from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
 from ..transforms.jvp import JvpTrace
 from ..transforms.tape import GradTrace
+from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
+from .batched import batched, same
 from .building import Static
 from .compiled import BUG, Again, Code, Unnoted, affordable, maker
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
+from .ir import INT, KINDS, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood, place
 from .outside import Outside, sort_of
@@ -39,7 +41,7 @@ from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
-FOLLOWING = (CaptureTrace, GradTrace, JvpTrace)  # which take a loop for a row
+FOLLOWING = (CaptureTrace, GradTrace, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
@@ -55,8 +57,8 @@ def staged(f: Any) -> Any:
 
 
 def _beneath(f: Any, watching: Any) -> Any:
-    """What a derivative of a function runs that is captured for machine code."""
-    return staged(f) if watching.fast else f
+    """What a transformation of a function runs that is captured for machine code, or run by jit as it is."""
+    return staged(f) if watching is None or watching.fast else f
 
 
 grad.staging = _beneath
@@ -99,7 +101,8 @@ class LoopRow(Primitive):
     __slots__ = ("checks", "code", "derivatives", "program")
 
     def __init__(self, code: Code) -> None:
-        super().__init__("loop", code.call, vjp=Joint(self.cotangents), jvp=Joint(self.tangents), saves="in")
+        rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
+        super().__init__("loop", code.call, **rules, saves="in")
         self.code, self.program = code, code.program
         self.derivatives: dict[tuple, Any] = {}
         self.checks: Any = None
@@ -175,6 +178,71 @@ class LoopRow(Primitive):
             for name, o in zip(names, y)
         ]
 
+    def batched(self, mine: Sequence[bool]) -> LoopRow:
+        """The row of a batch of the arguments that are `mine`. Raises NotUnderstood."""
+        key = batched, *mine
+        found = self.derivatives.get(key)
+        if found is None:
+            try:
+                program = batched(self.program, {i.name for i, m in zip(self.program.given, mine) if m})
+                found = LoopRow(Code(program, failure))
+            except NotUnderstood as no:
+                found = no
+            self.derivatives[key] = found
+        if isinstance(found, NotUnderstood):
+            raise found
+        return found
+
+    def examples(self, row: Any, raw: list, mine: list, params: dict) -> Ruled:
+        """The results for a batch (vmap.RULES). Raises Uneven where Python has to run the examples: one raises, or they
+        do not take one way."""
+        try:
+            whole = self.batched(mine)
+        except NotUnderstood:
+            raise Uneven from None
+        program: Any = whole.program
+        size = next(v.shape[0] for v, m in zip(raw, mine) if m)
+        given: list = []
+        for i, v, m in zip(self.program.given, raw, mine):
+            if i.name in program.batches and not m:
+                v = bind(TABLE["broadcast_to"], (v,), {"shape": (size, *v.shape)})
+            given.append(v)
+        for name in program.collected:
+            given.append(onp.zeros(size, self.program.kinds[name].dtype))
+        try:
+            out = whole(*given)
+        except (Again, NotLowered):
+            raise Uneven from None
+        except Exception as error:
+            if not hasattr(error, "partial"):
+                raise
+            raise Uneven from None
+        arrays = len(self.program.written)
+        columns = dict(zip(program.collected, out[arrays:]))
+        shared = {name: out[len(program.written) + k] for name, k in program.shared.items()}
+        numbers, kinds = [], []
+        for name, known, tag, _ in self.program.outputs:
+            kind = known[0]
+            if tag:
+                told = KINDS[int(shared[tag])]
+                kind = told if told in known else kind
+                kinds.append(str(maker(kind)))
+            if same(name):
+                numbers.append(shared[name])
+                continue
+            x = columns[name]
+            if x.dtype != kind.dtype:
+                x = bind(TABLE["astype"], (x,), {"dtype": kind.dtype})
+            numbers.append(Count(x) if kind.python else x)
+        flags = [bool(shared[flag]) for *_, flag in self.program.outputs if flag]
+        places = [i.name for i in self.program.given]
+        memory: list = []
+        for k, a in zip(self.program.written, out):
+            name = self.program.inputs[k].name
+            memory.append(places.index(name) if name in places else onp.empty(a.shape[1:], a.dtype))
+        made = [x.dtype.type() if isinstance(x, (Host, Tracer)) else None for x in numbers]
+        return Ruled((*out[:arrays], *numbers, *flags, *kinds), (*memory, *made, *[None] * len(flags + kinds)))
+
     def __reduce__(self) -> Any:
         raise TypeError("a compiled loop is not pickled")
 
@@ -243,7 +311,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         if type(value) is Tracer:
             at = value
             while type(at) is Tracer:
-                if type(at.trace) not in FOLLOWING:
+                if type(at.trace) not in FOLLOWING or (type(at.trace) is BatchTrace and not at.trace.size):
                     return None
                 at = at.value
         elif type(value) is not Host:
@@ -255,7 +323,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         values[name] = x
         if is_scalar(value):
             return ("number", kind)
-        return ("array", kind, base.ndim, ones(base)) if base.flags.aligned else None
+        return ("array", kind, len(value.shape), ones(value)) if base.flags.aligned else None
     if type(x) is Host:
         kind = kind_of(x)
         if kind is None or not x.flags.aligned:
@@ -274,7 +342,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
         if all(d is not None and d[0] != "held" for d in inner):
             return (type(x).__name__, tuple(inner))
-    if type(x) is tuple and any(type(y) in ARRAY_TYPES for y in x):  # of kinds that no program has
+    if type(x) is Count or (type(x) is tuple and any(type(y) in ARRAY_TYPES for y in x)):  # that no program has
         return None
     return "held", sort_of(x)
 
@@ -358,7 +426,7 @@ def _run(
     """What the loop binds; `there` is what lies at the sources of what it reads outside."""
     outside, held = found.outside, names
     values |= {variable: there[source] for source, variable in outside.inputs.items()}
-    if found.code.program.moving and any(map(_orders, map(_raw, values.values()))) and not found.by_values:
+    if found.code.program.moving and not found.by_values and any(map(_rewritten, map(_raw, values.values()))):
         return _run_by_value(site, f, found, given, names, values)
     program: Program = found.code.program
     if not program.elements and _few(program, values):
@@ -392,16 +460,19 @@ def _run(
                     return None
                 why = f"captured code writes to an array made outside it ({bases[k].dtype}{list(bases[k].shape)})"
                 return _after(watching, why, site, f, names)
-            if any(j != k and onp.may_share_memory(bases[k], b) for j, b in enumerate(bases)):
+            if any(
+                j != k and (onp.may_share_memory(bases[k], b) or _one(x, arrays[j][1])) for j, b in enumerate(bases)
+            ):
                 return None
-    orders = max(map(_orders, raw), default=0)
-    if orders:
+    if any(map(_rewritten, raw)):
         row = found.row
         try:
-            wanted = [_orders(v) > 0 for v in raw]
-            for make in map(DERIVATIVES.get, _followed(max(raw, key=_orders))):
-                row = row.derivative(wanted, make)
-                wanted = [True] * len(row.program.given)
+            for trace in sorted({t for v in raw for t in _followed(v)}, key=lambda t: -t.level):
+                wanted = [trace in _followed(v) for v in raw] if row is found.row else [True] * len(row.program.given)
+                if type(trace) is BatchTrace:
+                    row = row.batched(wanted)
+                else:
+                    row = row.derivative(wanted, DERIVATIVES[type(trace)])
         except NotUnderstood as no:
             _say(site, f, no.why)
             return None
@@ -538,17 +609,29 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
     return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
 
 
-def _orders(v: Any) -> int:
-    """How many derivatives follow a value."""
-    return sum(1 for _ in _followed(v))
-
-
-def _followed(v: Any) -> Iterator[type]:
-    """The traces that take derivatives, of those that follow a value, the first to see an operation first."""
+def _rewritten(v: Any) -> bool:
+    """Whether a trace follows a value that runs another program for the loop's."""
     while type(v) is Tracer:
-        if type(v.trace) in DERIVATIVES:
-            yield type(v.trace)
+        if type(v.trace) is not CaptureTrace:
+            return True
         v = v.value
+    return False
+
+
+def _followed(v: Any) -> list[Any]:
+    """The traces that run other programs, of those that follow a value, the first to see an operation first."""
+    found = []
+    while type(v) is Tracer:
+        if type(v.trace) is not CaptureTrace:
+            found.append(v.trace)
+        v = v.value
+    return found
+
+
+def _one(x: Any, y: Any) -> bool:
+    """Whether two arrays of the user's show the memory of one."""
+    root = lambda a: (a if a._root is None else a._root) if type(a) in ARRAY_TYPES else a
+    return root(x) is root(y)
 
 
 def _few(program: Program, values: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as onp
@@ -19,13 +20,16 @@ from ..rows.state import capture, recording, state
 from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
 from .tape import INEXACT, GradTrace
 
-# (function, capture) -> the function with its loops compiled; set by core.loops, which imports this module
+# (function, capture or None) -> the function with its loops compiled; set by core.loops, which imports this module
 staging: Any = None
+compiling: ContextVar[bool] = ContextVar("minnp.compiling", default=False)  # whether jit runs a function, uncaptured
 LEAVES = (ndarray, Host, int, float, complex, onp.generic)
 
 
 def staged(f: Callable) -> Callable:
-    """A function of the user's that a derivative runs: with its loops compiled where it is captured."""
+    """A function of the user's that a transformation runs: with its loops compiled where jit runs it."""
+    if compiling.get():
+        return staging(f, None)
     if state.busy and staging is not None and (watching := capture.get()) is not None and not watching.symbolic:
         return staging(f, watching)
     return f

@@ -18,7 +18,7 @@ import gc
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as onp
 
@@ -32,8 +32,20 @@ from ..rows.on_device import hosted, laid_out, numpy_views
 from ..rows.primitive import NO_PARAMS, TABLE, Primitive
 from ..rows.pytree import children, tree_flatten, tree_leaves, tree_map
 from ..rows.state import recording, state
-from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping, owner
-from .grad import function_of
+from ..rows.value import (
+    BINARY,
+    COMPARISON,
+    UNARY,
+    Buffer,
+    Host,
+    Tracer,
+    concrete,
+    example,
+    is_scalar,
+    overlapping,
+    owner,
+)
+from .grad import function_of, staged
 from .trace import Trace
 
 
@@ -43,6 +55,61 @@ class PerExampleError(Exception):
     def __init__(self, trace: BatchTrace) -> None:
         self.trace = trace
         trace.parted = True
+
+
+class Uneven(Exception):
+    """A row's rule found that the examples do not take one way: the vmap starts again, example by example."""
+
+
+class Ruled(NamedTuple):
+    """What a row's rule may return: the results, and of each an example that lies as NumPy would have it, or which of
+    the arguments lies so."""
+
+    results: tuple
+    examples: tuple
+
+
+class Count:
+    """A number of Python's that a row made of every example (`value`, an array): a function may return it. Whoever
+    looks at it asks for one number, and so the function runs example by example."""
+
+    __slots__ = ("trace", "value")
+    __class__ = property(lambda self: TYPES[self.value.dtype.kind])  # type: ignore[assignment]  # isinstance(n, int)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def asked(self, *args: Any, **kwargs: Any) -> Any:
+        raise PerExampleError(self.trace)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a protocol that numbers do not have
+            raise AttributeError(name)
+        return self.asked()
+
+
+for _name in (
+    *(
+        "array",
+        "array_ufunc",
+        "array_function",
+        "float",
+        "int",
+        "complex",
+        "index",
+        "bool",
+        "round",
+        "trunc",
+        "floor",
+        "ceil",
+        "hash",
+        "str",
+        "repr",
+    ),
+    *("format", *COMPARISON, *UNARY, *(f"{side}{name}" for name in BINARY for side in ("", "r"))),
+):
+    setattr(Count, f"__{_name}__", Count.asked)
+TYPES = {"b": bool, "i": int, "f": float, "c": complex}
 
 
 class BatchTrace(Trace):
@@ -146,13 +213,23 @@ class BatchTrace(Trace):
             rule = row.batch or ("elementwise" if row.elementwise or row.loops else None)
             if rule is not None:
                 rule = RULES.get(rule, rule)
-                y = rule(row, raw, mine, params)
+                try:
+                    y = rule(row, raw, mine, params)
+                except Uneven:
+                    raise PerExampleError(self) from None
+                if type(y) is Ruled:
+                    y, first = y.results, [lying(values[e]) if type(e) is int else e for e in y.examples]
         if y is NotImplemented:
             y, first = self._loop(row, raw, mine, values, params)
         if type(y) in (tuple, list):
             firsts = first if first is not None else [None] * len(y)
+            for o in y:
+                if type(o) is Count:
+                    o.trace = self
             return type(y)(
-                Tracer(self, o, self._lies(row, o, raw, mine, values, params, f)) if hasattr(o, "dtype") else o
+                Tracer(self, o, self._lies(row, o, raw, mine, values, params, f))
+                if type(o) is not Count and hasattr(o, "dtype")
+                else o
                 for o, f in zip(y, firsts, strict=True)
             )
         if not hasattr(y, "dtype"):
@@ -167,7 +244,10 @@ class BatchTrace(Trace):
         outs = []
         for i in range(self.size):
             own = self._example(params, i) if self.indexed else params
-            outs.append(bind(row, examples(raw, mine, values, i), own))
+            try:
+                outs.append(bind(row, examples(raw, mine, values, i), own))
+            except (ArithmeticError, LookupError, TypeError, ValueError):  # the function may catch it, for this example
+                raise PerExampleError(self) from None
         if not outs:
             raise ValueError(f"vmap of np.{row.name} over no examples: the shape of its result is that of an example")
         if type(outs[0]) in (tuple, list):
@@ -459,6 +539,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     def batched(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             return tracer.transformed("vmap", f, {"in_axes": in_axes, "out_axes": out_axes}, args, kwargs)
+        run = staged(f)
         spec = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(spec) != len(args):
             raise ValueError(f"vmap has in_axes for {len(spec)} arguments, and was called with {len(args)}")
@@ -479,8 +560,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         trace = BatchTrace(size)
         boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
         try:
-            out = f(*rebuild_args(boxed), **kwargs)
-            values = [read(o) if type(o) in ARRAY_TYPES else onp.asarray(o) for o in tree_leaves(out)]
+            out = run(*rebuild_args(boxed), **kwargs)
+            values = [_returned(o, trace) for o in tree_leaves(out)]
             _, rebuild = tree_flatten(tree_map(lambda leaf: 0, out))
             to = spread(out_axes, out, "out_axes")
             del out  # what the function made dies here
@@ -490,7 +571,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         finally:
             trace.finish()
         if trace.parted:  # also where the function caught the error: it was none of its own
-            return _one_by_one(lambda *leaves: f(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
+            return _one_by_one(lambda *leaves: run(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
         trace.check()
         return rebuild(
             [
@@ -502,6 +583,13 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         )
 
     return batched
+
+
+def _returned(x: Any, trace: BatchTrace) -> Any:
+    """The value of a part of a function's result."""
+    if type(x) is Count and x.trace is trace:
+        return Tracer(trace, x.value, number(x.value.dtype))
+    return read(x) if type(x) in ARRAY_TYPES else onp.asarray(x)
 
 
 def spread(spec: Any, tree: Any, what: str) -> list:
