@@ -88,26 +88,8 @@ class Count:
         return self.asked()
 
 
-for _name in (
-    *(
-        "array",
-        "array_ufunc",
-        "array_function",
-        "float",
-        "int",
-        "complex",
-        "index",
-        "bool",
-        "round",
-        "trunc",
-        "floor",
-        "ceil",
-        "hash",
-        "str",
-        "repr",
-    ),
-    *("format", *COMPARISON, *UNARY, *(f"{side}{name}" for name in BINARY for side in ("", "r"))),
-):
+_ASKING = "array array_ufunc array_function float int complex index bool round trunc floor ceil hash str repr format"
+for _name in (*_ASKING.split(), *COMPARISON, *UNARY, *BINARY, *(f"r{name}" for name in BINARY)):
     setattr(Count, f"__{_name}__", Count.asked)
 TYPES = {"b": bool, "i": int, "f": float, "c": complex}
 
@@ -246,6 +228,8 @@ class BatchTrace(Trace):
             own = self._example(params, i) if self.indexed else params
             try:
                 outs.append(bind(row, examples(raw, mine, values, i), own))
+            except errors.MinnpError:
+                raise
             except (ArithmeticError, LookupError, TypeError, ValueError):  # the function may catch it, for this example
                 raise PerExampleError(self) from None
         if not outs:
