@@ -21,7 +21,8 @@ NAN, INF = onp.nan, onp.inf
 
 
 def arrays(char):
-    """x, n: 3 x 4 without and with NaNs; f: infinities; v: 7; s: ascending, o: and NaNs; e: no elements; z: no axis."""
+    """x, n: 3 x 4 without and with NaNs; f: infinities; v: 7; s: ascending, o: and NaNs; e: no elements; z: no axis;
+    t: its least singular value is twice the dtype's eps."""
     x, s = differential.some((3, 4), char), onp.sort(differential.some((8,), char, 1))
     n, f = x.copy(), x.copy()
     n[:, 1], n[1], n[0, 0] = NAN, NAN, 0
@@ -31,6 +32,7 @@ def arrays(char):
     return {
         "x": x, "n": n, "f": f, "v": differential.some((7,), char, 2), "s": s, "o": o, "y": y,
         "e": x[:0], "z": onp.array(2.5, char), "i": onp.array([2, 0, 2]), "j": onp.argsort(x, 1), "onp": onp,
+        "t": onp.diag(onp.array([1, 1, 2 * onp.finfo(char).eps], char)),
     }  # fmt: skip
 
 
@@ -50,9 +52,9 @@ gradient(x) gradient(v,2.0) gradient(x,0.5,axis=1) gradient(x,axis=(0,1)) gradie
 gradient(v[:1]) gradient(x,axis=5) meshgrid(v,s) meshgrid(v,s,indexing='ij') meshgrid(v) meshgrid(v,s,indexing='q')
 meshgrid(z,v) meshgrid(v,x) pad(x,1) pad(x,(1,2)) pad(x,((1,2),(0,3))) pad(v,2,mode='edge') pad(x,1,mode='edge')
 pad(x,((1,0),(0,3)),mode='reflect') pad(x,1,'symmetric') pad(x,(2,1),mode='wrap') pad(v,6,mode='reflect')
-pad(v,9,mode='reflect') pad(v,20,mode='edge') pad(x,0) pad(x,0,mode='edge') pad(x,-1) pad(x,(1,2,3)) pad(e,1)
-pad(x,1,constant_values=2.5) pad(x,1,constant_values=(1,2)) pad(x,1,mode='mean') pad(x,1,mode='nope') pad(x.T,1)
-pad(e,1,mode='edge') pad(x,((1,1),),mode='edge') pad(i,1,mode='edge') pad(v,1,mode='edge',constant_values=2)
+pad(v,9,mode='reflect') pad(v,20,mode='edge') pad(x,0) pad(x,0,mode='edge') pad(x,0,'nope') pad(x,-1) pad(x,(1,2,3))
+pad(e,1) pad(x,1,constant_values=2.5) pad(x,1,constant_values=(1,2)) pad(x,1,mode='mean') pad(x,1,mode='nope')
+pad(x.T,1) pad(e,1,mode='edge') pad(x,((1,1),),mode='edge') pad(i,1,mode='edge') pad(v,1,mode='edge',constant_values=2)
 inner(v,v) inner(x,x) inner(z,v) inner(x,x[0]) inner(v,2.0) inner(x,v[:4]) tensordot(x,x,axes=([1],[1]))
 tensordot(x,x,((0,1),(0,1))) tensordot(x,x,(1,-1)) tensordot(x,x,0) tensordot(x,x,((),())) tensordot(x,x,((0,0),(0,0)))
 tensordot(x,x,3) kron(x,x) kron(v,x) kron(z,x) cross(x[:,:3],x[:,:3]) cross(v[:3],x[:,:3]) cross(v[:2],v[:2])
@@ -67,6 +69,7 @@ take_along_axis(x,j-4,axis=-1) take_along_axis(x,j+1,1) take_along_axis(x,j[:,:1
 take_along_axis(x,j[:2],1) take_along_axis(x,j%3,0) take_along_axis(x,j,None) take_along_axis(x,x,1)
 linalg.lstsq(x,x[:,0],rcond=None) linalg.lstsq(x.T,x.T[:,:2],rcond=None) linalg.lstsq(x.T,v[:4],rcond=0.5)
 linalg.lstsq(x,v,rcond=None) linalg.lstsq(x*0,x,rcond=None) linalg.lstsq(x.T[:,[0,0,1]],v[:4],rcond=None)
+linalg.lstsq(t,v[:3],rcond=-1.0) linalg.lstsq(x,x[:,:0],rcond=None) linalg.lstsq(x,z,rcond=None)
 add.at(x,i,1.0) add.at(x,[0,1,0],2) add.at(x,0,1.5) add.at(x,(i,i),1.0) add.at(x,5,1.0) add.at(x,i,x) add.at(x,i,x[0])
 add.at(x,[],1.0) add.at(x,x>0,1.0) add.at(x,i-3,1.0) subtract.at(x,i,x) add.at(x[0],i,1.0) add.at(x,i,1j)
 add.at(x,True,1.0) put(x,[0,5],2) put(x,i,2.5) put(x,99,1.0) put(x,[],1.0) put(x,[1,2],[3,4.0]) x.put([0,1],9)

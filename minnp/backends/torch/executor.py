@@ -70,8 +70,9 @@ class TorchExecutor:
         self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
-        arguments = [v.data if type(v) is Buffer else self.tensor(v) for v in values]
-        data = arguments + self._constants(self._skipped)
+        data = [v.data if type(v) is Buffer else self.tensor(v) for v in values]
+        if self._read:
+            data += self._constants(self._skipped)
         if self.run is None:
             out = self._compile(data)
             self.calls += 1
@@ -80,9 +81,11 @@ class TorchExecutor:
                 out = self.run(*data)
                 self.calls += 1
             except REFUSALS:
-                out = walk(self.graph, arguments + self._constants(), self.dispatched)
+                out = walk(self.graph, data[: len(values)] + self._constants(), self.dispatched)
+        if not self.backend.shares_host:
+            return tuple([Buffer(v, self.backend, None, True) if type(v) is Tensor else v for v in out])
         # one look at each argument, not one for each pair of a result and an argument
-        theirs = {v.untyped_storage().data_ptr() for v in data if type(v) is Tensor} if self.backend.shares_host else ()
+        theirs = {v.untyped_storage().data_ptr() for v in data if type(v) is Tensor}
         return tuple([self.value(v, new and theirs) for v, new in zip(out, self.new, strict=True)])
 
     def _constants(self, skipped: Collection[str] = ()) -> list:

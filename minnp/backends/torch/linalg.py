@@ -167,11 +167,11 @@ def matrix_rank(x: Tensor, **params: Any) -> Tensor:
 
 
 def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
-    """NumPy's own routine."""
-    if rcond is None or rcond < 0:
-        rcond = EPS[a.dtype] * max(a.shape)
-    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if b.ndim == 1 else b, rcond=float(rcond), driver="gelsd")
-    return x.squeeze(-1) if b.ndim == 1 else x.contiguous(), residuals, rank.to(torch.int32), s
+    """NumPy's own routine; rcond: the part of the greatest singular value below which one is 0, as there: None stands
+    for eps * max(M, N), a negative number for eps."""
+    vector = b.ndim == 1
+    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if vector else b, rcond=rcond, driver="gelsd")
+    return x.squeeze(-1) if vector else x.contiguous(), residuals, rank.to(torch.int32), s
 
 
 @kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))
@@ -181,17 +181,17 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple:
     if (
         a.ndim != 2
         or b.ndim not in (1, 2)
-        or not a.numel()
+        or not (a.numel() and b.numel())
         or a.shape[0] != b.shape[0]
         or not (rcond is None or isinstance(rcond, (float, onp.floating)))
     ):
         refuse("lstsq of these arguments")
     if a.device.type == "cpu":
-        return gelsd(a, b, rcond)
+        return gelsd(a, b, rcond if rcond is None else float(rcond))
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
     m, n = a.shape
     if rcond is None or rcond < 0:
-        rcond = EPS[a.dtype] * max(m, n)
+        rcond = EPS[a.dtype] * (max(m, n) if rcond is None else 1)
     u, s, vh = la.svd(a, full_matrices=False)
     keep = s > rcond * s[0]
     x = (vh.mH @ (torch.where(keep, 1 / s, 0).unsqueeze(-1) * (u.mH @ columns))).resolve_conj()

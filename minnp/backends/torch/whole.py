@@ -151,6 +151,7 @@ def _widths(given: Any, ndim: int) -> list:
 
 
 FLIPS = {  # how many elements from the end the padding starts, and whether they turn
+    "edge": (0, False),
     "reflect": (1, True),
     "symmetric": (0, True),
     "wrap": (0, False),
@@ -166,25 +167,25 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
     if mode == "constant":
         flat = [n for before_after in reversed(widths) for n in before_after]
         return torch.constant_pad_nd(x, flat, number(constant_values))
+    off, turned = FLIPS.get(mode) or refuse("this mode")
     if constant_values != 0:
         refuse("an argument of another mode")
+    out = x
     for d, (before, after) in enumerate(widths):
         n = x.shape[d]
         if not before and not after:
             continue
         if mode == "edge":
-            first, last = (x[:1], x[n - 1 :]) if d == 0 else (x.narrow(d, 0, 1), x.narrow(d, n - 1, 1))
-            parts = [first] * before + [x] + [last] * after
+            first, last = (out[:1], out[n - 1 :]) if d == 0 else (out.narrow(d, 0, 1), out.narrow(d, n - 1, 1))
+            parts = [first] * before + [out] + [last] * after
+        elif before > n - off or after > n - off:
+            refuse("a padding longer than the array")
+        elif turned:
+            parts = [out.narrow(d, off, before).flip(d), out, out.narrow(d, n - off - after, after).flip(d)]
         else:
-            off, turned = FLIPS.get(mode) or refuse("this mode")
-            if max(before, after) > n - off:
-                refuse("a padding longer than the array")
-            if turned:
-                parts = [x.narrow(d, off, before).flip(d), x, x.narrow(d, n - off - after, after).flip(d)]
-            else:
-                parts = [x.narrow(d, n - before, before), x, x.narrow(d, 0, after)]
-        x = torch.cat(parts, d)
-    return x if any(map(any, widths)) else x.clone()
+            parts = [out.narrow(d, n - before, before), out, out.narrow(d, 0, after)]
+        out = torch.cat(parts, d)
+    return out if out is not x else x.clone()
 
 
 # ------------------------------------------------------------------ rows whose questions the host's own memory answers
@@ -225,9 +226,8 @@ def _along(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Indices that are not broadcast. Of those that count from the end the CPU raises, and a device may not."""
     if type(axis) is not int or indices.dtype is not torch.int64:
         refuse("indices of another form")
-    if indices.shape != x.shape and (
-        indices.ndim != x.ndim or indices.numel() * x.shape[axis] != x.numel() * indices.shape[axis]
-    ):
+    shape, of = x.shape, indices.shape
+    if of != shape and (len(of) != len(shape) or of.numel() * shape[axis] != shape.numel() * of[axis]):
         refuse("indices of another shape")
     return indices if x.is_cpu else wrapped(indices, x.shape[axis])
 
@@ -245,10 +245,11 @@ def interp(x: Any, xp: Tensor, fp: Tensor, left: Any = None, right: Any = None) 
 
 @whole("linalg.lstsq")
 def lstsq(a: Tensor, b: Tensor, rcond: Any = None) -> tuple:
-    filled(a, b)
-    if not a.is_cpu or a.ndim != 2 or b.ndim > 2 or type(rcond) not in (float, type(None)) or len(a) != len(b):
+    if type(a) is not Tensor or type(b) is not Tensor or not a.is_cpu or a.ndim != 2 or b.ndim > 2:
         refuse("these systems")
-    return gelsd(a, b, rcond)
+    if not a.numel() or not b.numel() or (rcond is not None and type(rcond) is not float):
+        refuse("an empty system, or this cutoff")
+    return gelsd(a, b, rcond)  # or it raises
 
 
 # ------------------------------------------------------------------ what is written to the first argument
