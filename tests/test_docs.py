@@ -35,6 +35,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "guide" / "autodiff.html").exists()
+    for page in tmp_path.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text()):
+            assert link.startswith("https://") or (page.parent / link).exists(), f"{page} links to {link}"
     pages = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
     shown = {name.rpartition(".")[2] for name in re.findall(r'id="(minnp\.[\w.]+)"', pages)}
     assert [name for name in public() if name.rpartition(".")[2] not in shown] == []

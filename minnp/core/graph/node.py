@@ -18,8 +18,8 @@ class Node:
 
     op, name, target, args, kwargs   what it does; args and kwargs may hold other nodes, in nested containers
     users        the nodes that read it, in order (a dict: node -> None)
-    meta         facts found by passes and capture: "value" (shape and dtype), "where" (the user's file:line), "effect"
-                 (kept though nobody reads it), ...
+    meta         facts found by passes and capture: "value" (shape and dtype), "where" (the user's file and line),
+                 "effect" (kept though nobody reads it), ...
     prev, next   its neighbours in the order of execution
 
     Raises ValueError for another opcode than torch.fx's six.
@@ -102,7 +102,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str:
-        """The user's file:line that the node comes from; empty if it is not known."""
+        """The user's file and line that the node comes from; empty if it is not known."""
         return self.meta.get("where", "")
 
     # -------------------------------------------------------------- where it stands
