@@ -86,6 +86,18 @@ def _hash(self: VirtualArray) -> int:
 VirtualArray.__hash__ = _hash  # type: ignore[assignment]
 
 
+def _of_scalars(self: VirtualArray, name: str) -> Any:
+    """What NumPy's scalars have and its arrays have not, as Python's numbers: `is_integer`, `as_integer_ratio`."""
+    value = read(self) if not name.startswith("_") else None
+    if value is None or not is_scalar(value) or not hasattr(value.dtype.type, name):
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+    return getattr(onp.asarray(concretize(value, float))[()], name)
+
+
+VirtualArray.__getattr__ = _of_scalars  # type: ignore[attr-defined]
+VirtualArray.__trunc__ = Array.__int__  # type: ignore[attr-defined]
+
+
 def _round(self: ndarray, ndigits: Any = None) -> Any:
     if not is_scalar(read(self)) or self.dtype.kind not in "iuf":
         raise TypeError("type numpy.ndarray doesn't define __round__ method")
@@ -138,6 +150,8 @@ def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: b
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
+    if isinstance(value := read(self), onp.generic):
+        return value.__reduce__()
     return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (_array(self),)
 
 
@@ -432,6 +446,11 @@ def _elements(flat: FlatIterator) -> Any:
 TAKEN[FlatIterator] = _elements
 
 
+def _flat(self: ndarray) -> Any:
+    value = read(self)
+    return value.flat if isinstance(value, onp.generic) else FlatIterator(self)
+
+
 def _flat_comparison(compare: Callable) -> Callable:
     return lambda self, other: compare(self.copy(), other)
 
@@ -448,7 +467,7 @@ def _transposed(self: ndarray) -> ndarray:
 Array.base = property(_base)
 Array.real = _part("real")
 Array.imag = _part("imag")
-Array.flat = property(FlatIterator, _set_flat, doc=onp.ndarray.flat.__doc__)
+Array.flat = property(_flat, _set_flat, doc=onp.ndarray.flat.__doc__)
 Array.T = property(_transposed, doc=onp.ndarray.T.__doc__)
 Array.mT = property(
     lambda self: self.swapaxes(-1, -2) if self.ndim > 1 else _mt_error(), doc="View of the matrix transposed array."

@@ -35,7 +35,7 @@ from ..rows.dispatch import DEFINITIONS, Out, fact
 from ..rows.primitive import NO_PARAMS, TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
-from ..rows.value import STAND_INS, Host, Value, owner
+from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, owner
 from .fallback import fallback
 
 # Arguments that are their own value: no array can hide in them.
@@ -143,7 +143,7 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 
 def _is_virtual(a: Any) -> bool:
     """Whether an argument is an array that is traced or lives on a device."""
-    return type(a) in ARRAY_TYPES and a._host is None and type(read(a)) is not Host
+    return type(a) in ARRAY_TYPES and a._host is None and isinstance(read(a), (Tracer, Buffer))
 
 
 def defined(e: Entry, args: tuple, kwargs: dict = NO_PARAMS) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
@@ -62,6 +62,8 @@ def _method(name: str, writes: tuple = ()) -> Callable:
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         if type(self) not in ARRAY_TYPES and isinstance(self, onp.ma.MaskedArray):  # a class that derives from both
             return getattr(super(Array, self), name)(*args, **kwargs)
+        if type(self) is VirtualArray and isinstance(value := read(self), onp.generic):
+            return wrap(getattr(value, name)(*args, **kwargs))
         return invoke(e, (self, *args), kwargs)
 
     call.__name__ = name

@@ -129,6 +129,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
         return NotImplemented
     a, b = read(self), unwrap(other, [])
     traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
+    if is_scalar(a):
+        return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     if not traced:
         if type(b) in STAND_INS and not b.trace.alive:
             b = b.value
@@ -136,8 +138,6 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
             release(a)
         out = run_host(kernel, (a, b), {})
         return self if out is a else wrap(out, [self])  # what the other operand's __array_ufunc__ gives
-    if is_scalar(a):
-        return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
     del a  # a write on a device goes into the buffer, if nothing else holds it
     shared = shared_root(self)
     row = simple_power(self, other) if name == "power" else None

@@ -107,7 +107,7 @@ class Array:
     An array holds an immutable value. `_host is not None` is the whole test of the fast path.
 
     _host    NumPy's own array, where the value is one, else None
-    _value   the tracer or buffer elsewhere
+    _value   the tracer or buffer elsewhere; NumPy's scalar, of a trace that had one and is over
     _root    the array of whose memory this one is a view; None for one that owns its memory
     _steps    of a view: the steps, (row, params), from what the root holds; where that is on the host, it is found out
     _seen    of a view: what the root held when `_value` was computed
@@ -305,7 +305,7 @@ def _as_host_array(h: Array) -> Array:
         return h
     if type(value := read(h)) is not Host:
         if h._root is None and not value.shape and (array := array_value(value)) is not value:
-            return virtual(array)
+            return array_of(array)
         return h
     if type(h._value) is not ndarray:  # one object, however often it is returned
         h._value = on_host(h._host, None if h._root is None else _as_host_array(h._root))
@@ -335,6 +335,9 @@ def read(h: ndarray) -> Any:
         return value
     if value is h:  # of a class of the user's
         return onp.ndarray.view(value, Host)
+    if isinstance(value, onp.generic):  # a trace that is over had NumPy's scalar: nobody may write to it
+        h._value = value
+        return value
     h._host, h._value = onp.asarray(value), None
     return h._host
 
@@ -469,8 +472,10 @@ def unwrap(x: Any, sources: list) -> Any:
     A container without anything of ours is handed on as it is."""
     t = type(x)
     if t in ARRAY_TYPES:
-        sources.append(x)
-        return read(x)
+        value = read(x)
+        if not isinstance(value, onp.generic):
+            sources.append(x)
+        return value
     if t in CONTAINERS:
         if ATOMS.issuperset(map(type, x.values() if t is dict else x)):
             return x

@@ -237,6 +237,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         # an array of objects keeps the arrays it is given
         run_host(operator.setitem, (current, index, given if current.dtype.char == "O" else value), {})
         return
+    if isinstance(current, onp.generic):
+        current[index] = value  # NumPy's exception, unless it is a record
+        return
     note((index, given))
     root = root_of(h)
     steps, old = steps_of(h), read(root)

@@ -25,7 +25,7 @@ from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
 from ..rows.report import user_line
 from ..rows.state import capture, state
-from ..rows.value import Buffer, Host, Tracer, concrete, overlapping
+from ..rows.value import Buffer, Host, Tracer, concrete, lower, overlapping
 from ..transforms.trace import Trace
 from .closures import STREAMS, seal
 from .concrete import bind_below, made_below
@@ -437,7 +437,6 @@ def capture_call(
         changed, values = changes(before)
         out = _plain_keys(with_own(out, before))
         parts, rebuild_out = tree_flatten((out, values) if changed else out)
-        alone = {i for i, p in enumerate(parts) if type(p) in ARRAY_TYPES and _is_scalar(p)}  # reading makes arrays
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = moved()
         finals = [read(roots[i][0]) for i in written]
@@ -469,18 +468,10 @@ def capture_call(
         trace.graph.erase_node(node)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
-    scalars = [i for i, v in enumerate(values) if (i in alone or isinstance(v, onp.generic)) and i not in already]
+    scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended or many
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
-
-
-def _is_scalar(h: ndarray) -> bool:
-    """Whether an array of the capture stands for one of NumPy's scalars."""
-    value = h._value if h._host is None and h._root is None else None
-    while type(value) is Tracer and (type(value.trace) is CaptureTrace or not value.trace.alive):
-        value = value.value
-    return isinstance(value, onp.generic)
 
 
 def _inside(x: int, least: int, most: int) -> bool:

@@ -314,7 +314,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
                 if type(at.trace) not in FOLLOWING or (type(at.trace) is BatchTrace and not at.trace.size):
                     return None
                 at = at.value
-        elif type(value) is not Host:
+        elif not isinstance(value, (Host, onp.generic)):
             return None
         base = concrete(value)
         kind = kind_of(base)

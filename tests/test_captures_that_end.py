@@ -1,0 +1,218 @@
+"""A function under jit whose capture ends midway: what it computed before goes on as NumPy's."""
+
+import copy
+import math
+import operator
+import pickle
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit, value_and_grad
+from minnp.core.graph import capture
+from minnp.core.rows import budget
+
+OUTSIDE = np.zeros(2)
+X = onp.array([1.0, 3.0, 2.0])
+MADE = {
+    "sum": lambda np, x: x.sum(),
+    "element": lambda np, x: x[1],
+    "argmax": lambda np, x: np.argmax(x),
+    "compared": lambda np, x: x[0] < x[1],
+    "float32": lambda np, x: x.astype("f4").mean(),
+    "int8": lambda np, x: x.astype("i1")[1],
+    "complex": lambda np, x: (x * 1j).sum(),
+    "computed": lambda np, x: x[1] * 2 + 1,
+}
+
+
+def written_outside(np_, x):
+    if np_ is np:
+        OUTSIDE[0] = 1.0
+
+
+def many_nodes(np_, x):
+    y = x
+    [y := y * 1.0 for _ in range(40)]
+
+
+def kept(np, s):
+    seen, by_name = [s], {"s": s}
+    for _ in range(3):
+        s += 1
+        seen.append(s)
+        s *= 2
+    return seen, by_name, s
+
+
+def in_place(np, s):
+    out = []
+    for op in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift"):
+        t = s
+        try:
+            t = getattr(operator, op)(t, 2)
+        except (TypeError, OverflowError) as error:
+            t = isinstance(error, TypeError)
+        out.append((op, t, s))
+    return out
+
+
+def enclosed(np, s):
+    def add():
+        nonlocal s
+        s += 1
+        return s
+
+    before, first = s, add()
+    return before, first, add(), s
+
+
+def yielded(np, s):
+    def sums(s):
+        for _ in range(3):
+            yield s
+            s += 1
+
+    return list(sums(s)), s
+
+
+def arrays_of_it(np, s):
+    made = [np.asarray(s), np.array(s), np.atleast_1d(s), np.reshape(s, 1), s.reshape(1), np.ravel(s), s[None], s[...]]
+    for a in made:
+        a[...] = 1
+    return made, s
+
+
+def numbers_of_it(np, s):
+    made = [s[()], s.T, s.copy(), copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.squeeze(), s.conj()]
+    return made, [s.astype("f4") if s.dtype.kind != "c" else s, s.sum(), s.max(), s.real, s.imag, s.item()]
+
+
+def with_arrays(np, s):
+    a = np.zeros(3, s.dtype)
+    a[1] = s
+    t = s
+    t = t + a
+    s += np.arange(3)
+    return a, t, s, np.where(a == 0, a, 1), np.stack([t, t])
+
+
+def refused(np, s):
+    for use in (lambda: operator.setitem(s, ..., 3), lambda: operator.setitem(s, (), 3), lambda: len(s), lambda: [*s]):
+        with pytest.raises(TypeError):
+            use()
+    return s
+
+
+USES = {
+    f.__name__: f
+    for f in (kept, in_place, enclosed, yielded, arrays_of_it, numbers_of_it, with_arrays, refused)
+} | {
+    "classes": lambda np, s: [isinstance(s, t) for t in (float, int, complex, onp.generic, onp.floating, onp.float64)],
+    "a key": lambda np, s: (hash(s), {s: 1}[s], len({s, s + 0}), s in {s: 2}),
+    "texts": lambda np, s: (f"{s}", str(s), repr(s), f"{s:>12}"),
+    "Python's": lambda np, s: (bool(s), abs(s), 1 - s * 2, s == s, s != 1, 2 * s, [s].index(s), sum([s, s])),
+    "in order": lambda np, s: s.dtype.kind == "c" or (min(s, 3), max(s, 3), sorted([s, 2]), math.floor(s), int(s)),
+    "whole": lambda np, s: not isinstance(s, float) or math.trunc(s),
+    "methods": lambda np, s: s.is_integer() if s.dtype.kind in "fi" else hasattr(s, "is_integer"),
+}  # fmt: skip
+
+
+def typed(v):
+    """A result with the types of its parts."""
+    if isinstance(v, (list, tuple)):
+        return type(v), [typed(e) for e in v]
+    if isinstance(v, dict):
+        return [(typed(k), typed(e)) for k, e in v.items()]
+    scalar = not isinstance(v, onp.ndarray) or issubclass(v.__class__, onp.generic)
+    v = onp.asarray(v)
+    return scalar, str(v.dtype), v.shape, repr(v.tolist())
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("end", [written_outside, many_nodes])
+def test_numbers_from_before_stay_numpys_scalars(monkeypatch, end, use):
+    monkeypatch.setattr(capture, "MANY", 30)
+    monkeypatch.setattr(capture, "MOST", 30)
+
+    def program(np, make):
+        def f(x):
+            s = make(np, x)
+            end(np, x)
+            return USES[use](np, s)
+
+        return f
+
+    for make in MADE.values():
+        f, g = program(onp, make), jit(program(np, make))
+        for _ in range(2):
+            assert typed(g(np.array(X))) == typed(f(X))
+
+
+def test_numbers_from_before_the_budget_ran_out(monkeypatch):
+    monkeypatch.setattr(capture, "MANY", 5)
+    monkeypatch.setattr(budget.Deadline, "passed", lambda self: True)
+
+    def f(x):
+        s, seen = x.sum(), []
+        for k in [*range(9)]:
+            seen.append(s)
+            s += x[k % 3] * "12".count("1")
+        return seen, s
+
+    g = jit(f)
+    assert [typed(g(np.array(X))) for _ in range(2)] == [typed(f(X))] * 2
+
+
+def test_arguments_that_are_scalars_are_not_written():
+    def f(s, x):
+        OUTSIDE[0] = 1.0
+        t = s
+        t += x.sum()
+        return s, t
+
+    s = onp.float64(2.0)
+    g = jit(f)
+    for _ in range(2):
+        assert typed(g(s, np.array(X))) == typed((s, s + 6.0))
+    assert s == 2.0
+
+
+def test_numbers_go_on_into_other_functions():
+    def inner(s):
+        t = s
+        t += 1
+        return s * t
+
+    def f(x):
+        s = x.sum()
+        if x is not X:
+            OUTSIDE[0] = 1.0
+        g = jit(inner) if x is not X else inner
+        return g(s), g(s), s
+
+    assert typed(jit(f)(np.array(X))) == typed(f(X))
+
+    def h(x):
+        s = x.sum()
+        OUTSIDE[0] = 1.0
+        return grad(inner)(s), value_and_grad(inner)(s), s
+
+    slope, (value, other), s = jit(h)(np.array(X))
+    assert (slope, value, other, s) == (13.0, 42.0, 13.0, 6.0)
+
+
+def test_numbers_kept_from_a_gradient_are_scalars_after_it():
+    seen = []
+
+    def f(x):
+        s = (x * x).sum()
+        seen.append(s)
+        s += 1
+        return s
+
+    grad(f)(np.array(X))
+    s = t = seen[0]
+    t += 5
+    assert (s, t) == (14.0, 19.0) and isinstance(s, float) and repr(s) == repr(onp.float64(14.0))
