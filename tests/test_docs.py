@@ -25,6 +25,11 @@ def test_links_point_to_files():
             assert "://" in target or (page.parent / target).exists(), f"{page} links to {target}"
 
 
+def test_pictures_name_no_folder_of_who_drew_them():
+    for picture in (ROOT / "docs" / "pictures").glob("*.svg"):
+        assert not re.search(r'"/\w', picture.read_text()), picture
+
+
 @pytest.mark.slow
 @pytest.mark.host("the pages are text")
 def test_the_site_builds_without_a_warning(tmp_path):
