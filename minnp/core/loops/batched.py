@@ -13,6 +13,7 @@ from .ir import (
     Array,
     Assign,
     Block,
+    Call,
     Check,
     E,
     For,
@@ -51,6 +52,8 @@ class Batched(Program):
 def batched(program: Program, given: set[str]) -> Batched:
     """The program of a batch of those of a program's inputs that are given so, by name, and of the arrays that are
     written. Raises NotUnderstood."""
+    if any(type(s) is Call for s in statements(program.body)):
+        raise NotUnderstood("a batch of calls of a function that calls itself", program.line)
     if program.moving:
         raise NotUnderstood("a batch of names that stand for several arrays", program.line)
     arrays: set[str] = set()  # but for tapes, and their cotangents: what an example puts there it takes, too

@@ -15,7 +15,7 @@ from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from ..rows import budget
-from .ir import KINDS, Alloc, Check, For, Kind, Program, Store, While, expressions, parts, statements, walk
+from .ir import KINDS, Alloc, Check, Define, For, Kind, Program, Store, While, expressions, parts, statements, walk
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
@@ -288,7 +288,8 @@ def copied(data: int, shape: tuple, strides: tuple, dtype: onp.dtype) -> onp.nda
 def fails_late(body: list, written: bool = False) -> bool:
     """Whether statements may fail after they wrote to an array, or if another did before."""
     for s in body:
-        written = written or any(type(x) is Store for x in statements([s] if type(s) in (For, While) else []))
+        again = type(s) in (For, While, Define)
+        written = written or any(type(x) is Store for x in statements([s] if again else []))
         if (type(s) in (Alloc, Check) and written) or any(fails_late(inner, written) for inner in parts(s)):
             return True
         written = written or any(type(x) is Store for x in statements([s]))

@@ -23,6 +23,7 @@ from .ir import (
     Array,
     Assign,
     Block,
+    Call,
     Check,
     E,
     For,
@@ -80,6 +81,8 @@ class _Derivative:
     def __init__(self, program: Program, wanted: set[str], what: str) -> None:
         if any(type(s) is Reshape for s in statements(program.body)):
             raise NotUnderstood("the derivative of an array of another shape", program.line)
+        if any(type(s) is Call for s in statements(program.body)):
+            raise NotUnderstood("the derivative of a function that calls itself", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
         if any(k.letter == "c" for k in program.kinds.values()) or any(

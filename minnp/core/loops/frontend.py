@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import copy
 import inspect
 import math
@@ -27,7 +28,9 @@ from .ir import (
     Assign,
     Bind,
     Block,
+    Call,
     Check,
+    Define,
     E,
     For,
     If,
@@ -41,7 +44,7 @@ from .ir import (
     kind_of,
 )
 from .numbers import Known, number
-from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, join, place, result_kind
+from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
 from .outside import LISTED, Outside, Source, is_plain_object, lies_in, told
 
 AST_OPERATORS = {
@@ -172,11 +175,24 @@ class Lost:
     """What a name stands for depends on the way, which nothing here can hold."""
 
 
-class Scope:
-    """The names of one function."""
+class Recursive:
+    """A function that calls itself, which is one of the program's, too.
 
-    def __init__(self, names: dict, function: Static | None, prefix: str, ends: str) -> None:
-        self.names, self.function, self.prefix, self.ends = names, function, prefix, ends
+    fixed    parameters that are the same in every call: (an array that is an input, or an object)
+    result   what it returns: "none", "scalar", or the length of a tuple of numbers; None if no call was seen to return
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.fixed: dict[str, Any] = {}
+        self.result: Any = None
+
+
+class Scope:
+    """The names of one function. `inlined`: whether it is run where it is called."""
+
+    def __init__(self, names: dict, function: Static | None, prefix: str, ends: str, inlined: bool = True) -> None:
+        self.names, self.function, self.prefix, self.ends, self.inlined = names, function, prefix, ends, inlined
         self.local: set[str] = set(names)
         self.breaks: list[str] = []
         self.continues: list[str] = []
@@ -612,7 +628,7 @@ class Translator(Building):
                 raise self.fail("a function that returns an array or a number")
             scope.result = "scalar"
             self.assign(scope.prefix + "<return>", value)
-        elif scope.result is None and not self.scope.breaks and not self.nested:
+        elif scope.result is None and not self.scope.breaks and not self.nested and scope.inlined:
             scope.result = (self.materialised(value) if isinstance(value, Lazy) else value,)
         elif isinstance(value, Tup) and all(isinstance(x, E) for x in value.items):
             if scope.result not in (None, len(value.items)):
@@ -620,8 +636,8 @@ class Translator(Building):
             scope.result = len(value.items)
             for k, x in enumerate([self.frozen(x) for x in value.items]):
                 self.assign(f"{scope.prefix}<return>{k}", x)
-        elif isinstance(value, Static) and value.value is None and scope.result is None:
-            scope.result = (value,)
+        elif isinstance(value, Static) and value.value is None and scope.result in (None, "none"):
+            scope.result = (value,) if scope.inlined else "none"
         else:
             raise self.fail("a return of arrays from within a branch")
         self.emit(Leave(scope.ends))
@@ -908,6 +924,8 @@ class Translator(Building):
     deadline: budget.Deadline
     flags: set[str]
     moving: dict[str, Moving]
+    recursive: dict[Any, Recursive]
+    defined: dict[str, Define | None]
     tuples: dict[str, bool]  # variables that were bound to tuples -> whether their items are variables
 
     def assign(self, name: str, e: E) -> None:
@@ -1213,7 +1231,7 @@ class Translator(Building):
         if test.op == "const":
             return self.value(node.body if test.args[0] else node.orelse)
         with self.into([]) as then:
-            first = self.value(node.body)
+            first = self.attempt(lambda: self.value(node.body))
         if isinstance(first, (Array, Lazy)) and first.ndim:
             return self.either(test, then, first, node)
         return self.choose(
@@ -1468,8 +1486,11 @@ class Translator(Building):
             args, f = [own, *args], f.__func__
         if source is None:
             raise self.fail(f"a call of {f.__name__}")
-        if len(self.scopes) > DEPTH or any(s.function is not None and s.function.value is f for s in self.scopes):
-            raise self.fail(f"{f.__name__} calls itself")
+        if len(self.scopes) > DEPTH:
+            raise self.fail(f"{f.__name__} is called by more than {DEPTH} functions, one in another")
+        if f not in self.recursive and any(s.function is not None and s.function.value is f for s in self.scopes):
+            self.recursive[f] = Recursive(f"{f.__name__}.r{len(self.recursive)}".replace("<", "").replace(">", ""))
+            raise Anew
         tree = tree_of(f)
         if tree is None:
             raise self.fail(f"{f.__name__}, whose source is not to be had")
@@ -1485,14 +1506,16 @@ class Translator(Building):
                 given.arguments[name] = self.outside(("default", source, place))
         number = next(self.counts)
         names = {}
-        prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
-        scope = Scope({}, Static(f, source), prefix, end)
-        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
         for name, x in given.arguments.items():
             parameter = inspect.signature(f).parameters[name]
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise self.fail(f"{f.__name__} takes any number of arguments")
             names[name] = x
+        if f in self.recursive:
+            return self.called(self.recursive[f], Static(f, source), tree, names)
+        prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
+        scope = Scope({}, Static(f, source), prefix, end)
+        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
         line, nested, self.nested = self.line, self.nested, 0
         outer: list = []
         with self.into(outer):
@@ -1520,6 +1543,102 @@ class Translator(Building):
                 raise self.fail(f"{f.__name__} may return None")
             return Tup([self.variable(f"{prefix}<return>{k}") for k in range(scope.result)])
         return scope.result[0]
+
+    def called(self, what: Recursive, f: Static, tree: ast.FunctionDef | ast.Lambda, names: dict[str, Any]) -> Any:
+        """What a function returns that calls itself. Numbers are given to it, and views of arrays; what is the same in
+        every call is known where it is defined."""
+        name = f.value.__name__
+        if self.by_value or self.notes is not None or self.found.stored:
+            raise self.fail(f"{name} calls itself")
+        given: list[str] = []
+        entered: dict[str, Any] = {}
+        for parameter, x in names.items():
+            variable = f"{what.name}.{parameter}.given"
+            x = self.materialised(x) if isinstance(x, Lazy) else x
+            if isinstance(x, E):
+                self.assign(variable, x)
+            elif isinstance(x, Array):
+                if variable not in self.moving:
+                    if what.fixed.setdefault(parameter, x.name) == x.name and self.is_input(x):
+                        entered[parameter] = x
+                        continue
+                    self.moving[variable] = Moving()
+                    raise Anew
+                given.append(self.rebind(variable, x).name)
+            elif isinstance(x, Static):
+                if what.fixed.setdefault(parameter, x.value) is not x.value:
+                    raise self.fail(f"{name} calls itself with another {parameter}")
+                entered[parameter] = x
+            else:
+                raise self.fail(f"{name} calls itself with {parameter}, which is no number and no array")
+        numbers = [f"{what.name}.{p}.given" for p, x in names.items() if isinstance(x, E)]
+        if what.name not in self.defined:
+            self.defined[what.name] = None  # calls from here on are its own
+            self.defined[what.name] = self.define(what, f, tree, names, entered)
+        elif any(v not in self.known for v in numbers):
+            raise self.fail(f"{name} calls itself with numbers and arrays in one place")
+        self.emit(Call(what.name))
+        self.program.elements = True
+        if what.result is None:
+            self.moved = True
+            if not self.rounds:
+                raise Unknown("what a call returns that is not known yet", self.line)
+            return const(0)
+        results = self.results_of(what)
+        if what.result == "none":
+            return Static(None)
+        values = [self.frozen(self.variable(v)) for v in results]
+        return values[0] if what.result == "scalar" else Tup(values)
+
+    def results_of(self, what: Recursive) -> list[str]:
+        """The variables that a function returns."""
+        each = [""] if what.result == "scalar" else range(what.result) if isinstance(what.result, int) else []
+        return [f"{what.name}.<return>{k}" for k in each]
+
+    def is_input(self, array: Array) -> bool:
+        return array.name == array.root and any(i.name == array.name for i in self.program.inputs)
+
+    def tagged(self, variables: list[str]) -> list[str]:
+        """Variables, and those that say which kind they have."""
+        return [w for v in variables for w in (v, f"{v}#") if w == v or len(self.info(v).kinds) > 1]
+
+    def define(
+        self, what: Recursive, f: Static, tree: ast.FunctionDef | ast.Lambda, names: dict, entered: dict
+    ) -> Define:
+        """The function, once."""
+        prefix, end = f"{what.name}.", f"return.{what.name}"
+        scope = Scope({}, f, prefix, end, inlined=False)
+        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
+        numbers = [n for n, x in names.items() if isinstance(x, E)]
+        arrays = [n for n, x in names.items() if n not in numbers and n not in entered]
+        before = self.scopes, self.bound, self.line, self.nested
+        self.scopes, self.bound, self.nested = [Scope({}, None, "", ""), scope], set(), 0
+        finished = False
+        with self.into([]) as body:
+            for n in numbers:
+                self.name(n, self.variable(f"{prefix}{n}.given"))
+            for n in arrays:
+                self.name(n, self.stands_for(f"{prefix}{n}.given"))
+            for n, x in entered.items():
+                scope.names[n] = x
+                scope.local.add(n)
+            with contextlib.suppress(Unknown):
+                self.body(tree.body)
+                finished = True
+        self.scopes, self.bound, self.line, self.nested = before
+        result = scope.result or ("none" if finished else None)
+        if finished and result != "none" and not leaves(body):
+            raise self.fail(f"{f.value.__name__} may return None")
+        if None not in (what.result, result) and what.result != result:
+            raise self.fail(f"{f.value.__name__} returns things of several types")
+        self.moved |= what.result != result
+        what.result = result
+        given = [
+            *self.tagged([f"{prefix}{n}.given" for n in numbers]),
+            *[self.stands_for(f"{prefix}{n}.given").name for n in arrays],
+        ]
+        body = [Block(end, body)]
+        return Define(what.name, tuple(given), tuple(self.tagged(self.results_of(what))), body)
 
     def call_math(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs or not args:
@@ -1947,6 +2066,7 @@ def translate(
     flags: set[str] = set()
     moving: dict[str, Moving] = {}
     tuples: dict[str, bool] = {}
+    recursive: dict[Any, Recursive] = {}
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
     if lists and by_value:
         raise NotUnderstood("the derivative of a list", tree.lineno)
@@ -1957,6 +2077,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
+        t.recursive, t.defined = recursive, {}
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
         t.line = tree.lineno
@@ -1986,6 +2107,7 @@ def translate(
             with t.into(body):
                 t.body([tree])
             program.body.append(Block("return", body))
+            program.body[:0] = [d for d in t.defined.values() if d is not None]
             for info in moving.values():
                 roots = info.found if rounds < PASSES // 2 else info.found | info.roots
                 t.moved |= roots != info.roots

@@ -229,6 +229,25 @@ class Input(NamedTuple):
     like: str = ""
 
 
+class Define(NamedTuple):
+    """A function of the program's own, which may call itself. Its variables are its own; inputs are everybody's.
+
+    given     the variables, and the moving ones of arrays, that a call gives a value
+    returned  the variables that it returns
+    """
+
+    name: str
+    given: tuple
+    returned: tuple
+    body: list
+
+
+class Call(NamedTuple):
+    """Runs a function with what its given variables are here; then its returned ones are here what they were there."""
+
+    function: str
+
+
 class Program:
     """A loop with types.
 
@@ -292,7 +311,7 @@ def parts(s: Any) -> tuple:
         return s.then, s.orelse
     if type(s) is While:
         return s.test, s.body
-    return (s.body,) if type(s) in (For, Block) else ()
+    return (s.body,) if type(s) in (For, Block, Define) else ()
 
 
 def expressions(s: Any) -> Iterator[E]:
@@ -434,6 +453,11 @@ def lines(body: list, indent: str) -> list[str]:
             out += [f"{indent}# {s.label}:", *lines(s.body, indent)]
         elif type(s) is Leave:
             out.append(f"{indent}leave {s.label}")
+        elif type(s) is Define:
+            out.append(f"{indent}def {identifier(s.name)}({', '.join(map(identifier, s.given))}):")
+            out += [*lines(s.body, more), f"{more}return {', '.join(map(identifier, s.returned))}".rstrip()]
+        elif type(s) is Call:
+            out.append(f"{indent}{identifier(s.function)}()")
         elif type(s) is Check:
             out.append(f"{indent}assert {s.condition}  # {s.error}")
     return out

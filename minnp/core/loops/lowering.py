@@ -6,10 +6,12 @@ without their checks.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import platform
 import struct
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,7 +27,9 @@ from .ir import (
     Assign,
     Bind,
     Block,
+    Call,
     Check,
+    Define,
     E,
     For,
     If,
@@ -37,6 +41,7 @@ from .ir import (
     Store,
     View,
     While,
+    expressions,
     parts,
     statements,
     variables,
@@ -89,6 +94,7 @@ LOGARITHMS = {"log", "log2", "log10", "log1p"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
 
 
+DEPTH = 2000  # of calls of functions in themselves, at most: Python's own limit is less, mostly
 HEADER = 16  # bytes before an array that variables may stand for: how many do
 COUNTING = {
     "retain": """define internal void @retain(ptr %p) alwaysinline {
@@ -234,6 +240,10 @@ class Lowering:
         self.plain = False  # in a loop without loops and branches
         self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
+        self.functions: list[str] = []
+        self.defined: dict[str, Define] = {}
+        self.everybodys: list[str] = []  # parameters of every function
+        self.depth = "0"  # of calls
         self.contiguous = contiguous
         self.body = program.body
         if program.mark != "~":
@@ -290,30 +300,12 @@ class Lowering:
             if not dense:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
-        if CONDITIONS:
-            self.slots += ["  %met = alloca i64, align 8", "  store i64 0, ptr %met"]
-        for name, kind in program.kinds.items():
-            self.alloca(f"v.{name}", type_of(kind))
-            self.put(f'store {type_of(kind)} zeroinitializer, ptr %"v.{name}"')
-        for i, dense in zip(arrays, self.contiguous):
-            if dense:
-                size: Any = i.kind.dtype.itemsize
-                strides = []
-                for k in reversed(range(i.ndim or 0)):
-                    strides.append(size)
-                    if k:
-                        size = self.do(f"mul nuw nsw i64 {size}, {self.dims[i.name][k]}")
-                self.strides[i.name] = strides[::-1]
-        for i in program.inputs:
-            if i.ndim is None:
-                self.put(
-                    f'store {type_of(i.kind)} {self.read_slot(self.layout.given[i.name], i.kind)}, ptr %"v.{i.name}"'
-                )
+        self.frame(arrays, program.kinds, program.moving)
         for i in arrays if program.moving else ():
             self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")
             self.put(f"store i64 1, ptr {self.heads[i.name]}")
-        for name in program.moving:
-            self.moving(name)
+        self.everybodys = [p.replace("noalias ", "") for p in params]
+        self.everybodys += [f'ptr %"{name}.head"' for name in self.heads]
         for name, size in self.local.items():
             kind = program.arrays[name].kind
             self.bases[name] = f'%"{name}.data"'
@@ -329,13 +321,7 @@ class Lowering:
                 self.write_slot(tagged, self.read(tag), INT)
             if flag:
                 self.write_slot(flagged, self.read(flag), program.kinds[flag])
-        self.put("br label %finish")
-        self.at("finish")
-        for site in [*self.sites, *self.owners.values()]:
-            free = "release" if program.moving else "free"
-            self.put(f"call void @{free}(ptr {self.do(f'load ptr, ptr {site}')})")
-        if CONDITIONS:
-            self.write_slot(MET, self.do("load i64, ptr %met"), INT)
+        self.finish()
         self.put("ret void")
         if program.moving:
             self.declared |= COUNTING
@@ -345,7 +331,113 @@ class Lowering:
         attributes = "nounwind"
         function = f"define internal void @body({', '.join(params)}) {attributes} {{\n{body}\n}}\n"
         entry = self.entry(arrays)
-        return entry, "\n".join([*self.declared.values(), function])
+        return entry, "\n".join([*self.declared.values(), *self.functions, function])
+
+    def frame(self, arrays: list, kinds: dict[str, Kind] | set[str], moving: Any) -> None:
+        """Begins a function: its variables, the lengths of what it is given, what variables stand for."""
+        program = self.program
+        if CONDITIONS:
+            self.slots += ["  %met = alloca i64, align 8", "  store i64 0, ptr %met"]
+        for name in kinds:
+            type_ = type_of(program.kinds[name])
+            self.alloca(f"v.{name}", type_)
+            self.put(f'store {type_} zeroinitializer, ptr %"v.{name}"')
+        for i, dense in zip(arrays, self.contiguous):
+            if dense:
+                size: Any = i.kind.dtype.itemsize
+                strides = []
+                for k in reversed(range(i.ndim or 0)):
+                    strides.append(size)
+                    if k:
+                        size = self.do(f"mul nuw nsw i64 {size}, {self.dims[i.name][k]}")
+                self.strides[i.name] = strides[::-1]
+        for i in program.inputs:
+            if i.ndim is None and i.name in kinds:
+                self.put(
+                    f'store {type_of(i.kind)} {self.read_slot(self.layout.given[i.name], i.kind)}, ptr %"v.{i.name}"'
+                )
+        for name in moving:
+            self.moving(name)
+
+    def finish(self) -> None:
+        """Ends a function, before what it returns."""
+        self.put("br label %finish")
+        self.at("finish")
+        for site in [*self.sites, *self.owners.values()]:
+            free = "release" if self.program.moving else "free"
+            self.put(f"call void @{free}(ptr {self.do(f'load ptr, ptr {site}')})")
+        if CONDITIONS:
+            met = self.do(f"or i64 {self.do('load i64, ptr %met')}, {self.do(f'load i64, ptr {self.slot(MET)}')}")
+            self.put(f"store i64 {met}, ptr {self.slot(MET)}")
+
+    # -------------------------------------------------------------- functions that call themselves
+    def do_Define(self, s: Define) -> None:
+        """A function of its own: what a call gives, then what everybody is given; it returns whether all is well."""
+        program = self.program
+        arrays = [i for i in program.inputs if i.ndim is not None]
+        self.defined[s.name] = s
+        inner = copy.copy(self)
+        inner.lines, inner.slots, inner.labels, inner.sites, inner.owners = [], [], {}, [], {}
+        inner.dims, inner.strides, inner.bases, inner.proved = {}, {}, {}, set()
+        inner.heads = {name: f'%"{name}.head"' for name in self.heads}
+        inner.depth = "%depth"
+        for i in arrays:
+            inner.bases[i.name], inner.dims[i.name] = self.bases[i.name], self.dims[i.name]
+            inner.strides[i.name] = self.strides[i.name]
+        names, moving = named([s])
+        inner.frame(arrays, [n for n in program.kinds if n in names], [n for n in program.moving if n in moving])
+        shallow = inner.do(f"icmp slt i64 %depth, {min(DEPTH, sys.getrecursionlimit() - 100)}")
+        inner.refuse(shallow, "again")
+        params = ["i64 %depth"]
+        for name in s.given:
+            if name not in program.moving:
+                params.append(f'{type_of(program.kinds[name])} %"p.{name}"')
+                inner.put(f'store {params[-1]}, ptr %"v.{name}"')
+                continue
+            params += [f'ptr %"p.{name}.base"', f'ptr %"p.{name}.owner"']
+            inner.keep_base(name, f'%"p.{name}.base"')
+            inner.own(inner.owners[name], f'%"p.{name}.owner"')
+            for slot in inner.places(name):
+                params.append(f'i64 %"p.{slot[2:-1]}"')
+                inner.put(f"store {params[-1]}, ptr {slot}")
+        inner.block(s.body)
+        inner.finish()
+        fine = inner.do(f"icmp eq i64 {inner.do(f'load i64, ptr {inner.slot(STATUS)}')}, 0")
+        out = inner.do(f"insertvalue {self.returned(s)} undef, i1 {fine}, 0")
+        for k, name in enumerate(s.returned, 1):
+            out = inner.do(
+                f"insertvalue {self.returned(s)} {out}, {type_of(program.kinds[name])} {inner.read(name)}, {k}"
+            )
+        inner.put(f"ret {self.returned(s)} {out}")
+        body = "\n".join(["entry:", *inner.slots, *inner.lines])
+        params += self.everybodys
+        text = f'define internal {self.returned(s)} @"{s.name}"({", ".join(params)}) nounwind {{\n{body}\n}}\n'
+        self.functions.append(text)
+
+    def returned(self, s: Define) -> str:
+        return f"{{{', '.join(['i1', *(type_of(self.program.kinds[n]) for n in s.returned)])}}}"
+
+    def places(self, name: str) -> list[str]:
+        """Where the lengths and strides of what a variable stands for are kept."""
+        return [x[0] for x in (*self.dims[name], *self.strides[name]) if type(x) is tuple]
+
+    def do_Call(self, s: Call) -> None:
+        what = self.defined[s.function]
+        args = [f"i64 {self.do(f'add i64 {self.depth}, 1')}"]
+        for name in what.given:
+            if name not in self.program.moving:
+                args.append(f"{type_of(self.program.kinds[name])} {self.read(name)}")
+                continue
+            args += [f"ptr {self.base(name)}", f"ptr {self.owner(name)}"]
+            args += [f"i64 {self.do(f'load i64, ptr {slot}')}" for slot in self.places(name)]
+        out = self.do(f'call {self.returned(what)} @"{what.name}"({", ".join([*args, *self.everybodys])})')
+        fine = self.label("fine")
+        ok = self.do(f"extractvalue {self.returned(what)} {out}, 0")
+        self.put(f"br i1 {ok}, label %{fine}, label %finish")
+        self.at(fine)
+        for k, name in enumerate(what.returned, 1):
+            x = self.do(f"extractvalue {self.returned(what)} {out}, {k}")
+            self.put(f'store {type_of(self.program.kinds[name])} {x}, ptr %"v.{name}"')
 
     def entry(self, arrays: list) -> str:
         out, given = [], []
@@ -1176,6 +1268,25 @@ class Lowering:
         raise NotLowered(f"{op} of {given}")
 
 
+def named(body: list) -> tuple[set[str], set[str]]:
+    """The variables, and those that stand for arrays, that statements read or bind."""
+    names: set[str] = set()
+    moving: set[str] = set()
+    for s in statements(body):
+        names |= {s.name} if type(s) is Assign else {s.var} if type(s) is For else set()
+        moving |= {x for x in s if isinstance(x, str)} if type(s) in (Store, View, Permute, Reshape, Bind) else set()
+        if type(s) is Define:
+            moving.update(s.given)
+            names.update(s.given, s.returned)
+        for e in expressions(s):
+            for x in walk(e):
+                if x.op == "var":
+                    names.add(x.args[0])
+                elif x.op in ("load", "dim", "apart", "dense", "held"):
+                    moving.update(a for a in x.args if isinstance(a, str))
+    return names, moving
+
+
 # ------------------------------------------------------------------ how arrays lie that variables stand for
 def dense(program: Program, contiguous: list[bool]) -> set[str]:
     """The arrays of a program that lie in C order, whatever variables stand for."""
@@ -1234,7 +1345,7 @@ def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
 
 def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, tuple]]:
     """(index, length, whether it moves, which check it is) of those checks."""
-    if any(type(x) in (For, While) for x in statements(s.body)):
+    if any(type(x) in (For, While, Call) for x in statements(s.body)):
         return
     inside = {x.name for x in statements(s.body) if type(x) is Assign}
     made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute, Reshape, Bind)}

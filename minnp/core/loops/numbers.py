@@ -29,7 +29,7 @@ from .ir import (
     limits,
     variables,
 )
-from .operations import OPERATORS, NotUnderstood, join, place, result_kind
+from .operations import OPERATORS, NotUnderstood, Unknown, join, place, result_kind
 
 EXACT = 2**53  # up to here a float64 holds every integer
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
@@ -407,9 +407,11 @@ class Builder:
         if condition.op == "const":
             return then() if condition.args[0] else orelse()
         with self.into([]) as first:
-            a = then()
+            a = self.attempt(then)
         with self.into([]) as second:
-            b = orelse()
+            b = self.attempt(orelse) if a is not None else orelse()
+        if a is None or b is None:
+            return b if a is None else a
         simple = a.kinds == b.kinds and len(a.kinds) == 1
         if not first and not second and simple and all(x.op in ("const", "var") for x in (a, b)):
             return E("select", (condition, a, b), a.kind, min(a.low, b.low), max(a.high, b.high))
@@ -422,6 +424,13 @@ class Builder:
         self.bound = before | {name}
         self.emit(If(condition, first, second))
         return self.variable(name)
+
+    def attempt(self, value: Callable[[], Any]) -> Any:
+        """value(); None where only the next pass knows it."""
+        try:
+            return value()
+        except Unknown:
+            return None
 
     def both(self, op: str, a: E, b: Callable[[], E]) -> E:
         """a and b(), a or b(): of two truth values."""

@@ -80,6 +80,10 @@ class NotUnderstood(Exception):
         self.why, self.line = why, line
 
 
+class Unknown(NotUnderstood):
+    """What a function returns that calls itself: the next pass knows, by the calls that return without another one."""
+
+
 def sample(kind: Kind, array: bool = False) -> Any:
     if array:
         return onp.ones(1, kind.dtype)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import sysconfig
+import weakref
 from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as onp
@@ -36,7 +38,7 @@ from .lowering import NotLowered
 from .operations import OPERATORS, NotUnderstood, place
 from .outside import Outside, sort_of
 from .simplified import checks_of
-from .source import Site, rewritten, say
+from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
 from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
@@ -53,7 +55,38 @@ def staged(f: Any) -> Any:
     inner = f.__func__ if type(f) is MethodType else f
     if type(inner) is not FunctionType or inner.__code__.co_filename.startswith(LIBRARIES) or not engine.available():
         return f
-    return rewritten(f, _asking)
+    beneath = rewritten(f, _asking)
+    return Whole(inner, beneath) if f is inner and calls_itself(inner) and tree_of(inner) is not None else beneath
+
+
+class Whole:
+    """A function that calls itself, which is a program where it can be one. `beneath`: with its loops compiled."""
+
+    def __init__(self, f: FunctionType, beneath: Any) -> None:
+        functools.update_wrapper(self, beneath)
+        self.function, self.beneath = f, beneath
+        if f.__code__ not in _CALLS:
+            _CALLS[f.__code__] = call_of(f)
+        self.site = _CALLS[f.__code__]
+        self.names = sorted(self.site.reads - {FUNCTION}, key=len)
+
+    def rests(self) -> bool:
+        """Whether it is not to be tried now: Python's own calls then follow one another without ours between them."""
+        self.site.rest -= self.site.rest > 0
+        return self.site.rest > 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f, missing = self.function, len(self.names) - len(args)
+        defaults = f.__defaults__ or ()
+        if not kwargs and 0 <= missing <= len(defaults):
+            given = (*args, *defaults[len(defaults) - missing :])
+            found = hand_over(self.site, f, {FUNCTION: f, **dict(zip(self.names, given))})
+            if found is not None:
+                return found["<return>"]
+        return self.beneath(*args, **kwargs)
+
+
+_CALLS: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()
 
 
 def _beneath(f: Any, watching: Any) -> Any:
@@ -76,7 +109,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             found = staged(g)
             if len(known) < MOST:
                 known[key] = found
-        return found
+        return found.beneath if type(found) is Whole and found.rests() else found
 
     return (lambda number, names: hand_over(sites[number], f, names)), called
 

@@ -18,6 +18,7 @@ from .ir import (
     Array,
     Assign,
     Block,
+    Call,
     Check,
     E,
     For,
@@ -202,7 +203,7 @@ def without_dead(program: Program) -> list:
 def checks_of(program: Program) -> Program | None:
     """The program of what may fail in another one, without results: its checks, and what they depend on. None where
     that is as long as the whole."""
-    if program.moving or program.results:
+    if program.moving or program.results or any(type(s) is Call for s in statements(program.body)):
         return None
     roots = {name: a.root for name, a in program.arrays.items()}
     names: set[str] = set()  # variables that are read

@@ -97,7 +97,7 @@ def compiled(tree: ast.FunctionDef, code: CodeType, more: list[str], imported: S
     outer = new.body[0]
     assert isinstance(outer, ast.FunctionDef)
     own = ast.FunctionDef(
-        name=tree.name,
+        name=FUNCTION,  # in the place of its own name, by which it may call itself
         args=_without_defaults(tree.args),
         body=tree.body,
         decorator_list=[],
@@ -114,8 +114,8 @@ def compiled(tree: ast.FunctionDef, code: CodeType, more: list[str], imported: S
     except (SyntaxError, ValueError):
         return None
     (middle,) = [c for c in made.co_consts if isinstance(c, CodeType)]
-    inner = [c for c in middle.co_consts if isinstance(c, CodeType) and c.co_name == tree.name]
-    return inner[0] if inner else None
+    (inner,) = [c for c in middle.co_consts if isinstance(c, CodeType) and c.co_name == FUNCTION]
+    return inner.replace(co_name=code.co_name)
 
 
 def _without_defaults(args: ast.arguments) -> ast.arguments:
@@ -132,6 +132,7 @@ def _without_defaults(args: ast.arguments) -> ast.arguments:
     )
 
 
+FUNCTION = "<function>"
 LOOP, CALL, FOUND = "__loop__", "__called__", "__found__"
 
 
@@ -304,6 +305,27 @@ def recursive(f: Any) -> str:
             if type(found) is FunctionType and found.__module__ == g.__module__:
                 pending.append(found)
     return ""
+
+
+def calls_itself(f: FunctionType) -> bool:
+    """Whether a function reads its own name, which is its own."""
+    code = f.__code__
+    if f.__name__ in code.co_freevars:
+        try:
+            return f.__closure__[code.co_freevars.index(f.__name__)].cell_contents is f  # type: ignore[index]
+        except ValueError:
+            return False
+    return f.__name__ in code.co_names and f.__globals__.get(f.__name__) is f
+
+
+def call_of(f: FunctionType) -> Site:
+    """The return of a call of a function, whose arguments are variables: <>, <#>, <##>, ..."""
+    names = [f"<{'#' * k}>" for k in range(f.__code__.co_argcount)]
+    call = ast.Call(func=ast.Name(FUNCTION, ast.Load()), args=[ast.Name(n, ast.Load()) for n in names], keywords=[])
+    tree = ast.Return(value=call)
+    for n in ast.walk(tree):
+        n.lineno, n.col_offset = f.__code__.co_firstlineno, 0  # type: ignore[attr-defined]
+    return Site(tree, set(), {FUNCTION, *names}, set(), False)
 
 
 def bound_first(loop: ast.For | ast.While) -> set[str]:
