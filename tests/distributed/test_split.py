@@ -9,6 +9,7 @@ CASES = [
     "writes",
     "layouts_in_memory",
     "chained",
+    "own_kernels",
     "gradients",
     "compiled",
     "branches",

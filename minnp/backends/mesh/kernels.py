@@ -15,6 +15,7 @@ from ...errors import BackendUnsupportedError
 from ...numpy.shaping import full_shape
 from . import orders
 from .chains import chained, wait
+from .own import summed
 from .parts import Part, bounds, cut, exchange, fitted, moved, ranges, whole_of
 
 KERNELS: dict[str, Callable] = {}
@@ -137,11 +138,12 @@ def reduce(place: Any, x: Part, axis: Any = None, keepdims: bool = False, _row: 
         return x.like(run(x.local, axis=(), keepdims=True, **params))
     if _row in ("max", "min") and not all(x.shape[i] for i in axes):
         refuse(f"{_row} of nothing")
-    empty = [i for i, _ in lines if not x.local.shape[i]]
-    if _row in ("max", "min") and empty:  # a rank that has nothing gives nothing
+    empty = [i for i, _ in lines if not x.held.shape[i]]
+    y = summed(x, axes) if _row == "sum" and params.get("dtype") in (None, x.dtype) else None
+    if y is None and _row in ("max", "min") and empty:  # a rank that has nothing gives nothing
         shape = [0 if i in empty else 1 if i in axes else n for i, n in enumerate(x.local.shape)]
         y = onp.empty(shape, x.dtype)
-    else:
+    elif y is None:
         y = onp.asarray(run(x.local, axis=axes, keepdims=True, **params))
     for i, line in lines:
         if _row == "sum" and y.nbytes > collectives.ROOM:

@@ -19,6 +19,7 @@ from ...core.rows.primitive import TABLE
 from ...distributed import collectives
 from .indices import diagonal, getitem
 from .kernels import kernel, reduce, refuse, transpose
+from .own import qr as own_qr
 from .parts import Part, bounds, delivered, fetched, moved, ranges, whole_of
 from .spectra import eigh, eigvalsh, known, orthogonal
 
@@ -82,25 +83,21 @@ def is_tall(x: Part) -> bool:
     return x.shape[0] >= x.shape[1] * line.size > 0
 
 
-def tall(x: Part) -> tuple[Part, onp.ndarray]:
-    """(q, split by rows, r on every rank) of a matrix that is long enough for it, with LAPACK's signs."""
+def tall(x: Part) -> tuple[Part, onp.ndarray, onp.ndarray]:
+    """(q, split by rows, and on every rank t and r) such that the matrix is (q t) r, where it is long enough for that:
+    q t has the signs that LAPACK gives it."""
     m = x.on[0] if x.on[0] is not None else x.on[1]
     line, (rows, n) = x.mesh.axis(m), x.shape
     if not is_tall(x):
         refuse(f"a factorisation of a {rows} x {n} matrix over {line.size} ranks, which is not tall enough,")
     x = moved(x, (m, None))
+    q, r = own_qr(x.local)
     if line.size == 1:
-        q, r = la.qr(x.local)
-        return x.like(q), r
-    import torch
-
-    q, r = (y.numpy() for y in torch.linalg.qr(torch.from_numpy(onp.require(x.local, requirements="CW"))))
-    every = collectives._all_gather(r, mesh=line, axis=0)
-    before = sum(min(b - a, n) for a, b in ranges(rows, line)[: line.rank])
-    inner, r = la.qr(every)
-    q = Part(x.mesh, (rows, n), (m, None), q @ inner[before : before + q.shape[1]])
-    signs = householder(whole_of(getitem(None, q, slice(0, n))))
-    return q.like(q.local * signs), signs[:, None] * r
+        return x.like(q), onp.eye(n, dtype=r.dtype), r
+    every = collectives._all_gather(onp.concatenate([r, q[:n]]), mesh=line, axis=0).reshape(line.size, 2, n, n)
+    t, r = la.qr(every[:, 0].reshape(-1, n))
+    signs = householder(every[0, 1] @ t[:n])
+    return Part(x.mesh, (rows, n), (m, None), q), t[line.rank * n :][:n] * signs, signs[:, None] * r
 
 
 def householder(top: onp.ndarray) -> onp.ndarray:
@@ -125,8 +122,9 @@ def qr(place: Any, x: Part, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "r", "complete") or not x.size:
         refuse(f"qr in mode {mode!r}")
     if is_tall(x) and mode != "complete":
-        q, r = tall(x)
-        return known(x, r) if mode == "r" else (q, known(x, r))
+        q, t, r = tall(x)
+        alone = q.mesh.axis(q.on[0]).size == 1
+        return known(x, r) if mode == "r" else (q if alone else q.like(q.local @ t), known(x, r))
     return reflected(place, x, mode)
 
 
@@ -137,9 +135,9 @@ def svd(place: Any, x: Part, full_matrices: bool = True) -> tuple:
         u, s, vh = svd(place, adjoint(x), False)
         return adjoint(vh), s, adjoint(u)
     if is_tall(x):
-        q, r = tall(x)
+        q, t, r = tall(x)
         u, s, vh = la.svd(r, full_matrices=False)
-        return q.like(q.local @ u), known(x, s), known(x, vh)
+        return q.like(q.local @ (t @ u)), known(x, s), known(x, vh)
     columns, s = orthogonal(x, "SVD")
     order = onp.argsort(-s, kind="stable")
     us = Part(x.mesh, x.shape, (None, columns.m), columns.in_order(order, columns.rows[:, : columns.high]))
@@ -160,7 +158,7 @@ def svdvals(place: Any, x: Part) -> Part:
         refuse("svd of nothing")
     if not is_tall(x):
         return known(x, -onp.sort(-orthogonal(x, "SVD", rotations=False)[1]))
-    _, r = tall(x)
+    _, _, r = tall(x)
     return known(x, la.svd(r, compute_uv=False))
 
 
@@ -169,20 +167,20 @@ def pinv(place: Any, x: Part, hermitian: bool = False, **cutoff: Any) -> Part:
         refuse("pinv with these arguments")
     if x.shape[0] < x.shape[1]:
         return adjoint(pinv(place, adjoint(x), **cutoff))
-    q, r = tall(x)
-    return Part(x.mesh, x.shape[::-1], (None, q.on[0]), la.pinv(r, **cutoff) @ q.local.conj().T)
+    q, t, r = tall(x)
+    return Part(x.mesh, x.shape[::-1], (None, q.on[0]), la.pinv(r, **cutoff) @ t.conj().T @ q.local.conj().T)
 
 
 def lstsq(place: Any, a: Part, b: Part, rcond: Any = None) -> tuple:
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0] or rcond in ("warn", -1):
         refuse("lstsq of these arguments")
-    q, r = tall(a)
+    q, t, r = tall(a)
     b = moved(b, (q.on[0], *[None] * (b.ndim - 1)))
     line = a.mesh.axis(q.on[0])
-    right = collectives._all_reduce(q.local.conj().T @ b.local, mesh=line, op="sum")
+    right = collectives._all_reduce(t.conj().T @ (q.local.conj().T @ b.local), mesh=line, op="sum")
     rcond = onp.finfo(r.dtype).eps * max(a.shape) if rcond is None else rcond
     x, _, rank, s = la.lstsq(r, right, rcond=rcond)
-    error = b.local - (q.local @ (r @ x))
+    error = b.local - (q.local @ (t @ (r @ x)))
     squares = (error * error.conj()).real.sum(0).reshape(b.shape[1] if b.ndim > 1 else 1)
     squares = collectives._all_reduce(squares, mesh=line, op="sum")
     if rank < a.shape[1] or a.shape[0] <= a.shape[1]:

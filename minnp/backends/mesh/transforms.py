@@ -8,20 +8,18 @@ external or hierarchical memory", 1990). A prime number of elements is a convolu
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as onp
 
 from ...core.rows.primitive import TABLE
-from ...numpy.facts import NUMPY_2
 from .indices import getitem
 from .kernels import axes_of, concatenate, kernel, refuse, reshaped, transpose
+from .own import transform as own_transform
 from .parts import Part, bounds, moved
 from .sorting import along_another
 
 SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
-LARGE = 1 << 14  # elements from which torch's transforms are called
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 
 
@@ -34,22 +32,12 @@ def transform(
     (axis,) = axes_of(axis, x.ndim)
     whole = along_another(x, axis)
     if whole is not None:
-        y = local_transform(_row.removeprefix("fft."), whole.local, n, axis, norm)
+        y = own_transform(_row.removeprefix("fft."), whole.local, n, axis, norm)
         return Part(x.mesh, [y.shape[i] if i == axis else k for i, k in enumerate(x.shape)], whole.on, y)
     shape = list(x.shape)
     y = line_of(place, reshaped(x, (x.size,)), n, norm, _row.removeprefix("fft."))
     shape[axis] = y.size
     return reshaped(y, tuple(shape))
-
-
-def local_transform(name: str, x: onp.ndarray, n: Any, axis: int, norm: Any) -> onp.ndarray:
-    """The transform of a rank's own array: large ones by torch, which is loaded where there are several ranks."""
-    torch = sys.modules.get("torch")
-    wide = x.dtype.char in "dD" or (NUMPY_2 and x.dtype.char in "fF")
-    if torch is None or x.size < LARGE or not wide:
-        return getattr(onp.fft, name)(x, n=n, axis=axis, norm=norm)
-    x = torch.from_numpy(onp.require(x, requirements="CW"))
-    return getattr(torch.fft, name)(x, n=n, dim=axis, norm=norm).numpy()
 
 
 def line_of(place: Any, x: Part, n: Any, norm: Any, name: str) -> Part:
@@ -85,12 +73,12 @@ def matrix(place: Any, x: Part, norm: Any, name: str) -> Part:
         return prime(place, x, norm, name)
     m, rest = x.on[0], n // first
     columns = moved(reshaped(x, (first, rest)), (None, m))
-    y = local_transform(name, columns.local, None, 0, norm)
+    y = own_transform(name, columns.local, None, 0, norm)
     j = onp.arange(*bounds(rest, x.mesh.axis(m)))
     turn = onp.arange(first)[:, None] * j % n
     y = y * onp.exp((2j if name == "ifft" else -2j) * onp.pi / n * turn).astype(y.dtype)
     rows = moved(Part(x.mesh, (first, rest), (None, m), y), (m, None))
-    y = rows.like(local_transform(name, rows.local, None, 1, norm))
+    y = rows.like(own_transform(name, rows.local, None, 1, norm))
     return reshaped(transpose(place, y), (n,))
 
 

@@ -11,7 +11,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import distributed
-from minnp.backends.mesh import chains
+from minnp.backends.mesh import chains, own
 from minnp.backends.mesh.parts import cut
 from minnp.core.arrays.array import ARRAY_TYPES, read
 from minnp.core.rows.value import Buffer
@@ -559,12 +559,13 @@ def in_parts(mesh):
 
 @contextlib.contextmanager
 def waiting(least=0, block=64):
-    """Within it, small arrays wait too, and are computed in many blocks."""
-    before, (chains.LEAST, chains.BLOCK) = (chains.LEAST, chains.BLOCK), (least, block)
+    """Within it, small arrays wait too, are computed in many blocks, and by what is meant for large ones (own.py)."""
+    before = chains.LEAST, chains.BLOCK, own.LARGE, own.CAST
+    chains.LEAST, chains.BLOCK, own.LARGE, own.CAST = least, block, 1, 8
     try:
         yield
     finally:
-        chains.LEAST, chains.BLOCK = before
+        chains.LEAST, chains.BLOCK, own.LARGE, own.CAST = before
 
 
 def chained(mesh):
@@ -618,6 +619,57 @@ def chained(mesh):
                     del pairs[int(rng.integers(len(pairs)))]
             for a, b in pairs:
                 same(a, b, f"chain {seed}")
+
+
+def own_kernels(mesh):
+    """Sums by BLAS, also of products that wait, products of two dtypes, and torch's kernels: what is meant for large
+    arrays, on small ones."""
+    with waiting():
+        pairs = [("f4", "f8"), ("f8", "f4"), ("c16", "?"), ("f4", "f4")]
+        for layout, kinds in itertools.product(layouts(mesh)[:3], pairs):
+            host, weights = numbers((12, 5), kinds[0]), numbers((12, 1), kinds[1], 1)
+            x, w = np.asarray(host, device=layout), np.asarray(weights, device=layout)
+            for axis, keepdims in ((0, False), (1, True), (-1, False), (None, True), ((0, 1), False)):
+                about = f"{kinds} along {axis} on {layout}"
+                same(np.sum(x, axis, keepdims=keepdims), np.sum(host, axis, keepdims=keepdims), about)
+                y = w * x
+                same(np.sum(y, axis, keepdims=keepdims), np.sum(weights * host, axis, keepdims=keepdims), about)
+                same(y, weights * host, f"the product itself, {about}")
+                same(np.sum((x * 2) * (w + 1)[:, :1], axis), np.sum((host * 2) * (weights + 1), axis), about)
+                same(np.mean(x.T, axis), np.mean(host.T, axis), f"of the transpose, {about}")
+            same(np.sum(x[:1] * x, 1), np.sum(host[:1] * host, 1), f"weights of columns, {about}")
+            right = numbers((5, 3), kinds[1], 2)
+            same(x @ right, host @ right, f"product, {about}")
+            same(x @ right[:, 0], host @ right[:, 0], f"product with a vector, {about}")
+        for layout in (mesh.split(0), mesh.split(1)):
+            deep = numbers((6, 4, 3))
+            x = np.asarray(deep, device=layout)
+            for axis in (0, (0, 1), (1, 2), 2, (0, 2), 1):
+                same(np.sum(x, axis), np.sum(deep, axis), f"three axes, {axis} on {layout}")
+                same(
+                    np.sum(x * x[:, :1, :1], axis),
+                    np.sum(deep * deep[:, :1, :1], axis),
+                    f"weighted, {axis} on {layout}",
+                )
+            tall = numbers((40, 4))
+            for f in (
+                lambda np, x: np.linalg.qr(x),
+                lambda np, x: np.linalg.qr(x, "r"),
+                lambda np, x: [np.abs(y) for y in np.linalg.svd(x, full_matrices=False)],
+                lambda np, x: np.linalg.pinv(x),
+                lambda np, x: np.linalg.lstsq(x, x[:, 0] + 1, rcond=None)[:2],
+                lambda np, x: np.fft.irfft(np.fft.rfft(x, axis=0)[:-1], axis=1),
+            ):
+                same(f(np, np.asarray(tall, device=layout)), f(onp, tall), f"on {layout}")
+            square = np.asarray(tall[:4], device=layout)
+            same(np.linalg.qr(square), np.linalg.qr(tall[:4]), f"square on {layout}")
+        huge = np.asarray(onp.full((12, 4), 1e308), device=mesh.split(1))
+        with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+            np.sum(huge, axis=0)
+        with onp.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow encountered in reduce"):
+            np.sum(huge, axis=0)
+        odd = onp.array([[onp.inf, 1.0, onp.nan], [1.0, 2.0, 3.0]] * 3)
+        same(np.sum(np.asarray(odd, device=mesh.split(0)), 0), np.sum(odd, 0), "NaNs and infinities")
 
 
 def programs(mesh, count=40):
