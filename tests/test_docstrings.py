@@ -6,11 +6,16 @@ import inspect
 import re
 import textwrap
 
+import numpy as onp
 import pytest
 from public import public
 
 import minnp
+import minnp.distributed
+import minnp.fx
+import minnp.nn
 import minnp.numpy as np
+import minnp.symbol
 
 pytestmark = [
     pytest.mark.host("docstrings are text, and their examples print what the default policy gives"),
@@ -70,18 +75,27 @@ def test_what_is_raised_is_said():
     assert {name: wrong for name, wrong in silent.items() if wrong} == {}
 
 
-NAMES = sorted({*minnp.__all__, "compile"} - {name for name in minnp.__all__ if name.endswith("Policy")})
+MODULES = str.split("npx nn.layers nn.modules nn.recurrent nn.optim nn.init nn.metrics nn.augment nn.solver")
 
 
-def test_transformations_and_settings_have_examples():
-    shown = [n for n in NAMES if re.search(r">>>|^    \S", inspect.getdoc(getattr(minnp, n)), re.MULTILINE)]
-    assert set(NAMES) - set(shown) <= {"load_mxnet"}  # which needs files; the guide has one
+def test_names_have_examples():
+    shown = {n for n, value in PUBLIC.items() if re.search(r">>>|^    \S", inspect.getdoc(value), re.MULTILINE)}
+    files = {"minnp.load_mxnet"}  # the guide has an example
+    policies = {n for n in PUBLIC if n.endswith("Policy")}
+    modules = {"minnp", *[f"minnp.{module}" for module in MODULES]}
+    assert {n for n in PUBLIC if n.rpartition(".")[0] in modules} - shown <= files | policies
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if ">>>" in (getattr(minnp, n).__doc__ or "")])
-def test_examples_print_what_they_say(name):
-    scope = {"np": np, **{n: getattr(minnp, n) for n in NAMES}}
-    test = doctest.DocTestParser().get_doctest(inspect.getdoc(getattr(minnp, name)), scope, name, None, 0)
+NN = minnp.nn
+SCOPE = {n: getattr(minnp, n) for n in {*minnp.__all__, "compile"}}
+SCOPE |= {"np": np, "numpy": onp, "minnp": minnp, "nn": NN, "npx": minnp.npx, "fx": minnp.fx, "sym": minnp.symbol}
+SCOPE |= {"layers": NN.layers, "optim": NN.optim, "init": NN.init, "distributed": minnp.distributed}
+
+
+@pytest.mark.parametrize("name", [n for n, value in PUBLIC.items() if ">>>" in (value.__doc__ or "")])
+def test_examples_print_what_they_say(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(PUBLIC[name]), dict(SCOPE), name, None, 0)
     threads, said = minnp.num_threads(), []
     failed, ran = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     minnp.set_num_threads(threads)

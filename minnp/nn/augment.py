@@ -16,7 +16,12 @@ __all__ = ["Compose", "Crop", "Cutout", "Flip", "Normalise", "Rotate", "Scale"]
 
 
 class Compose:
-    """last(... second(first(images))) of several steps."""
+    """last(... second(first(images))) of several steps.
+
+    >>> change = nn.augment.Compose(nn.augment.Crop(2), nn.augment.Flip())
+    >>> change(np.ones((4, 3, 8, 8)), numpy.random.default_rng(0)).shape
+    (4, 3, 8, 8)
+    """
 
     @named()
     def __init__(self, *steps: Callable) -> None:
@@ -29,7 +34,11 @@ class Compose:
 
 
 class Crop:
-    """A window of the image's own size, at a random place in the image with `pad` zeros around it."""
+    """A window of the image's own size, at a random place in the image with `pad` zeros around it.
+
+    >>> nn.augment.Crop(2)(np.ones((4, 3, 8, 8)), numpy.random.default_rng(0)).shape
+    (4, 3, 8, 8)
+    """
 
     @named()
     def __init__(self, pad: int) -> None:
@@ -46,7 +55,11 @@ class Crop:
 
 
 class Flip:
-    """Left and right exchanged with probability `prob`."""
+    """Left and right exchanged with probability `prob`.
+
+    >>> nn.augment.Flip(prob=1.0)(np.arange(3.0).reshape(1, 1, 1, 3), numpy.random.default_rng(0))
+    array([[[[2., 1., 0.]]]])
+    """
 
     @named()
     def __init__(self, prob: float = 0.5) -> None:
@@ -58,7 +71,11 @@ class Flip:
 
 
 class Rotate:
-    """Rotated about the centre by up to +-degrees, by the nearest pixel; zeros come in at the corners."""
+    """Rotated about the centre by up to +-degrees, by the nearest pixel; zeros come in at the corners.
+
+    >>> nn.augment.Rotate(15)(np.ones((4, 3, 8, 8)), numpy.random.default_rng(0)).shape
+    (4, 3, 8, 8)
+    """
 
     @named()
     def __init__(self, degrees: float) -> None:
@@ -77,7 +94,11 @@ class Rotate:
 
 
 class Cutout:
-    """A size x size square of zeros, centred anywhere in the image (DeVries and Taylor 2017)."""
+    """A size x size square of zeros, centred anywhere in the image (DeVries and Taylor 2017).
+
+    >>> nn.augment.Cutout(3)(np.ones((4, 3, 8, 8)), numpy.random.default_rng(0)).shape
+    (4, 3, 8, 8)
+    """
 
     @named()
     def __init__(self, size: int) -> None:
@@ -94,7 +115,11 @@ class Cutout:
 
 
 class Scale:
-    """Contrast and brightness: images times 1 + u, plus v, with u in +-contrast and v in +-brightness."""
+    """Contrast and brightness: images times 1 + u, plus v, with u in +-contrast and v in +-brightness.
+
+    >>> nn.augment.Scale()(np.ones((4, 3, 8, 8)), numpy.random.default_rng(0)).shape
+    (4, 3, 8, 8)
+    """
 
     @named()
     def __init__(self, contrast: float = 0.1, brightness: float = 0.1) -> None:
@@ -108,7 +133,11 @@ class Scale:
 
 
 class Normalise:
-    """(images - mean) / std, per channel: the one step that testing needs too."""
+    """(images - mean) / std, per channel: the one step that testing needs too.
+
+    >>> nn.augment.Normalise(mean=[1.0], std=[2.0])(np.full((1, 1, 1, 2), 3.0))
+    array([[[[1., 1.]]]])
+    """
 
     @named()
     def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:

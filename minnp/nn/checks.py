@@ -204,10 +204,11 @@ def shows_settings(function: Callable, defaults: dict[str, Any], meaning: dict[s
     settings = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
     own = [p for p in inspect.signature(function, follow_wrapped=False).parameters.values() if p.kind != p.VAR_KEYWORD]
     function.__signature__ = inspect.Signature([*own, *settings])
-    text = inspect.getdoc(function) or ""
+    text, _, examples = (inspect.getdoc(function) or "").partition("\n>>>")
     described = [(p.name, meaning[p.name]) for p in (*own, *settings) if p.name in meaning]
     width = max(len(name) for name, _ in described) + 3
-    function.__doc__ = "\n".join([text, "", *(name.ljust(width) + what for name, what in described)])
+    function.__doc__ = "\n".join([text.rstrip(), "", *(name.ljust(width) + what for name, what in described)])
+    function.__doc__ += f"\n\n>>>{examples}" if examples else ""
 
 
 def of_arrays(values: dict[str, Any]) -> str:

@@ -51,7 +51,11 @@ def initialiser(**own: Any) -> Callable[[Callable], Callable]:
 
 @initialiser()
 def xavier(shape: Sequence[int], config: Config) -> Any:
-    """Uniform in +-sqrt(6 / (fan_in + fan_out)): keeps the variance of tanh layers (Glorot and Bengio 2010, eq. 16)."""
+    """Uniform in +-sqrt(6 / (fan_in + fan_out)): keeps the variance of tanh layers (Glorot and Bengio 2010, eq. 16).
+
+    >>> init.xavier((3, 4)).shape
+    (3, 4)
+    """
     fan_in, fan_out = fans(shape)
     limit = math.sqrt(6.0 / (fan_in + fan_out))
     return (2.0 * uniform(shape, config) - 1.0) * limit
@@ -59,7 +63,11 @@ def xavier(shape: Sequence[int], config: Config) -> Any:
 
 @initialiser()
 def he(shape: Sequence[int], config: Config) -> Any:
-    """Normal with standard deviation sqrt(2 / fan_in): keeps the variance of ReLU layers (He et al. 2015, eq. 10)."""
+    """Normal with standard deviation sqrt(2 / fan_in): keeps the variance of ReLU layers (He et al. 2015, eq. 10).
+
+    >>> init.he((3, 4)).dtype
+    dtype('float32')
+    """
     return normal(shape, config) * math.sqrt(2.0 / fans(shape)[0])
 
 
@@ -68,7 +76,12 @@ msra = he
 
 @initialiser(gain=1.0)
 def orthogonal(shape: Sequence[int], config: Config) -> Any:
-    """Rows or columns orthonormal, times gain (1): Saxe et al. 2014. Axes after the first are flattened."""
+    """Rows or columns orthonormal, times gain (1): Saxe et al. 2014. Axes after the first are flattened.
+
+    >>> w = init.orthogonal((3, 3), dtype="float64")
+    >>> np.allclose(w @ w.T, np.eye(3))
+    True
+    """
     rows, columns = shape[0], math.prod(shape[1:])
     q, r = np.linalg.qr(normal((max(rows, columns), min(rows, columns)), config))
     q = q * np.sign(np.diagonal(r))  # QR leaves the signs to LAPACK; this makes q uniform over orthogonal matrices
@@ -78,13 +91,21 @@ def orthogonal(shape: Sequence[int], config: Config) -> Any:
 
 @initialiser(value=0.0)
 def constant(shape: Sequence[int], config: Config) -> Any:
-    """Every element `value` (0)."""
+    """Every element `value` (0).
+
+    >>> init.constant((2,), value=1.5)
+    array([1.5, 1.5], dtype=float32)
+    """
     return np.full(shape, float(config["value"]))
 
 
 @initialiser(mu=0.0, stdvar=0.001)
 def gaussian(shape: Sequence[int], config: Config) -> Any:
-    """Normal with mean mu (0) and standard deviation stdvar (0.001)."""
+    """Normal with mean mu (0) and standard deviation stdvar (0.001).
+
+    >>> init.gaussian((3, 4), stdvar=0.1).shape
+    (3, 4)
+    """
     return normal(shape, config) * config["stdvar"] + config["mu"]
 
 
@@ -93,6 +114,10 @@ def custom(shape: Sequence[int], config: Config) -> Any:
     """function(shape), checked to have that shape; zeros by default.
 
     Raises ValueError where it has another shape.
+
+    >>> init.custom((2, 2), function=lambda shape: np.eye(*shape))
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     value = np.asarray(config["function"](shape))
     if value.shape != tuple(shape):
@@ -115,7 +140,11 @@ RULES: dict[str, Callable] = {
 
 @named()
 def rule_named(rule: str | Callable) -> Callable:
-    """The initialiser called `rule`, or `rule` itself when it is a function."""
+    """The initialiser called `rule`, or `rule` itself when it is a function.
+
+    >>> init.rule_named("he") is init.he
+    True
+    """
     return one_of("init_rule", rule, RULES, "(shape, config) -> array")
 
 

@@ -76,20 +76,34 @@ __all__ = [
 # ------------------------------------------------------------------ affine and activations
 @named()
 def flatten(x: Any) -> Any:
-    """x [N, d1, ..., dk] as [N, d1 * ... * dk]."""
+    """x [N, d1, ..., dk] as [N, d1 * ... * dk].
+
+    >>> layers.flatten(np.zeros((2, 3, 4))).shape
+    (2, 12)
+    """
     x = x if hasattr(x, "ndim") else np.asarray(x)
     return x if x.ndim == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 @explained()
 def affine(x: Any, w: Any, b: Any) -> Any:
-    """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M]."""
+    """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M].
+
+    >>> layers.affine(np.ones((2, 3)), np.ones((3, 1)), np.zeros(1))
+    array([[3.],
+           [3.]])
+    """
     return np.dot(flatten(x), w) + b
 
 
 @named()
 def linear(x: Any, w: Any, b: Any = None) -> Any:
-    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M]."""
+    """y = x w + b over the last axis; x [..., D], w [D, M], b [M] -> y [..., M].
+
+    >>> layers.linear(np.ones((2, 3)), np.ones((3, 1)))
+    array([[3.],
+           [3.]])
+    """
     # One matrix product for all leading axes; np.dot of a 3-D array is many small ones.
     y = np.dot(x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), w)
     y = y if b is None else y + b
@@ -98,44 +112,72 @@ def linear(x: Any, w: Any, b: Any = None) -> Any:
 
 @named()
 def relu(x: Any) -> Any:
-    """y = max(x, 0), any shape; the gradient at 0 is 0."""
+    """y = max(x, 0), any shape; the gradient at 0 is 0.
+
+    >>> layers.relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
     return npx.relu(x)
 
 
 @named()
 def leaky_relu(x: Any, slope: float = 0.01) -> Any:
-    """y = x where x > 0, slope * x elsewhere."""
+    """y = x where x > 0, slope * x elsewhere.
+
+    >>> layers.leaky_relu(np.array([-1.0, 2.0]))
+    array([-0.01,  2.  ])
+    """
     x = np.asarray(x)
     return np.where(x > 0, x, slope * x)
 
 
 @named()
 def sigmoid(x: Any) -> Any:
-    """y = 1 / (1 + exp(-x)), without overflow at either end."""
+    """y = 1 / (1 + exp(-x)), without overflow at either end.
+
+    >>> layers.sigmoid(np.array([0.0]))
+    array([0.5])
+    """
     return npx.sigmoid(x)
 
 
 @named()
 def tanh(x: Any) -> Any:
-    """y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))."""
+    """y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+
+    >>> layers.tanh(np.array([0.0, 1.0])).round(4)
+    array([0.    , 0.7616])
+    """
     return np.tanh(x)
 
 
 @named()
 def gelu(x: Any) -> Any:
-    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact)."""
+    """y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel 2016, equation 2 (npx.gelu is exact).
+
+    >>> layers.gelu(np.array([0.0, 1.0])).round(4)
+    array([0.    , 0.8412])
+    """
     return npx.gelu(x, approximate=True)
 
 
 @named()
 def softmax(x: Any, axis: int = -1) -> Any:
-    """y_i = exp(x_i) / sum_j exp(x_j) along `axis` of x."""
+    """y_i = exp(x_i) / sum_j exp(x_j) along `axis` of x.
+
+    >>> layers.softmax(np.zeros((1, 4)))
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
     return npx.softmax(x, axis=axis)
 
 
 @named()
 def log_softmax(x: Any, axis: int = -1) -> Any:
-    """y_i = x_i - log sum_j exp(x_j) along `axis` of x, without overflow."""
+    """y_i = x_i - log sum_j exp(x_j) along `axis` of x, without overflow.
+
+    >>> layers.log_softmax(np.zeros((1, 2))).round(4)
+    array([[-0.6931, -0.6931]])
+    """
     return npx.log_softmax(x, axis=axis)
 
 
@@ -188,6 +230,9 @@ conv1d = _convolution(
     """y[n, f, i] = b[f] + sum_{c, u} w[f, c, u] x[n, c, i s + u d - p], zero outside x.
 
     x [N, C, T], w [F, C / groups, K] -> y [N, F, T']: as conv2d, with one axis.
+
+    >>> layers.conv1d(np.ones((1, 2, 8)), np.ones((5, 2, 3)), padding=1).shape
+    (1, 5, 8)
     """,
 )
 conv2d = _convolution(
@@ -199,6 +244,9 @@ conv2d = _convolution(
     stride s (1), padding p (0) and dilation d (1) are one int for both directions or a pair; padding="same" keeps H and
     W (stride 1; of an odd number of rows one more is added behind), "valid" is 0. padding_mode says what is outside x:
     "zeros", "reflect", "replicate" (the nearest pixel) or "circular".
+
+    >>> layers.conv2d(np.ones((1, 3, 8, 8)), np.ones((5, 3, 3, 3)), stride=2, padding=1).shape
+    (1, 5, 4, 4)
     """,
 )
 conv3d = _convolution(
@@ -207,6 +255,9 @@ conv3d = _convolution(
     """y[n, f, i, j, k] = b[f] + sum_{c, u, v, t} w[f, c, u, v, t] x[n, c, i s + u d - p, j s + v d - p, k s + t d - p].
 
     x [N, C, D, H, W], w [F, C / groups, K, K, K] -> y [N, F, D', H', W']: as conv2d, with three axes.
+
+    >>> layers.conv3d(np.ones((1, 1, 4, 4, 4)), np.ones((2, 1, 3, 3, 3))).shape
+    (1, 2, 2, 2, 2)
     """,
 )
 
@@ -256,6 +307,9 @@ conv_transpose1d = _transposed(
     """y[n, f, i s + u d - p] += w[c, f, u] x[n, c, i]; x [N, C, T], w [C, F / groups, K] -> y [N, F, T'].
 
     b, stride, padding, output_padding, dilation   as in conv_transpose2d, for one axis
+
+    >>> layers.conv_transpose1d(np.ones((1, 2, 5)), np.ones((2, 3, 4)), stride=2, padding=1).shape
+    (1, 3, 10)
     """,
 )
 conv_transpose2d = _transposed(
@@ -266,6 +320,9 @@ conv_transpose2d = _transposed(
     x [N, C, H, W], w [C, F / groups, K, K], b [F] or None -> y [N, F, H', W'],
     H' = (H - 1) s - 2 p + d (K - 1) + 1 + output_padding: what conv2d with the same options takes back to H x W, if
     output_padding < s.
+
+    >>> layers.conv_transpose2d(np.ones((1, 2, 5, 5)), np.ones((2, 3, 4, 4)), stride=2, padding=1).shape
+    (1, 3, 10, 10)
     """,
 )
 conv_transpose3d = _transposed(
@@ -274,6 +331,9 @@ conv_transpose3d = _transposed(
     """y[n, f, i s + u d - p, ...] += w[c, f, u, ...] x[n, c, i, ...]; x [N, C, D, H, W], w [C, F / groups, K, K, K].
 
     b, stride, padding, output_padding, dilation   as in conv_transpose2d, for three axes -> y [N, F, D', H', W']
+
+    >>> layers.conv_transpose3d(np.ones((1, 1, 2, 2, 2)), np.ones((1, 1, 2, 2, 2)), stride=2).shape
+    (1, 1, 4, 4, 4)
     """,
 )
 
@@ -283,6 +343,9 @@ def max_pool(x: Any, kernel_size: Any = 2, stride: Any = None, padding: Any = 0)
     """y[n, c, i, j] = max of x[n, c] over the K x K window at (i s - p, j s - p); x [N, C, H, W] -> [N, C, H', W'].
 
     kernel_size K (2), stride s (K) and padding p (0) are one int for both directions or a pair.
+
+    >>> layers.max_pool(np.arange(4.0).reshape(1, 1, 2, 2))
+    array([[[[3.]]]])
     """
     return pool("pooling", 2, x, kernel_size, stride, padding, "max")
 
@@ -292,6 +355,9 @@ def avg_pool(x: Any, kernel_size: Any = 2, stride: Any = None, padding: Any = 0)
     """y[n, c, i, j] = mean of x[n, c] over the window at (i s - p, j s - p), zeros of the padding counted.
 
     Shapes and arguments as in max_pool.
+
+    >>> layers.avg_pool(np.arange(4.0).reshape(1, 1, 2, 2))
+    array([[[[1.5]]]])
     """
     return pool("pooling", 2, x, kernel_size, stride, padding, "avg")
 
@@ -343,6 +409,11 @@ def batchnorm(
     x [N, C] or [N, C, H, W]; gamma, beta, running_* [C]. In "train", mean and var (biased, as in Ioffe and Szegedy
     2015) are the batch's over all axes but C, and running = momentum * running + (1 - momentum) * batch; in "test" they
     are the running ones.
+
+    >>> y, mean, var = layers.batchnorm(np.array([[1.0], [3.0]]), np.ones(1), np.zeros(1), eps=0.0)
+    >>> y, mean, var
+    (array([[-1.],
+           [ 1.]]), array([0.2]), array([0.1]))
     """
     zeros = np.zeros(x.shape[1], x.dtype)
     running_mean = zeros if running_mean is None else running_mean
@@ -380,6 +451,9 @@ def layernorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
     """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the last axis; x [..., D], gamma, beta [D].
 
     gamma and beta of several axes: mean and var over as many. eps is 1e-5.
+
+    >>> layers.layernorm(np.array([[1.0, 3.0]]), np.ones(2), np.zeros(2), eps=0.0)
+    array([[-1.,  1.]])
     """
     return npx.layer_norm(x, gamma, beta, axis=tuple(range(-np.ndim(gamma), 0)), eps=eps)
 
@@ -390,6 +464,9 @@ def groupnorm(x: Any, gamma: Any, beta: Any, num_groups: int, eps: float = 1e-5)
 
     x [N, C, ...], gamma, beta [C] -> y [N, C, ...] (Wu and He 2018, equation 7). One group is layer normalisation over
     all but N.
+
+    >>> layers.groupnorm(np.ones((2, 4, 5)), np.ones(4), np.zeros(4), 2).shape
+    (2, 4, 5)
     """
     return npx.group_norm(x, gamma, beta, num_groups=num_groups, eps=eps)
 
@@ -399,6 +476,9 @@ def instancenorm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
     """y = gamma (x - mean) / sqrt(var + eps) + beta, mean and var over the pixels of each x[n, c]; x [N, C, ...].
 
     gamma, beta [C] -> y [N, C, ...] (Ulyanov et al. 2016, equation 4).
+
+    >>> layers.instancenorm(np.array([[[1.0, 3.0]]]), np.ones(1), np.zeros(1), eps=0.0)
+    array([[[-1.,  1.]]])
     """
     return npx.instance_norm(x, gamma, beta, eps=eps)
 
@@ -411,6 +491,9 @@ def dropout(x: Any, prob: float, mode: str = "train", seed: int | None = None) -
 
     Scaling in training keeps the mean of y equal to x, so testing changes nothing. The mask comes from np.random;
     `seed` seeds it first, for a gradient check.
+
+    >>> layers.dropout(np.ones(3), 0.5, mode="test")
+    array([1., 1., 1.])
     """
     check_prob(prob)
     if check_mode(mode, "dropout") == "test" or prob == 0.0:
@@ -438,14 +521,23 @@ def check_mode(mode: str | None, who: str) -> str:
 # ------------------------------------------------------------------ sequences, always [N, T, D]
 @explained()
 def temporal_affine(x: Any, w: Any, b: Any) -> Any:
-    """y[n, t] = x[n, t] w + b; x [N, T, D], w [D, M], b [M] -> y [N, T, M]."""
+    """y[n, t] = x[n, t] w + b; x [N, T, D], w [D, M], b [M] -> y [N, T, M].
+
+    >>> layers.temporal_affine(np.ones((2, 5, 3)), np.ones((3, 4)), np.zeros(4)).shape
+    (2, 5, 4)
+    """
     n, t, d = x.shape
     return np.dot(x.reshape(n * t, d), w).reshape(n, t, w.shape[1]) + b
 
 
 @explained()
 def word_embedding(x: Any, w: Any) -> Any:
-    """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D]."""
+    """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D].
+
+    >>> layers.word_embedding(np.array([[0, 2]]), np.arange(6.0).reshape(3, 2))
+    array([[[0., 1.],
+            [4., 5.]]])
+    """
     return w[x]
 
 
@@ -454,6 +546,9 @@ def rnn_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h' = tanh(x Wx + h Wh + b); x [N, D], h [N, H], Wx [D, H], Wh [H, H], b [H] -> h' [N, H].
 
     prev_h   h, of the step before
+
+    >>> layers.rnn_step(np.ones((2, 3)), np.zeros((2, 4)), np.ones((3, 4)), np.ones((4, 4)), np.zeros(4)).shape
+    (2, 4)
     """
     return np.tanh(np.dot(x, Wx) + np.dot(prev_h, Wh) + b)
 
@@ -482,6 +577,10 @@ def rnn_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any) -> Any:
     """h[:, t] = rnn_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H].
 
     Wx, Wh, b   as in rnn_step
+
+    >>> x, h0 = np.ones((2, 5, 3)), np.zeros((2, 4))
+    >>> layers.rnn_temporal(x, h0, np.ones((3, 4)), np.ones((4, 4)), np.zeros(4)).shape
+    (2, 5, 4)
     """
     return over_time(lambda x: npx.simple_rnn(x, h0, Wx.T, Wh.T, b)[0], x, h0)
 
@@ -494,6 +593,11 @@ def lstm_step(x: Any, prev_h: Any, prev_c: Any, Wx: Any, Wh: Any, b: Any) -> tup
     Wx, Wh, b   [D, 4H], [H, 4H] and [4H]; a is split in four gates [N, H]. Returns (h', c')
 
     Hochreiter and Schmidhuber 1997, with the forget gate of Gers 2000; the order of gates is CS231n's.
+
+    >>> h = c = np.zeros((2, 4))
+    >>> h, c = layers.lstm_step(np.ones((2, 3)), h, c, np.ones((3, 16)), np.ones((4, 16)), np.zeros(16))
+    >>> h.shape
+    (2, 4)
     """
     return npx.lstm_cell(np.dot(x, Wx) + np.dot(prev_h, Wh) + b, prev_c)
 
@@ -503,6 +607,10 @@ def lstm_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, c0: Any = None) -> 
     """h[:, t], c = lstm_step(x[:, t], h[:, t - 1], c) from h0 and c0 (0); x [N, T, D] -> h [N, T, H].
 
     Wx, Wh, b   as in lstm_step
+
+    >>> x, h0 = np.ones((2, 5, 3)), np.zeros((2, 4))
+    >>> layers.lstm_temporal(x, h0, np.ones((3, 16)), np.ones((4, 16)), np.zeros(16)).shape
+    (2, 5, 4)
     """
     c0 = np.zeros(h0.shape, h0.dtype) if c0 is None else c0
     return lstm_over_time(x, h0, c0, Wx, Wh, b)[0]
@@ -516,6 +624,11 @@ def gru_step(x: Any, prev_h: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, 
 
     x [N, D], h [N, H], Wx [D, 2H], Wh [H, 2H], b [2H], Wxh [D, H], Whh [H, H], bh [H] -> h' [N, H].
     Cho et al. 2014, as written in Jozefowicz, Zaremba and Sutskever 2015.
+
+    >>> gates = np.ones((3, 8)), np.ones((4, 8)), np.zeros(8)
+    >>> candidate = np.ones((3, 4)), np.ones((4, 4)), np.zeros(4)
+    >>> layers.gru_step(np.ones((2, 3)), np.zeros((2, 4)), *gates, *candidate).shape
+    (2, 4)
     """
     return gru_gates(np.dot(x, Wx) + b, np.dot(x, Wxh) + bh, prev_h, Wh, Whh)
 
@@ -534,6 +647,11 @@ def gru_temporal(x: Any, h0: Any, Wx: Any, Wh: Any, b: Any, Wxh: Any, Whh: Any, 
     """h[:, t] = gru_step(x[:, t], h[:, t - 1]) from h0; x [N, T, D] -> h [N, T, H].
 
     Wx, Wh, b, Wxh, Whh, bh   as in gru_step
+
+    >>> gates = np.ones((3, 8)), np.ones((4, 8)), np.zeros(8)
+    >>> candidate = np.ones((3, 4)), np.ones((4, 4)), np.zeros(4)
+    >>> layers.gru_temporal(np.ones((2, 5, 3)), np.zeros((2, 4)), *gates, *candidate).shape
+    (2, 5, 4)
     """
 
     def run(x: Any) -> Any:
@@ -551,5 +669,9 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     """y = softmax(q k^T / sqrt(D)) v; q [..., T, D], k [..., S, D], v [..., S, E] -> y [..., T, E].
 
     mask, broadcast to [..., T, S]: True where attention is allowed; y = 0 where it never is (Vaswani 2017, eq. 1).
+
+    >>> q = np.ones((1, 2, 4))
+    >>> layers.attention(q, q, q).shape
+    (1, 2, 4)
     """
     return npx.attention(q, k, v, mask)

@@ -37,6 +37,10 @@ def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
     dtype   of the result
 
     A label outside [0, classes) gives a row of zeros.
+
+    >>> layers.one_hot(np.array([1, 0]), 3)
+    array([[0., 1., 0.],
+           [1., 0., 0.]], dtype=float32)
     """
     return (np.expand_dims(labels, -1) == np.arange(classes)).astype(dtype)
 
@@ -109,6 +113,9 @@ def softmax_loss(x: Any, y: Any, weight: Any = None) -> Any:
     """loss = -1/N sum_n log softmax(x[n])[y[n]]; scores x [N, C], labels y [N] or one-hot [N, C].
 
     Scores [N, T, C] with labels [N, T] count as N T examples. weight: a number for each class (see above).
+
+    >>> float(layers.softmax_loss(np.zeros((2, 4)), np.array([1, 3])).round(4))
+    1.3863
     """
     logp, y = npx.log_softmax(x, axis=-1), np.asarray(y)
     if logp.ndim > 2 and y.shape == logp.shape[:-1]:
@@ -121,6 +128,9 @@ def softmax_cross_entropy(prob: Any, label: Any, weight: Any = None) -> Any:
     """loss = -1/N sum_n log prob[n, label[n]]; prob [N, C] are probabilities already (see softmax_loss for scores).
 
     weight: a number for each class (see above).
+
+    >>> float(layers.softmax_cross_entropy(np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])).round(4))
+    0.6931
     """
     label = np.asarray(label)
     if are_rows(prob, label):
@@ -133,6 +143,9 @@ def svm_loss(x: Any, y: Any, weight: Any = None) -> Any:
     """loss = 1/N sum_n sum_{c != y[n]} max(0, x[n, c] - x[n, y[n]] + 1): the multi-class hinge; x [N, C], y [N].
 
     weight: a number for each class (see above).
+
+    >>> float(layers.svm_loss(np.array([[2.0, 0.5, 3.0]]), np.array([0])))
+    2.0
     """
     margins = npx.relu(x - np.expand_dims(picked(x, y), 1) + 1.0)
     # The right class adds max(0, 1) = 1 to every row.
@@ -143,19 +156,31 @@ def svm_loss(x: Any, y: Any, weight: Any = None) -> Any:
 
 @explained()
 def l2_loss(x: Any, label: Any) -> Any:
-    """loss = 1/N sum_n |x[n] - label[n]|^2; x [N, ...], label alike, [N] numbers, or [N] integer classes."""
+    """loss = 1/N sum_n |x[n] - label[n]|^2; x [N, ...], label alike, [N] numbers, or [N] integer classes.
+
+    >>> float(layers.l2_loss(np.array([[0.0], [4.0]]), np.array([[1.0], [1.0]])))
+    5.0
+    """
     return np.sum((x - targets(x, label)) ** 2) / x.shape[0]
 
 
 @explained()
 def l1_loss(x: Any, label: Any) -> Any:
-    """loss = 1/N sum_n |x[n] - label[n]|_1; shapes as in l2_loss."""
+    """loss = 1/N sum_n |x[n] - label[n]|_1; shapes as in l2_loss.
+
+    >>> float(layers.l1_loss(np.array([[0.0], [4.0]]), np.array([[1.0], [1.0]])))
+    2.0
+    """
     return np.sum(np.abs(x - targets(x, label))) / x.shape[0]
 
 
 @explained()
 def huber_loss(x: Any, label: Any, delta: float = 1.0) -> Any:
-    """loss = 1/N sum of r^2 / 2 where |r| <= delta, delta (|r| - delta / 2) elsewhere, r = x - label (Huber 1964)."""
+    """loss = 1/N sum of r^2 / 2 where |r| <= delta, delta (|r| - delta / 2) elsewhere, r = x - label (Huber 1964).
+
+    >>> float(layers.huber_loss(np.array([[0.0], [4.0]]), np.array([[1.0], [1.0]])))
+    1.5
+    """
     r = np.abs(x - targets(x, label))
     return np.sum(np.where(r <= delta, 0.5 * r * r, delta * (r - 0.5 * delta))) / x.shape[0]
 
@@ -165,6 +190,9 @@ def binary_cross_entropy(x: Any, y: Any, weight: Any = None) -> Any:
     """loss = mean of log(1 + exp(x)) - x y: scores x (logits) and targets y in [0, 1], alike (or [N] for [N, 1]).
 
     weight: two numbers, of the classes 0 and 1; a target between them has its share of both.
+
+    >>> float(layers.binary_cross_entropy(np.zeros((2, 1)), np.array([[0.0], [1.0]])).round(4))
+    0.6931
     """
     y = targets(x, y)
     if weight is None:
@@ -177,7 +205,11 @@ def binary_cross_entropy(x: Any, y: Any, weight: Any = None) -> Any:
 
 @explained()
 def temporal_softmax_loss(x: Any, y: Any, mask: Any) -> Any:
-    """loss = -1/N sum_{n, t} mask[n, t] log softmax(x[n, t])[y[n, t]]; scores x [N, T, V], labels y and mask [N, T]."""
+    """loss = -1/N sum_{n, t} mask[n, t] log softmax(x[n, t])[y[n, t]]; scores x [N, T, V], labels y and mask [N, T].
+
+    >>> float(layers.temporal_softmax_loss(np.zeros((1, 2, 4)), np.array([[1, 3]]), np.array([[1, 0]])).round(4))
+    1.3863
+    """
     n, t, v = x.shape
     logp = picked(npx.log_softmax(x.reshape(n * t, v), axis=-1), y.reshape(n * t))
     return -np.sum(logp * mask.reshape(n * t)) / n

@@ -19,6 +19,9 @@ def accuracy(predict: Any, y: Any) -> float:
 
     predict [..., C] scores with y [...] classes or y [..., C] one-hot: by the largest score. predict of one score per
     example: positive means the class 1.
+
+    >>> nn.metrics.accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
+    0.5
     """
     predict, y = np.asarray(predict), np.asarray(y)
     if predict.shape[-1] == 1 and y.ndim == predict.ndim - 1:
@@ -32,13 +35,21 @@ def accuracy(predict: Any, y: Any) -> float:
 
 @checks.named()
 def mse(predict: Any, y: Any) -> float:
-    """Mean of (predict - y)^2 over all elements."""
+    """Mean of (predict - y)^2 over all elements.
+
+    >>> nn.metrics.mse(np.array([[1.0], [2.0]]), np.array([[1.0], [4.0]]))
+    2.0
+    """
     return float(np.mean((np.asarray(predict) - np.asarray(y).reshape(predict.shape)) ** 2))
 
 
 @checks.named()
 def mae(predict: Any, y: Any) -> float:
-    """Mean of |predict - y| over all elements."""
+    """Mean of |predict - y| over all elements.
+
+    >>> nn.metrics.mae(np.array([[1.0], [2.0]]), np.array([[1.0], [4.0]]))
+    1.0
+    """
     return float(np.mean(np.abs(np.asarray(predict) - np.asarray(y).reshape(predict.shape))))
 
 

@@ -73,6 +73,9 @@ class Linear(Weighted):
 
     bias=False leaves b out. w is drawn by init_rule and init_config (by default the model's own rule); learning_rate
     and weight_decay are the optimiser's for w alone.
+
+    >>> nn.Linear(4, 3).init()(np.ones((2, 4))).shape
+    (2, 3)
     """
 
     @checks.named(inputs="in_features", outputs="out_features")
@@ -154,7 +157,11 @@ def groups_of(groups: int, *channels: int) -> int:
 
 
 class Conv1D(Convolution):
-    """layers.conv1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in Conv2D."""
+    """layers.conv1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in Conv2D.
+
+    >>> nn.Conv1D(2, 5, 3, padding="same").init()(np.ones((1, 2, 8))).shape
+    (1, 5, 8)
+    """
 
     axes, function = 1, staticmethod(layers.conv1d)
 
@@ -169,11 +176,18 @@ class Conv2D(Convolution):
     padding_mode    what the padding holds: "zeros", "reflect", "replicate" or "circular"
     init_rule       of w [out_channels, in_channels / groups, K, K] ("he"), with init_config; learning_rate and
                     weight_decay are the optimiser's for w alone
+
+    >>> nn.Conv2D(3, 8, 3, stride=2, padding=1).init()(np.ones((1, 3, 8, 8))).shape
+    (1, 8, 4, 4)
     """
 
 
 class Conv3D(Convolution):
-    """layers.conv3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; arguments as in Conv2D."""
+    """layers.conv3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; arguments as in Conv2D.
+
+    >>> nn.Conv3D(1, 2, 3).init()(np.ones((1, 1, 4, 4, 4))).shape
+    (1, 2, 2, 2, 2)
+    """
 
     axes, function = 3, staticmethod(layers.conv3d)
 
@@ -226,6 +240,9 @@ class ConvTranspose1D(TransposedConvolution):
     """layers.conv_transpose1d: x [N, in_channels, T] -> [N, out_channels, T']; arguments as in ConvTranspose2D.
 
     Raises ValueError for an output_padding that is not less than the stride.
+
+    >>> nn.ConvTranspose1D(2, 3, 4, stride=2, padding=1).init()(np.ones((1, 2, 5))).shape
+    (1, 3, 10)
     """
 
     axes, function = 1, staticmethod(layers.conv_transpose1d)
@@ -239,6 +256,9 @@ class ConvTranspose2D(TransposedConvolution):
     w [in_channels, out_channels / groups, K, K].
 
     Raises ValueError for an output_padding that is not less than the stride.
+
+    >>> nn.ConvTranspose2D(2, 3, 4, stride=2, padding=1).init()(np.ones((1, 2, 5, 5))).shape
+    (1, 3, 10, 10)
     """
 
 
@@ -246,6 +266,9 @@ class ConvTranspose3D(TransposedConvolution):
     """layers.conv_transpose3d: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W']; as ConvTranspose2D.
 
     Raises ValueError for an output_padding that is not less than the stride.
+
+    >>> nn.ConvTranspose3D(1, 1, 2, stride=2).init()(np.ones((1, 1, 2, 2, 2))).shape
+    (1, 1, 4, 4, 4)
     """
 
     axes, function = 3, staticmethod(layers.conv_transpose3d)
@@ -255,6 +278,9 @@ class Lambda(Layer):
     """y = function(x): any function of one array as a layer; one with an argument `mode` is given the mode too.
 
     The parameters of a layer that the function is of (jit(layer), a method of it) are this layer's.
+
+    >>> nn.Lambda(lambda x: x * 2)(np.ones(3))
+    array([2., 2., 2.])
     """
 
     @checks.named()
@@ -301,35 +327,55 @@ def layer_of(function: Any) -> Layer | None:
 
 
 class ReLU(Layer):
-    """layers.relu of x, element by element."""
+    """layers.relu of x, element by element.
+
+    >>> nn.ReLU()(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.relu(x)
 
 
 class Sigmoid(Layer):
-    """layers.sigmoid of x, element by element."""
+    """layers.sigmoid of x, element by element.
+
+    >>> nn.Sigmoid()(np.array([0.0]))
+    array([0.5])
+    """
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.sigmoid(x)
 
 
 class Tanh(Layer):
-    """layers.tanh of x, element by element."""
+    """layers.tanh of x, element by element.
+
+    >>> nn.Tanh()(np.array([0.0]))
+    array([0.])
+    """
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.tanh(x)
 
 
 class GELU(Layer):
-    """layers.gelu of x, element by element."""
+    """layers.gelu of x, element by element.
+
+    >>> nn.GELU()(np.array([0.0]))
+    array([0.])
+    """
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.gelu(x)
 
 
 class Flatten(Layer):
-    """layers.flatten: [N, d1, ..., dk] -> [N, d1 * ... * dk]."""
+    """layers.flatten: [N, d1, ..., dk] -> [N, d1 * ... * dk].
+
+    >>> nn.Flatten()(np.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def forward(self, x: Any, mode: str | None = None) -> Any:
         return layers.flatten(x)
@@ -359,7 +405,11 @@ class Pooling(Layer):
 
 
 class MaxPool1D(Pooling):
-    """y[n, c, i] = max of x[n, c, i s - p : i s - p + K]; [N, C, T] -> [N, C, T / K]; arguments as in MaxPool2D."""
+    """y[n, c, i] = max of x[n, c, i s - p : i s - p + K]; [N, C, T] -> [N, C, T / K]; arguments as in MaxPool2D.
+
+    >>> nn.MaxPool1D()(np.arange(4.0).reshape(1, 1, 4))
+    array([[[1., 3.]]])
+    """
 
     axes = 1
 
@@ -368,35 +418,58 @@ class MaxPool2D(Pooling):
     """layers.max_pool: [N, C, H, W] -> [N, C, H / K, W / K] with the default stride.
 
     kernel_size K (2), stride (K) and padding (0) are one int for all axes, or one for each.
+
+    >>> nn.MaxPool2D()(np.arange(4.0).reshape(1, 1, 2, 2))
+    array([[[[3.]]]])
     """
 
 
 class MaxPool3D(Pooling):
-    """The largest of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D."""
+    """The largest of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D.
+
+    >>> nn.MaxPool3D()(np.ones((1, 1, 4, 4, 4))).shape
+    (1, 1, 2, 2, 2)
+    """
 
     axes = 3
 
 
 class AvgPool1D(Pooling):
-    """y[n, c, i] = mean of x[n, c, i s - p : i s - p + K], zeros of the padding counted; arguments as in MaxPool2D."""
+    """y[n, c, i] = mean of x[n, c, i s - p : i s - p + K], zeros of the padding counted; arguments as in MaxPool2D.
+
+    >>> nn.AvgPool1D()(np.arange(4.0).reshape(1, 1, 4))
+    array([[[0.5, 2.5]]])
+    """
 
     axes, kind = 1, "avg"
 
 
 class AvgPool2D(Pooling):
-    """layers.avg_pool: as MaxPool2D, with the mean, zeros of the padding counted."""
+    """layers.avg_pool: as MaxPool2D, with the mean, zeros of the padding counted.
+
+    >>> nn.AvgPool2D()(np.arange(4.0).reshape(1, 1, 2, 2))
+    array([[[[1.5]]]])
+    """
 
     kind = "avg"
 
 
 class AvgPool3D(Pooling):
-    """The mean of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D."""
+    """The mean of each window of volumes [N, C, D, H, W]; arguments as in MaxPool2D.
+
+    >>> nn.AvgPool3D()(np.ones((1, 1, 4, 4, 4))).shape
+    (1, 1, 2, 2, 2)
+    """
 
     axes, kind = 3, "avg"
 
 
 class GlobalAvgPool1D(Layer):
-    """y[n, c] = mean of x[n, c] over all steps; [N, C, T] -> [N, C]."""
+    """y[n, c] = mean of x[n, c] over all steps; [N, C, T] -> [N, C].
+
+    >>> nn.GlobalAvgPool1D()(np.ones((2, 3, 8))).shape
+    (2, 3)
+    """
 
     axes = 1
 
@@ -406,13 +479,21 @@ class GlobalAvgPool1D(Layer):
 
 
 class GlobalAvgPool2D(GlobalAvgPool1D):
-    """y[n, c] = mean of x[n, c] over all pixels; [N, C, H, W] -> [N, C]."""
+    """y[n, c] = mean of x[n, c] over all pixels; [N, C, H, W] -> [N, C].
+
+    >>> nn.GlobalAvgPool2D()(np.ones((2, 3, 8, 8))).shape
+    (2, 3)
+    """
 
     axes = 2
 
 
 class GlobalAvgPool3D(GlobalAvgPool1D):
-    """y[n, c] = mean of x[n, c] over the volume; [N, C, D, H, W] -> [N, C]."""
+    """y[n, c] = mean of x[n, c] over the volume; [N, C, D, H, W] -> [N, C].
+
+    >>> nn.GlobalAvgPool3D()(np.ones((2, 3, 4, 4, 4))).shape
+    (2, 3)
+    """
 
     axes = 3
 
@@ -433,6 +514,10 @@ class BatchNorm(Normalisation):
     """layers.batchnorm over the batch, with its running averages; x [N, num_features] or [N, num_features, ...].
 
     eps (1e-5) is added to the variance; momentum (0.9) is the share of the old average in the new one.
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm(3)).init()
+    >>> net(np.ones((2, 4)), mode="test").shape
+    (2, 3)
     """
 
     @checks.named(channels="num_features")
@@ -454,7 +539,12 @@ class BatchNorm(Normalisation):
 
 
 class LayerNorm(Normalisation):
-    """layers.layernorm over the last axis, or axes; x [..., *normalized_shape], which is an int for one axis."""
+    """layers.layernorm over the last axis, or axes; x [..., *normalized_shape], which is an int for one axis.
+
+    >>> nn.LayerNorm(3).init()(np.ones((2, 3)))
+    array([[0., 0., 0.],
+           [0., 0., 0.]])
+    """
 
     @checks.named(size="normalized_shape")
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5) -> None:
@@ -466,7 +556,11 @@ class LayerNorm(Normalisation):
 
 
 class GroupNorm(Normalisation):
-    """layers.groupnorm: each group of channels of each example of x [N, num_channels, ...] normalised."""
+    """layers.groupnorm: each group of channels of each example of x [N, num_channels, ...] normalised.
+
+    >>> nn.GroupNorm(2, 4).init()(np.ones((2, 4, 5))).shape
+    (2, 4, 5)
+    """
 
     @checks.named(groups="num_groups", channels="num_channels")
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5) -> None:
@@ -479,7 +573,11 @@ class GroupNorm(Normalisation):
 
 
 class InstanceNorm(Normalisation):
-    """layers.instancenorm: each channel of each example of x [N, num_features, ...] normalised over its pixels."""
+    """layers.instancenorm: each channel of each example of x [N, num_features, ...] normalised over its pixels.
+
+    >>> nn.InstanceNorm(4).init()(np.ones((2, 4, 5))).shape
+    (2, 4, 5)
+    """
 
     @checks.named(channels="num_features")
     def __init__(self, num_features: int, eps: float = 1e-5) -> None:
@@ -491,7 +589,12 @@ class InstanceNorm(Normalisation):
 
 
 class Dropout(Layer):
-    """layers.dropout: each element dropped with probability p (0.5) in training, and the rest scaled by 1 / (1 - p)."""
+    """layers.dropout: each element dropped with probability p (0.5) in training, and the rest scaled by 1 / (1 - p).
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.2)).init()
+    >>> net(np.ones((2, 4)), mode="test").shape
+    (2, 3)
+    """
 
     @checks.named(prob="p")
     def __init__(self, p: float = 0.5) -> None:
@@ -507,6 +610,9 @@ class Embedding(Layer):
 
     w [num_embeddings, embedding_dim] is drawn by init_rule and init_config (normal with a deviation of 0.5);
     learning_rate and weight_decay are the optimiser's for it.
+
+    >>> nn.Embedding(10, 4).init()(np.array([[1, 2, 3]])).shape
+    (1, 3, 4)
     """
 
     @checks.named(words="num_embeddings", size="embedding_dim")
@@ -533,9 +639,14 @@ class Embedding(Layer):
 
 # ------------------------------------------------------------------ layers of layers
 class Symbolic(Layer):
-    """y = the MXNet symbol at x: its arguments are this layer's parameters, but for the inputs named in input_shapes.
+    """y = the symbol at x: its arguments are this layer's parameters, but for the inputs named in input_shapes.
 
-    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. Needs mxnet.
+    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. net: a symbol of minnp.symbol, or
+    MXNet's.
+
+    >>> h = sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="fc")
+    >>> nn.Symbolic(h, {"x": (2, 4)}).init()(np.ones((2, 4))).shape
+    (2, 3)
     """
 
     @checks.named()
@@ -562,7 +673,11 @@ class Symbolic(Layer):
 
 
 class Residual(Layer):
-    """y = x + inner(x) (He et al. 2016)."""
+    """y = x + inner(x) (He et al. 2016).
+
+    >>> nn.Residual(nn.Linear(4, 4), nn.ReLU()).init()(np.ones((2, 4))).shape
+    (2, 4)
+    """
 
     @checks.named()
     def __init__(self, *inner: Layer | Callable) -> None:
@@ -589,6 +704,10 @@ class Sequential(ModelBase):
     steps   layers, and functions of one array
 
     loss is a function (outputs, labels) -> number, or the name of one in minnp.nn.losses.
+
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).init()
+    >>> net(np.ones((2, 4))).shape
+    (2, 3)
     """
 
     @checks.named()

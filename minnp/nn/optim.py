@@ -75,14 +75,24 @@ def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]
 
 @optimiser(learning_rate=1e-2, weight_decay=0.0)
 def sgd(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """w -= lr dw."""
+    """w -= lr dw.
+
+    >>> w, config = optim.sgd(np.ones(2), np.ones(2), learning_rate=0.1)
+    >>> w
+    array([0.9, 0.9])
+    """
     w -= config["learning_rate"] * decayed(w, dw, config)
     return w, config
 
 
 @optimiser("velocity", learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
 def sgd_momentum(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """v = momentum v - lr dw;  w += v (Polyak 1964)."""
+    """v = momentum v - lr dw;  w += v (Polyak 1964).
+
+    >>> w, config = optim.sgd_momentum(np.ones(2), np.ones(2), learning_rate=0.1)
+    >>> w, config["velocity"]
+    (array([0.9, 0.9]), array([-0.1, -0.1]))
+    """
     v = state(config, "velocity", w)
     v *= config["momentum"]
     v -= config["learning_rate"] * decayed(w, dw, config)
@@ -92,7 +102,12 @@ def sgd_momentum(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
 
 @optimiser("velocity", learning_rate=1e-2, weight_decay=0.0, momentum=0.9)
 def nesterov(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """v' = momentum v - lr dw;  w += momentum v' - lr dw (Sutskever et al. 2013, in the variables of Bengio 2012)."""
+    """v' = momentum v - lr dw;  w += momentum v' - lr dw (Sutskever et al. 2013, in the variables of Bengio 2012).
+
+    >>> w, config = optim.nesterov(np.ones(2), np.ones(2), learning_rate=0.1)
+    >>> w
+    array([0.81, 0.81])
+    """
     step = config["learning_rate"] * decayed(w, dw, config)
     v = state(config, "velocity", w)
     v *= config["momentum"]
@@ -104,7 +119,12 @@ def nesterov(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
 
 @optimiser("cache", learning_rate=1e-2, weight_decay=0.0, epsilon=1e-8)
 def adagrad(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """s += dw^2;  w -= lr dw / (sqrt(s) + eps) (Duchi et al. 2011)."""
+    """s += dw^2;  w -= lr dw / (sqrt(s) + eps) (Duchi et al. 2011).
+
+    >>> w, config = optim.adagrad(np.ones(2), np.ones(2), learning_rate=0.1)
+    >>> w.round(4)
+    array([0.9, 0.9])
+    """
     dw = decayed(w, dw, config)
     s = state(config, "cache", w)
     s += dw * dw
@@ -114,7 +134,12 @@ def adagrad(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
 
 @optimiser("cache", learning_rate=1e-2, weight_decay=0.0, decay_rate=0.99, epsilon=1e-8)
 def rmsprop(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """s = rho s + (1 - rho) dw^2;  w -= lr dw / (sqrt(s) + eps); rho is "decay_rate" (Tieleman and Hinton 2012)."""
+    """s = rho s + (1 - rho) dw^2;  w -= lr dw / (sqrt(s) + eps); rho is "decay_rate" (Tieleman and Hinton 2012).
+
+    >>> w, config = optim.rmsprop(np.ones(2), np.ones(2), learning_rate=0.01)
+    >>> w.round(4)
+    array([0.9, 0.9])
+    """
     dw = decayed(w, dw, config)
     s = state(config, "cache", w)
     average(s, dw * dw, config["decay_rate"])
@@ -127,20 +152,35 @@ def adam(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
     """m = b1 m + (1 - b1) dw;  v = b2 v + (1 - b2) dw^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
 
     Kingma and Ba 2015, algorithm 1.
+
+    >>> w, config = optim.adam(np.ones(2), np.ones(2))
+    >>> w, config = optim.adam(w, np.ones(2), config)
+    >>> w.round(4)
+    array([0.998, 0.998])
     """
     return adam_step(w, decayed(w, dw, config), config), config
 
 
 @optimiser("m", "v", "t", learning_rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=1e-2)
 def adamw(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """w -= lr weight_decay w, then Adam's step (Loshchilov and Hutter 2019); weight_decay is 0.01 by default."""
+    """w -= lr weight_decay w, then Adam's step (Loshchilov and Hutter 2019); weight_decay is 0.01 by default.
+
+    >>> w, config = optim.adamw(np.ones(2), np.ones(2), learning_rate=0.1)
+    >>> w.round(4)
+    array([0.899, 0.899])
+    """
     w *= 1.0 - config["learning_rate"] * config["weight_decay"]
     return adam_step(w, dw, config), config
 
 
 @optimiser("m", learning_rate=1e-4, weight_decay=0.0, beta1=0.9, beta2=0.99)
 def lion(w: Any, dw: Any, config: Config) -> tuple[Any, Config]:
-    """w -= lr (sign(b1 m + (1 - b1) dw) + weight_decay w);  m = b2 m + (1 - b2) dw (Chen et al. 2023)."""
+    """w -= lr (sign(b1 m + (1 - b1) dw) + weight_decay w);  m = b2 m + (1 - b2) dw (Chen et al. 2023).
+
+    >>> w, config = optim.lion(np.ones(2), np.array([3.0, -3.0]), learning_rate=0.1)
+    >>> w
+    array([0.9, 1.1])
+    """
     m, b1 = state(config, "m", w), config["beta1"]
     direction = np.sign(b1 * m + (1.0 - b1) * dw)
     if config["weight_decay"]:
@@ -191,7 +231,11 @@ RULES: dict[str, Callable] = {
 
 @named()
 def rule_named(rule: str | Callable) -> Callable:
-    """The optimiser called `rule`, or `rule` itself when it is a function (w, dw, config) -> (w, config)."""
+    """The optimiser called `rule`, or `rule` itself when it is a function (w, dw, config) -> (w, config).
+
+    >>> optim.rule_named("adam") is optim.adam
+    True
+    """
     return one_of("update_rule", rule, RULES, "(w, dw, config) -> (w, config)")
 
 
@@ -212,6 +256,10 @@ def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]
     """(grads scaled so that their joint 2-norm is at most limit, the norm before): Pascanu et al. 2013, algorithm 1.
 
     The norm is a float; of arrays on a device it is an array there, and nobody waits for it.
+
+    >>> grads, norm = optim.clip_norm({"w": np.array([3.0, 4.0])}, 1.0)
+    >>> grads["w"], float(norm)
+    (array([0.6, 0.8]), 5.0)
     """
     squares = [np.sum(g * g) for g in grads.values()]
     if any(getattr(s, "context", HOST) != HOST for s in squares):
@@ -226,41 +274,67 @@ def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]
 
 @named()
 def clip_value(grads: dict[str, Any], limit: float) -> dict[str, Any]:
-    """Every element of every gradient in grads limited to [-limit, limit]."""
+    """Every element of every gradient in grads limited to [-limit, limit].
+
+    >>> optim.clip_value({"w": np.array([3.0, -0.5])}, 1.0)
+    {'w': array([ 1. , -0.5])}
+    """
     return {name: np.clip(g, -limit, limit) for name, g in grads.items()}
 
 
 # ------------------------------------------------------------------ learning-rate schedules: step -> factor of the rate
 @named()
 def step_decay(every: int, factor: float = 0.1) -> Callable[[int], float]:
-    """factor^(step // every)."""
+    """factor^(step // every).
+
+    >>> rate = optim.step_decay(every=10)
+    >>> rate(9), rate(10)
+    (1.0, 0.1)
+    """
     every = count("every", every, 1)
     return lambda step: factor ** (step // every)
 
 
 @named()
 def exponential(rate: float) -> Callable[[int], float]:
-    """exp(-rate step)."""
+    """exp(-rate step).
+
+    >>> optim.exponential(0.5)(2)
+    0.36787944117144233
+    """
     return lambda step: math.exp(-rate * step)
 
 
 @named()
 def cosine(steps: int, floor: float = 0.0) -> Callable[[int], float]:
-    """From 1 down to floor along half a cosine over `steps`, floor after (Loshchilov and Hutter 2017, one cycle)."""
+    """From 1 down to floor along half a cosine over `steps`, floor after (Loshchilov and Hutter 2017, one cycle).
+
+    >>> rate = optim.cosine(10)
+    >>> rate(0), round(rate(5), 6)
+    (1.0, 0.5)
+    """
     steps = count("steps", steps, 1)
     return lambda step: floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
 
 
 @named()
 def linear(steps: int, floor: float = 0.0) -> Callable[[int], float]:
-    """From 1 down to floor along a line over `steps`, floor after."""
+    """From 1 down to floor along a line over `steps`, floor after.
+
+    >>> optim.linear(10)(5)
+    0.5
+    """
     steps = count("steps", steps, 1)
     return lambda step: 1.0 - (1.0 - floor) * min(step / steps, 1.0)
 
 
 @named()
 def warmup(steps: int, then: Callable[[int], float] | None = None) -> Callable[[int], float]:
-    """(step + 1) / steps for the first `steps`, then the schedule `then`, counted from there (1 without one)."""
+    """(step + 1) / steps for the first `steps`, then the schedule `then`, counted from there (1 without one).
+
+    >>> optim.warmup(10)(4)
+    0.5
+    """
 
     def factor(step: int) -> float:
         if step < steps:

@@ -132,6 +132,9 @@ class RNN(Recurrent):
 
     forward(x, h0) begins with h0 [N, H] ([num_layers * directions, N, H] where there are more) instead of zeros;
     states=True gives (h, the states that the steps ended with).
+
+    >>> nn.RNN(3, 4).init()(np.ones((2, 5, 3))).shape
+    (2, 5, 4)
     """
 
     @checks.named(inputs="input_size", hidden="hidden_size")
@@ -168,6 +171,9 @@ class LSTM(Recurrent):
     with these states instead of zeros; states=True gives (h, last h, last c).
 
     Raises TypeError for a num_layers that is True or False, ValueError for dropout in a stack of one.
+
+    >>> nn.LSTM(3, 4, bidirectional=True).init()(np.ones((2, 5, 3))).shape
+    (2, 5, 8)
     """
 
     gates = 4
@@ -202,6 +208,9 @@ class GRU(Recurrent):
     reset_after=True is cuDNN's and torch's cell, npx.gru, in which r multiplies h Whh + bh and not h: with gates in the
     order r, z, n,  n = tanh(x Wx_n + b_n + r (h Wh_n + bh)); it has Wx [D, 3H], Wh [H, 3H], b [3H] and bh [H], and is
     several times faster.
+
+    >>> nn.GRU(3, 4).init()(np.ones((2, 5, 3))).shape
+    (2, 5, 4)
     """
 
     gates = 2
@@ -269,6 +278,9 @@ class MultiHeadAttention(Layer):
     real tokens (Vaswani et al. 2017, section 3.2.2).
 
     Raises ValueError where num_heads does not divide embed_dim.
+
+    >>> nn.MultiHeadAttention(8, 2).init()(np.ones((1, 5, 8))).shape
+    (1, 5, 8)
     """
 
     @checks.named(size="embed_dim", heads="num_heads")
@@ -301,6 +313,9 @@ class TransformerBlock(Layer):
     """x = x + attention(norm1(x));  y = x + w2 gelu(w1 norm2(x)): the pre-norm block; x, y [N, T, D], D = embed_dim.
 
     num_heads and causal are MultiHeadAttention's; w1 is [D, wider * D] (4); dropout (0) acts on what is added to x.
+
+    >>> nn.TransformerBlock(8, 2).init()(np.ones((1, 5, 8))).shape
+    (1, 5, 8)
     """
 
     @checks.named(size="embed_dim", heads="num_heads")

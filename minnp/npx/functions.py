@@ -21,44 +21,76 @@ from .arguments import per_channel, truth
 
 # ------------------------------------------------------------------ activations
 def relu(data: Any) -> ndarray:
-    """max(data, 0); the gradient at 0 is 0."""
+    """max(data, 0); the gradient at 0 is 0.
+
+    >>> npx.relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
     return rows.relu(as_array(data))
 
 
 def sigmoid(data: Any) -> ndarray:
-    """1 / (1 + exp(-data))."""
+    """1 / (1 + exp(-data)).
+
+    >>> npx.sigmoid(np.array([0.0, np.inf]))
+    array([0.5, 1. ])
+    """
     return rows.sigmoid(as_array(data))
 
 
 def softplus(data: Any) -> ndarray:
-    """log(1 + exp(data)), MXNet's softrelu."""
+    """log(1 + exp(data)), MXNet's softrelu.
+
+    >>> npx.softplus(np.array([-np.inf, 0.0])).round(4)
+    array([0.    , 0.6931])
+    """
     return rows.softplus(as_array(data))
 
 
 def silu(data: Any) -> ndarray:
-    """data * sigmoid(data), also called swish."""
+    """data * sigmoid(data), also called swish.
+
+    >>> npx.silu(np.array([0.0, 1.0])).round(4)
+    array([0.    , 0.7311])
+    """
     return rows.silu(as_array(data))
 
 
 def gelu(data: Any, approximate: bool = False) -> ndarray:
     """data times the normal distribution function of data (Hendrycks and Gimpel 2016), with the exact erf.
 
-    approximate   data/2 (1 + tanh(sqrt(2/pi) (data + 0.044715 data^3))) instead, their equation 2"""
+    approximate   data/2 (1 + tanh(sqrt(2/pi) (data + 0.044715 data^3))) instead, their equation 2
+
+    >>> npx.gelu(np.array([0.0, 1.0])).round(4)
+    array([0.    , 0.8413])
+    """
     return (rows.gelu_tanh if approximate else rows.gelu)(as_array(data))
 
 
 def erf(data: Any) -> ndarray:
-    """The error function of data."""
+    """The error function of data.
+
+    >>> npx.erf(np.array([0.0, 1.0])).round(4)
+    array([0.    , 0.8427])
+    """
     return rows.erf(as_array(data))
 
 
 def erfinv(data: Any) -> ndarray:
-    """The inverse of erf at data in [-1, 1]; NaN outside."""
+    """The inverse of erf at data in [-1, 1]; NaN outside.
+
+    >>> npx.erfinv(np.array([0.0, 0.5, 1.0])).round(4)
+    array([0.    , 0.4769,    inf])
+    """
     return rows.erfinv(as_array(data))
 
 
 def smooth_l1(data: Any, scalar: float = 1.0) -> ndarray:
-    """(scalar data)^2 / 2 where |data| < 1 / scalar^2, else |data| - 1 / (2 scalar^2): Huber's loss."""
+    """(scalar data)^2 / 2 where |data| < 1 / scalar^2, else |data| - 1 / (2 scalar^2): Huber's loss.
+
+    >>> npx.smooth_l1(np.array([0.5, -3.0]))
+    array([0.125, 2.5  ])
+    """
     return rows.smooth_l1(as_array(data), scalar=float(scalar))
 
 
@@ -85,6 +117,9 @@ def activation(data: Any, act_type: str) -> ndarray:
     data   an array, or what np.asarray takes
 
     Raises ValueError for another.
+
+    >>> npx.activation(np.array([-1.0, 2.0]), "relu")
+    array([0., 2.])
     """
     if act_type not in ACTIVATIONS:
         raise ValueError(f"act_type={act_type!r}: choose from {', '.join(ACTIVATIONS)}")
@@ -112,6 +147,9 @@ def leaky_relu(
     gelu    the gelu
 
     Raises ValueError for another act_type.
+
+    >>> npx.leaky_relu(np.array([-2.0, 2.0]), slope=0.1)
+    array([-0.2,  2. ])
     """
     x = as_array(data)
     if act_type == "prelu":
@@ -151,6 +189,9 @@ def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | 
     dtype   of the result; by default data's
 
     use_length says whether there is a length: False ignores one, True without one is a ValueError.
+
+    >>> npx.softmax(np.zeros((1, 4)))
+    array([[0.25, 0.25, 0.25, 0.25]])
     """
     if length is temperature is dtype is use_length is None:
         return rows.softmax(as_array(data), axis=axis)
@@ -165,6 +206,9 @@ def log_softmax(data: Any, axis: int = -1, temperature: float | None = None, use
     """log(softmax(data)), without overflow; arguments as in softmax.
 
     length, temperature, use_length, dtype   as in softmax
+
+    >>> npx.log_softmax(np.zeros((1, 2))).round(4)
+    array([[-0.6931, -0.6931]])
     """
     x, length = _scaled(data, temperature, dtype), _used(length, use_length)
     if length is None:
@@ -183,6 +227,9 @@ def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | No
 
     axis          along which it sums to 1; where the mask is false everywhere, it is 0 everywhere
     temperature   what data is divided by first (1)
+
+    >>> npx.masked_softmax(np.zeros((1, 3)), np.array([[True, True, False]]))
+    array([[0.5, 0.5, 0. ]])
     """
     x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min  # not -inf: a row without places must not become NaN
@@ -193,6 +240,9 @@ def masked_log_softmax(data: Any, mask: Any, axis: int = -1, temperature: float 
     """log(masked_softmax(data, mask)): -inf where mask is false.
 
     axis, temperature   as in masked_softmax
+
+    >>> npx.masked_log_softmax(np.zeros((1, 3)), np.array([[True, True, False]])).round(4)
+    array([[-0.6931, -0.6931,    -inf]])
     """
     x, mask = _scaled(data, temperature, None), truth(mask)
     lowest = onp.finfo(x.dtype).min
@@ -210,6 +260,11 @@ def dropout(
     mask   which elements to keep, instead of drawing
 
     Raises ValueError for p outside [0, 1).
+
+    >>> npx.dropout(np.ones(4), p=0.5, mask=np.array([1, 0, 1, 0]))
+    array([2., 0., 2., 0.])
+    >>> npx.dropout(np.ones(4), training=False)
+    array([1., 1., 1., 1.])
     """
     x = as_array(data)
     if not training or (p == 0 and mask is None):

@@ -32,6 +32,9 @@ def fully_connected(
 
     num_hidden   O, where it is to be checked; ValueError where it is not the weight's
     no_bias      whether bias is left out, though it is given
+
+    >>> npx.fully_connected(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
+    (2, 4)
     """
     x, weight = as_array(x), as_array(weight)
     if num_hidden not in (None, weight.shape[0]):
@@ -71,6 +74,9 @@ def convolution(
 
     T = (S + 2 pad - dilate (K - 1) - 1) // stride + 1, with one, two or three spatial axes. stride, dilate (default 1)
     and pad (0) are numbers or one number for each axis. ValueError if shapes, `kernel` or `num_filter` disagree.
+
+    >>> npx.convolution(np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3)))
+    array([[[[9.]]]])
     """
     check_hints(convolution, hints)
     check_layout(layout)
@@ -109,6 +115,9 @@ def deconvolution(
     no_bias, layout, hints   as in convolution, but without a bias by default
 
     S = (T - 1) stride - 2 pad + dilate (K - 1) + 1 + adj, or target_shape, for which pad and adj are then chosen.
+
+    >>> npx.deconvolution(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)), stride=2).shape
+    (1, 1, 4, 4)
     """
     check_hints(deconvolution, hints)
     check_layout(layout)
@@ -155,6 +164,9 @@ def pooling(
     With global_pool the window is the whole image. Of equal maxima the first gets the gradient.
 
     Raises ValueError for another pool_type or convention, and for lp without p_value.
+
+    >>> npx.pooling(np.arange(4.0).reshape(1, 1, 2, 2), kernel=(2, 2))
+    array([[[[3.]]]])
     """
     check_hints(pooling, hints)
     check_layout(layout)
@@ -213,6 +225,11 @@ def batch_norm(
     use_global_stats   the moving ones even in training
     fix_gamma          gamma counts as 1 (MXNet's default)
     output_mean_var    return (y, mean, var)
+
+    >>> x = np.array([[1.0], [3.0]])
+    >>> npx.batch_norm(x, np.ones(1), np.zeros(1), np.zeros(1), np.ones(1), training=True, eps=0.0)
+    array([[-1.],
+           [ 1.]])
     """
     check_hints(batch_norm, hints)
     x = as_array(data)
@@ -247,6 +264,9 @@ def layer_norm(
     """(data - mean) / sqrt(var + eps) * gamma + beta, mean and var over `axis`, whose shape gamma and beta have.
 
     output_mean_var   return (y, mean, var)
+
+    >>> npx.layer_norm(np.array([[1.0, 3.0]]), np.ones(2), np.zeros(2), eps=0.0)
+    array([[-1.,  1.]])
     """
     x = as_array(data)
     axes = axes_of(axis, x.ndim)
@@ -262,6 +282,9 @@ def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float
     eps   is added to the variance
 
     Raises ValueError where num_groups does not divide C.
+
+    >>> npx.group_norm(np.ones((2, 4, 5)), np.ones(4), np.zeros(4), num_groups=2).shape
+    (2, 4, 5)
     """
     x = as_array(data)
     n, channels, *size = x.shape
@@ -278,6 +301,9 @@ def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> ndarra
     """data [N, C, *S] normalised over the spatial axes, times gamma [C] plus beta [C].
 
     eps   is added to the variance
+
+    >>> npx.instance_norm(np.array([[[1.0, 3.0]]]), np.ones(1), np.zeros(1), eps=0.0)
+    array([[[-1.,  1.]]])
     """
     x = as_array(data)
     scale, shift = per_channel(gamma, x.ndim), per_channel(beta, x.ndim)

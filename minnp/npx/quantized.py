@@ -243,6 +243,9 @@ def fake_quantize(data: Any, scale: Any, zero_point: Any = 0, low: int = 0, high
     scale and zero_point are numbers, or arrays that broadcast against data: one for each channel. The gradient is that
     of data where data is in the range, as if nothing were rounded, and 0 elsewhere (Bengio et al. 2013); none flows to
     scale and zero_point. In data's dtype; of integers float32.
+
+    >>> npx.fake_quantize(np.array([0.1, 0.26, 9.0]), scale=0.1, high=15)
+    array([0.1, 0.3, 1.5])
     """
     return fake_quantize_row(as_array(data), as_array(scale), as_array(zero_point), low=int(low), high=int(high))
 

@@ -39,6 +39,10 @@ def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0
     """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none.
 
     dtype   of the result
+
+    >>> npx.one_hot(np.array([1, 0]), 3)
+    array([[0., 1., 0.],
+           [1., 0., 0.]], dtype=float32)
     """
     place = positions(data, data)
     if type(place) is onp.ndarray:
@@ -55,6 +59,9 @@ def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: st
     mode       "clip" or "wrap": what an index out of range means
 
     Raises ValueError for another mode.
+
+    >>> npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0]))
+    array([2., 3.])
     """
     x = as_array(data)
     place, axis = positions(index, x), axis_of(axis, x.ndim)
@@ -78,6 +85,9 @@ def topk(
               shape, with 1 at the chosen places
 
     Raises IndexError where k is more than there is, ValueError for another ret_typ.
+
+    >>> npx.topk(np.array([3.0, 1.0, 2.0]), k=2)
+    array([0., 2.], dtype=float32)
     """
     x = as_array(data)
     if axis is None:
@@ -110,6 +120,10 @@ def embedding(
 
     input_dim V, output_dim D and dtype, where given, are those of weight, or it is a ValueError. sparse_grad says how
     MXNet stores the gradient, and is no matter here.
+
+    >>> npx.embedding(np.array([2, 0]), np.arange(6.0).reshape(3, 2))
+    array([[4., 5.],
+           [0., 1.]])
     """
     weight = as_array(weight)
     for name, said, has in (("input_dim", input_dim, weight.shape[0]), ("output_dim", output_dim, weight.shape[-1])):
@@ -121,19 +135,31 @@ def embedding(
 
 
 def gather_nd(data: Any, indices: Any) -> ndarray:
-    """data[indices[0], indices[1], ...]: indices [M, *S] give [*S, *the axes after the first M]."""
+    """data[indices[0], indices[1], ...]: indices [M, *S] give [*S, *the axes after the first M].
+
+    >>> npx.gather_nd(np.arange(6).reshape(2, 3), np.array([[0, 1], [2, 0]]))
+    array([2, 3])
+    """
     return as_array(data)[tuple(integers(indices))]
 
 
 def index_add(data: Any, ind: Any, val: Any) -> ndarray:
-    """A copy of data with val added at data[ind[0], ind[1], ...]; places named twice receive both. ind is [M, *S]."""
+    """A copy of data with val added at data[ind[0], ind[1], ...]; places named twice receive both. ind is [M, *S].
+
+    >>> npx.index_add(np.zeros(4), np.array([[1, 1]]), np.array([1.0, 2.0]))
+    array([0., 3., 0., 0.])
+    """
     x, index = as_array(data), tuple(integers(ind))
     val = broadcast_to(as_array(val), shape=onp.empty(x.shape, bool)[index].shape)
     return x + add_at(val, shape=x.shape, index=index)
 
 
 def index_update(data: Any, ind: Any, val: Any) -> ndarray:
-    """A copy of data with val written at data[ind[0], ind[1], ...]; ind is [M, *S]."""
+    """A copy of data with val written at data[ind[0], ind[1], ...]; ind is [M, *S].
+
+    >>> npx.index_update(np.zeros(4), np.array([[1, 3]]), np.array([1.0, 2.0]))
+    array([0., 1., 0., 2.])
+    """
     y = as_array(data).copy()
     y[tuple(integers(ind))] = val
     return y
@@ -144,6 +170,9 @@ def batch_dot(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = Fal
 
     a, b                       [N, I, J] and [N, J, K] give [N, I, K]
     transpose_a, transpose_b   whether the matrices of a, or b, are transposed first
+
+    >>> npx.batch_dot(np.ones((5, 2, 3)), np.ones((5, 4, 3)), transpose_b=True).shape
+    (5, 2, 4)
     """
     a, b = as_array(a), as_array(b)
     a = swapaxes(a, axis1=-2, axis2=-1) if transpose_a else a
@@ -151,33 +180,60 @@ def batch_dot(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = Fal
 
 
 def batch_flatten(data: Any) -> ndarray:
-    """data [N, ...] as [N, D]."""
+    """data [N, ...] as [N, D].
+
+    >>> npx.batch_flatten(np.zeros((2, 3, 4))).shape
+    (2, 12)
+    """
     x = as_array(data)
     return reshape(x, shape=(x.shape[0], prod(x.shape[1:])))
 
 
 def reshape_like(lhs: Any, rhs: Any) -> ndarray:
-    """lhs in the shape of rhs."""
+    """lhs in the shape of rhs.
+
+    >>> npx.reshape_like(np.arange(4), np.zeros((2, 2)))
+    array([[0, 1],
+           [2, 3]])
+    """
     return reshape(as_array(lhs), shape=tuple(as_array(rhs).shape))
 
 
 def broadcast_like(lhs: Any, rhs: Any) -> ndarray:
-    """lhs broadcast to the shape of rhs."""
+    """lhs broadcast to the shape of rhs.
+
+    >>> npx.broadcast_like(np.ones((1, 3)), np.zeros((2, 3)))
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
+    """
     return broadcast_to(as_array(lhs), shape=tuple(as_array(rhs).shape))
 
 
 def arange_like(data: Any, start: float = 0.0, step: float = 1.0, axis: int | None = None) -> ndarray:
-    """start, start + step, ... in data's dtype: as many as data has along `axis`, or one for each element of data."""
+    """start, start + step, ... in data's dtype: as many as data has along `axis`, or one for each element of data.
+
+    >>> npx.arange_like(np.zeros((2, 3)), axis=1)
+    array([0., 1., 2.])
+    """
     x = as_array(data)
     shape = x.shape if axis is None else (x.shape[axis],)
     return as_array((start + step * onp.arange(prod(shape))).reshape(shape).astype(x.dtype))
 
 
 def shape_array(data: Any) -> ndarray:
-    """data.shape as an array of int64."""
+    """data.shape as an array of int64.
+
+    >>> npx.shape_array(np.zeros((2, 3)))
+    array([2, 3])
+    """
     return as_array(onp.array(as_array(data).shape, onp.int64))
 
 
 def nonzero(data: Any) -> ndarray:
-    """The indices of data's nonzero elements, one row for each: [count, ndim] of int64."""
+    """The indices of data's nonzero elements, one row for each: [count, ndim] of int64.
+
+    >>> npx.nonzero(np.array([[0, 5], [7, 0]]))
+    array([[0, 1],
+           [1, 0]])
+    """
     return as_array(onp.argwhere(onp.asarray(plain(as_array(data)))).astype(onp.int64))

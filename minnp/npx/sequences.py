@@ -27,6 +27,11 @@ def lstm(x: Any, h: Any, c: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any = None) 
 
     x [T, N, I], h and c [N, H], w_x [4 H, I], w_h [4 H, H], b_x and b_h [4 H], gates in the order i, f, g, o:
     a = x_t w_x^T + b_x + h w_h^T + b_h;  c = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g);  h = sigmoid(a_o) tanh(c)
+
+    >>> x, h, c = np.zeros((5, 2, 3)), np.zeros((2, 4)), np.zeros((2, 4))
+    >>> outputs, h, c = npx.lstm(x, h, c, np.zeros((16, 3)), np.zeros((16, 4)), np.zeros(16))
+    >>> outputs.shape, h.shape
+    ((5, 2, 4), (2, 4))
     """
     b = as_array(b_x) if b_h is None else as_array(b_x) + as_array(b_h)
     hs, cs, *_ = chains.lstm(*map(as_array, (x, h, c, w_x, w_h)), b)
@@ -39,6 +44,10 @@ def lstm_cell(a: Any, *cells: Any) -> tuple[ndarray, ndarray]:
     Gates i, f_1 ... f_K, o, g side by side:  c = sigmoid(a_i) tanh(a_g) + sum_k sigmoid(a_f_k) c_k;
     h = sigmoid(a_o) tanh(c). K = 1 is the LSTM on a chain, K = 2 on a binary tree (Tai et al. 2015, equations 9-14).
     ValueError if the shapes disagree.
+
+    >>> h, c = npx.lstm_cell(np.zeros((2, 16)), np.ones((2, 4)))
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
     """
     a, cells = as_array(a), tuple(map(as_array, cells))
     shapes = {c.shape for c in cells}
@@ -57,6 +66,11 @@ def gru(x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple[ndarray
     x [T, N, I], h [N, H], w_x [3 H, I], w_h [3 H, H], b_x and b_h [3 H], gates in the order r, z, n. With
     a = x_t w_x^T + b_x and e = h w_h^T + b_h:  r = sigmoid(a_r + e_r);  z = sigmoid(a_z + e_z);
     n = tanh(a_n + r e_n);  h = (1 - z) n + z h
+
+    >>> x, h = np.zeros((5, 2, 3)), np.zeros((2, 4))
+    >>> outputs, h = npx.gru(x, h, np.zeros((12, 3)), np.zeros((12, 4)), np.zeros(12), np.zeros(12))
+    >>> outputs.shape, h.shape
+    ((5, 2, 4), (2, 4))
     """
     hs, *_ = rows.gru(*map(as_array, (x, h, w_x, w_h, b_x, b_h)))
     return hs, hs[-1]
@@ -69,6 +83,11 @@ def simple_rnn(
 
     x            [T, N, I]; h [N, H], w_x [H, I], w_h [H, H], b_x and b_h [H]
     activation   "tanh" or "relu"; ValueError else
+
+    >>> x, h = np.zeros((5, 2, 3)), np.zeros((2, 4))
+    >>> outputs, h = npx.simple_rnn(x, h, np.zeros((4, 3)), np.zeros((4, 4)), np.zeros(4))
+    >>> outputs.shape, h.shape
+    ((5, 2, 4), (2, 4))
     """
     if activation not in ("tanh", "relu"):
         raise ValueError(f"activation={activation!r}: choose from tanh, relu")
@@ -120,6 +139,10 @@ def rnn(
     sequence_length  [N], with use_sequence_length: later steps give 0, and states are those after the last own step
 
     Raises ValueError for another mode, and where state_size is not the state's.
+
+    >>> data, state, parameters = np.zeros((5, 2, 3)), np.zeros((1, 2, 4)), np.zeros(36)
+    >>> npx.rnn(data, parameters, state, mode="rnn_tanh", state_size=4, num_layers=1).shape
+    (5, 2, 4)
     """
     if mode not in GATES:
         raise ValueError(f"mode={mode!r}: choose from {', '.join(GATES)}")
@@ -174,6 +197,11 @@ def sequence_mask(
 
     use_sequence_length   whether sequence_length counts; else data is given back
     axis                  where time is: 0 or 1; ValueError else
+
+    >>> npx.sequence_mask(np.ones((3, 2)), np.array([1, 3]), use_sequence_length=True)
+    array([[1., 1.],
+           [0., 1.],
+           [0., 1.]])
     """
     x = as_array(data)
     if not use_sequence_length or sequence_length is None:
@@ -190,6 +218,9 @@ def sequence_last(data: Any, sequence_length: Any = None, use_sequence_length: b
 
     sequence_length, use_sequence_length   [N] steps of each sequence, and whether they count; else all have T
     axis                                   where time is: 0, or 1 for data [N, T, ...]; ValueError else
+
+    >>> npx.sequence_last(np.arange(6.0).reshape(3, 2), np.array([1, 3]), use_sequence_length=True)
+    array([0., 5.])
     """
     x = as_array(data)
     if axis not in (0, 1):
@@ -207,6 +238,11 @@ def sequence_reverse(
 
     use_sequence_length   whether sequence_length counts; else all have T steps
     axis                  where time is: 0; ValueError else
+
+    >>> npx.sequence_reverse(np.arange(6.0).reshape(3, 2), np.array([1, 3]), use_sequence_length=True)
+    array([[0., 5.],
+           [2., 3.],
+           [4., 1.]])
     """
     x = as_array(data)
     if axis != 0:
@@ -225,6 +261,10 @@ def attention(
     scale    1 / sqrt(D) by default
     mask     which keys each query may see, broadcast to [..., Q, K]; a query that sees none gives 0
     causal   query i sees the keys up to i
+
+    >>> q = np.ones((1, 2, 4))
+    >>> npx.attention(q, q, q, causal=True).shape
+    (1, 2, 4)
     """
     q, k, v = as_array(query), as_array(key), as_array(value)
     scores = matmul(q * (q.shape[-1] ** -0.5 if scale is None else scale), swapaxes(k, axis1=-2, axis2=-1))

@@ -27,6 +27,12 @@ def adam_update(
 
     mean = beta1 mean + (1 - beta1) grad;  var = beta2 var + (1 - beta2) grad^2;
     weight -= lr mean / (sqrt(var) + epsilon), all three in place (Kingma and Ba 2015, end of section 2).
+
+    >>> w, g, mean, var = np.ones(2), np.array([1.0, -1.0]), np.zeros(2), np.zeros(2)
+    >>> npx.adam_update(w, g, mean, var, lr=0.1).round(4)
+    array([0.6838, 1.3162])
+    >>> mean
+    array([ 0.1, -0.1])
     """
     numbers = (beta1, beta2, lr, epsilon)
     arrays = [a._host if type(a) in ARRAY_TYPES else a for a in (grad, weight, mean, var)]

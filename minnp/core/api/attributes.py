@@ -304,8 +304,22 @@ def _set_host(name: str) -> property:
     return property(fact.fget, _host_fact(name).fset, doc=fact.__doc__)
 
 
-Array.shape = _set_host("shape")
-Array.dtype = _set_host("dtype")
+def _private_setter(name: str) -> Callable:
+    """NumPy 2.5's setter without the warning that it is deprecated: ndarray._set_shape, ndarray._set_dtype."""
+
+    def set_(self: ndarray, value: Any) -> None:
+        if type(a := read(self)) is not Host:
+            return setattr(self, name, value)
+        getattr(a, f"_set_{name}")(value)
+        show_again(self)
+
+    return set_
+
+
+for _name in ("shape", "dtype"):
+    setattr(Array, _name, _set_host(_name))
+    if hasattr(onp.ndarray, f"_set_{_name}"):
+        setattr(Array, f"_set_{_name}", _private_setter(_name))
 
 
 def _base(self: ndarray) -> Any:
