@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class MinnpError(Exception):
-    """Base class: `except minnp.errors.MinnpError` catches whatever minnp itself raises."""
+    """Base class: `except minnp.errors.MinnpError` catches whatever minnp itself raises.
+
+    >>> try:
+    ...     sym.load_json("{}")
+    ... except minnp.errors.MinnpError as error:
+    ...     print(type(error).__name__)
+    SymbolError
+    """
 
 
 class NotDifferentiableError(MinnpError, TypeError):
@@ -47,7 +54,11 @@ class CaptureError(MinnpError, RuntimeError):
 
 
 class BackendUnsupportedError(MinnpError):
-    """A backend's kernel cannot take these arguments (it wrote nothing): the call falls back to NumPy."""
+    """A backend's kernel cannot take these arguments (it wrote nothing): the call falls back to NumPy.
+
+    with minnp.policy("only_torch"):
+        np.strings.upper("a")    # raises it: torch has no kernel for this
+    """
 
 
 class FallbackError(MinnpError, RuntimeError):
@@ -63,17 +74,28 @@ class BackendMissingError(MinnpError, ImportError):
     """A backend was asked for whose library is not installed.
 
     minnp.set_backend("mxnet")                             # pip install mxnet==1.9.1
+
+        minnp.set_backend("mxnet")    # raises it where mxnet is not installed
     """
 
 
 class SymbolError(MinnpError, ValueError):
-    """A `Function` was called with names or shapes its symbol does not expect; the message lists what it expects."""
+    """A `Function` was called with names or shapes its symbol does not expect; the message lists what it expects.
+
+    >>> try:
+    ...     sym.load_json("{}")
+    ... except minnp.errors.SymbolError as error:
+    ...     print(type(error).__name__)
+    SymbolError
+    """
 
 
 class DrawingError(MinnpError, ImportError):
     """A picture was asked for where Graphviz is not installed; the message says what to install.
 
     minnp.fx.draw(graph, "step.svg")                       # pip install graphviz; apt-get install graphviz
+
+        fx.draw(graph, "graph.svg")    # raises it where Graphviz's `dot` is not on the PATH
     """
 
 

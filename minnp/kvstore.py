@@ -41,6 +41,13 @@ def create(name: str = "local", mesh: Any = None) -> KVStore:
 
     Raises TypeError for a name that is no string, ValueError for an unknown one, and for MXNet's parameter server where
     none was started, ImportError where it needs mxnet.
+
+    >>> store = minnp.kvstore.create("local")
+    >>> store.init("w", np.ones(2))
+    >>> out = np.zeros(2)
+    >>> store.pull("w", out=out)
+    >>> out
+    array([1., 1.])
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a key-value store is a string, got {name!r}")
@@ -67,6 +74,14 @@ class KVStore:
     mesh          the processes that share the values, or None for this one alone
     type          its name
     rank, num_workers    this process, and how many there are
+
+    >>> kv = minnp.kvstore.create("local")
+    >>> kv.init("w", np.zeros(2))
+    >>> kv.push("w", [np.ones(2), np.ones(2)])
+    >>> out = np.zeros(2)
+    >>> kv.pull("w", out=out)
+    >>> out
+    array([2., 2.])
     """
 
     def __init__(self, name: str, mesh: Any) -> None:

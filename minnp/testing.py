@@ -50,6 +50,9 @@ def check_grads(
     differences mean nothing. Each leaf counts as an argument.
 
     Raises TypeError for arguments of less precision, ValueError for other modes.
+
+    >>> from minnp.testing import check_grads
+    >>> check_grads(lambda x: np.sum(np.sin(x)), (np.ones(3),))    # or AssertionError
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)

@@ -243,6 +243,9 @@ def test_sorting_is_stable_both_ways() -> None:
     assert np.argsort(x, stable=True).tolist() == [1, 3, 0, 4, 2]
     m = np.asarray([[3.0, 1.0], [2.0, 5.0]])
     assert np.sort(m, axis=0, descending=True).tolist() == [[3.0, 5.0], [2.0, 1.0]]
+    for f in (np.sort, minnp.jit(np.sort), lambda x, **way: np.take(x, np.argsort(x, **way))):  # as NumPy 2.5
+        assert repr(f(np.array([1.0, onp.nan, 3.0]), descending=True).tolist()) == "[3.0, 1.0, nan]"
+    assert np.argsort(m, axis=None, descending=True).tolist() == [3, 0, 2, 1]
     assert np.argsort(m, axis=0, descending=True).tolist() == [[0, 1], [1, 0]]
 
 

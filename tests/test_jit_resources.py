@@ -44,6 +44,21 @@ def test_sources_of_compiled_functions_go_with_them() -> None:
     assert generated() - before < 300
 
 
+def test_functions_may_go_while_a_traceback_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def collects(path: str) -> None:
+        gc.collect()
+        raise FileNotFoundError(path)
+
+    linecache.cache["a file that is gone"] = (1, 1.0, ["1\n"], "a file that is gone")  # before the function's
+    f = jit(lambda x: np.exp(-x) * x.sum(), compiler="numpy")
+    f(onp.ones(4))
+    f.itself = f
+    del f
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", collects)
+        linecache.checkcache()
+
+
 def test_a_traceback_shows_the_source_of_compiled_code() -> None:
     f = jit(lambda x, y: np.linalg.inv(x) @ y, compiler="numpy")
     f(onp.eye(2), onp.ones(2))

@@ -17,6 +17,12 @@ class Share:
     weight   how much this rank's result counts in the whole batch's: its number of examples, unless the loss divides
              by something else and says so
     counts   False where the share is empty, and the rank computes on an example that does not count
+
+    >>> mesh = distributed.init()
+    >>> with distributed.sharing(distributed.Share(mesh, weight=4)) as share:
+    ...     print(share.sum(np.array(2.0)), share.weight)
+    2.0 4
+    >>> distributed.leave()
     """
 
     def __init__(self, mesh: Any, weight: Any, counts: bool = True) -> None:
@@ -31,13 +37,24 @@ _SHARE: ContextVar[Share | None] = ContextVar("minnp.distributed.share", default
 
 
 def share() -> Share | None:
-    """The share that is being computed on; None where a batch is all there is."""
+    """The share that is being computed on; None where a batch is all there is.
+
+    >>> distributed.share() is None
+    True
+    """
     return _SHARE.get()
 
 
 @contextmanager
 def sharing(of: Share | None) -> Iterator[Share | None]:
-    """Within it, `share()` is `of`."""
+    """Within it, `share()` is `of`.
+
+    >>> mesh = distributed.init()
+    >>> with distributed.sharing(distributed.Share(mesh, weight=4)):
+    ...     print(distributed.share().weight)
+    4
+    >>> distributed.leave()
+    """
     token = _SHARE.set(of)
     try:
         yield of

@@ -280,6 +280,11 @@ def all_reduce(x: Any, mesh: Any, op: str = "sum") -> Any:
     Gradient: the transpose, of the sum of what all ranks return; of a maximum, to those ranks that have it.
 
     Raises ValueError for another op.
+
+    >>> mesh = distributed.init()
+    >>> distributed.all_reduce(np.arange(3.0), mesh, op="max")
+    array([0., 1., 2.])
+    >>> distributed.leave()
     """
     if op not in REDUCING:
         raise ValueError(f"all_reduce by {op!r}; known: {', '.join(REDUCING)}")
@@ -292,6 +297,11 @@ def all_gather(x: Any, mesh: Any, axis: int = 0) -> Any:
     mesh   the processes that take part; each of them makes the same call
 
     Gradient: reduce_scatter.
+
+    >>> mesh = distributed.init()
+    >>> distributed.all_gather(np.arange(3.0), mesh).shape == (3 * mesh.size,)
+    True
+    >>> distributed.leave()
     """
     value = value_of(x)
     return wrap(bind(ALL_GATHER, (value,), {"mesh": mesh, "axis": axis_of("all_gather", axis, value)}))
@@ -303,6 +313,11 @@ def reduce_scatter(x: Any, mesh: Any, axis: int = 0, size: int | None = None) ->
     mesh    the processes that take part; each of them makes the same call
     size    how many this rank keeps, in the order of ranks; by default as even as can be (np.array_split)
     Gradient: all_gather.
+
+    >>> mesh = distributed.init()
+    >>> distributed.reduce_scatter(np.ones(4), mesh).shape == (4 // mesh.size,)
+    True
+    >>> distributed.leave()
     """
     value = value_of(x)
     params = {"mesh": mesh, "axis": axis_of("reduce_scatter", axis, value), "size": size}
@@ -318,6 +333,11 @@ def all_to_all(x: Any, mesh: Any, split: int = 0, concat: int = 0) -> Any:
 
     An array that is whole along one axis and split over ranks along another becomes the other way round. Gradient: the
     same, backwards.
+
+    >>> mesh = distributed.init()
+    >>> distributed.all_to_all(np.ones((2, 3)), mesh, split=0, concat=1).shape
+    (2, 3)
+    >>> distributed.leave()
     """
     value = value_of(x)
     split, concat = axis_of("all_to_all", split, value), axis_of("all_to_all", concat, value)
@@ -328,6 +348,11 @@ def broadcast(x: Any, mesh: Any, root: int = 0) -> Any:
     """Rank `root`'s x on every rank. All give an x of the same shape and dtype. Gradient: the sum at the root.
 
     mesh   the processes that take part; each of them makes the same call
+
+    >>> mesh = distributed.init()
+    >>> distributed.broadcast(np.arange(3.0), mesh)
+    array([0., 1., 2.])
+    >>> distributed.leave()
     """
     return wrap(bind(BROADCAST, (value_of(x),), {"mesh": mesh, "root": root_of("broadcast", root, mesh)}))
 
@@ -336,6 +361,11 @@ def reduce(x: Any, mesh: Any, root: int = 0) -> Any:
     """The sum of every rank's x at rank `root`, zeros elsewhere. Gradient: broadcast.
 
     mesh   the processes that take part; each of them makes the same call
+
+    >>> mesh = distributed.init()
+    >>> distributed.reduce(np.ones(2), mesh)
+    array([1., 1.])
+    >>> distributed.leave()
     """
     return wrap(bind(REDUCE, (value_of(x),), {"mesh": mesh, "root": root_of("reduce", root, mesh)}))
 
@@ -344,6 +374,10 @@ def barrier(mesh: Any) -> None:
     """Wait until every rank is here, and has computed its parts of split arrays.
 
     mesh   the processes that take part; each of them makes the same call
+
+    >>> mesh = distributed.init()
+    >>> distributed.barrier(mesh)
+    >>> distributed.leave()
     """
     for place in mesh.places.values():
         place.synchronize()

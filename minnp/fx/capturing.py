@@ -23,6 +23,10 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     The arrays among the arguments are its inputs (nested ones one by one); all else is part of the graph. What Python
     asked of the data is a guard: called with arguments that take another way, the module raises. f's own arguments
     are not written.
+
+    >>> program = fx.capture(lambda x: np.exp(x) + 1, np.ones(3))
+    >>> program(np.zeros(2))
+    array([2., 2.])
     """
     leaves, rebuild = tree_flatten((args, kwargs))
     values = [copied(x) for x in leaves]

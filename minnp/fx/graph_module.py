@@ -45,6 +45,10 @@ class GraphModule(ModelBase):
     root         where attributes and layers come from: the traced model, any object, or a dict of names to values
     graph        what it runs; becomes this module's own
     class_name   how it is shown
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x))
+    >>> program(np.zeros(2))
+    array([1., 1.])
     """
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:

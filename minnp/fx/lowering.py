@@ -66,6 +66,10 @@ def lower(module: Any, target: str | Callable[[Node], bool], engine: str | Calla
     What minnp.jit compiles is differentiated as the layer is. What a function returned is called with the arrays
     themselves: a gradient flows if it computes with minnp, and raises where it asks them for their numbers.
     Raises ValueError for an unknown layer or engine, or a layer that the graph was traced through.
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).init()
+    >>> fx.lower(net, "0", engine="numpy")(np.ones((2, 4), "f4")).shape
+    (2, 3)
     """
     if not callable(engine) and engine not in ENGINES:
         raise ValueError(f"engine={engine!r}: choose from {', '.join(ENGINES)}, or give a function layer -> callable")

@@ -13,6 +13,8 @@ def from_mxnet(symbol: Any, training: bool = False) -> Graph:
 
     symbol     the symbol, or the text of its -symbol.json
     training   whether batch norm and dropout are those of training
+
+        graph = fx.from_mxnet(mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=3))
     """
     return importlib.import_module("minnp.backends.mxnet.importing").to_graph(symbol, training)
 
@@ -21,5 +23,7 @@ def to_mxnet(graph: Any) -> Any:
     """A captured graph as an `mx.sym`, and the arrays of its constants.
 
     graph   a graph, or what has one: a module, `jit(f).lower(...)`
+
+        net = fx.to_mxnet(graph)
     """
     return importlib.import_module("minnp.backends.mxnet.symbols").to_symbol(getattr(graph, "graph", graph))

@@ -18,6 +18,11 @@ class Match(NamedTuple):
 
     anchor      the last node
     nodes_map   node of the pattern -> node of the graph
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x) + 1)
+    >>> match, = fx.replace_pattern(program, lambda x: np.exp(x), lambda x: np.expm1(x))
+    >>> type(match) is fx.Match
+    True
     """
 
     anchor: Node
@@ -34,6 +39,12 @@ def replace_pattern(gm: GraphModule, pattern: Callable | Graph, replacement: Cal
     only, and occurrences do not overlap. Returns the matches; their nodes are gone from the graph.
 
     Raises ValueError where the two have different numbers of arguments.
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x) - 1)
+    >>> len(fx.replace_pattern(program, lambda x: np.exp(x) - 1, lambda x: np.expm1(x)))
+    1
+    >>> [node.name for node in program.graph.nodes]
+    ['x', 'expm1', 'output']
     """
     search, new = _graph_of(pattern), _graph_of(replacement)
     inputs = [search.find_nodes(op="placeholder"), new.find_nodes(op="placeholder")]

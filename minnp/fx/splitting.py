@@ -20,6 +20,11 @@ def split_module(gm: GraphModule, part: Any, split_callback: Callable[[Node], Ha
             are where it is False
     split_callback    the same as torch.fx has it: split_module(gm, root, split_callback) makes submod_0, submod_1, ...
     Raises ValueError if two parts need each other's results. Inputs, attributes and the output belong to no part.
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(np.sin(x)))
+    >>> parts = fx.split_module(program, lambda node: node.name)
+    >>> [node.target for node in parts.graph.nodes if node.op == "call_module"]
+    ['part_sin', 'part_exp']
     """
     graph, part, kind = gm.graph, split_callback or part, "submod" if split_callback else "part"
     calls = [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]

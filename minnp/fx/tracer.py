@@ -280,6 +280,13 @@ def wrap(function: Callable | str) -> Any:
     def search(x): ...            # may branch on data
 
     wrap("len")                   # at the top of a module: len(x) of a proxy is a node
+
+    >>> @fx.wrap
+    ... def clipped(x):
+    ...     return np.minimum(x, 1)
+    >>> program = fx.symbolic_trace(lambda x: clipped(x) + 1)
+    >>> [node.name for node in program.graph.nodes]
+    ['x', 'clipped', 'add', 'output']
     """
     if isinstance(function, str):
         namespace = sys._getframe(1).f_globals
@@ -301,6 +308,10 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
                     input where these have `fx.PH`: `{"args": (PH, PH)}`, `{"params": {"w": PH, "b": PH}}`
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
     float(). TypeError for what is no function and no model.
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x) + 1)
+    >>> [node.name for node in program.graph.nodes]
+    ['x', 'exp', 'add', 'output']
     """
     if not callable(root):
         raise TypeError(f"symbolic_trace takes a function or a model, got {root!r:.60} ({type(root).__name__})")

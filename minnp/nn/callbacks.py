@@ -27,6 +27,11 @@ class Callback:
     """Every method does nothing. Set `solver.stopped = True` to end the training after this epoch.
 
     On a mesh every rank calls its callbacks, but those that write files (`writes`) are rank 0's alone.
+
+    >>> class Count(nn.callbacks.Callback):
+    ...     epochs = 0
+    ...     def on_epoch_end(self, solver):
+    ...         self.epochs += 1
     """
 
     writes = False
@@ -51,7 +56,14 @@ def higher_is_better(monitor: str) -> bool:
 
 
 class EarlyStopping(Callback):
-    """Stops when `monitor` has not improved by more than `min_delta` for `patience` epochs."""
+    """Stops when `monitor` has not improved by more than `min_delta` for `patience` epochs.
+
+    >>> x, y = np.ones((4, 2)), np.array([0, 1, 0, 1])
+    >>> stop = nn.callbacks.EarlyStopping(patience=1, monitor="loss", min_delta=10.0)
+    >>> net = nn.Sequential(nn.Linear(2, 2))
+    >>> len(net.fit(x, y, epochs=9, verbose=False, callbacks=[stop])["loss"]) < 9
+    True
+    """
 
     @named()
     def __init__(self, patience: int = 5, monitor: str = "val_loss", min_delta: float = 0.0) -> None:
@@ -84,6 +96,8 @@ class TensorBoard(Callback):
 
     Written by tensorboard's own writer (pip install tensorboard, or minnp[tensorboard]); view with
     `tensorboard --logdir folder`.
+
+        net.fit(x, y, epochs=10, callbacks=[nn.callbacks.TensorBoard("runs/first")])
     """
 
     writes = True
@@ -176,7 +190,10 @@ def traced_model(model: Any, batch: Any) -> Any:
 
 
 class Curves(Callback):
-    """A picture of the history in `path` (.png, .svg, .pdf), drawn anew after every epoch. Needs matplotlib."""
+    """A picture of the history in `path` (.png, .svg, .pdf), drawn anew after every epoch. Needs matplotlib.
+
+    >>> net.fit(x, y, epochs=10, callbacks=[nn.callbacks.Curves("curves.svg")])  # doctest: +SKIP
+    """
 
     writes = True
 
@@ -190,7 +207,10 @@ class Curves(Callback):
 
 @named()
 def curves(history: dict[str, list[float]], path: str | os.PathLike | None = None) -> Any:
-    """A matplotlib figure of a history, one panel per quantity, training and validation together; saved to `path`."""
+    """A matplotlib figure of a history, one panel per quantity, training and validation together; saved to `path`.
+
+    >>> nn.callbacks.curves(net.fit(x, y, epochs=10), "curves.svg")  # doctest: +SKIP
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

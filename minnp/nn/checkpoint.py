@@ -34,7 +34,14 @@ KINDS = "biufc"  # the dtypes whose bytes are their value: no objects, no string
 
 
 class CheckpointError(ValueError):
-    """The file is not a whole checkpoint: missing, cut short, or changed. The message says which."""
+    """The file is not a whole checkpoint: missing, cut short, or changed. The message says which.
+
+    >>> try:
+    ...     nn.checkpoint.load("nothing.ckpt")
+    ... except nn.checkpoint.CheckpointError as error:
+    ...     print(error)
+    there is no checkpoint at nothing.ckpt
+    """
 
 
 @named()
@@ -44,6 +51,10 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
     arrays, facts   what load gives back: arrays by name, and anything that JSON says
     keep_previous   keep the checkpoint that was there, as <path>.previous
     Raises FileNotFoundError where there is no such folder.
+
+    >>> nn.checkpoint.save("a.ckpt", {"w": np.ones(2)}, {"epoch": 3})
+    >>> nn.checkpoint.load("a.ckpt")
+    ({'w': array([1., 1.])}, {'epoch': 3})
     """
     path = os.fspath(path)
     temporary = f"{path}.tmp"  # always the same, so that what a killed process left is overwritten
@@ -66,7 +77,13 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
 
 @named()
 def load(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
-    """(arrays, facts) of the checkpoint at `path`; raises CheckpointError unless every byte is as it was written."""
+    """(arrays, facts) of the checkpoint at `path`; raises CheckpointError unless every byte is as it was written.
+
+    >>> nn.checkpoint.save("a.ckpt", {"w": np.ones(2)}, {"epoch": 3})
+    >>> arrays, facts = nn.checkpoint.load("a.ckpt")
+    >>> facts
+    {'epoch': 3}
+    """
     path = os.fspath(path)
     try:
         with open(path, "rb") as file:
@@ -109,6 +126,11 @@ def load_latest(path: str | os.PathLike) -> tuple[dict[str, Any], Any]:
     """(arrays, facts) of the newest whole checkpoint: the one at `path`, else the one before it.
 
     A damaged file at `path` is warned about. None at all is normal: the process died between the two renames of `save`.
+
+    >>> nn.checkpoint.save("a.ckpt", {"w": np.ones(2)}, {"epoch": 3})
+    >>> arrays, facts = nn.checkpoint.load_latest("a.ckpt")
+    >>> facts
+    {'epoch': 3}
     """
     try:
         return load(path)

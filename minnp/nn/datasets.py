@@ -32,6 +32,10 @@ class Dataset(NamedTuple):
 
     x_train, y_train, x_test, y_test   images and labels
     classes                            the names, by label
+
+    >>> data = nn.io.digits()
+    >>> data.x_test.shape[0] == data.y_test.shape[0]
+    True
     """
 
     x_train: Any
@@ -42,7 +46,10 @@ class Dataset(NamedTuple):
 
 
 class DataFileError(ValueError):
-    """A data file that is not what its name says: too short, too long, or with the wrong numbers in it."""
+    """A data file that is not what its name says: too short, too long, or with the wrong numbers in it.
+
+    >>> data = nn.io.mnist("a-folder-with-a-file-cut-short")  # doctest: +SKIP
+    """
 
 
 @named()
@@ -52,6 +59,10 @@ def digits(test: float = 0.2, seed: int = 0) -> Dataset:
     seed   of the order in which they are dealt out
 
     Raises ImportError without scikit-learn.
+
+    >>> data = nn.io.digits()
+    >>> data.x_train.shape[1:], len(data.classes)
+    ((1, 8, 8), 10)
     """
     try:
         from sklearn.datasets import load_digits
@@ -84,6 +95,9 @@ def cifar10(path: PathLike) -> Dataset:
 
     Raises FileNotFoundError, saying where to get them, where the files are not there, DataFileError where they are
     damaged.
+
+        data = nn.io.cifar10("cifar-10-batches-py")
+        data.x_train.shape    # (50000, 3, 32, 32)
     """
     for folder in (path, os.path.join(path, "cifar-10-batches-py"), os.path.join(path, "cifar-10-batches-bin")):
         for suffix, read in (("", read_cifar_python), (".bin", read_cifar_binary)):
@@ -285,6 +299,9 @@ def mnist(path: PathLike) -> Dataset:
 
     Raises FileNotFoundError, saying where to get them, where the files are not there, DataFileError where they are
     damaged.
+
+        data = nn.io.mnist("mnist")
+        data.x_train.shape    # (60000, 1, 28, 28)
     """
     return idx_dataset(path, "MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/", tuple("0123456789"))
 
@@ -294,6 +311,9 @@ def fashion_mnist(path: PathLike) -> Dataset:
     """Fashion-MNIST, in the same files as MNIST: 1 x 28 x 28, 10 kinds of clothes.
 
     path   the folder
+
+        data = nn.io.fashion_mnist("fashion-mnist")
+        data.classes[0]    # T-shirt/top
     """
     return idx_dataset(path, "Fashion-MNIST", "https://github.com/zalandoresearch/fashion-mnist", FASHION_CLASSES)
 

@@ -75,6 +75,10 @@ class DataBatch:
     """One minibatch: data and label are lists of arrays; the last `pad` examples are repeats that should not count.
 
     index   which examples these are, or None
+
+    >>> batch = nn.io.DataBatch([np.ones((4, 2))], [np.zeros(4)], pad=1)
+    >>> batch.data[0].shape, batch.pad
+    ((4, 2), 1)
     """
 
     @checks.named()
@@ -83,7 +87,20 @@ class DataBatch:
 
 
 class DataIter:
-    """Base of iterators: define `next`, raising StopIteration at the end of the epoch, and `reset`."""
+    """Base of iterators: define `next`, raising StopIteration at the end of the epoch, and `reset`.
+
+    >>> class One(nn.io.DataIter):
+    ...     left = 1
+    ...     def next(self):
+    ...         if self.left == 0:
+    ...             raise StopIteration
+    ...         self.left -= 1
+    ...         return nn.io.DataBatch([np.ones((4, 2))], [np.zeros(4)])
+    ...     def reset(self):
+    ...         self.left = 1
+    >>> len(list(One()))
+    1
+    """
 
     batch_size = 0
 
@@ -104,6 +121,10 @@ class Batches(DataIter):
     """The batches that `source` gives anew at every iteration, (x, y) pairs or DataBatch: torch's DataLoader, say.
 
     Raises TypeError for an iterator that is over after one epoch.
+
+    >>> batches = nn.io.Batches([(np.ones((4, 2)), np.zeros(4))])
+    >>> [batch.data[0].shape for batch in batches]
+    [(4, 2)]
     """
 
     @checks.named()
@@ -250,6 +271,10 @@ class Prefetch(DataIter):
     of a with block.
 
     Raises ValueError for a depth below 1.
+
+    >>> with nn.io.Prefetch(nn.io.NDArrayIter(np.ones((4, 2)), np.zeros(4), batch_size=2)) as batches:
+    ...     print(len(list(batches)))
+    2
     """
 
     @checks.named()
@@ -350,13 +375,25 @@ def each_batch(source: Any) -> Iterator[DataBatch]:
 
 @checks.named()
 def save_data_labels(x: Any, y: Any, file_name: str | os.PathLike) -> None:
-    """Write examples x and labels y to the file file_name, for load_data_labels."""
+    """Write examples x and labels y to the file file_name, for load_data_labels.
+
+    >>> nn.io.save_data_labels(np.ones((4, 2)), np.zeros(4), "data.ckpt")
+    >>> x, y = nn.io.load_data_labels("data.ckpt")
+    >>> x.shape, y.shape
+    ((4, 2), (4,))
+    """
     checkpoint.save(file_name, {"data": x, "labels": y}, keep_previous=False)
 
 
 @checks.named()
 def load_data_labels(file_name: str | os.PathLike) -> tuple[Any, Any]:
-    """(x, y) that save_data_labels wrote to the file file_name."""
+    """(x, y) that save_data_labels wrote to the file file_name.
+
+    >>> nn.io.save_data_labels(np.ones((4, 2)), np.zeros(4), "data.ckpt")
+    >>> x, y = nn.io.load_data_labels("data.ckpt")
+    >>> x.shape, y.shape
+    ((4, 2), (4,))
+    """
     arrays, _ = checkpoint.load(file_name)
     missing = [name for name in ("data", "labels") if name not in arrays]
     if missing:

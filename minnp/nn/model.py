@@ -44,7 +44,14 @@ OWN = ("params", "aux_params", "param_configs", "aux_param_configs")  # attribut
 
 
 class Layer:
-    """Base of everything with parameters: declare with `add_param` in __init__, use `self.params[name]` in forward."""
+    """Base of everything with parameters: declare with `add_param` in __init__, use `self.params[name]` in forward.
+
+    >>> class Twice(nn.Layer):
+    ...     def forward(self, x, mode=None):
+    ...         return 2 * x
+    >>> Twice()(np.ones(2))
+    array([2., 2.])
+    """
 
     params: Params
     aux_params: Params
@@ -305,6 +312,15 @@ class ModelBase(Layer):
     With several inputs or labels, define `forward_batch(batch, mode)` and `loss_batch(batch, predict)` instead. A loss
     that takes `weight`, a number for each class, can be trained with class_weight.
     `metrics` are what is measured besides the loss unless told: names in minnp.nn.metrics, or functions.
+
+    >>> class Net(nn.ModelBase):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.fc = nn.Linear(4, 2)
+    ...     def forward(self, x, mode=None):
+    ...         return self.fc(x)
+    >>> Net().init()(np.ones((3, 4))).shape
+    (3, 2)
     """
 
     metrics: Sequence = ("accuracy",)

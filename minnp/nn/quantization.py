@@ -30,6 +30,10 @@ class QuantizationAware(Layer):
 
     The range of the input is a moving average of its least and largest element in training; momentum (0.9) is the share
     of the old one. Each output channel of the weight has a scale of its own, from the weight as it is.
+
+    >>> layer = nn.quantization.QuantizationAware(nn.Linear(4, 3))
+    >>> layer.layer.param_configs["w"]["shape"]
+    (4, 3)
     """
 
     @checks.named()
@@ -78,6 +82,10 @@ def quantization_aware(model: Layer, momentum: float = 0.9) -> Any:
     """The model with each Linear and convolution as QuantizationAware; parameters and other layers are shared with it.
 
     Raises ValueError where there is none.
+
+    >>> net = nn.quantization_aware(nn.Sequential(nn.Linear(4, 3), nn.ReLU()).init())
+    >>> [type(step).__name__ for step in net.steps]
+    ['QuantizationAware', 'ReLU']
     """
     made: dict[int, Any] = {}
 

@@ -79,12 +79,30 @@ def _order(kind: Any, stable: Any, descending: bool) -> Any:
     return "stable" if stable or (descending and kind is None) else kind
 
 
+DESCENDING = "descending" in inspect.signature(onp.sort).parameters  # NumPy 2.5
+
+
+def _numpy_descends(a: Any) -> bool:
+    return DESCENDING and isinstance(a, onp.ndarray) and getattr(a, "_host", a) is not None
+
+
+def _nans_last(found: Any, values: Any, axis: int) -> Any:
+    """What belongs to descending values, with that of the NaNs, which come first in them, behind the others."""
+    if values.dtype.kind not in "fcmM":
+        return found
+    behind = ours("argsort")(ours("isnan")(values), axis=axis, kind="stable")
+    return ours("take_along_axis")(found, behind, axis)
+
+
 @also(STANDARD, onp.sort, present=False)
 def sort(a, axis=-1, kind=None, order=None, *, descending=False, stable=None):
     base = ours("sort")
     if not descending:
         return base(a, axis, _order(kind, stable, False), order)
-    return ours("flip")(base(a, axis, _order(kind, stable, True), order), axis=axis)
+    if _numpy_descends(a):
+        return base(a, axis, kind, order, descending=True, stable=stable)
+    values = ours("flip")(base(a, axis, _order(kind, stable, True), order), axis=axis)
+    return _nans_last(values, values, -1 if axis is None else axis)
 
 
 @also(STANDARD, onp.argsort, present=False)
@@ -92,9 +110,12 @@ def argsort(a, axis=-1, kind=None, order=None, *, descending=False, stable=None)
     base, flip = ours("argsort"), ours("flip")
     if not descending:
         return base(a, axis, _order(kind, stable, False), order)
+    if _numpy_descends(a):
+        return base(a, axis, kind, order, descending=True, stable=stable)
+    a, axis = (ours("ravel")(a), -1) if axis is None else (ours("asarray")(a), axis)
     # the last of equals first in the flipped array, so that it is the first of them again when flipped back
-    a = ours("asarray")(a)
-    return flip(a.shape[axis] - 1 - base(flip(a, axis=axis), axis, _order(kind, stable, True), order), axis=axis)
+    found = flip(a.shape[axis] - 1 - base(flip(a, axis=axis), axis, _order(kind, stable, True), order), axis=axis)
+    return _nans_last(found, ours("take_along_axis")(a, found, axis), axis)
 
 
 # ------------------------------------------------------------------ defaults and dtypes

@@ -15,6 +15,12 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict, dict]:
     prefix, epoch   the files' names without -symbol.json, and the number in that of the parameters
 
     Raises ValueError where one of the files cannot be read as such.
+
+    >>> h = sym.FullyConnected(sym.Variable("x"), num_hidden=2, name="fc")
+    >>> sym.save_checkpoint("net", 1, h, {"fc_weight": np.ones((2, 3)), "fc_bias": np.zeros(2)})
+    >>> h, arguments, states = sym.load_checkpoint("net", 1)
+    >>> list(arguments)
+    ['fc_weight', 'fc_bias']
     """
     return load(f"{prefix}-symbol.json"), *load_params(f"{prefix}-{epoch:04d}.params")
 
@@ -26,6 +32,8 @@ def save_checkpoint(
 
     prefix, epoch            the files' names without -symbol.json, and the number in that of the parameters
     arg_params, aux_params   arguments and auxiliary states, arrays by name
+
+    >>> sym.save_checkpoint("net", 1, sym.exp(sym.Variable("x")), {})
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json")

@@ -105,6 +105,11 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str | None = None
     data, init_states   symbols, or lists of them; the body gets and gives the same
 
     Raises ValueError where the body leaves some of data or of the states unread.
+
+    >>> total = lambda x, state: (x + state, x + state)
+    >>> sums, last = sym.contrib.foreach(total, sym.Variable("x"), sym.Variable("start"))
+    >>> sorted(sums.list_arguments())
+    ['start', 'x']
     """
     (data, one), (states, single) = _listed(data, "data"), _listed(init_states, "states")
     shape: dict[str, Any] = {}
@@ -140,6 +145,11 @@ def while_loop(
     max_iterations   the most steps, and the length of the results' first axis
 
     Raises ValueError without max_iterations, and where func leaves a variable unread or gives another number of them.
+
+    >>> less, step = lambda i: i < 5, lambda i: (i * 2, i + 1)
+    >>> results, last = sym.contrib.while_loop(less, step, sym.Variable("i"), max_iterations=10)
+    >>> len(results), len(last)
+    (1, 1)
     """
     if max_iterations is None:
         raise ValueError("while_loop needs max_iterations: results have their length along the first axis")
@@ -172,6 +182,10 @@ def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str | Non
     """The results of then_func() where pred is not 0, else those of else_func().
 
     Raises ValueError where the two give different numbers of results.
+
+    >>> x = sym.Variable("x")
+    >>> sym.contrib.cond(sym.sum(x) > 0, lambda: sym.sqrt(x), lambda: -x).list_arguments()
+    ['x']
     """
     test, then, other = Body(lambda: function("_copy")(pred)), Body(then_func), Body(else_func)
     if len(then.symbol) != len(other.symbol):

@@ -191,6 +191,11 @@ class Executor:
 
     arg_arrays, grad_arrays (None where there is no gradient), aux_arrays, outputs: lists, in the symbol's order;
     arg_dict, grad_dict, aux_dict, output_dict: the same by name.
+
+    >>> h = sym.FullyConnected(sym.Variable("x"), num_hidden=2, name="fc")
+    >>> run = h.simple_bind(x=(1, 3))
+    >>> run.forward(x=np.ones((1, 3)))[0].shape
+    (1, 2)
     """
 
     def __init__(

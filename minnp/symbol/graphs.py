@@ -50,12 +50,18 @@ def to_graph(symbol: Symbol, training: bool = False) -> Graph:
 
 
 def from_mxnet(symbol: Any) -> Symbol:
-    """An `mx.sym` as a symbol of ours. Raises SymbolError for operators that are not here."""
+    """An `mx.sym` as a symbol of ours. Raises SymbolError for operators that are not here.
+
+    >>> net = sym.from_mxnet(mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=3))  # doctest: +SKIP
+    """
     return load_json(symbol.tojson())
 
 
 def to_mxnet(symbol: Symbol) -> Any:
-    """A symbol of ours as an `mx.sym`; MXNet must be installed."""
+    """A symbol of ours as an `mx.sym`; MXNet must be installed.
+
+    >>> net = sym.to_mxnet(sym.FullyConnected(sym.Variable("x"), num_hidden=3))  # doctest: +SKIP
+    """
     import mxnet
 
     return mxnet.sym.load_json(symbol.tojson())

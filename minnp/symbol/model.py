@@ -91,5 +91,8 @@ def load_mxnet(prefix: str, epoch: int = 0) -> Model:
     prefix, epoch   the files' names without -symbol.json, and the number in that of the parameters
 
     Raises SymbolError, or ValueError, where the files are not what they should be; OSError where they are not there.
+
+        model = minnp.load_mxnet("resnet-18", 0)    # resnet-18-symbol.json and resnet-18-0000.params
+        model(data=images)
     """
     return Model(*load_checkpoint(prefix, epoch))

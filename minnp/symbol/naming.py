@@ -15,7 +15,13 @@ class _Local(threading.local):
 
 
 class NameManager:
-    """Gives names to symbols that have none, inside a with block: the operator's and a number, fullyconnected0."""
+    """Gives names to symbols that have none, inside a with block: the operator's and a number, fullyconnected0.
+
+    >>> with sym.NameManager():
+    ...     h = sym.FullyConnected(sym.Variable("x"), num_hidden=3)
+    >>> h.name
+    'fullyconnected0'
+    """
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -37,7 +43,13 @@ class NameManager:
 
 
 class Prefix(NameManager):
-    """A NameManager that puts `prefix` before every name, also those that were given."""
+    """A NameManager that puts `prefix` before every name, also those that were given.
+
+    >>> with sym.Prefix("left_"):
+    ...     h = sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="fc")
+    >>> h.list_arguments()
+    ['x', 'left_fc_weight', 'left_fc_bias']
+    """
 
     def __init__(self, prefix: str) -> None:
         super().__init__()
@@ -56,6 +68,11 @@ class AttrScope:
     attributes   names and their texts
 
     Raises ValueError where a value is not text.
+
+    >>> with sym.AttrScope(group="encoder"):
+    ...     x = sym.Variable("x")
+    >>> x.attr("group")
+    'encoder'
     """
 
     def __init__(self, **attributes: str) -> None:

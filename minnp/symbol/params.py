@@ -59,6 +59,9 @@ class RowSparse:
     shape     of the whole array
     values    [rows, ...] the rows
     indices   int64[rows] which they are, ascending
+
+    >>> sym.params.RowSparse((3, 2), numpy.ones((1, 2)), numpy.array([1])).shape
+    (3, 2)
     """
 
     shape: tuple[int, ...]
@@ -94,6 +97,9 @@ class CSR:
     values    [n] the elements
     indptr    int64[rows + 1] where in `values` each row begins and ends
     indices   int64[n] the columns they stand in
+
+    >>> sym.params.CSR((2, 3), numpy.array([5.0]), numpy.array([0, 1, 1]), numpy.array([2])).shape
+    (2, 3)
     """
 
     shape: tuple[int, ...]
@@ -150,6 +156,11 @@ def load_params(fname: str | os.PathLike | BinaryIO, dense_limit: int = 2**30) -
     dense_limit   the most bytes that a sparse array may take as the dense one that it becomes
 
     Raises ValueError where the file is none, or a name begins with neither: `load` gives the arrays of every file.
+
+    >>> sym.save_params("net.params", {"w": np.ones(2)}, {"mean": np.zeros(3)})
+    >>> arguments, states = sym.load_params("net.params")
+    >>> list(arguments), list(states)
+    (['w'], ['mean'])
     """
     found = load(fname)
     if isinstance(found, list) and found:
@@ -183,6 +194,10 @@ def save_params(fname: str | os.PathLike | BinaryIO, arg_params: Mapping, aux_pa
     fname                    a path, or a file open for writing bytes
     arg_params, aux_params   arguments and auxiliary states, arrays by name
     np_shape                 see `save`
+
+    >>> sym.save_params("net.params", {"w": np.ones(2)})
+    >>> sym.load_params("net.params")[0]["w"].shape
+    (2,)
     """
     named = {f"arg:{name}": array for name, array in arg_params.items()}
     save(fname, named | {f"aux:{name}": array for name, array in (aux_params or {}).items()}, np_shape)
@@ -196,6 +211,10 @@ def load(fname: str | os.PathLike | BinaryIO) -> list[Array | None] | dict[str, 
 
     bfloat16 is read as float32, and None stands for an array that was never given a value. Which device an array was on
     is not read. Raises ValueError, which says what is wrong and where, if this is no such file.
+
+    >>> sym.params.save("w.params", [np.ones(2)])
+    >>> sym.params.load("w.params")
+    [array([1., 1.])]
     """
     with contextlib.ExitStack() as stack:
         if hasattr(fname, "read"):
@@ -440,6 +459,10 @@ def save(fname: str | os.PathLike | BinaryIO, data: Any, np_shape: bool | None =
     and uint64 are read by MXNet 2 alone.
 
     Raises ValueError for arrays that no one version of the format has.
+
+    >>> sym.params.save("w.params", {"w": np.ones(2)})
+    >>> sym.params.load("w.params")
+    {'w': array([1., 1.])}
     """
     if not isinstance(data, (Mapping, list, tuple)):
         data = [data]

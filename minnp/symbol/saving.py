@@ -38,6 +38,10 @@ def load_json(json_str: str) -> Symbol:
     """The symbol that the text json_str describes, whichever version of MXNet since 0.8 wrote it.
 
     Raises SymbolError where the text is no JSON or no graph, or names an operator that is not here.
+
+    >>> h = sym.exp(sym.Variable("x"), name="e")
+    >>> sym.load_json(h.tojson()).list_outputs()
+    ['e_output']
     """
     return _symbol(parse_json(json_str))
 
@@ -46,6 +50,10 @@ def load(fname: str) -> Symbol:
     """The symbol in the file fname, written by `save` or by MXNet.
 
     Raises SymbolError where it holds none, OSError where it is not there.
+
+    >>> sym.exp(sym.Variable("x"), name="e").save("net-symbol.json")
+    >>> sym.load("net-symbol.json").list_arguments()
+    ['x']
     """
     with open(fname, "rb") as file:
         content = file.read()

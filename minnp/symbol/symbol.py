@@ -425,6 +425,10 @@ def Variable(name: str, attr: Any = None, shape: Any = None, lr_mult: Any = None
     lr_mult, wd_mult        for optimisers; init: text, or what has dumps()
     kwargs                  further attributes, their names with two underscores before and after
     Raises TypeError where name is no text, ValueError for other keyword arguments.
+
+    >>> x = sym.Variable("x", shape=(2, 3))
+    >>> x.name
+    'x'
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable is text, not {name!r}")
@@ -462,6 +466,10 @@ def Group(symbols: Iterable[Symbol], create_fn: Any = Symbol) -> Symbol:
     """All results of several symbols, as one. Raises TypeError for what is no symbol, ValueError for none.
 
     create_fn   what makes the symbol, as MXNet's has it
+
+    >>> x = sym.Variable("x")
+    >>> sym.Group([sym.exp(x), sym.sin(x)]).list_arguments()
+    ['x']
     """
     symbols = list(symbols)
     if not all(isinstance(s, Symbol) for s in symbols):

@@ -44,6 +44,10 @@ def to_dtensor(x: Any) -> Any:
 
     Every rank calls it. The DTensor has memory of its own and no gradient. Raises TypeError for other arrays, and for
     dtypes that torch has not.
+
+        with mesh.split(0):
+            x = np.arange(8.0)
+        tensor = distributed.to_dtensor(x)
     """
     import torch
     from torch.distributed.tensor import DTensor, Replicate, Shard
@@ -70,6 +74,8 @@ def from_dtensor(tensor: Any, mesh: Any) -> Any:
 
     Partial placements are summed. Every rank calls it. The array has memory of its own and no gradient. Raises
     ValueError for a DTensor over other processes, or sharded twice along one axis.
+
+        x = distributed.from_dtensor(tensor, mesh)
     """
     from torch.distributed.tensor import Replicate
 

@@ -24,6 +24,14 @@ def save(path: str | os.PathLike, x: Any) -> None:
     What goes wrong on one rank is raised there, and as MeshError on the others. On any other array, np.save.
 
     Raises TypeError for an array that is not on a mesh.
+
+    >>> mesh = distributed.init()
+    >>> with mesh.split(0):
+    ...     x = np.arange(8.0)
+    >>> distributed.save("x.npy", x)
+    >>> distributed.load("x.npy", mesh.split(0)).shape
+    (8,)
+    >>> distributed.leave()
     """
     path = os.fspath(path)
     value = read(x) if type(x) in ARRAY_TYPES else x
@@ -67,6 +75,12 @@ def load(path: str | os.PathLike, layout: Layout) -> Any:
     The file may be of any number of ranks, or of np.save. Raises ValueError for objects, which would be a pickle.
 
     Raises TypeError where `layout` is none.
+
+    >>> mesh = distributed.init()
+    >>> np.save("whole.npy", numpy.arange(8.0))
+    >>> distributed.load("whole.npy", mesh.split(0)).sum()
+    array(28.)
+    >>> distributed.leave()
     """
     if not isinstance(layout, Layout):
         raise TypeError(f"load takes a layout of a mesh, such as mesh.split(0), got {layout!r:.60}")

@@ -23,6 +23,10 @@ class Graph:
     """Nodes in order of execution. New nodes go where `inserting_before` or `inserting_after` say, else at the end.
 
     owning_module    the GraphModule whose graph this is, or None
+
+    >>> graph = fx.symbolic_trace(lambda x: np.exp(x)).graph
+    >>> len(graph), [node.op for node in graph.nodes]
+    (3, ['placeholder', 'call_function', 'output'])
     """
 
     def __init__(self, owning_module: Any = None) -> None:

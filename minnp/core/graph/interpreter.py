@@ -23,6 +23,10 @@ class Interpreter:
     module                      whose attributes get_attr and call_module read
     graph                       what is run; by default the module's
     garbage_collect_values      forget a value after its last use
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x))
+    >>> fx.Interpreter(program).run(np.zeros(2))
+    array([1., 1.])
     """
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:

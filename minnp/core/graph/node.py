@@ -23,6 +23,11 @@ class Node:
     prev, next   its neighbours in the order of execution
 
     Raises ValueError for another opcode than torch.fx's six.
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x))
+    >>> node = program.graph.nodes[1]
+    >>> node.op, node.name, node.args
+    ('call_function', 'exp', (x,))
     """
 
     # A dict too: passes written for torch.fx put facts (`node.shape = ...`) on the node itself.
@@ -174,6 +179,10 @@ def map_nodes(x: Any, f: Callable[[Any], Any], leaf: type = Node) -> Any:
     """x with f(node) in the place of every node, through tuples, lists, dicts and slices.
 
     leaf   the class of what f is called with
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x))
+    >>> fx.map_arg(program.graph.nodes[1].args, lambda node: node.name)
+    ('x',)
     """
     t = type(x)
     if t is leaf:

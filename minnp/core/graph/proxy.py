@@ -78,6 +78,11 @@ class Proxy:
 
     `kind` is "array", "scalar" (a NumPy number) or "object" (a Python object: a shape, a string, ...): it decides what
     `x += y` means. `known` is the value, where it follows from literals alone: such proxies may be branched on.
+
+    >>> kinds = []
+    >>> program = fx.symbolic_trace(lambda x: kinds.append(type(x)) or x + 1)
+    >>> kinds[0] is fx.Proxy
+    True
     """
 
     _cell: Any

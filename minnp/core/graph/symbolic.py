@@ -325,7 +325,14 @@ class SymbolicTrace(Trace):
 
 
 class GraphAppendingTracer(SymbolicTrace):
-    """Records at a graph's insert point what is done to `Proxy(node)`, outside any trace."""
+    """Records at a graph's insert point what is done to `Proxy(node)`, outside any trace.
+
+    >>> graph = fx.Graph()
+    >>> x = fx.Proxy(graph.placeholder("x"), fx.GraphAppendingTracer(graph))
+    >>> out = graph.output((np.exp(x) + 1).node)
+    >>> [node.name for node in graph.nodes]
+    ['x', 'exp', 'add', 'output']
+    """
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)

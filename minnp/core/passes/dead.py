@@ -9,7 +9,12 @@ from .modules import on_modules
 
 @on_modules
 def dead_code(graph: Graph) -> Graph:
-    """The graph without nodes whose value is never used."""
+    """The graph without nodes whose value is never used.
+
+    >>> graph = fx.symbolic_trace(lambda x: (np.exp(x), x + 1)[1]).graph
+    >>> len(fx.dead_code(graph))
+    3
+    """
     graph.eliminate_dead_code()
     for node in reversed(graph.nodes):
         if is_loop(node) and not node.users:  # only what may fail in it is left

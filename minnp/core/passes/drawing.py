@@ -40,6 +40,8 @@ def draw(graph: Graph, path: str | os.PathLike | None = None, *, format: str | N
     path     also write it there; its ending (.svg, .png, .pdf, .dot) is the format, unless that is given
     format   "svg" by default; "dot" is the description itself, which needs no program
     Raises DrawingError, with what to install, where the package graphviz or the program dot is absent.
+
+        fx.draw(fx.symbolic_trace(f).graph, "graph.svg")
     """
     if format is None:
         format = os.path.splitext(path)[1][1:].lower() if path is not None else "svg"

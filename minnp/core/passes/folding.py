@@ -26,6 +26,11 @@ def fold_convolutions(graph: Graph) -> Graph:
     Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
 
     What goes into it: scaling and shifting of its channels, one sum with an array of its shape, one relu.
+
+    >>> net = nn.Sequential(nn.Conv2D(1, 2), nn.BatchNorm(2)).init()
+    >>> graph = fx.capture(lambda x: net(x, mode="test"), np.ones((1, 1, 4, 4), np.float32)).graph
+    >>> len(graph) > len(fx.fold_convolutions(graph))
+    True
     """
     check_rows(graph, "fold_convolutions")
     known = Known(graph)

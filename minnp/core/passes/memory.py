@@ -66,6 +66,9 @@ def memory(graph: Graph, *inputs: Any) -> Memory:
     """The bytes that live at once in one run, from the shapes and dtypes in the graph's meta.
 
     What kernels use inside themselves is not counted. inputs, and ValueError where a shape is not known, as in flops.
+
+    >>> fx.memory(fx.symbolic_trace(lambda x: np.exp(np.sin(x))).graph, np.ones(1000)).peak
+    16000
     """
     with_shapes(graph, inputs)
     nodes = graph.nodes
@@ -186,6 +189,11 @@ def plan_buffers(graph: Graph) -> Graph:
     are graph.output_node().meta["block"]. What the graph returns is the caller's and gets no place. Largest first, each
     at the lowest offset where nothing that lives with it lies: Pisarchyk and Lee, "Efficient memory management for deep
     neural net inference", 2020, "greedy by size for offset calculation".
+
+    >>> graph = fx.symbolic_trace(lambda x: np.exp(np.sin(x))).graph
+    >>> graph = fx.plan_buffers(fx.propagate_shapes(graph, np.ones(1000)))
+    >>> graph.output_node().meta["block"]
+    8000
     """
     for node in graph.nodes:
         node.meta.pop("buffer", None)

@@ -31,6 +31,11 @@ class Observer:
     percentile   how much of each array's range counts: 99.9 leaves out the lowest and highest 0.05 %, which are clipped
 
     Raises ValueError for a percentile that is not above 50 and at most 100.
+
+    >>> observer = fx.Observer()
+    >>> observer.show(np.array([-1.0, 3.0]))
+    >>> observer
+    <observer of 1 arrays: -1 to 3>
     """
 
     def __init__(self, percentile: float = 100.0) -> None:
@@ -75,6 +80,10 @@ def observe(graph: Graph, observer: Callable[[], Observer] = Observer, only: Cal
     Raises ValueError for a graph that calls layers, or functions that are no rows: fx.capture says what they do.
 
     These are dense layers (matmul with a fixed matrix) and convolutions with a fixed weight, in float32.
+
+    >>> net = fx.capture(nn.Linear(4, 3).init(), np.ones((2, 4), np.float32))
+    >>> [node.name for node in fx.observe(net).graph.nodes]
+    ['inputs', 'constant_0', 'record', 'matmul', 'constant_1', 'add', 'output']
     """
     check_rows(graph, "quantisation")
     known = Known(graph)
@@ -106,6 +115,9 @@ def calibrate(graph: Graph, batches: Iterable[Any]) -> Graph:
     batches   arrays, or tuples of them, one for each run
 
     Calling the observed graph in any other way (as a GraphModule, say) shows them what goes through it too.
+
+    >>> net = fx.observe(fx.capture(nn.Linear(4, 3).init(), np.ones((2, 4), np.float32)))
+    >>> net = fx.calibrate(net, [np.ones((2, 4), np.float32)])
     """
     for batch in batches:
         Calibration(graph).run(*map(onp.asarray, batch if isinstance(batch, tuple) else (batch,)))
@@ -122,6 +134,11 @@ def convert(graph: Graph, per_channel: bool = True) -> Graph:
     Biases, and a relu or selu after a layer, go into it, and observers are gone. Layers of which npx.fake_quantize
     rounds input and weight, as quantisation-aware training leaves them (nn.quantization_aware), become integer layers
     too: their scales are taken.
+
+    >>> net = fx.observe(fx.capture(nn.Linear(4, 3).init(), np.ones((2, 4), np.float32)))
+    >>> net = fx.convert(fx.calibrate(net, [np.ones((2, 4), np.float32)]))
+    >>> net(np.ones((2, 4), np.float32)).shape
+    (2, 3)
     """
     known = Known(graph)
     take_rounded(graph, known)
@@ -163,6 +180,10 @@ def quantize(graph: Graph, batches: Iterable[Any], per_channel: bool = True, **o
 
     batches       inputs that the ranges are measured on, as in calibrate
     per_channel   as in convert
+
+    >>> net = fx.capture(nn.Linear(4, 3).init(), np.ones((2, 4), np.float32))
+    >>> fx.quantize(net, [np.ones((2, 4), np.float32)])(np.ones((2, 4), np.float32)).shape
+    (2, 3)
     """
     return convert(calibrate(observe(graph, **options), batches), per_channel)
 

@@ -27,6 +27,10 @@ def propagate_shapes(graph: Graph, *inputs: Any) -> Graph:
     inputs   arrays, or Metas: Meta((3, 4), np.dtype("f4")). With arrays the graph is run on copies of them; with
              Metas it runs on stand-ins that take no memory, so the numbers mean nothing
     Raises CaptureError where a shape depends on numbers (masks, nonzero) and there are only Metas.
+
+    >>> graph = fx.propagate_shapes(fx.symbolic_trace(lambda x: x[:, 0]).graph, np.ones((2, 3)))
+    >>> graph.nodes[1].meta["value"].shape
+    (2,)
     """
     with layers_kept(graph.owning_module):
         _Shapes(graph, any(isinstance(x, Meta) for x in inputs)).run(*map(stand_in, inputs))

@@ -28,6 +28,10 @@ class Policy:
 
     Subclass it to decide call by call: give `__init__` the name of a policy with a backend ("prefer_torch"), and
     override `candidates`.
+
+    >>> with minnp.policy("only_numpy") as policy:
+    ...     print(np.ones(2))
+    [1. 1.]
     """
 
     def __init__(self, name: str) -> None:

@@ -213,6 +213,11 @@ class Meta(Shaped):
     """Shape and dtype of a value, without its data.
 
     shape   lengths of the axes; dtype: what np.dtype takes
+
+    >>> program = fx.symbolic_trace(lambda x: np.exp(x))
+    >>> graph = fx.propagate_shapes(program.graph, fx.Meta((2, 3), numpy.dtype("float32")))
+    >>> graph.nodes[1].meta["value"].shape
+    (2, 3)
     """
 
     __slots__ = ("dtype", "shape")

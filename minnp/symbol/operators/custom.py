@@ -30,7 +30,12 @@ PROPERTIES: dict[str, type[CustomOpProp]] = {}
 
 
 class CustomOp:
-    """What a custom operator computes: forward writes to out_data, backward to in_grad, with `assign`."""
+    """What a custom operator computes: forward writes to out_data, backward to in_grad, with `assign`.
+
+    >>> class Double(sym.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    """
 
     def forward(self, is_train: bool, req: Sequence[str], in_data: Sequence[Any], out_data: Sequence[Any],
                 aux: Sequence[Any]) -> None:  # fmt: skip
@@ -56,6 +61,12 @@ class CustomOpProp:
     need_top_grad   whether backward reads out_grad; a loss does not
 
     Keyword arguments of sym.Custom arrive in __init__ as texts.
+
+    >>> class Doubled(sym.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return sym.CustomOp()
+    >>> Doubled().list_arguments()
+    ['data']
     """
 
     def __init__(self, need_top_grad: bool = True) -> None:
@@ -85,7 +96,15 @@ class CustomOpProp:
 
 
 def register(name: str) -> Callable[[type], type]:
-    """A decorator that makes a CustomOpProp the operator sym.Custom(..., op_type=name)."""
+    """A decorator that makes a CustomOpProp the operator sym.Custom(..., op_type=name).
+
+    >>> @sym.register("doubled")
+    ... class Doubled(sym.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return sym.CustomOp()
+    >>> sym.Custom(sym.Variable("x"), op_type="doubled", name="y").list_outputs()
+    ['y_output']
+    """
 
     def enter_it(prop: type) -> type:
         PROPERTIES[name] = prop
