@@ -27,6 +27,7 @@ USES: dict[str, tuple[Any, int]] = {
     "clip": (lambda x, n: np.clip(x, 0, n), 1),
     "number of NumPy's": (lambda x, n: np.float32(2) * n * x, 1),
     "function of it": (lambda x, n: x * np.exp(n), 1),
+    "functions of numbers": (lambda x, n: (np.add(n, 1), np.multiply(2, n), np.subtract(n, n), np.divide(n, 4)), 1),
     "given back": (lambda x, n: (n, -n, n // 2, n % 2, n / 2, abs(-n)), 1),
     "written": (lambda x, n: _written(x, n), 1),
     "gradient": (lambda x, n: grad(lambda y: (y**2 * n).sum())(x), 1),
@@ -132,6 +133,13 @@ def test_what_is_declared_static_compiles_again() -> None:
         assert f.cache_info()["captures"] == 8  # given by place, and by name
     with pytest.raises(ValueError, match="arguments are x, k"):
         jit(lambda x, k: x, static="n")
+
+
+def test_a_key_of_a_dict_is_the_number() -> None:
+    f = jit(lambda x, n: {n + 1: x})
+    for n in (3, 3, 4, 3):
+        (key,) = f(np.array(X), n)
+        assert type(key) is int and key == n + 1
 
 
 def test_a_number_outlives_its_capture_as_a_number() -> None:

@@ -299,13 +299,14 @@ class CaptureTrace(Trace):
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
         self.decides(1)
-        if not self.ended:
-            self._guard(value.node, "value", concrete(value))
+        self._guard(value.node, "value", concrete(value))
         return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after
 
     def decides(self, weight: float) -> None:
         """Python asked what an array holds, or compared numbers (an eighth as much: arguments repeat, data do not)."""
-        self.decisions += weight
+        before, self.decisions = self.decisions, self.decisions + weight
+        if before < DECISIONS <= self.decisions and self.fast and self.may_leave:
+            self.ends(f"the function asks some {DECISIONS} times what its arrays hold, one by one")
 
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):
@@ -453,9 +454,6 @@ def capture_call(
     # the text is among its results.
     if "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
-    # Not midway: numbers that decay to arrays would be added to in place.
-    if many := fast and may_leave and trace.decisions >= DECISIONS:
-        trace.left = trace.left or f"the function asks some {DECISIONS} times what its arrays hold, one by one"
     if trace.left and not may_leave:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     trace.graph.output(tuple(nodes))
@@ -470,7 +468,7 @@ def capture_call(
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
-    captured.left, captured.ended = trace.left, trace.ended or many
+    captured.left, captured.ended = trace.left, trace.ended
     return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
 
 
@@ -485,9 +483,14 @@ def _plain_keys(x: Any) -> Any:
         return x if all(a is b for a, b in zip(x, new)) else type(x)(new)
     if type(x) is not dict:
         return x
-    plain = lambda k: onp.asarray(concrete(read(k)))[()] if type(k) in ARRAY_TYPES else k
-    new = {plain(k): _plain_keys(y) for k, y in x.items()}
+    new = {_key(k): _plain_keys(y) for k, y in x.items()}
     return x if all(a is b and x[a] is new[b] for a, b in zip(x, new)) else new
+
+
+def _key(k: Any) -> Any:
+    if type(k) is Live:
+        return k.value
+    return onp.asarray(concrete(read(k)))[()] if type(k) in ARRAY_TYPES else k
 
 
 def copied(x: Any) -> Any:

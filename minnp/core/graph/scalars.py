@@ -159,8 +159,7 @@ def _result(self: Live, function: Any, args: list, value: Any) -> Any:
     node = self.trace.record(function, tuple(map(_said, args)))
     if type(value) is bool:
         self.trace.decides(0.125)
-        if self.trace.alive:
-            self.trace.check(node, value)
+        self.trace.check(node, value)
         return value
     return Live(self.trace, value, node, frozenset().union(*[x.sources for x in args if type(x) is Live]))
 

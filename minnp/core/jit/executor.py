@@ -147,7 +147,8 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
     if isinstance(target, Primitive):
         plain = not (places or node.kwargs or node.meta.keys() & {"dispatched", "handling"})
         kernel: Any = _kernel(node, exact)
-        if target.name in INFIX and len(node.args) == 2 and plain and not isinstance(kernel, Beside):
+        arrays = any(isinstance(a, Node) and not a.meta.get("weak") for a in node.args)  # `+` of ints would be Python's
+        if target.name in INFIX and len(node.args) == 2 and arrays and plain and not isinstance(kernel, Beside):
             a, b = (_show(x, names) for x in node.args)
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
