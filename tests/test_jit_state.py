@@ -262,3 +262,18 @@ def test_gradients_of_compiled_code_follow_arrays_made_outside() -> None:
             onp.testing.assert_allclose(onp.asarray(slope(X)), onp.asarray(grad(f)(X)), rtol=1e-14)
             net.w = make(onp.full((2, 3), 4.0))
             onp.testing.assert_allclose(onp.asarray(slope(X)), onp.asarray(grad(f)(X)), rtol=1e-14)
+
+
+def test_the_cache_may_be_cleared_while_a_function_is_captured() -> None:
+    def f(x: Any, n: int) -> Any:
+        if n == 3 or clears:
+            g.clear_cache()  # another thread
+        return x[:n] * 2
+
+    clears = True
+    g = jit(f)
+    for n in (3, 3, 4, 3):
+        assert g(np.arange(5.0), n).tolist() == [2.0 * k for k in range(n)]
+    h = jit(lambda x: x * float(cleared(x.sum())))
+    cleared = lambda s: (h.clear_cache(), s)[1]
+    assert [h(np.ones(2)).tolist() for _ in range(2)] == [[2.0, 2.0]] * 2

@@ -225,7 +225,8 @@ class Jitted(Dispatch):
             self.paths.setdefault(exact, [])
             record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), f"{name} calls itself")
             return self._eager(*args, **kwargs)
-        names, fixed, backend = leaf_names(self.function, *marked), self.fixed[key], key[-1]
+        # another thread may have cleared them
+        names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         asked = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
         if asked:
             fixed |= asked
@@ -289,7 +290,7 @@ class Jitted(Dispatch):
         if captured.fixed:  # Python read these numbers: others compile again
             fixed |= captured.fixed
             if not paths:
-                del self.paths[exact]
+                self.paths.pop(exact, None)
             paths = self.paths.setdefault(exactly(key, fixed, values), [])
         known = next((p for p in paths if p.finds(captured) and p.environment.follow(numbers=True)), None)
         if known is not None:
