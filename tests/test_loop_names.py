@@ -457,3 +457,29 @@ def test_elements_read_before_a_capture_ends_are_numpys_scalars():
 
     for _ in range(2):
         assert {type(v) for v in jit(read_one_by_one)(np.arange(100.0))} == {numpy.float64}
+
+
+def test_variables_of_others_are_what_they_were_where_a_loop_raised():
+    def counted(x, n):
+        count, last = 0, -1.0
+
+        def add():
+            nonlocal count, last
+            for i in range(n):
+                count += 1
+                last = x[i]
+                x[i] += 1
+
+        try:
+            add()
+        except IndexError:
+            count += 100
+        return count, last, x
+
+    g = jit(counted)
+    for _ in range(2):
+        assert (
+            str(g(np.arange(5.0), 9))
+            == str(counted(np.arange(5.0), 9))
+            == str((106, numpy.float64(4.0), np.arange(1.0, 6)))
+        )

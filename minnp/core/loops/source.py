@@ -150,11 +150,12 @@ class Site:
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
-        self.tree, self.wanted, self.local, self.caught = tree, wanted, local, caught
+        self.tree, self.wanted, self.local = tree, wanted, local
         names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         self.shared = self.stores & shared
+        self.caught = caught or bool(self.shared)  # who sees its names may go on as well
         calls = [n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
         used = [
             n.func.value.id
