@@ -368,3 +368,49 @@ def test_a_long_capture_ends(hurry):
 def test_a_budget_is_positive():
     with pytest.raises(ValueError, match="set_compile_budget: more than 0 seconds, got 0"):
         minnp.set_compile_budget(0)
+
+
+def test_a_chain_of_comparisons_is_the_one_that_decides():
+    def chained(x, i, n):
+        u, first, second, third, hits = n, True, True, True, 0
+        for k in range(6):
+            first = 0 <= u < 4
+            second = u < i[0] < 2 * k <= 7
+            third = not third or -9 < n < i[4]
+            if 1 < u < i[2] or not -9 < u < i[4] < 100:
+                hits += 1
+            if k == n:
+                u = i[k]
+        return first, second, third, hits
+
+    g = jit(chained)
+    for n in (-20, -1, 2, 3, 5, 200):
+        alike(chained(vector(), whole(), n), g(vector(), whole(), n))
+
+
+def test_the_text_of_a_division_by_zero_is_pythons():
+    def divided(x, n):
+        k = 3
+        for j in range(2):
+            x[j] += 1
+            k /= n
+        return k
+
+    def rest(x, n):
+        k = 3
+        for j in range(2):
+            x[j] += 1
+            k = k % n if j else k * 1.5
+        return k
+
+    for f in (divided, rest):
+        g = jit(f)
+        for n in (2, 0, 0.0):
+            got, want = [], []
+            for call, out in ((f, want), (g, got)):
+                x = vector()
+                try:
+                    out += [call(x, n), x.tolist()]
+                except ZeroDivisionError as error:
+                    out += [str(error), x.tolist()]
+            assert got == want

@@ -837,6 +837,8 @@ class Translator(Building):
             for more in node.values[1:]:
                 found = self.both(op, found, lambda more=more: self.condition(more))
             return found
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            return self.settled_now(self.truth(self.number(self.of_Compare(node, asked=True))))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             found = self.condition(node.operand)
             return const(not found.args[0]) if found.op == "const" else E("not", (found,), BOOL, 0, 1)
@@ -1155,7 +1157,8 @@ class Translator(Building):
 
         return rest(node.values)
 
-    def of_Compare(self, node: ast.Compare) -> Any:
+    def of_Compare(self, node: ast.Compare, asked: bool = False) -> Any:
+        """A comparison, or a chain of them; `asked`: whether it is true, and no more."""
         left = self.value(node.left)
         out: Any = None
         for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
@@ -1200,9 +1203,11 @@ class Translator(Building):
             else:
                 if not isinstance(out, E):
                     raise self.fail("a chain of comparisons of arrays")
-                kind = out.kind
-                out = self.both("and", self.truth(out), lambda: self.truth(self.number(link()[0])))
-                out = out if kind == BOOL else E("copy", (out,), kind, 0, 1)
+                if asked:
+                    out = self.both("and", self.truth(out), lambda: self.truth(self.number(link()[0])))
+                else:  # the comparison that decides, a bool of Python's or of NumPy's
+                    first = self.frozen(out)
+                    out = self.choose(self.truth(first), lambda: self.number(link()[0]), lambda first=first: first)
                 left = self.value(right) if k < len(node.ops) - 1 else None
         return out
 

@@ -278,7 +278,8 @@ class Builder:
                         for k in x.kinds:
                             if not k.python and len(x.kinds) > 1:
                                 fine = E("or", (fine, E("eq", (self.tag(x), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
-                self.check(fine, f"{op} {a.kind.letter}{b.kind.letter}" if all(python) else "again")
+                known = all(python) and all(len(x.kinds) == 1 for x in (a, b))
+                self.check(fine, f"{op} {a.kind.letter}{b.kind.letter}" if known else "again")
         if op == "div" and kind.letter == "f":
             a, b = self.cast(a, kind), self.cast(b, kind)
             return E(op, (a, b), kind, None, None, kinds, tag)
