@@ -12,7 +12,7 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..llvm import functions
@@ -1068,8 +1068,10 @@ class Lowering:
             return self.do(f"select i1 {within}, {t} {out}, {t} {far}")
         raise NotLowered(f"{op} of {given}")
 
-    def divided(self, op: str, args: list[str], t: str, signed: bool, e: E) -> str:
+    def divided(self, op: str, args: list[str], t: str, signed: bool, e: E, near: bool = True) -> str:
         a, b = args
+        if near and op == "mod" and signed and e.kind.python and e.args[1].op != "const" and not self.early:
+            return self.nearby(a, b, t, lambda: self.divided(op, args, t, signed, e, near=False))
         whole = e.args[1].low <= 0 <= e.args[1].high and not e.args[1].kind.python
         if whole:  # NumPy's x // 0 and x % 0 are 0
             zero = self.do(f"icmp eq {t} {b}, 0")
@@ -1079,8 +1081,6 @@ class Lowering:
             safe = self.do(f"select i1 {minus}, {t} 1, {t} {b}")
         else:
             minus, safe = "", b
-        if op == "mod" and signed and e.kind.python and e.args[1].op != "const" and not self.early:
-            return self.nearby(a, b, t)
         sign = "s" if signed else "u"
         quotient, rest = self.do(f"{sign}div {t} {a}, {safe}"), self.do(f"{sign}rem {t} {a}, {safe}")
         if signed and not (e.args[0].low >= 0 and e.args[1].low > 0):
@@ -1094,9 +1094,9 @@ class Lowering:
             out = self.do(f"select i1 {minus}, {t} {negative}, {t} {out}")
         return self.do(f"select i1 {zero}, {t} 0, {t} {out}") if whole else out
 
-    def nearby(self, a: str, b: str, t: str) -> str:
-        """Python's a % b: a, or b more or less, where that lies in [0, b), as with indices that wrap: a division takes
-        ten times as long."""
+    def nearby(self, a: str, b: str, t: str, far: Callable[[], str]) -> str:
+        """Python's a % b: a, or b more or less, where that lies in [0, b), as with indices that wrap: a division, which
+        `far` makes, takes ten times as long."""
         slot = self.alloca(f"mod.{next(self.counts)}", t)
         slow, done = self.label("far"), self.label("near")
         more, less = self.do(f"add {t} {a}, {b}"), self.do(f"sub {t} {a}, {b}")
@@ -1107,11 +1107,7 @@ class Lowering:
         self.put(f"store {t} {near}, ptr {slot}")
         self.put(f"br i1 {fine}, label %{done}, label %{slow}")
         self.at(slow)
-        rest = self.do(f"srem {t} {a}, {b}")
-        other = self.do(f"icmp slt {t} {self.do(f'xor {t} {rest}, {b}')}, 0")
-        moved = self.do(f"and i1 {other}, {self.do(f'icmp ne {t} {rest}, 0')}")
-        found = self.do(f"select i1 {moved}, {t} {self.do(f'add {t} {rest}, {b}')}, {t} {rest}")
-        self.put(f"store {t} {found}, ptr {slot}")
+        self.put(f"store {t} {far()}, ptr {slot}")
         self.put(f"br label %{done}")
         self.at(done)
         return self.do(f"load {t}, ptr {slot}")
