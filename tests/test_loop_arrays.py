@@ -2,6 +2,7 @@
 
 import linecache
 import math
+import warnings
 
 import numpy
 import pytest
@@ -212,3 +213,49 @@ def test_gradients(line):
         numpy.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
     for x, y in zip(want, jit(direct)(a, A)):
         numpy.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
+
+
+def halves(x, y):
+    for i in range(3):
+        x[x > 0] = x[x > 0] ** -1.5 + 0.25
+        y[y != 0] = 1.0 / y[y != 0]
+        y[x > 0.3] += x[x > 0.3]
+        x[x < 0.1] = y[x < 0.1] if i else x[x < 0.1] - 1.0
+        y[(y > 2) & (x > 0)] = (y - x)[(y > 2) & (x > 0)]
+    return x, y
+
+
+def moved(x, y):
+    for _ in range(3):
+        x[x > 0] = (x := x[::-1])[x > 0]
+        y[x > 0] = x[x > 0] + (x[x > 0][::-1])
+    return x, y
+
+
+@pytest.mark.parametrize("f", [halves, moved])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_masks_on_both_sides(f, dtype):
+    r = numpy.random.default_rng(0)
+    x, y = r.integers(-3, 4, (2, 37)).astype(dtype)
+    if dtype == "int64" and f is halves:
+        y = y * 0.5
+        x = x * 1.5
+    expected = f(x.copy(), y.copy())
+    g = jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            for got, want in zip(g(x.copy(), y.copy()), expected):
+                assert got.dtype == want.dtype
+                numpy.testing.assert_allclose(got, want, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+def test_products_with_one_column():
+    def f(a, b, out):
+        for i in range(4):
+            out += a[i] @ b + (a[i] * 2.0) @ b
+        return out
+
+    r = numpy.random.default_rng(0)
+    a, b = r.random((4, 5, 6)), r.random((6, 1))
+    numpy.testing.assert_allclose(jit(f)(a, b, numpy.zeros((5, 1))), f(a, b, numpy.zeros((5, 1))), rtol=1e-14)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as onp
 import pytest
 
@@ -75,18 +77,297 @@ def of_rows(x):
     return rows
 
 
+def subsequence(x):
+    tails = []
+    for v in x:
+        low, high = 0, len(tails)
+        while low < high:
+            middle = (low + high) // 2
+            if tails[middle] < v:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(tails):
+            tails.append(v)
+        else:
+            tails[low] = v
+    return tails
+
+
+def filled(x):
+    """A stack of tuples, made anew in the loop."""
+    grid = (x[:144] > 0.4).reshape(12, 12)
+    label, count = np.zeros((12, 12), dtype=np.int64), 0
+    for i in range(12):
+        for j in range(12):
+            if grid[i, j] and not label[i, j]:
+                count += 1
+                stack = [(i, j)]
+                while stack:
+                    k, m = stack.pop()
+                    if 0 <= k < 12 and 0 <= m < 12 and grid[k, m] and not label[k, m]:
+                        label[k, m] = count
+                        for down, right in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                            stack.append((k + down, m + right))
+    return label, count, stack
+
+
+def queue(x):
+    """A list that is given, and read at both ends."""
+    q, order = [3, 1.5], []
+    while q and len(order) < 90:
+        first = q.pop(0)
+        order.append(first)
+        if len(order) % 3:
+            q.append(first + len(order))
+            q.append(x[len(order)] if first > 20 else first * 2)
+        if len(q) > 9:
+            q.pop()
+    return q, order
+
+
+def primes(x):
+    found = [2]
+    for k in range(3, 300, 2):
+        for p in found:
+            if p * p > k:
+                found.append(k)
+                break
+            if k % p == 0:
+                break
+    return found
+
+
+def that_grows_under_its_loop(x):
+    out, seen = [1], 0
+    for i in range(3):
+        for v in out:
+            seen += v
+            if len(out) < 20:
+                out.append(v + i)
+    return out, seen
+
+
+def of_long_ones(x):
+    weights, pairs = [float(k) for k in range(30)], tuple((k, k * 0.5) for k in range(40))
+    total = 0.0
+    for i in range(30):
+        total += weights[i] * weights[-1 - i]
+    for k, (a, b) in enumerate(pairs):
+        total += a * b * k
+    for w in weights:
+        total -= w
+    counts = [0] * 20
+    for v in x:
+        counts[int(v * 20)] += 1
+    return total, counts
+
+
+def cleared(x):
+    out, last = [], 0
+    for i in range(len(x)):
+        out.append(i)
+        if x[i] > 0.9:
+            last = out[-1] + out[0]
+            out.clear()
+    return out, last
+
+
+def past_the_end(x):
+    out = [1, 2]
+    for i in range(5):
+        x[i] = out[-i]
+    return out
+
+
+def popped_empty(x):
+    out = [1, 2]
+    for i in range(5):
+        x[i] = out.pop()
+    return out
+
+
+def caught(x):
+    out = [1, 2]
+    try:
+        for i in range(5):
+            out[i] = 7
+            x[i] = 1
+    except IndexError:
+        out.append(9)
+    return out, x
+
+
+def known_by_another(x):
+    a = [1, 2]
+    b = a
+    n = 0
+    for i in range(9):
+        a.append(i)
+        n += len(b) + b[i]
+    return a, n
+
+
+def held_by_another(x):
+    a, n = [1, 2], 0
+    rows = [a]
+    for i in range(9):
+        a.append(i)
+        n += a[-1]
+    return rows, n
+
+
+def two_at_once(x):
+    for i in range(6):
+        a = b = [i]
+        a.append(1)
+        b.append(a[0])
+    return a, b, a is b
+
+
+def bound_anew(x):
+    out, every = [1, 2, 3], []
+    for i in range(5):
+        every.append(out[-1])
+        out = [i]
+        out.append(out[0] + 10)
+    return out, every
+
+
+def bound_at_times(x):
+    n = 0
+    for i in range(9):
+        if x[i] > 0.5:
+            own = [i]
+        if i > 6:
+            own.append(i)
+            n += own[0]
+    return n, own
+
+
+def beyond_64_bits(x):
+    out = [1]
+    for _ in range(70):
+        out.append(out[-1] * 2)
+    return out
+
+
+def given_to_a_function(x):
+    def push(to, v):
+        to.append(v)
+
+    out = [0]
+    for i in range(9):
+        push(out, i)
+        out[0] += 1
+    return out
+
+
+def truths(x):
+    seen, kinds = [False] * 20, []
+    for i in range(20):
+        seen[i] = x[i] > 0.5
+        if not seen[i]:
+            seen[i] = True
+            kinds.append(i)
+    return seen, kinds
+
+
 def kinds(x):
     if isinstance(x, (list, tuple)):
         return [type(x), *map(kinds, x)]
     return (x.dtype, x.tolist()) if isinstance(x, onp.ndarray) else (type(x), x)
 
 
-@pytest.mark.parametrize("f", [running, of_two_kinds, that_fails, of_two_names, that_is_read, of_rows])
-def test_lists_grow(f):
+COMPILED = [running, of_two_kinds, subsequence, filled, queue, primes, of_long_ones, cleared, bound_at_times]
+OTHERS = [that_fails, of_two_names, that_is_read, of_rows, that_grows_under_its_loop, past_the_end, popped_empty]
+OTHERS += [caught, known_by_another, held_by_another, two_at_once, bound_anew, beyond_64_bits, given_to_a_function]
+
+
+def outcome(f, x):
+    try:
+        return kinds(f(x)), kinds(x)
+    except Exception as error:
+        return type(error), str(error), kinds(x)
+
+
+@pytest.mark.parametrize("f", [*COMPILED, *OTHERS, truths])
+def test_lists_in_loops(f):
     g = jit(f)
+    minnp.report(reset=True)
     for seed in range(3):
         x = onp.random.default_rng(seed).random(150 + seed)
-        assert kinds(g(x.copy())) == kinds(f(x.copy()))
+        assert outcome(g, x.copy()) == outcome(f, x.copy())
+    left = [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    assert not left or f not in COMPILED
+
+
+def test_a_list_that_is_given_stays_the_same():
+    def f(stack, x):
+        for i in range(len(x)):
+            if len(stack) > 3:
+                x[i] = stack.pop() + stack[0]
+            stack.append(i)
+        return stack
+
+    ours, theirs, a, b = [1.5, 2], [1.5, 2], onp.zeros(9), onp.zeros(9)
+    for _ in range(3):
+        assert jit(f)(ours, a) is ours
+        f(theirs, b)
+        assert kinds(ours) == kinds(theirs)
+        onp.testing.assert_array_equal(a, b)
+
+
+def test_gradients_of_loops_that_read_lists():
+    def f(x):
+        weights = [0.5 * k for k in range(20)]
+        total, out = 0.0, []
+        for i in range(len(x)):
+            total += weights[i] * x[i] ** 2
+        for i in range(len(x)):
+            out.append(x[i])
+            total += out[-1] * out[0]
+        return total
+
+    x = np.arange(1.0, 6)
+    for g in (grad(f), jit(grad(f)), grad(jit(f))):
+        onp.testing.assert_allclose(g(x), onp.arange(5) * onp.arange(1.0, 6) + [16.0, 1, 1, 1, 1])
+
+
+PARTS = [
+    "out.append({})",
+    "out.append({} * 0.5)",
+    "if out: s += out.pop()",
+    "if len(out) > 2: s += out.pop(0)",
+    "if out: out[int({}) % len(out)] = {}",
+    "if len(out) > 1: out[-1] += out[0]",
+    "if out and out[-1] > {}: s -= out[0]",
+    "for v in out: s += v",
+    "for k, v in enumerate(out): s += k * v",
+    "if len(out) > 9: out.clear()",
+    "if s > 1e6: s = 0",
+    "own = [{}, {}]",
+    "own.append(s)",
+    "s += own[len(own) // 2]",
+    "if len(out) > 15: break",
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_of_lists(seed):
+    r = onp.random.default_rng(seed)
+    number = lambda: ["i", "s", "x[i]", "2", "i % 3", "len(out)"][r.integers(6)]
+    lines = [PARTS[k].format(number(), number()) for k in r.integers(0, len(PARTS), 8)]
+    start = ["[]", "[1]", "[1.5, 2]"][r.integers(3)]
+    body = "\n".join([f"    out, own, s = {start}, [3], {r.integers(2)}", "    for i in range(len(x)):"])
+    text = f"def f(x):\n{body}\n" + "".join(f"        {t}\n" for t in lines) + "    return out, own, s, x\n"
+    name = f"<lists {seed}>"
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    space: dict = {}
+    exec(compile(text, name, "exec"), space)
+    g = jit(space["f"])
+    for x in (onp.arange(12), onp.arange(12) * 0.25, onp.arange(12)):
+        assert outcome(g, x.copy()) == outcome(space["f"], x.copy()), text
 
 
 def test_loops_that_append_are_compiled():

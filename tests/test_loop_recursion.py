@@ -308,6 +308,26 @@ def test_gradients():
         onp.testing.assert_allclose(g(np.arange(5.0)), 2 * onp.arange(5.0))
 
 
+def test_a_branch_that_is_pythons():
+    def digits(n):
+        return 0 if n == 0 else digits(n // 10) + len(str(n))
+
+    def f(a, b):
+        for i in range(len(a)):
+            if a[i] > 90:
+                a[i] = digits(int(a[i])) + fibonacci(2)
+            else:
+                a[i] = fibonacci(i)
+                b += 1
+            if i == 30 and a[i] > 5:
+                a[i] = digits(i)
+        return a, b
+
+    for most in (50, 100):
+        x = onp.arange(40) * most // 40
+        assert kinds(jit(f)(x.copy(), 0)) == kinds(f(x.copy(), 0))
+
+
 def test_batches():
     def horner(c, x, i):
         return x * 0 if i == len(c) else c[i] + x * horner(c, x, i + 1)

@@ -275,9 +275,21 @@ class Arrays(Noting):
         return Lazy(dims, kind, at, reads)
 
     # -------------------------------------------------------------- under a mask
+    def or_ones(self, base: Array, mask: Array) -> Array:
+        """What a mask chooses, and ones elsewhere, of which NumPy has nothing to say: in memory of its own, since LLVM
+        sees that nobody reads the ones."""
+        made = self.new(mask.dims, base.kind, False)
+
+        def one(index: list[E]) -> None:
+            chosen = (self.truth(self.element(mask, index)), self.element(base, index), const(1.0, base.kind))
+            self.emit(Store(made.name, tuple(index), E("select", chosen, base.kind)))
+
+        self.over(mask.dims, one)
+        return made
+
     def under(self, x: Masked, body: Callable[[list[E], E], None], base: Array | None = None) -> None:
-        """body(index, element) for every element that is chosen, in order. `base`: what body writes, of numbers that
-        vector instructions do not write under a mask: it is written as it was where nothing is chosen."""
+        """body(index, element) for every element that is chosen, in order. `base`: what body writes by vector
+        instructions: it is written as it was where nothing is chosen."""
 
         def one(index: list[E]) -> None:
             test = self.temporary(self.truth(self.element(x.mask, index)))

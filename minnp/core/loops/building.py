@@ -221,6 +221,17 @@ class Building(Chosen):
         """a @ b of two matrices, row by row."""
         a, b = (x if len(x.reads) == 1 else self.settled(self.materialised(x)) for x in (a, b))
         self.alike(a.dims[1], b.dims[0])
+        if repr(b.dims[1]) == "1":  # one sum for each row
+            made = self.new([a.dims[0], const(1)], kind, False)
+
+            def row(index: list[E]) -> None:
+                (i,) = index
+                inner = Lazy([a.dims[1]], a.kind, lambda k: a.at([i, *k]), a.reads)
+                column = Lazy([b.dims[0]], b.kind, lambda k: b.at([*k, const(0)]), b.reads)
+                self.emit(Store(made.name, (i, const(0)), self.cast(self.number(self.dot(inner, column)), kind)))
+
+            self.over([a.dims[0]], row)
+            return made
         made = self.new([a.dims[0], b.dims[1]], kind, True)
 
         def add(index: list[E]) -> None:

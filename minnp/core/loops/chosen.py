@@ -103,7 +103,7 @@ class Chosen(Arrays):
             count = self.how_many(mask)
             if mask.ndim == base.ndim:
                 reads = [base, *mask.reads]
-                at = lambda index: self.element(base, index)
+                at = lambda index: self.element(self.instead.get(base.name, base), index)
                 return Masked(count, base.kind, at, reads, mask.reads[0], self.writes)
             out = self.new([count, *base.dims[mask.ndim :]], base.kind, False)
 
@@ -196,7 +196,12 @@ class Chosen(Arrays):
                 e = op(self.element(base, index), e)
             self.emit(Store(base.name, tuple(index), self.unsafe(e, base.kind)))
 
-        self.under(value, one, base if base.kind.letter == "c" else None)
+        floats = [r for r in value.reads if r.kind.letter == "f" and r.ndim == mask.ndim]
+        self.instead |= {r.name: self.or_ones(r, value.mask) for r in floats if base.kind.letter == "f"}
+        try:
+            self.under(value, one, base if base.kind.letter in "fc" else None)
+        finally:
+            self.instead.clear()
         self.written(base)
         return True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+RAISED = {"index": IndexError, "list": IndexError}  # by the first word of an error
+RAISED |= dict.fromkeys(("div", "floordiv", "mod"), ZeroDivisionError)
 NUMBERS = {"i": 1, "u": 1, "b": True, "f": 1.0, "c": 1j}
 
 

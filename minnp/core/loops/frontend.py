@@ -24,6 +24,7 @@ from .ir import (
     BOOL,
     FLOAT,
     INT,
+    KINDS,
     Array,
     Assign,
     Bind,
@@ -132,24 +133,33 @@ class Parts(NamedTuple):
 
 
 class Growing:
-    """A list of Python's to which the loop appends numbers, or tuples of numbers, and which it does not read.
+    """A list of Python's of numbers, or of tuples of numbers.
 
-    sort   "tuple" or "list" of what is appended, "" of numbers
+    sort   "tuple" or "list" of its items, "" of numbers
     kinds  of each column: the kinds that its numbers may have
+    given  those of the list that is given; None if the loop makes it, or only appends to it
+    own    whether the loop makes it
+    fixed  whether nothing in the loop changes it
     """
 
-    def __init__(self, name: str) -> None:
-        self.name, self.sort = name, ""
+    def __init__(self, name: str, own: bool = False, given: tuple | None = None) -> None:
+        self.name, self.own, self.sort, self.fixed = name, own, "", False
         self.kinds: list[frozenset[Kind]] = []
+        self.given: list[frozenset[Kind]] | None = None
+        if given is not None:
+            _, self.sort, columns, self.fixed = given
+            self.given = [frozenset(KINDS[k] for k in places) for places in columns]
+            self.kinds = list(self.given)
 
     @property
     def count(self) -> str:
         return f"{self.name}<count>"
 
-    def columns(self) -> list[tuple[str, Kind]]:
+    def columns(self, each: list[frozenset[Kind]] | None = None) -> list[tuple[str, Kind]]:
         """(variable, kind) of the arrays in which it is kept: the numbers, and behind them which kinds they have."""
-        values = [(f"{self.name}<{k}>", join(kinds)) for k, kinds in enumerate(self.kinds)]
-        return [*values, *[(f"{self.name}<{k}>#", Kind("i1")) for k, kinds in enumerate(self.kinds) if len(kinds) > 1]]
+        each = self.kinds if each is None else each
+        values = [(f"{self.name}<{k}>", join(kinds)) for k, kinds in enumerate(each)]
+        return [*values, *[(f"{self.name}<{k}>#", Kind("i1")) for k, kinds in enumerate(each) if len(kinds) > 1]]
 
 
 class Moving:
@@ -165,6 +175,10 @@ class Moving:
         self.roots: frozenset[str] = frozenset()
         self.found: frozenset[str] = frozenset()
         self.ones: frozenset[int] = frozenset(range(64))
+
+
+class Unread(NotUnderstood):
+    """What a list holds that was not seen to hold anything: the next pass knows, by what is appended to it."""
 
 
 class Anew(Exception):
@@ -209,6 +223,8 @@ class Translator(Building):
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.copies: set[str] = set()
+        # of this statement, by their text: (the mask, how many writes came before, where it is computed)
+        self.masks: dict[str, tuple[Array, int, list]] = {}
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
 
     @property
@@ -225,10 +241,15 @@ class Translator(Building):
     # -------------------------------------------------------------- statements
     def body(self, statements: list[ast.stmt]) -> None:
         for s in statements:
-            self.line = s.lineno
+            self.line, self.masks = s.lineno, {}
             if self.deadline.passed():
                 raise self.fail(f"more than {budget.seconds} s of compiling")
-            getattr(self, f"do_{type(s).__name__}", self.refuse)(s)
+            try:
+                getattr(self, f"do_{type(s).__name__}", self.refuse)(s)
+            except Unread:
+                if self.rounds:
+                    raise
+                self.moved = True
             if type(s) in (ast.Break, ast.Continue, ast.Return):
                 break
 
@@ -245,25 +266,12 @@ class Translator(Building):
             return
         if not isinstance(s.value, ast.Call):
             raise self.fail("an expression whose value is not used")
-        if (name := appended(s.value)) and isinstance(growing := self.scope.names.get(name), Growing):
-            return self.append(growing, self.value(s.value.args[0]))
         self.value(s.value)
 
     def append(self, growing: Growing, value: Any) -> None:
         """growing.append(value)"""
-        items = value.items if isinstance(value, Tup) else [value]
-        if not items or not all(isinstance(x, E) for x in items):
-            raise self.fail("an array, or an object, appended to a list")
-        sort = "" if not isinstance(value, Tup) else "list" if value.listed else "tuple"
-        if not growing.kinds:
-            growing.sort, growing.kinds = sort, [frozenset() for _ in items]
-        if growing.sort != sort or len(growing.kinds) != len(items):
-            raise self.fail("things of several lengths appended to a list")
-        items = [self.frozen(x) for x in items]
-        if any(not x.kinds <= kinds for x, kinds in zip(items, growing.kinds)):
-            growing.kinds = [kinds | x.kinds for x, kinds in zip(items, growing.kinds)]
-            raise Anew
-        count = E("var", (growing.count,), INT, 0, 2**40)
+        items = self.fitting_items(growing, value)
+        count = self.length_of(growing)
         tags = [self.tag(x) for x, kinds in zip(items, growing.kinds) if len(kinds) > 1]
         for (variable, kind), x in zip(growing.columns(), [*items, *tags]):
             x = self.frozen(self.cast(x, kind))
@@ -276,13 +284,154 @@ class Translator(Building):
             self.emit(Store(held.name, (count,), x))
         self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
 
+    def fitting_items(self, growing: Growing, value: Any) -> list[E]:
+        """The numbers of what becomes an item of a list, in its columns."""
+        items = value.items if isinstance(value, Tup) else [value]
+        if not items or not all(isinstance(x, E) for x in items):
+            raise self.fail("an array, or an object, appended to a list")
+        sort = "" if not isinstance(value, Tup) else "list" if value.listed else "tuple"
+        if not growing.kinds:
+            growing.sort, growing.kinds = sort, [frozenset() for _ in items]
+        if growing.sort != sort or len(growing.kinds) != len(items):
+            raise self.fail("things of several lengths appended to a list")
+        items = [self.frozen(x) for x in items]
+        if any(not x.kinds <= kinds for x, kinds in zip(items, growing.kinds)):
+            growing.kinds = [kinds | x.kinds for x, kinds in zip(items, growing.kinds)]
+            for variable, _ in growing.columns():
+                self.moving.pop(variable, None)
+            raise Anew
+        return items
+
     def begin(self, growing: Growing) -> None:
-        """Room for what is appended."""
-        self.program.lists[growing.name] = growing
+        """Room for a list, and what it holds."""
         self.program.kinds[growing.count] = INT
+        length: E = const(-1 if growing.own else 0)
+        for variable, kind in growing.columns(growing.given or []):
+            source = f"{variable}.in"
+            self.program.arrays[source] = array = Array(source, kind, 1, source)
+            self.program.inputs.append(Input(source, kind, 1, False))
+            length = array.dims[0]
+        self.emit(Assign(growing.count, length))
+        if growing.fixed:
+            return
+        if not growing.own:
+            self.program.lists[growing.name] = growing
+        count = self.length_of(growing)
         for variable, kind in growing.columns():
             self.moving.setdefault(variable, Moving())
-            self.rebind(variable, self.new([const(64)], kind, False))
+            room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(64))
+            made = self.new([room if growing.given else const(64)], kind, False)
+            self.rebind(variable, made)
+            if growing.given:
+                held = self.first_of(growing, variable, kind)
+                self.over([count], lambda k: self.emit(Store(made.name, tuple(k), held(k))))  # noqa: B023
+
+    def first_of(self, growing: Growing, variable: str, kind: Kind) -> Callable[[list[E]], E]:
+        """What a column of a list that is given holds at a place at first."""
+        assert growing.given is not None
+        kinds = growing.given[int(variable.rpartition("<")[2].rstrip("#>"))]
+        if variable.endswith("#") and len(kinds) == 1:
+            return lambda k: const(place(next(iter(kinds))), kind)
+        array = self.program.arrays[f"{variable}.in"]
+        return lambda k: self.cast(self.load(array, k), kind)
+
+    # -------------------------------------------------------------- lists of numbers
+    def list_of(self, node: ast.expr, changed: bool = False) -> Growing | None:
+        """The list that a name stands for; None of anything else. A list that the source has is one from the next pass
+        on, if it is changed."""
+        if not isinstance(node, ast.Name):
+            return None
+        variable = self.scope.prefix + node.id
+        found = self.scope.names.get(node.id, self.lists.get(variable))
+        if isinstance(found, Growing):
+            if found.own and variable not in self.bound:
+                self.check(E("ge", (E("var", (found.count,), INT), const(0)), BOOL, 0, 1))
+            if changed and found.fixed:
+                raise self.fail("a list changed in a function that is given it")
+            return found
+        if changed and variable in self.displayed and isinstance(found, (Tup, Parts)) and found.listed:
+            self.lists[variable] = Growing(variable, own=True)
+            raise Anew
+        return None
+
+    def length_of(self, growing: Growing) -> E:
+        return E("var", (growing.count,), INT, 0, 2**40)
+
+    def restart(self, growing: Growing, value: Any, source: ast.expr | None) -> None:
+        """growing = [...]"""
+        if not isinstance(source, ast.List) or not isinstance(value, Tup):
+            raise self.fail(f"{growing.name}, a list, bound to something else")
+        if not growing.own:  # what was given is another list
+            self.lists[growing.name] = Growing(growing.name, own=True)
+            raise Anew
+        self.emit(Assign(growing.count, const(0)))
+        self.bound.add(growing.name)
+        for item in value.items:
+            self.append(growing, item)
+        self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
+
+    def item(self, growing: Growing, at: E) -> Any:
+        """What a list holds at a place inside."""
+        if not growing.kinds:
+            raise Unread("an item of a list that is empty", self.line)
+        values = []
+        for k, kinds in enumerate(growing.kinds):
+            variable = f"{growing.name}<{k}>"
+            column = lambda v: self.program.arrays[f"{v}.in"] if growing.fixed else self.stands_for(v)
+            e = self.load(column(variable), [at])
+            tag = self.load(column(f"{variable}#"), [at]) if len(kinds) > 1 else None
+            tag = tag if tag is None else self.temporary(self.cast(tag, INT))
+            low, high = (0, 1) if e.kind.letter == "b" else (None, None)
+            values.append(self.temporary(E("copy", (e,), join(kinds), low, high, kinds, tag)))
+        return Tup(values, growing.sort == "list") if growing.sort else values[0]
+
+    def place_in(self, growing: Growing, node: ast.expr) -> E:
+        """An index as the place in a list that it means; Python raises what is to be raised."""
+        i = self.value(node)
+        i = self.number(i) if isinstance(i, Array) else i
+        if not isinstance(i, E) or not is_whole(i):
+            raise self.fail("an index of a list that is no integer")
+        i, count = self.temporary(self.cast(i, INT)), self.temporary(self.length_of(growing))
+        count = self.frozen(count)
+        self.check(E("inside", (i, count), BOOL), "list")
+        return i if i.low >= 0 else self.frozen(E("wrap", (i, count), INT, 0, 2**40))
+
+    def put_item(self, growing: Growing, at: E, value: Any) -> None:
+        """growing[at] = value"""
+        items = self.fitting_items(growing, value)
+        tags = [self.tag(x) for x, kinds in zip(items, growing.kinds) if len(kinds) > 1]
+        for (variable, kind), x in zip(growing.columns(), [*items, *tags]):
+            x = self.frozen(self.cast(x, kind))
+            self.emit(Store(self.stands_for(variable).name, (at,), x))
+
+    def method_of(self, growing: Growing, name: str, nodes: list[ast.expr]) -> Any:
+        """growing.append(x), growing.pop(), growing.pop(0), growing.clear()"""
+        count = self.length_of(growing)
+        if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
+            self.append(growing, self.value(nodes[0]))
+            return Static(None)
+        if name == "clear" and not nodes:
+            self.emit(Assign(growing.count, const(0)))
+            return Static(None)
+        which = ast.unparse(nodes[0]) if len(nodes) == 1 else "-1" if not nodes else ""
+        if name != "pop" or which not in ("-1", "0"):
+            raise self.fail(f"the method {name} of a list")
+        self.check(E("gt", (count, const(0)), BOOL, 0, 1), "list")
+        less = Assign(growing.count, E("sub", (count, const(1)), INT, 0, 2**40))
+        if which == "-1":
+            self.emit(less)
+            return self.item(growing, self.frozen(count))
+        found = self.item(growing, const(0))
+        self.emit(less)
+        for variable, _ in growing.columns():
+            held = self.stands_for(variable)
+
+            def shift(k: list[E], held: Array = held) -> None:
+                behind = E("add", (k[0], const(1)), INT, 1, 2**40)
+                self.emit(Store(held.name, tuple(k), self.load(held, [behind])))
+
+            self.over([self.frozen(count)], shift)
+        return found
 
     def do_Assert(self, s: ast.Assert) -> None:
         self.check(self.condition(s.test))
@@ -296,7 +445,7 @@ class Translator(Building):
             value = self.frozen(value) if isinstance(value, E) else self.now(value)
             value = self.materialised(value) if isinstance(value, Lazy) else value
         for target in s.targets:
-            self.bind(target, value, s.value)
+            self.bind(target, value, s.value if len(s.targets) == 1 else None)
 
     def do_AnnAssign(self, s: ast.AnnAssign) -> None:
         if s.value is not None:
@@ -304,7 +453,11 @@ class Translator(Building):
 
     def bind(self, target: ast.expr, value: Any, source: ast.expr | None = None) -> None:
         if isinstance(target, ast.Name):
+            variable = self.scope.prefix + target.id
+            if variable in self.lists:
+                return self.restart(self.lists[variable], value, source)
             self.name(target.id, value)
+            (self.displayed.add if isinstance(source, ast.List) else self.displayed.discard)(variable)
         elif isinstance(target, (ast.Tuple, ast.List)):
             items = self.items(value, len(target.elts))
             if any(isinstance(t, ast.Starred) for t in target.elts):
@@ -312,8 +465,11 @@ class Translator(Building):
             items = [self.frozen(x) if isinstance(x, E) else x for x in items]
             if isinstance(source, ast.Tuple):
                 self.apart(items, target.elts)
-            for t, x in zip(target.elts, items):
-                self.bind(t, x)
+            parts = source.elts if isinstance(source, ast.Tuple) else [None] * len(items)
+            for t, x, part in zip(target.elts, items, parts):
+                self.bind(t, x, part)
+        elif isinstance(target, ast.Subscript) and (growing := self.list_of(target.value, True)) is not None:
+            self.put_item(growing, self.frozen(self.place_in(growing, target.slice)), value)
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
             base = self.value(target.value)
             source = self.place_of(base, target)
@@ -344,6 +500,9 @@ class Translator(Building):
 
     def name(self, name: str, value: Any) -> None:
         """name = value"""
+        if self.scope.prefix + name in self.lists:
+            raise self.fail(f"{name}, a list, bound to something else")
+        self.masks = {}
         if isinstance(value, Tup) and all(isinstance(x, (E, Array, Lazy, Tup)) for x in value.items):
             variable = self.scope.prefix + name
             self.tuples.setdefault(variable, False)
@@ -499,6 +658,12 @@ class Translator(Building):
             return
         if not isinstance(s.target, (ast.Subscript, ast.Attribute)):
             self.refuse(s.target)
+        if isinstance(s.target, ast.Subscript) and (growing := self.list_of(s.target.value, True)) is not None:
+            at = self.frozen(self.place_in(growing, s.target.slice))
+            old, count = self.item(growing, at), self.frozen(self.length_of(growing))
+            new = self.apply(op, [old, self.value(s.value)])
+            self.check(E("eq", (self.length_of(growing), count), BOOL, 0, 1))
+            return self.put_item(growing, at, new)
         base = self.value(s.target.value)
         source = self.place_of(base, s.target)
         if source is not None:
@@ -568,6 +733,56 @@ class Translator(Building):
             orelse.pop(0)
         self.emit(If(test, then, orelse))
 
+    def do_Try(self, s: ast.Try) -> None:
+        """What the checks of its body find leads to the first handler of such exceptions; what Python finds out itself
+        is Python's to run."""
+        if s.finalbody or any(h.name for h in s.handlers):
+            raise self.fail("a try with finally, or an exception that is bound")
+        number = next(self.counts)
+        labels = [f"except.{number}.{k}" for k in range(len(s.handlers))]
+        which = [(label, self.exceptions(h.type)) for label, h in zip(labels, s.handlers)]
+        bound, names = set(self.bound), dict(self.scope.names)
+        ends: list[tuple[set[str], dict]] = []  # what is bound where a way goes on
+
+        def ended(body: list) -> list:
+            if not leaves(body):
+                ends.append((self.bound, self.scope.names))
+            return [*body, Leave(f"try.{number}")]
+
+        before, self.handlers = self.handlers, [*self.handlers, *reversed(which)]
+        try:
+            with self.into([]) as body:
+                self.body(s.body)
+        finally:
+            self.handlers = before
+        assigned = self.with_items({n for t in s.body for n in stored_names(t)})
+        found = {n: self.scope.names.get(n) for n in assigned}
+        with self.into(body):
+            self.body(s.orelse)
+        body = ended(body)
+        for label, handler in zip(labels, s.handlers):
+            alike = lambda n, x: self.kept(x) and (n not in names or names[n] is x or names[n] == x)
+            perhaps = {n: x if alike(n, x) else Lost for n, x in found.items()}
+            self.bound, self.scope.names = set(bound), {**names, **perhaps}
+            self.moves(assigned)
+            with self.into([]) as inner:
+                self.body(handler.body)
+            body = [Block(label, body), *ended(inner)]
+        for k, (more, other) in enumerate(ends):
+            self.bound = more if not k else self.bound & more
+            self.scope.names = other if not k else self.merged(self.scope.names, other)
+        self.emit(Block(f"try.{number}", body))
+
+    def exceptions(self, node: ast.expr | None) -> tuple[type, ...]:
+        """The classes of exceptions that a handler is for."""
+        if node is None:
+            return (BaseException,)
+        found = self.value(node)
+        each = [x.value if isinstance(x, Static) else x for x in (found.items if isinstance(found, Tup) else [found])]
+        if not all(isinstance(x, type) and issubclass(x, BaseException) for x in each):
+            raise self.fail("a handler of what is no exception")
+        return tuple(each)
+
     def way(self, statements: list[ast.stmt]) -> tuple[list, NotUnderstood | None]:
         """(one way of a branch, why it is not understood): Python runs the loop again that comes there."""
         scopes, line, nested, fields = len(self.scopes), self.line, self.nested, dict(self.fields)
@@ -600,7 +815,7 @@ class Translator(Building):
         """Whether a name with this value is a variable of the program."""
         if self.by_value and isinstance(value, Array):
             return value.name in self.moving
-        if isinstance(value, (Scalar, Parts)):
+        if isinstance(value, (Scalar, Parts, Growing)):
             return True
         return isinstance(value, Array) and value.name in self.program.moving
 
@@ -679,10 +894,15 @@ class Translator(Building):
         self.loop(s, lambda: run([], []))
 
     def do_For(self, s: ast.For) -> None:
-        over = self.now(self.value(s.iter))
+        growing = self.list_of(s.iter)
+        over = growing or self.now(self.value(s.iter))
         if isinstance(over, Tup):
             self.unrolled(s, over)
             return
+        lists = [g for g in (growing, *(over.items if isinstance(over, Zip) else ())) if isinstance(g, Growing)]
+        lists = [g for g in lists if not g.fixed]
+        if lists and isinstance(over, Zip) and len(over.items) > 1:
+            raise self.fail("a zip of lists that change")
         over = self.counted(over)
 
         def run() -> None:
@@ -696,6 +916,8 @@ class Translator(Building):
             with self.into(body):
                 self.bind(s.target, items(turn))
                 self.turn(s.body)
+                for g in lists:
+                    self.check(E("eq", (self.length_of(g), stop), BOOL, 0, 1))  # else the loop ends elsewhere
             self.emit(For(var, start, stop, step.args[0] if step.op == "const" else step, body))
 
         self.loop(s, run)
@@ -780,6 +1002,8 @@ class Translator(Building):
             length = self.temporary(over.dims[0])
             # what is read lies inside
             return const(0), length, const(1), lambda i: self.part(over, i)
+        if isinstance(over, Growing):
+            return const(0), self.frozen(self.length_of(over)), const(1), lambda i: self.item(over, i)
         if isinstance(over, Zip):
             counts = [self.turns(x) for x in over.items]
             length = counts[0]
@@ -789,6 +1013,8 @@ class Translator(Building):
         raise self.fail("a loop over what is no range and no array")
 
     def turns(self, x: Any) -> E:
+        if isinstance(x, Growing):
+            return self.frozen(self.length_of(x))
         if isinstance(x, Array):
             return self.temporary(x.dims[0])
         if isinstance(x, Range):
@@ -810,6 +1036,8 @@ class Translator(Building):
 
     def part(self, x: Any, i: E) -> Any:
         """Item i of something that a loop goes over."""
+        if isinstance(x, Growing):
+            return self.item(x, i)
         if isinstance(x, Array):
             if x.ndim == 1:
                 return self.element(x, [i])
@@ -842,6 +1070,8 @@ class Translator(Building):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             found = self.condition(node.operand)
             return const(not found.args[0]) if found.op == "const" else E("not", (found,), BOOL, 0, 1)
+        if (growing := self.list_of(node)) is not None:
+            return E("gt", (self.length_of(growing), const(0)), BOOL, 0, 1)
         value = self.value(node)
         if isinstance(value, Static):
             cls = type(value.value)
@@ -878,6 +1108,8 @@ class Translator(Building):
             found = scope.names[name]
             if found is Lost:
                 self.lost(name)
+            if isinstance(found, Growing):
+                raise self.fail(f"{name}, a list, used as a whole")
             if isinstance(found, Parts):
                 items = [self.load_name(f"{name}.{k}") for k in range(found.count)]
                 return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], found.listed)
@@ -925,6 +1157,8 @@ class Translator(Building):
 
     deadline: budget.Deadline
     flags: set[str]
+    lists: dict[str, Growing]
+    displayed: set[str]  # variables that were bound to lists in the source
     moving: dict[str, Moving]
     recursive: dict[Any, Recursive]
     defined: dict[str, Define | None]
@@ -1258,6 +1492,8 @@ class Translator(Building):
         return self.now(found)
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
+        if (growing := self.list_of(node.value)) is not None:
+            return self.item(growing, self.place_in(growing, node.slice))
         base = self.value(node.value)
         if isinstance(base, Tup):
             i = self.value(node.slice)
@@ -1303,7 +1539,7 @@ class Translator(Building):
                     raise self.fail("a slice")
                 out.append(tuple(self.frozen(e) if isinstance(e, E) else e for e in ends))
                 continue
-            x = self.value(n)
+            x = self.mask(n) if isinstance(n, ast.Compare) else self.value(n)
             if isinstance(x, Cut):
                 out.append(x.ends)
             elif isinstance(x, Static) and (x.value is None or x.value is Ellipsis or x.value is onp.newaxis):
@@ -1325,6 +1561,19 @@ class Translator(Building):
             else:
                 raise self.fail("an index")
         return out
+
+    def mask(self, node: ast.Compare) -> Any:
+        """The value of a comparison that is an index: in x[x > 0] = f(x[x > 0]) the one chosen before."""
+        text = ast.dump(node)
+        found = self.masks.get(text)
+        if found is not None and found[1] == self.writes and found[2] is self.out:
+            return found[0]
+        x = self.value(node)
+        if not isinstance(x, Lazy) or any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(node)):
+            return x
+        x = self.materialised(x)
+        self.masks[text] = x, self.writes, self.out
+        return x
 
     def of_Attribute(self, node: ast.Attribute) -> Any:
         base = self.value(node.value)
@@ -1402,6 +1651,10 @@ class Translator(Building):
 
     # -------------------------------------------------------------- calls
     def of_Call(self, node: ast.Call) -> Any:
+        f = node.func
+        method = isinstance(f, ast.Attribute) and f.attr in ("append", "pop", "clear") and not node.keywords
+        if method and (growing := self.list_of(f.value, True)) is not None:
+            return self.method_of(growing, f.attr, node.args)
         function = self.value(node.func)
         if not isinstance(function, Static):
             raise self.fail("a call of what is no function")
@@ -1409,8 +1662,12 @@ class Translator(Building):
             raise self.fail("a call with starred arguments")
         f = function.value
         args = []
+        if f is len and len(node.args) == 1 and (growing := self.list_of(node.args[0])) is not None:
+            return self.frozen(self.length_of(growing))
         for a in node.args:
-            if isinstance(a, ast.Starred):
+            if f in (enumerate, zip) and (growing := self.list_of(a)) is not None:
+                args.append(growing)
+            elif isinstance(a, ast.Starred):
                 args += self.spread_out(self.value(a.value))
             else:
                 args.append(self.value(a))
@@ -1553,7 +1810,7 @@ class Translator(Building):
         """What a function returns that calls itself. Numbers are given to it, and views of arrays; what is the same in
         every call is known where it is defined."""
         name = f.value.__name__
-        if self.by_value or self.notes is not None or self.found.stored:
+        if self.by_value or self.notes is not None or self.found.stored or self.handlers:
             raise self.fail(f"{name} calls itself")
         given: list[str] = []
         entered: dict[str, Any] = {}
@@ -1579,7 +1836,13 @@ class Translator(Building):
         numbers = [f"{what.name}.{p}.given" for p, x in names.items() if isinstance(x, E)]
         if what.name not in self.defined:
             self.defined[what.name] = None  # calls from here on are its own
-            self.defined[what.name] = self.define(what, f, tree, names, entered)
+            before = self.scopes, self.bound, self.line, self.nested
+            try:
+                self.defined[what.name] = self.define(what, f, tree, names, entered)
+            finally:
+                self.scopes, self.bound, self.line, self.nested = before
+                if self.defined[what.name] is None:
+                    del self.defined[what.name]
         elif any(v not in self.known for v in numbers):
             raise self.fail(f"{name} calls itself with numbers and arrays in one place")
         self.emit(Call(what.name))
@@ -1616,7 +1879,6 @@ class Translator(Building):
         scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
         numbers = [n for n, x in names.items() if isinstance(x, E)]
         arrays = [n for n, x in names.items() if n not in numbers and n not in entered]
-        before = self.scopes, self.bound, self.line, self.nested
         self.scopes, self.bound, self.nested = [Scope({}, None, "", ""), scope], set(), 0
         finished = False
         with self.into([]) as body:
@@ -1630,7 +1892,6 @@ class Translator(Building):
             with contextlib.suppress(Unknown):
                 self.body(tree.body)
                 finished = True
-        self.scopes, self.bound, self.line, self.nested = before
         result = scope.result or ("none" if finished else None)
         if finished and result != "none" and not leaves(body):
             raise self.fail(f"{f.value.__name__} may return None")
@@ -1997,13 +2258,6 @@ def _all(body: list) -> Any:
     return statements(body)
 
 
-def appended(call: ast.Call) -> str:
-    """The name of the list in NAME.append(x); "" of any other call."""
-    f = call.func
-    one = isinstance(f, ast.Attribute) and f.attr == "append" and len(call.args) == 1 and not call.keywords
-    return f.value.id if one and isinstance(f.value, ast.Name) and not isinstance(call.args[0], ast.Starred) else ""
-
-
 def one_item(cut: ast.Slice) -> bool:
     """Whether a slice is x : x + 1."""
     a, b = cut.lower, cut.upper
@@ -2073,7 +2327,9 @@ def translate(
     tuples: dict[str, bool] = {}
     recursive: dict[Any, Recursive] = {}
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
-    if lists and by_value:
+    lists |= {name: Growing(name, given=what) for name, what in given.items() if what[0] == "items"}
+    displayed: set[str] = set()
+    if any(not g.fixed for g in lists.values()) and by_value:
         raise NotUnderstood("the derivative of a list", tree.lineno)
     deadline = budget.Deadline()
     assigned = stored_names(tree)
@@ -2082,7 +2338,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
-        t.recursive, t.defined = recursive, {}
+        t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
         t.line = tree.lineno
@@ -2094,7 +2350,8 @@ def translate(
                 t.begin(growing)
             for variable, what in given.items():
                 if variable in lists:
-                    top.names[variable] = lists[variable]
+                    if not lists[variable].own:
+                        top.names[variable] = lists[variable]
                     continue
                 top.names[variable] = found_first = _entry(t, variable, what, assigned)
                 if isinstance(found_first, Tup) and variable in assigned:
@@ -2167,6 +2424,10 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
     for variable in sorted(wanted):
         what = names.get(variable)
         if what is None:
+            continue
+        if isinstance(what, Growing):
+            if what.own:
+                program.lists[variable] = what
             continue
         if isinstance(what, Parts):
             items = {f"{variable}.{k}" for k in range(what.count)}

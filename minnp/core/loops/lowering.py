@@ -296,7 +296,8 @@ class Lowering:
             params += [f'ptr noalias %"{i.name}.data"', *[f'i64 %"{i.name}.d{k}"' for k in range(n)]]
             params += [] if dense else [f'i64 %"{i.name}.s{k}"' for k in range(n)]
             self.bases[i.name] = f'%"{i.name}.data"'
-            self.dims[i.name] = [f'%"{i.name}.d{k}"' for k in range(n)]
+            known = program.arrays[i.name].dims
+            self.dims[i.name] = [1 if repr(known[k]) == "1" else f'%"{i.name}.d{k}"' for k in range(n)]
             if not dense:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
@@ -949,6 +950,9 @@ class Lowering:
                 return self.pair(*pick, kind)
             return self.do(f"select i1 {c}, {t} {a}, {t} {b}")
         power = e.args[1].args[0] if e.op == "pow" and e.args[1].op == "const" else None
+        if power == 2 and kind.letter == "f":  # as NumPy has it; a call would keep LLVM from making vectors of a loop
+            x = self.value(e.args[0])
+            return self.do(f"fmul {t} {x}, {x}")
         if kind == F8 and power in (1.5, -1.5, 2.5, -2.5):
             return self.half_power(self.value(e.args[0]), float(power))
         args = [self.value(a) for a in e.args]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from .errors import RAISED
 from .ir import (
     BOOL,
     F8,
@@ -23,6 +24,7 @@ from .ir import (
     E,
     If,
     Kind,
+    Leave,
     Program,
     const,
     kind_of,
@@ -59,6 +61,8 @@ class Builder:
         self.writes = 0  # to arrays, so far in the text
         self.line = 0
         self.news: dict[int, int] = {}  # arrays made so far, by line
+        self.instead: dict[str, Any] = {}  # arrays that are read in the place of others, by name
+        self.handlers: list[tuple[str, tuple[type, ...]]] = []  # of try statements: (where an exception leads, which)
 
     # -------------------------------------------------------------- emitting
     def emit(self, statement: Any) -> None:
@@ -85,6 +89,10 @@ class Builder:
                 return
             if error == "again":
                 raise self.fail("Python has to run it")
+        raised = RAISED.get(error.partition(" ")[0])
+        for label, classes in reversed(self.handlers):
+            if raised is not None and issubclass(raised, classes):
+                return self.emit(If(condition, [], [Leave(label)]))
         self.emit(Check(condition, error, operands, bounds))
 
     def temporary(self, e: E) -> E:

@@ -35,14 +35,16 @@ from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import INT, KINDS, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
-from .operations import OPERATORS, NotUnderstood, place
-from .outside import Outside, sort_of
+from .numbers import EXACT
+from .operations import OPERATORS, NotUnderstood, join, place
+from .outside import LISTED, Outside, sort_of
 from .simplified import checks_of
 from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
 from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
+PYTHONS = (int, float, bool, complex)
 FOLLOWING = (CaptureTrace, GradTrace, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
@@ -311,6 +313,11 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         if type(x) is list and name in site.appended:
             given[name] = ("appended",)
             continue
+        if type(x) in (list, tuple) and (name in site.changed or len(x) > LISTED):
+            described = _items(name, x, name not in site.changed, values)
+            if described is not None:
+                given[name] = described
+                continue
         described = _describe(name, x, values)
         if described is None:
             return None
@@ -378,6 +385,42 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
     if type(x) is Count or (type(x) is tuple and any(type(y) in ARRAY_TYPES for y in x)):  # that no program has
         return None
     return "held", sort_of(x)
+
+
+def _items(name: str, x: list | tuple, fixed: bool, values: dict[str, Any]) -> Any:
+    """The type of a list of numbers, or of tuples of numbers, that is kept in columns, which go into `values`. None:
+    another one."""
+    if type(x) is tuple and not fixed:
+        return None
+    sort = "tuple" if x and type(x[0]) is tuple else ""
+    columns: list = [x] if x else []
+    if sort:
+        if any(type(y) is not tuple or len(y) != len(x[0]) for y in x):
+            return None
+        columns = list(zip(*x))
+    found, arrays = [], {}
+    for k, column in enumerate(columns):
+        kinds = {
+            t: kind_of(t()) for t in set(map(type, column)) if t in PYTHONS or issubclass(t, (onp.number, onp.bool_))
+        }
+        known = {kind for kind in kinds.values() if kind is not None}
+        if not known or len(known) < len(set(map(type, column))):
+            return None
+        if len(known) > 1 and not {kind.code for kind in known} <= {"i8", "f8"}:
+            return None
+        whole = any(kind.letter == "i" for kind in known)
+        if len(known) > 1 and whole and any(abs(y) > EXACT for y in column):
+            return None
+        try:
+            arrays[f"{name}<{k}>"] = onp.array(column, join(known).dtype)
+        except OverflowError:
+            return None
+        if len(known) > 1:
+            tags = {t: place(kind) for t, kind in kinds.items()}
+            arrays[f"{name}<{k}>#"] = onp.array([tags[type(y)] for y in column], onp.int8)
+        found.append(tuple(sorted(map(place, known))))
+    values |= arrays
+    return "items", sort, tuple(found), fixed
 
 
 def _typed(x: Any) -> Any:
@@ -469,8 +512,11 @@ def _run(
     raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
-    lists = {name: held[name] for name in program.lists}
-    if lists:
+    lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
+    items = any(what[0] == "items" and not what[3] for what in given.values())
+    if watching is not None and (items or len(lists) < len(program.lists)):
+        return _after(watching, "captured code has a list in a loop", site, f, names)
+    if program.lists:
         if watching is not None or any(type(v) is Tracer for v in raw):
             return None
         elsewhere = [*there.values(), *(held[n] for n in site.reads if n in held and n not in lists)]
@@ -537,8 +583,8 @@ def _run(
         partial = getattr(error, "partial", None)
         if partial is None:
             raise
-        if site.caught or outside.stored or lists:  # Python leaves variables and attributes as they are at the error
-            return None
+        if site.caught or outside.stored or program.lists:
+            return None  # Python leaves variables and attributes as they are at the error
         if watching is not None:
             watching.left = watching.left or "a loop raised"
         for x, a in zip(written, partial):
@@ -572,7 +618,17 @@ def _run(
             continue
         results[name] = array_of(v) if type(v) is Tracer else v
     for name, growing in program.lists.items():
-        lists[name] += _grown(growing, results)
+        count = results.pop(growing.count)
+        columns = {variable: results.pop(variable) for variable, _ in growing.columns()}
+        if growing.own and count < 0:
+            continue
+        found_items = _grown(growing, count, columns)
+        if growing.own:
+            results[name] = found_items
+        elif growing.given is None:
+            lists[name] += found_items
+        else:
+            lists[name][:] = found_items
     for source in outside.stored:
         how, holder, name = source
         x = results.pop(outside.inputs[source])
@@ -595,10 +651,11 @@ def holds(x: Any, inner: list) -> bool:
     return x is inner or (type(x) in (tuple, list) and any(holds(y, inner) for y in x if type(y) in (tuple, list)))
 
 
-def _grown(growing: Any, results: dict) -> list:
-    """What a loop appended to a list."""
-    count = results.pop(growing.count)
-    found = {variable: _raw(results.pop(variable))[:count] for variable, _ in growing.columns()}
+def _grown(growing: Any, count: int, held: dict) -> list:
+    """What a loop appended to a list, or what it holds."""
+    if not count:
+        return []
+    found = {variable: _raw(x)[:count] for variable, x in held.items()}
     columns = []
     for k, kinds in enumerate(growing.kinds):
         numbers, tags = found[f"{growing.name}<{k}>"], found.get(f"{growing.name}<{k}>#")

@@ -136,6 +136,9 @@ FUNCTION = "<function>"
 LOOP, CALL, FOUND = "__loop__", "__called__", "__found__"
 
 
+OF_CONTAINERS = {"append", "extend", "get", "items", "keys", "setdefault", "values"}  # methods that have no loops
+
+
 class Site:
     """A loop in a function's source.
 
@@ -144,6 +147,7 @@ class Site:
     wanted   those of them that are read after it
     shared   names that it binds and other functions see
     appended names that it uses in statements NAME.append(x) alone
+    changed  other names whose items it appends, pops or assigns
     caught   whether the function may go on after what it raises
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
@@ -166,6 +170,11 @@ class Site:
         few = isinstance(tree, ast.For) and isinstance(tree.iter, (ast.Tuple, ast.List))  # Python is as fast
         alone = {n for n in used if used.count(n) == every.count(n) and n in local and n not in shared}
         self.appended = set() if few else alone
+        nodes = list(ast.walk(tree))
+        methods = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in ("append", "pop", "clear")]
+        assigned = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+        changed = {n.id for n in (*methods, *assigned) if isinstance(n, ast.Name)}
+        self.changed = {n for n in changed - self.appended if n in local and n not in shared}
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
 
@@ -262,6 +271,8 @@ class Rewriter(ast.NodeTransformer):
             "exec",
             "dir",
         ):
+            return node
+        if isinstance(node.func, ast.Attribute) and node.func.attr in OF_CONTAINERS:
             return node
         if isinstance(node.func, (ast.Name, ast.Attribute)) and self.may_loop(node.func):
             self.changed = True

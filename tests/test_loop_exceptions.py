@@ -1,0 +1,199 @@
+"""Exceptions that a compiled loop catches, and those that it does not."""
+
+from __future__ import annotations
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.llvm import engine
+
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+
+
+def quotients(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        try:
+            x = int(a[i]) / int(b[i])
+            total += x
+        except ZeroDivisionError:
+            a[i] = -1
+            total -= 1
+    return total, a, x
+
+
+def neighbours(a, b):
+    for i in range(len(a)):
+        try:
+            b[i] = i
+            b[i] += a[i + 1]
+        except IndexError:
+            b[i] = 99
+        else:
+            b[i] += 1
+    return b
+
+
+def both(a, b):
+    n = 0
+    for i in range(len(a) + 3):
+        try:
+            try:
+                n += 10 // int(b[i])
+            except ZeroDivisionError:
+                n += 1000
+                a[i + 2] = 7
+        except (IndexError, ValueError):
+            n += 100000
+            continue
+        n += 1
+    return n, a
+
+
+def helper(a, i):
+    return a[i] + 1
+
+
+def through_a_call(a, b):
+    for i in range(len(a) + 2):
+        try:
+            k = i
+            b[0] += helper(a, i)
+            k = -1
+        except Exception:
+            b[1] += k
+            break
+    return b, k
+
+
+def with_lists(a, b):
+    stack, misses = [1, 2, 3], 0
+    for i in range(len(a)):
+        try:
+            a[i] = stack.pop() + stack[i]
+        except IndexError:
+            misses += 1
+            stack.append(i)
+    return a, stack, misses
+
+
+def not_caught(a, b):
+    for i in range(len(a) + 1):
+        try:
+            a[i] += 1
+        except ZeroDivisionError:
+            a[0] = 100
+    return a
+
+
+def bound_on_one_way(a, b):
+    for i in range(len(a)):
+        try:
+            y = 1 // int(b[i])
+            z = y
+        except ZeroDivisionError:
+            w = i
+        a[i] = z + w
+    return a
+
+
+def names_of_arrays(a, b):
+    y = a
+    for i in range(len(a)):
+        try:
+            y = b
+            y[i] += 1 // int(b[i])
+            y = a
+        except ZeroDivisionError:
+            y[i] += 5
+    return a, b, y
+
+
+def cleaned_up(a, b):
+    for i in range(len(a)):
+        try:
+            a[i] = 1 // int(b[i])
+        except ZeroDivisionError as error:
+            a[i] = len(str(error))
+        finally:
+            b[i] += 1
+    return a, b
+
+
+def from_a_loop(a, b):
+    found = -1
+    for i in range(len(a)):
+        try:
+            for k in range(9):
+                if a[i + k] > 3:
+                    found = k
+            a[i] = 1 % int(b[i])
+        except IndexError:
+            found += 100
+        except ZeroDivisionError:
+            found += 1
+    return a, found
+
+
+def in_a_branch_that_is_pythons(a, b):
+    for i in range(len(a)):
+        if a[i] > 4:
+            try:
+                a[i] = len(str(i)) // int(b[i])
+            except ZeroDivisionError:
+                a[i] = 50
+        try:
+            a[i + 1] += 1
+        except IndexError:
+            a[i] -= 100
+    return a[1 // int(b[0] + 1) + 5 * int(b[0])]
+
+
+COMPILED = [quotients, neighbours, both, through_a_call, with_lists, from_a_loop]
+
+
+def kinds(x):
+    if isinstance(x, (list, tuple)):
+        return [type(x), *map(kinds, x)]
+    return (x.dtype, x.tolist()) if isinstance(x, onp.ndarray) else (type(x), x)
+
+
+def outcome(f, *args):
+    try:
+        return kinds(f(*args)), kinds(args)
+    except Exception as error:
+        return type(error), str(error), kinds(args)
+
+
+@pytest.mark.parametrize(
+    "f", [*COMPILED, in_a_branch_that_is_pythons, not_caught, bound_on_one_way, names_of_arrays, cleaned_up]
+)
+def test_exceptions_in_loops(f):
+    g = jit(f)
+    minnp.report(reset=True)
+    for b in ([1.0, 0, 3, 0, 2], [0.0, 0, 1, 1, 4], [2.0, 1, 1, 5, 2]):
+        args = lambda: (onp.array([1.0, 5, 2, 4, 3]), onp.array(b))  # noqa: B023
+        assert outcome(g, *args()) == outcome(f, *args())
+    left = [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    assert not left or f not in COMPILED
+
+
+def test_gradients_of_loops_that_catch():
+    def f(x):
+        total = 0.0
+        for i in range(len(x) + 1):
+            try:
+                total += x[i + 1] * x[i]
+            except IndexError:
+                total += 1
+        return total
+
+    x = np.arange(1.0, 5)
+    for g in (grad(f), jit(grad(f)), grad(jit(f))):
+        onp.testing.assert_allclose(g(x), [2.0, 4.0, 6.0, 3.0])
