@@ -34,6 +34,7 @@ MAY_IMPORT = {
         "minnp",
         "minnp.errors",
         "minnp.core",
+        "minnp.backends",
         "minnp.numpy",
         "minnp.npx",
         "minnp.scipy",

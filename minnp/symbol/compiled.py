@@ -20,17 +20,18 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
-from minnp import jit, vjp
+from minnp import backends, jit, vjp
 
 from ..core.arrays.array import array_of, read, unwrap, wrap
-from ..core.graph.effects import guard, pick
-from ..core.graph.node import Node
-from ..core.passes.memory import shows
+from ..core.graph.effects import guard, pause, pick
+from ..core.graph.graph import Graph
+from ..core.graph.node import Node, attribute, map_nodes
+from ..core.passes import optimize
 from ..core.rows.dispatch import bind
 from ..core.rows.policy import current
 from ..core.rows.primitive import TABLE, Joint, Primitive
-from ..errors import CaptureError
-from ..fx import GraphModule, capture, fold_convolutions, split_module
+from ..errors import BackendUnsupportedError, CaptureError
+from ..fx import GraphModule, capture, fold_convolutions
 
 
 def compilable(program: Any, arrays: Sequence[Any]) -> bool:
@@ -160,8 +161,8 @@ def training(
     """
     n, m = len(arguments), len(arguments) + len(states)
 
-    def step(*values: Any) -> tuple:
-        given = channels_last(program, values[:n])
+    def step(turned: bool, *values: Any) -> tuple:
+        given = channels_last(program, values[:n]) if turned else list(values[:n])
 
         def run(*moved: Any) -> tuple:
             for i, value in zip(wanted, moved, strict=True):
@@ -173,8 +174,11 @@ def training(
         return results, after, pullback((tuple(values[m:]), tuple(map(np.zeros_like, after))))
 
     try:
-        whole = capture(step, *arguments, *states, *results)
-        return _Ways(whole, len(results), len(states), wanted)
+        values = [*arguments, *states, *results]
+        ways = _Ways(capture(partial(step, False), *values), len(results), len(states), wanted, values)
+        if not ways.executor.blocked:  # in which convolutions take channels last, rather than oneDNN's own layout
+            ways = _Ways(capture(partial(step, True), *values), len(results), len(states), wanted, values)
+        return ways
     except (CaptureError, Unfit):
         return None
 
@@ -183,66 +187,99 @@ class Unfit(Exception):
     """A graph that is not made of a way forwards and a way back."""
 
 
-class _Kept:
-    """What the way back of one call reads of its way forwards: arrays that nobody else has."""
+class _Call:
+    """How a call goes on to its gradients: the executor's `go`, once."""
 
-    values: Sequence[onp.ndarray] = ()
+    go: Callable | None = None
 
 
 class _Ways:
-    """A graph of (inputs, seeds) -> (results, states, gradients) as a row: one graph for its results and what its
-    gradients read, and one for its gradients.
+    """A graph of (inputs, seeds) -> (results, states, gradients) as a row, which runs in two goes: what gradients read
+    of the way forwards stays inside, in whatever layout.
 
     As a row it is recorded by a tape, which keeps its arguments as they are now, whoever writes into them before the
     way back.
     """
 
-    def __init__(self, whole: GraphModule, results: int, states: int, wanted: Sequence[int]) -> None:
-        graph, output = whole.graph, whole.graph.output_node()
-        heads, after, gradients = output.args[0]
-        first = _with_sources([*heads, *after])
-        for node in graph.nodes:
-            if node.target is pick or _holds_always(node):  # these go with what they look at
-                first.update([node] if node.args[0] in first else [])
-            elif node.meta.get("effect"):
-                raise Unfit(f"{node} {node.args}")
-        top = split_module(whole, lambda node: node not in first)
-        self.inputs = top.graph.find_nodes(op="placeholder")
-        calls = {n.target: n for n in top.graph.find_nodes(op="call_module")}
-        if set(calls) != {"part_0", "part_1"}:
-            raise Unfit("one way")
-        self.forwards, self.backwards = calls["part_0"], calls["part_1"]
-        heads, after, gradients = top.graph.output_node().args[0]
-        self.shown, self.gradients, self.wanted = [*heads, *after], gradients, wanted
-        self.results, self.seeds = results, self.inputs[len(self.inputs) - results :]
-        for node in self.shown:
+    def __init__(
+        self, whole: GraphModule, results: int, states: int, wanted: Sequence[int], values: Sequence[Any]
+    ) -> None:
+        self.whole, self.results, self.wanted = whole, results, wanted
+        self.count, self.heads = len(values) - results, [read(v).copy() for v in values[len(values) - results :]]
+        graph = whole.graph.copy()
+        heads, after, gradients = graph.output_node().args[0]
+        graph.output_node().args = ((*heads, *after, *gradients),)
+        graph = optimize(graph)
+        shown = graph.output_node().args[0]
+        shown, gradients = shown[: results + states], shown[results + states :]
+        for node in shown:
             if not isinstance(node, Node) or node.op == "get_attr":
                 raise Unfit(f"{node} {node.args}")
-        self.forward, self.backward = jit(top.get_submodule("part_0")), jit(top.get_submodule("part_1"))
-        inside = top.get_submodule("part_0").graph.output_node().args[0]
-        self.lent = [_shows_input(n) for n in (inside if type(inside) is tuple else (inside,))]
+        if not any(isinstance(g, Node) and g.op == "call_function" for g in gradients):
+            raise Unfit("one way")
+        backend = backends.get("torch")
+        constants = {
+            n.target: unwrap(attribute(whole, n.target), [])
+            for n in graph.find_nodes(op="get_attr")
+            if "constant" not in n.meta
+        }
+        self.executor = backend.compile(_with_pause(graph, shown, gradients), constants)
         self.row = Primitive("executor", self._forward, vjp=Joint(self._rule), saves="in")
 
     def __call__(self, arguments: Sequence[Any], states: Sequence[Any]) -> tuple[list, list]:
         # of states, which move between the two ways, copies: each write would look through all that is kept
         values = [*[unwrap(a, []) for a in arguments], *[read(s).copy() for s in states]]
-        out = wrap(bind(self.row, values, {"kept": _Kept()}))
+        out = wrap(bind(self.row, values, {"call": _Call()}))
         return out[: self.results], out[self.results :]
 
-    def _forward(self, *values: onp.ndarray, kept: _Kept) -> tuple:
-        known = dict(zip(self.inputs, values))
-        out = _run(self.forward, self.forwards, known)
-        kept.values = [v.copy("K") if lent else v for v, lent in zip(out, self.lent, strict=True)]
-        lay = {True: partial(onp.array, order="C"), False: partial(onp.asarray, order="C")}  # of inputs, copies
-        return tuple([lay[n in self.inputs](_value(n, known)) for n in self.shown])
+    def _forward(self, *values: onp.ndarray, call: _Call) -> tuple:
+        try:
+            out, call.go = self.executor.begin(*values, *self.heads)
+        except BackendUnsupportedError:
+            heads, after, _ = self._one_by_one(*values, *self.heads)
+            out = (*heads, *after)
+        return tuple([onp.asarray(v, order="C") for v in out])
 
-    def _rule(self, wanted: Sequence[bool], g: Sequence[Any], y: Sequence[Any], *values: Any, kept: _Kept) -> list:
-        known = dict(zip(self.inputs, values)) | {self.forwards: kept.values}
-        for seed, flow, result in zip(self.seeds, g, y):
-            known[seed] = onp.zeros(result.shape, result.dtype) if flow is None else flow
-        _run(self.backward, self.backwards, known)
-        found = dict(zip(self.wanted, self.gradients, strict=True))
-        return [_value(found[i], known) if w else None for i, w in enumerate(wanted)]
+    def _rule(self, wanted: Sequence[bool], g: Sequence[Any], y: Sequence[Any], *values: Any, call: _Call) -> list:
+        seeds = [onp.zeros(r.shape, r.dtype) if f is None else f for f, r in zip(g[: self.results], y)]
+        go, call.go = call.go, None
+        try:
+            if go is None:  # a second time
+                go = self.executor.begin(*values, *self.heads)[1]
+            gradients = go(*values, *seeds)
+        except BackendUnsupportedError:
+            gradients = self._one_by_one(*values, *seeds)[2]
+        found = dict(zip(self.wanted, gradients, strict=True))
+        return [found[i] if w else None for i, w in enumerate(wanted)]
+
+    def _one_by_one(self, *values: onp.ndarray) -> list:
+        """The lists of results, states and gradients, each row called as in a program that is not compiled."""
+        return [[read(np.asarray(v)) for v in part] for part in self.whole(*map(array_of, values))]
+
+
+def _with_pause(graph: Graph, shown: Sequence[Node], gradients: Sequence[Node]) -> Graph:
+    """The graph with what `shown` depends on first, then a pause that gives it, then the gradients.
+
+    Without its checks of shapes, which are those of the arrays that the executor is for. Raises Unfit for others.
+    """
+    first = _with_sources(shown)
+    for node in graph.nodes:
+        if node.target is pick:
+            first.update([node] if node.args[0] in first else [])
+        elif node.meta.get("effect") and not _holds_always(node):
+            raise Unfit(f"{node} {node.args}")
+    out, copies = Graph(), {}
+    nodes = [n for n in graph.nodes if n.op != "output" and n.target is not guard]
+    inputs = [n for n in nodes if n.op in ("placeholder", "get_attr")]
+    calls = [n for n in nodes if n.op == "call_function"]
+    find = lambda n: copies[n]
+    for n in [*inputs, *[n for n in calls if n in first]]:
+        copies[n] = out.node_copy(n, find)
+    out.create_node("call_function", pause, tuple([copies[n] for n in shown])).meta["effect"] = True
+    for n in [n for n in calls if n not in first]:
+        copies[n] = out.node_copy(n, find)
+    out.output(tuple(map_nodes(list(gradients), find)))
+    return out
 
 
 def _holds_always(node: Node) -> bool:
@@ -255,13 +292,6 @@ def _holds_always(node: Node) -> bool:
     return name not in TABLE and not hasattr(onp, name)
 
 
-def _shows_input(node: Node | None) -> bool:
-    """Whether a result may be a view of an argument, which the user can write to."""
-    while node is not None and node.op == "call_function":
-        node = shows(node)
-    return node is not None
-
-
 def _with_sources(nodes: Sequence[Any]) -> set[Node]:
     """Nodes and all that they are computed from."""
     found, left = set(), [n for n in nodes if isinstance(n, Node)]
@@ -271,16 +301,3 @@ def _with_sources(nodes: Sequence[Any]) -> set[Node]:
             found.add(node)
             left += node.all_input_nodes
     return found
-
-
-def _run(module: Callable, call: Node, known: dict[Node, Any]) -> Sequence[Any]:
-    """What a module gives for the inputs of its call, among known values; they are entered there."""
-    out = module(*[array_of(_value(n, known)) for n in call.args])
-    known[call] = [read(v) for v in (out if isinstance(out, (tuple, list)) else (out,))]
-    return known[call]
-
-
-def _value(node: Node, known: dict[Node, Any]) -> Any:
-    if node in known:
-        return known[node][0] if node.op == "call_module" else known[node]
-    return known[node.args[0]][node.args[1]]

@@ -238,3 +238,83 @@ def test_views_and_places_are_compiled(name: str) -> None:
     assert compiled(executor) and all(y.flags.c_contiguous for y in executor.outputs)
     for a, b in zip(seen[0], seen[2], strict=True):
         onp.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+# ------------------------------------------------------------------ oneDNN's own layouts
+def blocked(executor: Any) -> list[bool]:
+    return [w.executor.blocked for w in executor._compiled.values() if hasattr(w, "executor")]
+
+
+def steps_beside(net: Any, heads: Any = None, **shapes: Any) -> tuple[Any, list, list]:
+    """A float32 executor under prefer_torch, what its third step gives, and what an executor of NumPy's rows gives."""
+    ours, plain = (bound(net, dtype="float32", **shapes) for _ in range(2))
+    expected = [everything(plain, heads) for _ in range(3)][-1]
+    with minnp.policy("prefer_torch"):
+        got = [everything(ours, heads) for _ in range(3)][-1]
+    return ours, got, expected
+
+
+def close(a: list, b: list) -> None:
+    for x, y in zip(a, b, strict=True):
+        assert onp.linalg.norm(x - y) <= 1e-4 * onp.linalg.norm(y) + 1e-4
+
+
+@pytest.mark.parametrize("channels", [16, 5])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_training_steps_in_onednns_layouts(channels: int, stride: int) -> None:
+    unit = lambda x, i, n, k, s=1: sym.BatchNorm(
+        sym.Convolution(x, name=f"c{i}", num_filter=n, kernel=(k, k), stride=(s, s), pad=(k // 2, k // 2),
+                        no_bias=True, num_group=channels if i == 4 else 1),
+        name=f"b{i}", fix_gamma=i == 1, eps=1e-3)  # fmt: skip
+    relu = lambda x: sym.Activation(x, act_type="relu")
+    x = relu(unit(sym.Variable("data"), 0, channels, 7, 2))
+    x = sym.Pooling(x, kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max")
+    y = unit(relu(unit(x, 1, channels, 3, stride)), 2, channels, 1)
+    x = relu(y + unit(x, 3, channels, 1, stride))
+    x = relu(unit(x, 4, channels, 3)) + x
+    net = sym.SoftmaxOutput(sym.FullyConnected(sym.Flatten(x), name="fc", num_hidden=3), name="softmax")
+    ours, got, expected = steps_beside(net, data=(2, 3, 33, 30))
+    close(got, expected)
+    (ways,) = [w for w in ours._compiled.values() if hasattr(w, "executor")]
+    assert ways.executor.calls == 2  # nothing was refused, and computed row by row
+    assert ways.executor.blocked == torch_has_layouts()
+
+
+def torch_has_layouts() -> bool:
+    from minnp.backends.torch import blocked
+
+    return blocked.available()
+
+
+def test_a_graph_with_layers_of_other_layouts_between_has_channels_last() -> None:
+    net = sym.Pooling(sym.LRN(sym.Convolution(sym.Variable("data"), name="c", num_filter=4, kernel=(3, 3)), nsize=3),
+                      kernel=(2, 2), pool_type="avg")  # fmt: skip
+    ours, got, expected = steps_beside(net, onp.ones((2, 4, 5, 3), "float32"), data=(2, 3, 8, 6))
+    close(got, expected)
+    assert blocked(ours) == [False]
+
+
+def test_nan_passes_a_relu_in_onednns_layout() -> None:
+    x = sym.Convolution(sym.Variable("data"), name="c", num_filter=4, kernel=(1, 1), no_bias=True)
+    executor = bound(sym.Activation(x, act_type="relu"), dtype="float32", data=(1, 3, 4, 4))
+    with minnp.policy("prefer_torch"):
+        for _ in range(3):
+            everything(executor, onp.ones((1, 4, 4, 4), "float32"))
+        executor.arg_dict["data"][0, 1, 2, 3] = onp.nan
+        results, *gradients = everything(executor, onp.ones((1, 4, 4, 4), "float32"))
+    assert onp.isnan(results[0, :, 2, 3]).all() and onp.isnan(results).sum() == 4
+    assert onp.isnan(gradients[1]).any()  # of the weight
+    assert blocked(executor) == [torch_has_layouts()]
+
+
+def test_two_ways_back_of_one_forward_are_the_same_and_results_may_be_written_to() -> None:
+    x = sym.BatchNorm(sym.Convolution(sym.Variable("data"), name="c", num_filter=4, kernel=(3, 3)), name="b")
+    executor, heads = bound(sym.Activation(x, act_type="relu"), dtype="float32"), onp.ones((2, 4, 6, 4), "float32")
+    with minnp.policy("prefer_torch"):
+        for _ in range(2):
+            expected = everything(executor, heads)[1 : 1 + len(executor.grad_arrays)]
+        executor.forward(is_train=True)
+        executor.outputs[0][...] = -1
+        for _ in range(2):
+            executor.backward(heads)
+            close([onp.array(g) for g in executor.grad_arrays], expected)

@@ -8,8 +8,9 @@ exceptions are those of the program run row by row.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from ...core.cpu.integers import frozen
 from ...core.cpu.sources import keep_source
 from ...core.graph.aliasing import is_write
 from ...core.graph.closures import unwrapped
-from ...core.graph.effects import guard, pick
+from ...core.graph.effects import guard, pause, pick
 from ...core.graph.graph import Graph
 from ...core.graph.node import Node, map_leaves
 from ...core.graph.placement import holds, row_of, walk
@@ -28,6 +29,8 @@ from ...core.rows import report
 from ...core.rows.primitive import TABLE, Meta, Primitive
 from ...core.rows.value import Buffer, Host
 from ...errors import BackendUnsupportedError
+from . import blocked
+from .blocked import place
 from .candidates import Choice
 from .dtypes import LEGACY, borrowed, returned, scalar
 from .neural import masked
@@ -52,13 +55,17 @@ class TorchExecutor:
     new     for each output, whether it is memory of its own
     pure    whether it calls nothing but torch: no dispatcher, no guard
     rows    how often it calls each row's kernel, and `calls` how often it was called: for minnp.report()
+
+    A graph with a `pause` runs in two goes: see `begin`.
     """
 
     __code__, nodes = None, {}
 
     def __init__(self, graph: Graph, constants: dict[str, Any], backend: Any, others: dict, stream: Any = None) -> None:
-        self.graph, self.backend, self.others, self.stream = with_masks(graph), backend, others, stream
+        self.graph = without_unread(with_masks(graph))
+        self.backend, self.others, self.stream = backend, others, stream
         self.run: Callable | None = None
+        self.blocked = backend.shares_host and blocked.suits(self.graph)
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
         self.calls = 0
@@ -85,8 +92,31 @@ class TorchExecutor:
         if not self.backend.shares_host:
             return tuple([Buffer(v, self.backend, None, True) if type(v) is Tensor else v for v in out])
         # one look at each argument, not one for each pair of a result and an argument
-        theirs = {v.untyped_storage().data_ptr() for v in data if type(v) is Tensor}
+        theirs = places(data)
         return tuple([self.value(v, new and theirs) for v, new in zip(out, self.new, strict=True)])
+
+    def begin(self, *values: Any) -> tuple[tuple, Callable]:
+        """(what the graph has at its pause, go) for values, of which some may be None that are read after it alone.
+
+        go(values) -> the outputs. The values are those of all placeholders once more: between the two calls their
+        memory may be written to. What is returned is no memory of theirs, nor of what is kept between the calls.
+        Both raise BackendUnsupportedError where a kernel refuses its operands.
+        """
+        with refused():
+            if self.run is None:
+                self._compile([self.tensor(v) for v in values] + self._constants())
+            steps = self.run(*map(self.tensor, values), *self._constants(self._skipped))
+            out = tuple([self.value(t.clone() if type(t) is Tensor else t) for t in next(steps)])
+        self.calls += 1
+
+        def go(*values: Any) -> tuple:
+            data = [self.tensor(v) for v in values]
+            with refused():
+                out = steps.send(data)
+            theirs = places(data)
+            return tuple([self.value(v, theirs) for v in out])
+
+        return out, go
 
     def _constants(self, skipped: Collection[str] = ()) -> list:
         return [None if n in skipped else self.tensor(unwrapped(self.constants[n])) for n in self._read]
@@ -112,7 +142,9 @@ class TorchExecutor:
             return v
         if not self.backend.shares_host:
             return Buffer(v, self.backend, computed=True)
-        return returned(v.clone() if theirs and v.untyped_storage().data_ptr() in theirs else v)
+        if v.is_mkldnn:
+            return returned(v.to_dense())
+        return returned(v.clone() if theirs and place(v) in theirs else v)
 
     def _settled(self, v: Any) -> Any:
         """A constant that never changes, on the device once and for all where that can hold it."""
@@ -141,6 +173,15 @@ class TorchExecutor:
             return y
 
         def run(node: Node, args: tuple, kwargs: dict) -> Any:
+            if node.target in (pick, pause):
+                return node.target(*args)
+            if (function := self._blocked(node, args)) is not None:
+                try:
+                    y = function(*args, **kwargs)
+                    chosen[node] = function, args
+                    return y
+                except REFUSALS:
+                    pass
             make = self._maker(node)
             if make is not None or isinstance(node.target, Primitive):
                 try:
@@ -150,7 +191,7 @@ class TorchExecutor:
                     return y
                 except (*REFUSALS, TypeError, AttributeError, ValueError):
                     pass
-            self.pure &= node.target is pick
+            self.pure = False
             return self.dispatched(node, args, kwargs)
 
         out = walk(self.graph, data, choose)
@@ -188,6 +229,9 @@ class TorchExecutor:
         kernel = self.backend.on_tensors(node.target)
         if kernel is None:
             raise BackendUnsupportedError("no kernel")
+        if any(map(blocked.is_opaque, args)):
+            function, operands = self._function(node, tuple([blocked.dense(a) for a in args]), kwargs)
+            return blocked.of_dense(function), operands
         operands = tuple([self.tensor(a) for a in args])
         if (run := self._prepared(node, operands, kwargs)) is not None:
             return run, (operands[0], PREPARED, PREPARED, *operands[3:])
@@ -208,6 +252,11 @@ class TorchExecutor:
         if plan is not None and type(operands[0]) is Tensor:
             kernel = plan(*operands, **kwargs) or kernel
         return kernel, operands
+
+    def _blocked(self, node: Node, args: tuple) -> Callable | None:
+        """A kernel on tensors in oneDNN's own layouts, where the graph has these."""
+        name = getattr(node.target, "name", "")
+        return blocked.KERNELS[name] if self.blocked and blocked.takes(name, args) else None
 
     def _prepared(self, node: Node, operands: tuple, kwargs: dict) -> Callable | None:
         """A convolution with a weight and a bias that cannot change, brought to oneDNN's layout once."""
@@ -234,13 +283,22 @@ class TorchExecutor:
         names: dict[str, Any] = {"holds": self.holds}
         inputs = [n.name for op in ("placeholder", "get_attr") for n in self.graph.nodes if n.op == op]
         lines = [f"def run({', '.join(inputs)}):"]
-        last = last_readers(self.graph)
+        last, pauses = last_readers(self.graph), self._leave == "yield"
+        at = {n: i for i, n in enumerate(self.graph.nodes)}
         for node in self.graph.nodes:
             if node.op == "output":
-                lines.append(f"    return {show(node.args[0], names)}")
+                lines.append(f"    {self._leave} {show(node.args[0], names)}")
+            elif node.target is pause:
+                names["own"], names["places"] = own, places
+                later = [n for n in self.graph.nodes if at[n] < at[node] < max([at[u] for u in n.users], default=0)]
+                kept = [n.name for n in later if n.op == "call_function"]
+                given = ", ".join([n.name for n in self.graph.nodes if n.op == "placeholder"])
+                lines.append(f"    theirs = places(({given},))")
+                lines += [f"    {name} = own({name}, theirs)" for name in kept]
+                lines.append(f"    {given}, = yield {show(node.args, names)}")
             elif node.op == "call_function":
                 lines.append("    " + self._statement(node, chosen.get(node), node in donations, names))
-                dead = [n.name for n in last.get(node, ())]
+                dead = [n.name for n in last.get(node, ()) if not pauses or n.op == "call_function"]
                 if dead:
                     lines.append(f"    del {', '.join(dead)}")
         self.source = "\n".join(lines) + "\n"
@@ -248,6 +306,10 @@ class TorchExecutor:
         exec(compile(self.source, filename, "exec"), names)
         self.run = names["run"]
         keep_source(filename, self.source, self.run)
+
+    @property
+    def _leave(self) -> str:
+        return "yield" if any(n.target is pause for n in self.graph.nodes) else "return"
 
     def _statement(self, node: Node, choice: tuple | None, donate: bool, names: dict) -> str:
         if node.target is guard:
@@ -263,6 +325,23 @@ class TorchExecutor:
             args = [_operand(a, o, names) for a, o in zip(node.args, operands, strict=True)]
         args += [f"{key}={show(v, names)}" for key, v in node.kwargs.items()]
         return f"{node.name} = {function}({', '.join(args + ['donate=True'] * donate)})"
+
+
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+    try:
+        yield
+    except REFUSALS as error:
+        raise BackendUnsupportedError(str(error)) from error
+
+
+def own(t: Any, theirs: Collection[int]) -> Any:
+    """A tensor that lies in none of these memories."""
+    return t.clone() if type(t) is Tensor and not t.is_mkldnn and place(t) in theirs else t
+
+
+def places(data: Any) -> set[int]:
+    return {place(t) for t in data if type(t) is Tensor}
 
 
 def prepared_of(node: Node, operands: tuple, source: Node) -> bool:
@@ -309,7 +388,7 @@ def donated(graph: Graph, results: dict[Node, Any]) -> set[Node]:
     """The write_view nodes that may write into the old tensor itself: it was made here, and nothing that shows its
     memory is read afterwards. Whose memory a result shows is seen from the results of a run."""
     at = {n: i for i, n in enumerate(graph.nodes)}
-    memory = {n: y.untyped_storage().data_ptr() for n, y in results.items() if type(y) is Tensor}
+    memory = {n: place(y) for n, y in results.items() if type(y) is Tensor}
     last: dict[int, int] = {}
     for n, where in memory.items():
         last[where] = max(last.get(where, 0), *[at[u] for u in n.users], at[n])
@@ -378,6 +457,19 @@ def with_masks(graph: Graph) -> Graph:
     return graph
 
 
+def without_unread(graph: Graph) -> Graph:
+    """The graph with gradients of normalisations, which do not read its result, given the data in its place: what
+    follows the normalisation may then take the result's memory."""
+    graph = graph.copy()
+    for n in graph.find_nodes(op="call_function"):
+        if getattr(n.target, "name", "") == "npx.normalize_back":
+            flows, results, _ = n.kwargs["layout"]
+            args, at = list(n.args), sum(flows)
+            args[at] = args[at + results]
+            n.args = tuple(args)
+    return graph
+
+
 IN_PLACE: dict[str, Callable] = {
     "npx.relu": torch.relu_,
     "npx.relu_grad": lambda g, y: masked(g, y, into=g),
@@ -399,19 +491,22 @@ def reused(graph: Graph, chosen: dict[Node, tuple], results: dict[Node, Any], da
         x, y, source = results.get(n.args[0]) if n.args else None, results[n], n.args[0] if n.args else None
         while isinstance(source, Node) and source.target is pick:
             source = source.args[0]
-        run = IN_PLACE.get(getattr(n.target, "name", "")) if source in chosen and not n.kwargs else None
+        table = blocked.IN_PLACE if blocked.is_opaque(x) else IN_PLACE
+        run = table.get(getattr(n.target, "name", "")) if source in chosen and not n.kwargs else None
         if run is None or type(x) is not Tensor or not y.dtype.is_floating_point or last[place(x)] != at[n]:
             continue
         others = [o for o in operands[1:] if type(o) is Tensor and o.dtype is y.dtype and o.shape == y.shape]
-        alike = x.dtype is y.dtype and x.shape == y.shape and x.stride() == y.stride() and is_dense(x)
+        others = [o for o in others if o.is_mkldnn is x.is_mkldnn]
+        alike = x.dtype is y.dtype and x.shape == y.shape and lie_alike(x, y)
         if alike and len(others) == len(n.args) - 1 and place(x) not in {*theirs, place(y), *map(place, others)}:
             found[n] = run
     return found
 
 
-def place(t: Tensor) -> int:
-    """Where its memory begins."""
-    return t.untyped_storage().data_ptr()
+def lie_alike(x: Tensor, y: Tensor) -> bool:
+    if x.is_mkldnn or y.is_mkldnn:
+        return x.is_mkldnn and y.is_mkldnn
+    return x.stride() == y.stride() and is_dense(x)
 
 
 def is_dense(t: Tensor) -> bool:

@@ -33,6 +33,10 @@ def pick(results: Any, i: int) -> Any:
     return results[i]
 
 
+def pause(*values: Any) -> None:
+    """Where a graph stops for its caller to see these values, before it goes on to its outputs."""
+
+
 def is_loop(node: Any) -> bool:
     """Whether a node is a compiled loop, which may raise, or find that Python has to run it."""
     return getattr(node.target, "name", "") == "loop"
