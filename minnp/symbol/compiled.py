@@ -1,8 +1,9 @@
-"""An executor's work compiled: what it computes at every call, as two graphs, one for each way, that `jit` runs.
+"""An executor's work compiled: what it computes at every call, as a graph that torch's kernels run.
 
 MXNet's executors are such programs too. Under a policy that prefers torch the calls of an executor after the first run
-compiled: a third of what a small layer costs is finding its kernel, and inside a graph nobody sees how arrays lie, so
-that convolutions have channels last, as oneDNN computes them.
+compiled: a third of what a small layer costs is finding its kernel, and inside a graph nobody sees how arrays lie. A
+training step is one graph that stops between its two ways, so that what gradients read of the way forwards stays there
+in oneDNN's own layout, or else with channels last.
 
 For prediction MXNet's executors also fuse layers, and bring weights to oneDNN's layout once. So do these, for
 parameters that stay what they are from call to call: they are compared with copies, byte by byte, as anybody may write
