@@ -56,8 +56,9 @@ class CaptureError(MinnpError, RuntimeError):
 class BackendUnsupportedError(MinnpError):
     """A backend's kernel cannot take these arguments (it wrote nothing): the call falls back to NumPy.
 
-    with minnp.policy("only_torch"):
-        np.strings.upper("a")    # raises it: torch has no kernel for this
+        raise BackendUnsupportedError("integer arrays")        # in a kernel, before it writes
+
+    `minnp.report()` shows the call with this reason.
     """
 
 
@@ -73,9 +74,9 @@ class FallbackError(MinnpError, RuntimeError):
 class BackendMissingError(MinnpError, ImportError):
     """A backend was asked for whose library is not installed.
 
-    minnp.set_backend("mxnet")                             # pip install mxnet==1.9.1
+        minnp.set_backend("mxnet")                             # pip install mxnet==1.9.1
 
-        minnp.set_backend("mxnet")    # raises it where mxnet is not installed
+    The message says what to install.
     """
 
 
@@ -91,11 +92,11 @@ class SymbolError(MinnpError, ValueError):
 
 
 class DrawingError(MinnpError, ImportError):
-    """A picture was asked for where Graphviz is not installed; the message says what to install.
+    """A picture was asked for where Graphviz is not installed.
 
-    minnp.fx.draw(graph, "step.svg")                       # pip install graphviz; apt-get install graphviz
+        minnp.fx.draw(graph, "step.svg")                       # pip install graphviz; apt-get install graphviz
 
-        fx.draw(graph, "graph.svg")    # raises it where Graphviz's `dot` is not on the PATH
+    The message says what to install.
     """
 
 

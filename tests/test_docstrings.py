@@ -81,6 +81,12 @@ def test_every_name_has_an_example():
     ] == []
 
 
+def test_code_does_not_stand_among_the_prose():
+    """The pages of the reference would set it as prose: it is indented, or an example."""
+    code = re.compile(r"^(from \w[\w.]* import|import \w|with \w[^`]*:$|@\w|class \w+.*:$|minnp\.\w+)", re.MULTILINE)
+    assert [n for n, value in PUBLIC.items() if code.search(inspect.getdoc(value))] == []
+
+
 NEEDS = {"minnp.fx.to_onnx": "onnx", "minnp.nn.datasets.digits": "sklearn", "minnp.nn.datasets.Dataset": "sklearn"}
 NN = minnp.nn
 SCOPE = {n: getattr(minnp, n) for n in {*minnp.__all__, "compile"}}

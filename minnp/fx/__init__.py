@@ -1,8 +1,7 @@
 """Programs as graphs: trace, look at, rewrite, run. The names are torch.fx's.
 
-from minnp import fx
-gm = fx.symbolic_trace(f)
-print(gm.code)
+>>> program = fx.symbolic_trace(f)
+>>> print(program.code)
 """
 
 from minnp.core.graph.graph import Graph

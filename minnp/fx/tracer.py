@@ -276,10 +276,7 @@ def _traced(x: Any) -> bool:
 def wrap(function: Callable | str) -> Any:
     """Keep a function whole in graphs: a decorator, or the name of a function (or builtin) that this module calls.
 
-    @wrap
-    def search(x): ...            # may branch on data
-
-    wrap("len")                   # at the top of a module: len(x) of a proxy is a node
+    A wrapped function may branch on data. wrap("len") at the top of a module makes len(x) of a proxy a node.
 
     >>> @fx.wrap
     ... def clipped(x):

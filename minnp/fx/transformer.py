@@ -21,13 +21,14 @@ class Transformer(Interpreter):
 
     module   the GraphModule; it stays as it is
 
-    class SigmoidAsTanh(Transformer):
-        def call_function(self, target, args, kwargs):
-            if target is npx.sigmoid:
-                return 0.5 + 0.5 * np.tanh(0.5 * args[0])
-            return super().call_function(target, args, kwargs)
-
-    gm = SigmoidAsTanh(gm).transform()
+    >>> class SigmoidAsTanh(fx.Transformer):
+    ...     def call_function(self, target, args, kwargs):
+    ...         if target is npx.sigmoid:
+    ...             return 0.5 + 0.5 * np.tanh(0.5 * args[0])
+    ...         return super().call_function(target, args, kwargs)
+    >>> program = SigmoidAsTanh(fx.symbolic_trace(lambda x: npx.sigmoid(x))).transform()
+    >>> [node.name for node in program.graph.nodes]
+    ['x', 'mul', 'tanh', 'mul_1', 'add', 'output']
     """
 
     def __init__(self, module: Any) -> None:
