@@ -19,7 +19,7 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
 from . import numpy  # arrays have their operators from there, and rows are there: no name below works without
 from .core.api.functions import LATE
 from .core.arrays.devices import Context, cpu, current_context, gpu, set_context
-from .core.cpu import memory_reuse, num_threads, set_num_threads
+from .core.cpu import memory_reuse, num_threads, prange, set_num_threads
 from .core.rows.budget import set_compile_budget
 from .core.rows.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.rows.report import report, reset_report
@@ -106,6 +106,7 @@ __all__ = [
     "memory_reuse",
     "num_threads",
     "policy",
+    "prange",
     "report",
     "reset_report",
     "set_backend",

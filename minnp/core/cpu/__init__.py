@@ -18,7 +18,7 @@ from minnp.core.cpu import elementwise, kernels, memory, products, reductions, s
 from minnp.core.cpu.elementwise import ufunc
 from minnp.core.cpu.memory import empty, memory_reuse, owned, release
 from minnp.core.cpu.selection import getitem, setitem
-from minnp.core.cpu.threads import num_threads, set_num_threads
+from minnp.core.cpu.threads import num_threads, prange, set_num_threads
 
 LARGE = 1 << 15
 

@@ -156,6 +156,16 @@ def set_num_threads(n: int) -> int:
     return before
 
 
+def prange(*args: int) -> range:
+    """range(*args), of which the caller says that a loop over it may take its numbers in any order: under `jit` such a
+    loop runs on several threads. No turn may write an element of an array that another one reads or writes.
+
+    >>> prange(2, 8, 3)
+    range(2, 8, 3)
+    """
+    return range(*args)
+
+
 def alone() -> bool:
     """Whether there are no helpers, or they came late and are not asked for now."""
     return team.size == 1 or team.patience.resting()

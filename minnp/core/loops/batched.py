@@ -95,7 +95,7 @@ def batched(program: Program, given: set[str]) -> Batched:
     results = [v for name, _, tag, flag in program.outputs for v in (name, tag, flag) if v]
     bound = {i.name for i in program.inputs if i.ndim is None}
     exposed: set[str] = set()
-    _read_first(program.body, bound, exposed)
+    read_first(program.body, bound, exposed)
     for name in sorted(exposed | {v for v in results if v not in bound}):
         body.append(Assign(name, const(False if program.kinds[name].letter == "b" else 0, program.kinds[name])))
     body += program.body
@@ -116,7 +116,8 @@ def batched(program: Program, given: set[str]) -> Batched:
         out.outputs.append((every, [kind], "", ""))
     out.shared = {name: k for k, name in enumerate(shared)}
     first = next(i.name for i in out.inputs if i.name.removesuffix(MARK) in batches)
-    out.body = [For(turn, const(0), E("dim", (first, 0), INT, 0, 2**40), 1, body)]
+    apart = not shared and arrays == {i.name for i in program.inputs if i.ndim is not None}
+    out.body = [For(turn, const(0), E("dim", (first, 0), INT, 0, 2**40), 1, body, asked=apart)]
     return out
 
 
@@ -135,7 +136,7 @@ def _bounds(kind: Kind) -> tuple:
     return (0, 1) if kind.letter == "b" else (None, None)
 
 
-def _read_first(body: list, bound: set[str], found: set[str]) -> None:
+def read_first(body: list, bound: set[str], found: set[str]) -> None:
     """Finds the variables that statements may read before they assign them; `bound` gets what they have assigned."""
     for s in body:
         for e in expressions(s):
@@ -145,15 +146,15 @@ def _read_first(body: list, bound: set[str], found: set[str]) -> None:
             bound.add(s.name)
         elif type(s) is If:
             then, orelse = set(bound), set(bound)
-            _read_first(s.then, then, found)
-            _read_first(s.orelse, orelse, found)
+            read_first(s.then, then, found)
+            read_first(s.orelse, orelse, found)
             bound |= then & orelse
         elif type(s) is For:
-            _read_first(s.body, bound | {s.var}, found)
+            read_first(s.body, bound | {s.var}, found)
         elif type(s) is While:
-            _read_first(s.test, bound, found)
+            read_first(s.test, bound, found)
             found |= variables(s.condition) - bound
-            _read_first(s.body, set(bound), found)
+            read_first(s.body, set(bound), found)
         elif type(s) is Block:
             left = any(type(x) is Leave and x.label == s.label for x in statements(s.body))
-            _read_first(s.body, set(bound) if left else bound, found)
+            read_first(s.body, set(bound) if left else bound, found)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
+from ..cpu.threads import prange
 from ..rows import budget
 from .arrays import ONE, Lazy, Masked
 from .arrays import whole as is_whole
@@ -80,7 +81,7 @@ UNROLLED = 32  # items of a tuple that a loop goes over
 
 class Range:
     def __init__(self, start: E, stop: E, step: E) -> None:
-        self.start, self.stop, self.step = start, stop, step
+        self.start, self.stop, self.step, self.asked = start, stop, step, False
 
 
 class Cut:
@@ -903,6 +904,7 @@ class Translator(Building):
         lists = [g for g in lists if not g.fixed]
         if lists and isinstance(over, Zip) and len(over.items) > 1:
             raise self.fail("a zip of lists that change")
+        asked = isinstance(over, Range) and over.asked
         over = self.counted(over)
 
         def run() -> None:
@@ -918,7 +920,8 @@ class Translator(Building):
                 self.turn(s.body)
                 for g in lists:
                     self.check(E("eq", (self.length_of(g), stop), BOOL, 0, 1))  # else the loop ends elsewhere
-            self.emit(For(var, start, stop, step.args[0] if step.op == "const" else step, body))
+            by = step.args[0] if step.op == "const" else step
+            self.emit(For(var, start, stop, by, body, asked=asked and not lists))
 
         self.loop(s, run)
 
@@ -1678,6 +1681,10 @@ class Translator(Building):
                 return self.method(f, args, kwargs)
         if isinstance(f, (FunctionType, MethodType)) and not library(f):
             return self.inlined(function, args, kwargs)
+        if f is prange:
+            over = self.call_builtins("range", args, kwargs, f)
+            over.asked = True
+            return over
         found = known_function(f)
         if found is None:
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")

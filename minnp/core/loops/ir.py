@@ -178,6 +178,7 @@ class For(NamedTuple):
     body: list
     exact: bool = True  # False: the order of additions in it is free (sums and products of NumPy's)
     lanes: int = 0  # so many turns are one vector, or several; -1: they are independent of each other
+    asked: bool = False  # whether its turns may run at the same time: prange
 
 
 class While(NamedTuple):

@@ -221,9 +221,11 @@ def _format(kind: Kind) -> str:
 
 
 class Lowering:
-    """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order."""
+    """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order; `ranges`: the
+    function is of the form of engine.RANGES, with a row of slots for each part."""
 
-    def __init__(self, program: Program, contiguous: list[bool]) -> None:
+    def __init__(self, program: Program, contiguous: list[bool], ranges: bool = False) -> None:
+        self.ranges = ranges
         self.program, self.layout = program, Layout(program)
         self.lines: list[str] = []
         self.slots: list[str] = []  # allocas
@@ -460,6 +462,10 @@ class Lowering:
         load("slotsarray", "ptr", "%args")
         step("slotsp", "%slotsarray", DATA)
         load("slots", "ptr", "%slotsp")
+        if self.ranges:
+            out.append(f"  %row = mul i64 %part, {8 * self.layout.size}")
+            out[-2] = out[-2].replace('%"slots"', '%"slotsall"')
+            out.append('  %slots = getelementptr i8, ptr %"slotsall", i64 %row')
         given.append("ptr %slots")
         if CONDITIONS:
             for name in ("feclearexcept", "fetestexcept"):
@@ -473,6 +479,8 @@ class Lowering:
             out.append("  %metwide = zext i32 %met to i64")
             out.append('  %metall = or i64 %metwide, %"metbefore"')
             out.append('  store i64 %metall, ptr %"metp"')
+        if self.ranges:
+            return "\n".join([*out, "  ret void"]) + "\n"
         out.append(f"  call void inttoptr (i64 {symbol('Py_IncRef')} to ptr)(ptr inttoptr (i64 {id(None)} to ptr))")
         out.append(f"  ret ptr inttoptr (i64 {id(None)} to ptr)")
         return "\n".join(out) + "\n"

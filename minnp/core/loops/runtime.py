@@ -27,19 +27,20 @@ from ..transforms import grad
 from ..transforms.jvp import JvpTrace
 from ..transforms.tape import GradTrace
 from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
-from .batched import batched, same
+from .batched import Batched, batched, same
 from .building import Static
 from .compiled import BUG, Again, Code, Unnoted, affordable, maker
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, KINDS, Assign, Block, Check, E, For, Program, View, const, kind_of, statements
+from .ir import INT, KINDS, Assign, Check, E, For, Program, View, const, kind_of, statements
 from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .simplified import checks_of
 from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
+from .threaded import LEAST, Pieces, cut
 from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
@@ -133,10 +134,13 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("checks", "code", "derivatives", "program")
+    __slots__ = ("checks", "code", "derivatives", "program", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
+        piece, self.together = cut(code.program)
+        if piece is not None:
+            Pieces(piece, code, turns, LEAST if type(code.program) is Batched else 0)
         super().__init__("loop", code.call, **rules, saves="in")
         self.code, self.program = code, code.program
         self.derivatives: dict[tuple, Any] = {}
@@ -462,6 +466,8 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
         found.row = LoopRow(found.code)
+        if found.row.together:
+            say(f, site.tree.lineno, found.row.together, "one thread")
     except NotUnderstood as no:
         if varied:  # a number may have to be known
             return _compiled(site, f, given, names, set(), by_value)
@@ -735,12 +741,11 @@ def _few(program: Program, values: dict[str, Any]) -> bool:
 
 def turns(program: Program, values: dict[str, Any]) -> float:
     """How often the loop runs, as far as it is told by what it is given."""
-    (block,) = [s for s in program.body if type(s) is Block]
-    loop = next((s for s in statements(block.body) if type(s) is For), None)
+    loop = next((s for s in statements(program.body) if type(s) is For), None)
     if loop is None:
         return float("inf")
     known: dict[Any, E] = {}
-    for s in statements(block.body):
+    for s in statements(program.body):
         if s is loop:
             break
         if type(s) is Assign:
@@ -756,6 +761,8 @@ def turns(program: Program, values: dict[str, Any]) -> float:
             name = e.args[0]
             if name.endswith(".in"):
                 x = values[name.removesuffix(".in")]
+                if any(type(t) is BatchTrace for t in _followed(_raw(x))):
+                    raise ValueError(f"{name} is another number in each example")
                 return int(x.value if type(x) is Live else read(x) if type(x) in ARRAY_TYPES else x)
             return number(known[name])
         if e.op == "dim":

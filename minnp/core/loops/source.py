@@ -371,9 +371,9 @@ def _inside_function(text: str) -> list[ast.stmt]:
     return ast.parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
 
 
-def say(f: Any, line: int, why: str) -> None:
-    """Report that Python runs a loop."""
-    record(f"loop in {f.__qualname__}", "python", 0.0, (), f"{why} ({f.__code__.co_filename}:{line})")
+def say(f: Any, line: int, why: str, where: str = "python") -> None:
+    """Report that Python runs a loop, or one thread."""
+    record(f"loop in {f.__qualname__}", where, 0.0, (), f"{why} ({f.__code__.co_filename}:{line})")
 
 
 def rewritten(f: Any, make: Any) -> Any:

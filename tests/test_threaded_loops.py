@@ -1,0 +1,217 @@
+"""Compiled loops on several threads: what prange asks for, and the examples of a batch."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as onp
+import pytest
+import test_batched_loops as batches
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit, prange, vmap
+from minnp.core.llvm import engine
+from minnp.core.loops import runtime, threaded
+
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+rng = onp.random.default_rng(5)
+A, x, k = rng.normal(size=(37, 11)), rng.normal(size=37), rng.integers(-9, 9, 37)
+
+
+def rows(a, y):
+    for i in prange(len(a)):
+        s = 0.0
+        for j in range(a.shape[1]):
+            if a[i, j] > 0:
+                s += np.exp(a[i, j])
+        y[i] = s
+    return y, i
+
+
+def columns(a, y):
+    for j in prange(a.shape[1] - 1, -1, -1):
+        t = a[:, j].sum()
+        for i in range(len(a)):
+            a[i, j] -= t
+    return a, j, t
+
+
+def permuted(k, y):
+    order = np.argsort(k)
+    for i in prange(0, len(k), 2):
+        y[order[i]] = k[i] * 2
+        if k[i] > 5:
+            continue
+        y[order[i]] += 0.5
+    return y
+
+
+def steps(a, y):
+    for _ in range(3):
+        for i in prange(1, len(y) - 1):
+            y[i] = a[i, 0] + y[i]
+    return y
+
+
+def made_inside(a, y):
+    for i in prange(len(a)):
+        row = a[i] * 2
+        row[0] = i
+        y[i] = row.max()
+    return y
+
+
+def total(a, y):
+    s = 0.0
+    for i in prange(len(a)):
+        s += a[i, 0]
+        y[i] = s
+    return s, y
+
+
+def first(a, y):
+    for i in prange(len(a)):
+        y[i] = 1
+        if a[i, 1] > 1:
+            return i, y
+    return -1, y
+
+
+CUT = [(rows, A), (columns, A), (permuted, k), (made_inside, A)]
+WHOLE = [
+    (steps, A, "prange in another loop"),
+    (total, A, "s, which prange carries from turn to turn"),
+    (first, A, "a break or a return out of prange"),
+]
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """How many loops were run in pieces."""
+    found = []
+    built = threaded.Pieces.built_ranges
+    monkeypatch.setattr(threaded.Pieces, "built_ranges", lambda self, key: found.append(self) or built(self, key))
+    return found
+
+
+def same(f, a, g=None):
+    for n in (1, 2):
+        before = minnp.set_num_threads(n)
+        try:
+            mine, theirs = [np.array(a), np.zeros(37)], [a.copy(), onp.zeros(37)]
+            found, expected = (g or f)(*mine), f(*theirs)
+        finally:
+            minnp.set_num_threads(before)
+        found, expected = (v if type(v) is tuple else (v,) for v in (found, expected))
+        for u, v in zip((*found, *mine), (*expected, *theirs), strict=True):
+            assert onp.asarray(u).dtype == onp.asarray(v).dtype
+            onp.testing.assert_allclose(u, v, rtol=1e-14)
+
+
+def test_prange_is_range_in_python():
+    assert prange(3) == range(3)
+    assert minnp.prange(5, 1, -2) == range(5, 1, -2)
+
+
+@pytest.mark.parametrize(("f", "a"), CUT, ids=lambda v: getattr(v, "__name__", ""))
+def test_turns_run_in_pieces(f, a, cut):
+    g = jit(f)
+    for _ in range(2):
+        same(f, a, g)
+    assert cut
+
+
+@pytest.mark.parametrize(("f", "a", "why"), WHOLE, ids=lambda v: getattr(v, "__name__", ""))
+def test_what_is_carried_from_turn_to_turn_runs_on_one_thread(f, a, why, cut):
+    minnp.report(reset=True)
+    same(f, a, jit(f))
+    assert not cut
+    assert any(why in row["why"] for row in minnp.report() if row["backend"] == "one thread")
+
+
+def test_the_bits_are_those_of_one_thread():
+    def f(a, y):
+        for i in prange(len(a)):
+            y[i] = np.sum(a[i] * a[i]) + np.tanh(a[i, 0])
+        return y
+
+    g, a = jit(f), np.array(rng.normal(size=(301, 67)))
+    found = []
+    for n in (1, 2, 3):
+        before = minnp.set_num_threads(n)
+        found.append(onp.asarray(g(a, np.zeros(301))))
+        minnp.set_num_threads(before)
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 16, 17, 33])
+def test_few_turns(turns):
+    def f(v, y):
+        i = -1
+        for i in prange(0, len(v), 1):
+            y[i] = v[i] * 2
+        return y, i
+
+    assert f(A[:turns, 0], onp.zeros(37))[1] == turns - 1
+    for found, expected in zip(jit(f)(np.array(A[:turns, 0]), np.zeros(37)), f(A[:turns, 0], onp.zeros(37))):
+        onp.testing.assert_array_equal(found, expected)
+
+
+def test_an_index_out_of_bounds_leaves_what_python_leaves(cut):
+    def f(places, y):
+        for i in prange(len(places)):
+            y[places[i]] = i + 1
+
+    g, places = jit(f), onp.arange(37)
+    y = np.zeros(37)
+    g(np.array(places), y)
+    assert cut
+    places[20] = 99
+    for run, arrays in (f, onp), (g, np):
+        y = arrays.zeros(37)
+        with pytest.raises(IndexError, match="index 99 is out of bounds for axis 0 with size 37"):
+            run(arrays.array(places), y)
+        onp.testing.assert_array_equal(y, [*range(1, 21), *[0] * 17])
+
+
+def test_warnings_are_numpys():
+    def f(v, y):
+        for i in prange(len(v)):
+            y[i] = np.log(v[i])
+        return y
+
+    g = jit(f)
+    g(np.ones(37), np.zeros(37))
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        y = g(np.array(x), np.zeros(37))
+    assert {str(w.message) for w in met} == {"invalid value encountered in log"}
+    with onp.errstate(invalid="ignore"):
+        onp.testing.assert_allclose(y, onp.log(x), rtol=1e-14)
+
+
+def test_under_transformations():
+    def f(v):
+        y = np.zeros(len(v))
+        for i in prange(len(v)):
+            y[i] = np.sin(v[i]) * v[i]
+        return y.sum()
+
+    slope = onp.cos(x) * x + onp.sin(x)
+    for g in (grad(jit(f)), jit(grad(f))):
+        onp.testing.assert_allclose(g(np.array(x)), slope, rtol=1e-13)
+    onp.testing.assert_allclose(vmap(jit(f))(np.array([x, -x])), [f(x), f(-x)], rtol=1e-13)
+    onp.testing.assert_allclose(jit(vmap(grad(f)))(np.array([x])), [slope], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("f", "axes", "args"), batches.EVEN, ids=lambda v: getattr(v, "__name__", ""))
+def test_the_examples_of_a_batch(f, axes, args, monkeypatch, cut):
+    one_way = f.__name__ in ("another_name", "returns")  # of which all examples have to be told
+    monkeypatch.setattr(runtime, "LEAST", 0)
+    fresh = type(f)(f.__code__.replace(co_name=f"{f.__name__}_"), f.__globals__)
+    batches.same(fresh, axes, args)
+    assert one_way != bool(cut)
