@@ -157,8 +157,10 @@ def set_num_threads(n: int) -> int:
 
 
 def prange(*args: int) -> range:
-    """range(*args), of which the caller says that a loop over it may take its numbers in any order: under `jit` such a
-    loop runs on several threads. No turn may write an element of an array that another one reads or writes.
+    """range(*args), whose loop runs on several threads under `jit`.
+
+    args   as those of `range`
+    No iteration of the loop may write an element of an array that another one reads or writes.
 
     >>> prange(2, 8, 3)
     range(2, 8, 3)
