@@ -18,7 +18,7 @@ from ..llvm import engine
 from ..llvm.engine import RANGES, Ranges
 from .batched import read_first
 from .compiled import Code
-from .ir import INT, Assign, Block, Check, E, For, Input, Leave, Permute, Program, View, const, statements
+from .ir import INT, Assign, Block, Call, Check, E, For, Input, Leave, Permute, Program, View, const, statements
 from .lowering import FIRST, MET, Lowering
 from .warned import asked
 
@@ -45,6 +45,8 @@ def cut(program: Program) -> tuple[Program | None, str]:
     if loop is None or not loop.asked:
         inner = any(type(s) is For and s.asked for s in statements(program.body))
         return None, "prange in another loop, or with an else" if inner else ""
+    if any(type(s) is Call for s in statements(program.body)):
+        return None, "a function that calls itself in prange"
     if any(type(s) not in (Assign, Check, View, Permute) for s in before):
         return None, "prange of what is made for it"
     labels = {s.label for s in statements(loop.body) if type(s) is Block}
