@@ -33,7 +33,7 @@ from .compiled import BUG, Again, Code, Unnoted, affordable, maker
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, KINDS, Assign, Check, E, For, Program, View, const, kind_of, statements
+from .ir import INT, KINDS, Assign, Check, E, For, Program, View, While, const, kind_of, statements, variables
 from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
@@ -51,6 +51,7 @@ DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
+SHORT = 512  # turns of a loop with lists that a graph may have one after the other
 
 
 def staged(f: Any) -> Any:
@@ -519,11 +520,15 @@ def _run(
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
     lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
-    items = any(what[0] == "items" and not what[3] for what in given.values())
-    if watching is not None and (items or len(lists) < len(program.lists)):
-        return _after(watching, "captured code has a list in a loop", site, f, names)
     if program.lists:
-        if watching is not None or any(type(v) is Tracer for v in raw):
+        if any(map(_rewritten, raw)):
+            return None
+        if watching is not None:
+            counted = not program.nested and not any(type(s) is While for s in statements(program.body))
+            if counted and turns(program, values) <= SHORT:
+                return None  # a graph of its steps is as fast, and goes on behind it
+            return _after(watching, "captured code has a list in a loop", site, f, names)
+        if any(type(v) is Tracer for v in raw):
             return None
         elsewhere = [*there.values(), *(held[n] for n in site.reads if n in held and n not in lists)]
         if len({*map(id, lists.values())}) < len(lists) or any(holds(x, y) for x in elsewhere for y in lists.values()):
@@ -749,7 +754,7 @@ def turns(program: Program, values: dict[str, Any]) -> float:
         if s is loop:
             break
         if type(s) is Assign:
-            known[s.name] = s.value
+            known[s.name] = s.value if s.name not in variables(s.value) else E("again", (), INT)
         elif type(s) is View:
             dims = [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
             known |= {(s.name, axis): d for axis, d in enumerate(dims)}
