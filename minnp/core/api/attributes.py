@@ -88,6 +88,8 @@ VirtualArray.__hash__ = _hash  # type: ignore[assignment]
 
 def _of_scalars(self: VirtualArray, name: str) -> Any:
     """What NumPy's scalars have and its arrays have not, as Python's numbers: `is_integer`, `as_integer_ratio`."""
+    if isinstance(found := getattr(type(self), name, None), property):  # which raised: it says why itself
+        return found.__get__(self)
     value = read(self) if not name.startswith("_") else None
     if value is None or not is_scalar(value) or not hasattr(value.dtype.type, name):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
