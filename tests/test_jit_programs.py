@@ -726,10 +726,3 @@ def test_sums_that_are_kept_before_the_next_is_added_stay_what_they_were():
     for f, x in ((summed, onp.arange(100.0) % 13), (walked, onp.array([2.0, 1.0, 2.0, 0.0, 5.0]))):
         g = jit(f)
         assert [repr(g(np.array(x))) for _ in range(3)] == [repr(f(x))] * 3
-
-
-def test_tolerances_may_be_arrays():
-    x, within = np.array([-1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3])
-    assert jit(np.isclose)(x, x + 0.15, 0.0, within).tolist() == [False, True, True]
-    assert not jit(lambda x, t: np.allclose(x, x + 0.15, atol=t))(x, within)
-    assert jit(lambda x, t: np.allclose(x, x + 0.05, atol=t))(x, within)

@@ -14,7 +14,6 @@ import numpy as onp
 
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES
 from ..core.rows.dispatch import DEFINITIONS, defines, knows
 from .arguments import as_array, number_of, option, plain
 from .facts import axes_of, reduced_shape
@@ -57,22 +56,6 @@ for _names, _facts in (
     (PERHAPS_VIEWS, {"view": "perhaps"}),
 ):
     knows(*(vars(onp)[name] for name in _names.split() if name in vars(onp)), **_facts)
-
-
-def _within(function: Any) -> Any:
-    """The definition of isclose or allclose: a row takes numbers for tolerances, NumPy's code arrays, too."""
-    by_row, by_code = DEFINITIONS[function], rebound(function)
-
-    def definition(*args: Any, **kwargs: Any) -> Any:
-        tolerances = *args[2:4], kwargs.get("rtol"), kwargs.get("atol")
-        return (by_code if any(type(t) in ARRAY_TYPES for t in tolerances) else by_row)(*args, **kwargs)
-
-    definition.__name__ = function.__name__
-    return definition
-
-
-for _function in (onp.isclose, onp.allclose):
-    defines(_function)(_within(_function))
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions
