@@ -163,16 +163,22 @@ class LoopRow(Primitive):
     def derivative(self, wanted: Sequence[bool], make: Callable = adjoint) -> LoopRow:
         """The row of the cotangents of the inputs that are wanted, or of the tangents along them. Raises
         NotUnderstood."""
-        key = make, *wanted
+
+        def row(program: Program) -> LoopRow:
+            if not affordable(program):
+                what = "gradient" if make is adjoint else "tangent"
+                raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
+            return LoopRow(Code(program, failure, agreed=True))
+
+        return self._made(make, wanted, row)
+
+    def _made(self, make: Callable, chosen: Sequence[bool], row: Callable) -> LoopRow:
+        """row(make(program, the inputs chosen)), made once. Raises NotUnderstood, which is kept, too."""
+        key = make, *chosen
         found = self.derivatives.get(key)
         if found is None:
             try:
-                names = {i.name for i, want in zip(self.program.given, wanted) if want}
-                program = make(self.program, names)
-                if not affordable(program):
-                    what = "gradient" if make is adjoint else "tangent"
-                    raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
-                found = LoopRow(Code(program, failure, agreed=True))
+                found = row(make(self.program, {i.name for i, of in zip(self.program.given, chosen) if of}))
             except NotUnderstood as no:
                 found = no
             self.derivatives[key] = found
@@ -220,18 +226,7 @@ class LoopRow(Primitive):
 
     def batched(self, mine: Sequence[bool]) -> LoopRow:
         """The row of a batch of the arguments that are `mine`. Raises NotUnderstood."""
-        key = batched, *mine
-        found = self.derivatives.get(key)
-        if found is None:
-            try:
-                program = batched(self.program, {i.name for i, m in zip(self.program.given, mine) if m})
-                found = LoopRow(Code(program, failure))
-            except NotUnderstood as no:
-                found = no
-            self.derivatives[key] = found
-        if isinstance(found, NotUnderstood):
-            raise found
-        return found
+        return self._made(batched, mine, lambda program: LoopRow(Code(program, failure)))
 
     def examples(self, row: Any, raw: list, mine: list, params: dict) -> Ruled:
         """The results for a batch (vmap.RULES). Raises Uneven where Python has to run the examples: one raises, or they
