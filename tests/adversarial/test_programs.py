@@ -28,23 +28,22 @@ SHARE = 8  # a run takes one program of so many
 def known() -> dict[tuple[str, str], str]:
     """(theme::program, way) -> what its outcome starts with."""
     table: dict[tuple[str, str], str] = {}
+    holds = {
+        "": True,
+        "NumPy 1": onp.__version__ < "2",
+        "NumPy 2": onp.__version__ > "2",
+        "compiled loops": find_spec("llvmlite") is not None and "MINNP_DEVICE" not in os.environ,
+    }
     for line in KNOWN.read_text().splitlines():
         if line.startswith("#"):
             continue
         program, ways, kind, reason = line.split(" | ")
         assert program in PROGRAMS and len(reason) > 10, line
+        outcome, _, where = kind.partition(" with ")
         for way in GRADIENTS if ways == "gradients" else ways.split(", "):
             assert way in WAYS, line
-            outcome, _, where = kind.partition(" with ")
-            compiled = find_spec("llvmlite") is not None and "MINNP_DEVICE" not in os.environ
-        holds = {
-            "": True,
-            "NumPy 1": onp.__version__ < "2",
-            "NumPy 2": onp.__version__ > "2",
-            "compiled loops": compiled,
-        }
-        if holds[where]:
-            table[program, way] = {"refused": "refused", "differs": "wrong"}[outcome]
+            if holds[where]:
+                table[program, way] = {"refused": "refused", "differs": "wrong"}[outcome]
     return table
 
 
