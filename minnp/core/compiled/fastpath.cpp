@@ -218,12 +218,25 @@ static const struct {
     {"SEVERAL", SEVERAL}, {"PARTS", PARTS}, {"NUMBER", NUMBER},
 };
 
+/* Let freed arrays of up to 31 MB be used again, instead of going back to the system.
+ *
+ * glibc maps what is above a threshold of 128 KB, and every page of it is then a fault at the first write: a temporary of
+ * 1 MB costs its zeroing by the kernel each time. The threshold rises to the largest mapped block that was freed (mallopt(3),
+ * "dynamic mmap threshold", at most 32 MB), which most programs reach by and by. One block that nobody touches raises it. */
+static void keep_freed_memory() {
+#ifdef __GLIBC__
+    void *volatile block = malloc(31u << 20); /* volatile: the compiler removes a pair that it sees through */
+    free(block);
+#endif
+}
+
 PyMODINIT_FUNC PyInit__fastpath(void) {
 #ifdef Py_GIL_DISABLED
     PyErr_SetString(PyExc_ImportError, "minnp.core.compiled._fastpath relies on the interpreter lock");
     return nullptr;
 #else
     import_array();
+    keep_freed_memory();
     return guarded([] {
         Ref module = made(PyModule_Create(&module_definition));
         ready_counter(), ready_number_node(), ready_functions(), ready_attributes(), find_small_dtypes(), ready_loops(), ready_dispatch();
