@@ -186,7 +186,10 @@ def misspelt(who: str, function: Callable, given: Iterable[str]) -> None:
 
 def settled(who: str, config: dict, given: dict, defaults: dict[str, Any], known: frozenset[str]) -> dict:
     """config with `given` and, for what neither sets, the defaults; TypeError for a setting that is not known."""
-    config.update(given)
+    if given:
+        config.update(given)
+    if config.keys() == known:  # as in every step but the first
+        return config
     if not config.keys() <= known:
         wrong = next(name for name in config if name not in known)
         raise unknown(who, wrong, defaults, "setting")

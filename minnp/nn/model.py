@@ -137,19 +137,23 @@ class Layer:
     # -------------------------------------------------------------- the tree
     def children(self) -> Iterator[tuple[str, Layer]]:
         """(name, layer) for each layer directly below this one."""
+        found: list[tuple[str, Layer]] = []
         for attribute, value in vars(self).items():
-            if attribute not in OWN:
-                yield from layers_in(attribute, value)
+            if isinstance(value, MAY_HOLD_LAYERS) and attribute not in OWN:
+                found += layers_in(attribute, value)
+        return iter(found)
 
-    def walk(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Layer]]:
+    def walk(self) -> Iterator[tuple[str, Layer]]:
         """(dotted prefix, layer) for this layer and every layer below; a layer used twice comes once: it is shared."""
-        seen = set() if seen is None else seen
-        if id(self) in seen:
-            return
+        return iter(self._below("", set()))
+
+    def _below(self, prefix: str, seen: set[int]) -> list[tuple[str, Layer]]:
         seen.add(id(self))
-        yield prefix, self
+        found = [(prefix, self)]
         for name, child in self.children():
-            yield from child.walk(f"{prefix}{name}.", seen)
+            if id(child) not in seen:
+                found += child._below(f"{prefix}{name}.", seen)
+        return found
 
     # torch.nn's names for the same.
     def named_children(self) -> Iterator[tuple[str, Layer]]:
@@ -297,13 +301,15 @@ def watched(layer: Layer) -> Callable:
     return forward
 
 
-def layers_in(name: str, value: Any) -> Iterator[tuple[str, Layer]]:
+MAY_HOLD_LAYERS = (Layer, list, tuple, dict)
+
+
+def layers_in(name: str, value: Any) -> list[tuple[str, Layer]]:
     """(dotted name, layer) for the layer called `name`, or each in the lists, tuples and dicts of that name."""
     if isinstance(value, Layer):
-        yield name, value
-    elif isinstance(value, list | tuple | dict):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from layers_in(f"{name}.{key}", item)
+        return [(name, value)]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [found for k, item in items if isinstance(item, MAY_HOLD_LAYERS) for found in layers_in(f"{name}.{k}", item)]
 
 
 class ModelBase(Layer):

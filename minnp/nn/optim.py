@@ -63,7 +63,7 @@ def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]
         @functools.wraps(step)
         def rule(w: Any, dw: Any, config: Config | None = None, **settings: Any) -> tuple[Any, Config]:
             config = {} if config is None else config
-            if np.shape(dw) != np.shape(w):
+            if getattr(dw, "shape", None) != getattr(w, "shape", ()) and np.shape(dw) != np.shape(w):
                 raise ValueError(f"{step.__name__}: the gradient has shape {np.shape(dw)}, its parameter {np.shape(w)}")
             return step(w, dw, checks.settled(step.__name__, config, settings, defaults, known))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as onp
+
 from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.arrays.writing import is_alone, release
 from ..core.cpu import kernels
@@ -11,6 +13,9 @@ from ..core.rows.on_device import free
 from ..core.rows.state import state
 from ..core.rows.value import Buffer
 from ..numpy.ufuncs import sqrt
+
+
+REAL = {int, float, onp.float64}
 
 
 def adam_update(
@@ -36,7 +41,7 @@ def adam_update(
     """
     numbers = (beta1, beta2, lr, epsilon)
     arrays = [a._host if type(a) in ARRAY_TYPES else a for a in (grad, weight, mean, var)]
-    if not state.busy and kernels.takes(*arrays, least=1) and all(isinstance(x, (int, float)) for x in numbers):
+    if not state.busy and kernels.takes(*arrays, least=1) and all(map(REAL.__contains__, map(type, numbers))):
         written = arrays[1:]
         if all(a.flags.writeable and a.shape == arrays[0].shape for a in written):
             for a in written if state.tapes else ():
