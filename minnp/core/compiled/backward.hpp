@@ -541,15 +541,17 @@ static PyObject *sweep(PyObject *, PyObject *args) {
 /* ------------------------------------------------------------------ strong zeros */
 /* Whether nothing in n numbers makes a zero NaN: a divisor that is zero or NaN, a factor that is infinite or NaN. */
 template <class T> static bool none_singular(const char *data, Py_ssize_t n, bool divides) {
-    const T *x = (const T *)data;
-    bool fine = true;
-    if (divides)
-        for (Py_ssize_t i = 0; i < n; i++)
-            fine &= (x[i] < 0) | (x[i] > 0);
-    else
-        for (Py_ssize_t i = 0; i < n; i++)
-            fine &= std::fabs(x[i]) <= std::numeric_limits<T>::max();
-    return fine;
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>; /* of its width, so that the loops are vectors */
+    constexpr Bits top = Bits(1) << (8 * sizeof(T) - 1), last = Bits(1) << (std::numeric_limits<T>::digits - 1);
+    constexpr Bits infinite = top - last; /* the bits of infinity; greater ones are NaN's */
+    Bits found = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Bits x;
+        memcpy(&x, data + i * sizeof(T), sizeof(T));
+        x &= ~top;
+        found |= divides ? (x - 1) | (infinite - x) : x + last;
+    }
+    return !(found & top);
 }
 
 static bool is_regular(PyObject *s, bool divides) {
