@@ -8,10 +8,8 @@ What minnp refuses, with an error of its own, and what differs, stand in known.t
 from __future__ import annotations
 
 import datetime
-import os
 import warnings
 import zlib
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as onp
@@ -28,12 +26,7 @@ SHARE = 8  # a run takes one program of so many
 def known() -> dict[tuple[str, str], str]:
     """(theme::program, way) -> what its outcome starts with."""
     table: dict[tuple[str, str], str] = {}
-    holds = {
-        "": True,
-        "NumPy 1": onp.__version__ < "2",
-        "NumPy 2": onp.__version__ > "2",
-        "compiled loops": find_spec("llvmlite") is not None and "MINNP_DEVICE" not in os.environ,
-    }
+    holds = {"": True, "NumPy 1": onp.__version__ < "2", "NumPy 2": onp.__version__ > "2"}
     for line in KNOWN.read_text().splitlines():
         if line.startswith("#"):
             continue

@@ -173,17 +173,18 @@ class LoopRow(Primitive):
         return self._made(make, wanted, row)
 
     def _made(self, make: Callable, chosen: Sequence[bool], row: Callable) -> LoopRow:
-        """row(make(program, the inputs chosen)), made once. Raises NotUnderstood, which is kept, too."""
+        """row(make(program, the inputs chosen)), made once. Raises NotUnderstood, whose reason is kept, too (without its
+        traceback, which would keep what the function made alive)."""
         key = make, *chosen
         found = self.derivatives.get(key)
         if found is None:
             try:
                 found = row(make(self.program, {i.name for i, of in zip(self.program.given, chosen) if of}))
             except NotUnderstood as no:
-                found = no
+                found = no.why, no.line
             self.derivatives[key] = found
-        if isinstance(found, NotUnderstood):
-            raise found
+        if type(found) is tuple:
+            raise NotUnderstood(*found)
         return found
 
     def cotangents(self, wanted: Any, g: Any, y: Any, *values: Any, **params: Any) -> list:
