@@ -14,7 +14,6 @@ from ..core.rows.state import state
 from ..core.rows.value import Buffer
 from ..numpy.ufuncs import sqrt
 
-
 REAL = {int, float, onp.float64}
 
 
