@@ -173,8 +173,8 @@ class LoopRow(Primitive):
         return self._made(make, wanted, row)
 
     def _made(self, make: Callable, chosen: Sequence[bool], row: Callable) -> LoopRow:
-        """row(make(program, the inputs chosen)), made once. Raises NotUnderstood; of that the reason is kept, too, but not
-        the traceback, which would keep alive what the function made."""
+        """row(make(program, the inputs chosen)), made once. Raises NotUnderstood: the reason is kept, too, but not the
+        traceback, which would keep alive what the function made."""
         key = make, *chosen
         found = self.derivatives.get(key)
         if found is None:
