@@ -49,14 +49,22 @@ _LATE = {
 }
 # what other libraries have here, and what does its work
 _ELSEWHERE = {
+    "autograd": "minnp.grad(f)(x): nothing has to be recorded",
     "cond": "Python's `if`, which jit compiles",
+    "cuda": "minnp.gpu(0), and minnp.Context",
     "device_put": "x.to_device(device)",
+    "from_numpy": "np.asarray of minnp.numpy",
+    "gluon": "minnp.nn",
     "lax": "Python's loops and branches, which jit compiles",
+    "load": "np.load of minnp.numpy, and net.load(prefix) of a model",
+    "nd": "minnp.numpy",
     "no_grad": "np.stop_gradient(x), which cuts a gradient; outside grad nothing is recorded",
     "optim": "minnp.nn.optim",
     "pmap": "minnp.distributed",
     "random": "minnp.numpy.random",
+    "save": "np.save of minnp.numpy, and net.save(prefix) of a model",
     "scan": "Python's `for`, which jit compiles",
+    "tensor": "np.array of minnp.numpy",
     "while_loop": "Python's `while`, which jit compiles",
 }
 _MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "symbol", "testing")
@@ -66,7 +74,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name not in _LATE:
-        instead = f"; here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        known = f"np.{name} of minnp.numpy" if name in numpy.__all__ else None
+        meant = _ELSEWHERE.get(name, known)
+        instead = f"; here it is {meant}" if meant else ""
         raise AttributeError(f"module 'minnp' has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])
     return getattr(importlib.import_module(_LATE[name], __name__), name)
 

@@ -49,13 +49,17 @@ def check_grads(
     Arguments and results are float64 (or complex128) arrays or numbers, or trees of them: with less precision
     differences mean nothing. Each leaf counts as an argument.
 
-    Raises TypeError for arguments of less precision, ValueError for other modes.
+    Raises TypeError for arguments of less precision, ValueError for other modes or an order below 1.
 
     >>> from minnp.testing import check_grads
     >>> check_grads(lambda x: np.sum(np.sin(x)), (np.ones(3),))    # or AssertionError
     """
     if args is None:
         return lambda *a: check_grads(f, a, order, modes, rtol, atol, step, seed)
+    if not callable(f):
+        raise TypeError(f"check_grads takes a function, got {f!r:.60}: check_grads(f, (x,))")
+    if not isinstance(order, int) or order < 1:
+        raise ValueError(f"order is a whole number from 1, got {order!r}")
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"check_grads takes a tuple of f's arguments: check_grads(f, (x,)); got {args!r:.60}")
     leaves, rebuild = tree_flatten(tuple(args))

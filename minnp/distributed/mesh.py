@@ -141,7 +141,12 @@ class Mesh:
         collectives.barrier(self)
 
     def part(self, n: int) -> slice:
-        """This rank's share of n things: as even as can be, the first ranks take what is left over."""
+        """This rank's share of n things: as even as can be, the first ranks take what is left over.
+
+        Raises ValueError for a negative number.
+        """
+        if n < 0:
+            raise ValueError(f"part of {n} things: a number of things is at least 0")
         return collectives.part(n, self.size, self.rank)
 
 

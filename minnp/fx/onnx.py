@@ -50,12 +50,15 @@ def to_onnx(f: Any, *inputs: Any, path: str | os.PathLike | None = None) -> Any:
     f        a function, a model or a GraphModule; a model is exported as it is in "test" mode
     inputs   examples: branches are taken as these take them
     Parameters become initializers, under the names of the model's tree. Raises BackendMissingError without the package
-    onnx, and BackendUnsupportedError, naming the node and its line, for what ONNX's operators do not say.
+    onnx, BackendUnsupportedError, naming the node and its line, for what ONNX's operators do not say, and TypeError for
+    a file's name among the inputs.
 
     >>> model = fx.to_onnx(lambda x: np.exp(x), np.ones(3, np.float32))
     >>> [node.op_type for node in model.graph.node]
     ['Exp', 'Identity']
     """
+    if any(isinstance(x, (str, os.PathLike)) for x in inputs):
+        raise TypeError(f"the inputs of to_onnx are arrays, got {inputs!r:.60}; a file's name is given as path=")
     try:
         onnx = importlib.import_module("onnx")
     except ImportError:

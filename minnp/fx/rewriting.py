@@ -38,7 +38,7 @@ def replace_pattern(gm: GraphModule, pattern: Callable | Graph, replacement: Cal
     match equal constants; `x + y` and np.add(x, y) are one. What is replaced is read from outside by its results
     only, and occurrences do not overlap. Returns the matches; their nodes are gone from the graph.
 
-    Raises ValueError where the two have different numbers of arguments.
+    Raises ValueError where the two have different numbers of arguments, TypeError for a gm that is no module.
 
     >>> program = fx.symbolic_trace(lambda x: np.exp(x) - 1)
     >>> len(fx.replace_pattern(program, lambda x: np.exp(x) - 1, lambda x: np.expm1(x)))
@@ -46,6 +46,8 @@ def replace_pattern(gm: GraphModule, pattern: Callable | Graph, replacement: Cal
     >>> [node.name for node in program.graph.nodes]
     ['x', 'expm1', 'output']
     """
+    if not isinstance(gm, GraphModule):
+        raise TypeError(f"replace_pattern changes a GraphModule, got {gm!r:.60}: fx.symbolic_trace(f) makes one")
     search, new = _graph_of(pattern), _graph_of(replacement)
     inputs = [search.find_nodes(op="placeholder"), new.find_nodes(op="placeholder")]
     if len(inputs[0]) != len(inputs[1]):

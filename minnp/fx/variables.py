@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as onp
@@ -185,6 +186,8 @@ def compile(expr: Any, inputs: Sequence[Variable] | None = None) -> Compiled | F
     """
     if hasattr(type(expr), "__minnp_program__"):
         return Function(expr)
+    if isinstance(expr, FunctionType):
+        raise TypeError(f"compile takes an expression of Variables, got {expr!r:.60}; minnp.jit compiles a function")
     tracer = state.variables or Expressions()
     result = tracer.create_arg(expr)
     needed: set[Node] = set()

@@ -79,6 +79,7 @@ def __getattr__(name: str) -> Any:
     layers_here = {known.lower(): known for known in (*modules.__all__, *recurrent.__all__)}
     layers_here |= {"dense": "Linear", **{f"conv{n}dtranspose": f"ConvTranspose{n}D" for n in (1, 2, 3)}}
     layers_here |= {"module": "ModelBase", "block": "ModelBase", "functional": "layers"}
+    layers_here |= {"dataloader": "io.NDArrayIter", "dropout2d": "Dropout", "trainer": "Solver"}
     layers_here |= {
         "crossentropyloss": "losses.softmax_loss",
         "mseloss": "losses.l2_loss",

@@ -47,7 +47,12 @@ def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
 
 def picked(x: Any, labels: Any) -> Any:
     """x[n, labels[n]] for x [N, C], labels [N] or [N, 1] -> [N]; IndexError for a label that is none of 0 .. C - 1."""
-    return x[np.arange(x.shape[0]), classes_of(x, labels)]
+    try:
+        return x[np.arange(x.shape[0]), classes_of(x, labels)]
+    except IndexError as error:
+        n = x.shape[1]
+        said = f"a label is a class, 0 to {n - 1}, and one that is negative or no whole number counts as {n}"
+        raise IndexError(f"{error}: {said}") from None
 
 
 def classes_of(x: Any, labels: Any) -> Any:
@@ -57,6 +62,9 @@ def classes_of(x: Any, labels: Any) -> Any:
         labels = labels[:, 0]
     if labels.shape != x.shape[:1]:
         raise ValueError(f"scores {list(x.shape)} have labels [{x.shape[0]}]; got {labels.dtype}{list(labels.shape)}")
+    if labels.dtype.kind not in "biuf":
+        way_out = "np.unique(y, return_inverse=True)[1] numbers them"
+        raise TypeError(f"labels are the numbers of classes, 0 to {x.shape[1] - 1}; got {labels.dtype}: {way_out}")
     # MXNet's iterators and many CSV files hold labels as floats.
     index = labels if labels.dtype.kind in "iu" else labels.astype(np.int64)
     wrong = index < 0 if labels.dtype.kind in "iu" else (index < 0) | (index != labels)

@@ -40,6 +40,19 @@ class Params(dict):
 
 # What wants to see calls of layers: each is given (layer, forward) and gives the function to call in forward's place.
 WATCHERS: list[Callable] = []
+# what other libraries' models have, and what does its work
+ELSEWHERE = {
+    "collect_params": "net.tree(), or net.params of one layer",
+    "compile": "net.fit(x, y, optimizer=..., metrics=...), or minnp.jit(net)",
+    "eval": "net(x, mode='test')",
+    "initialize": "net.init(seed)",
+    "load_state_dict": "net.load(prefix)",
+    "parameters": "net.tree(), or net.params of one layer",
+    "state_dict": "net.tree(), and net.save(prefix)",
+    "train": "net(x, mode='train'), and net.fit(x, y)",
+    "weight": "net.params['w']",
+    "zero_grad": "minnp.grad: gradients are returned, and nothing is kept of them",
+}
 OWN = ("params", "aux_params", "param_configs", "aux_param_configs")  # attributes that hold no layers
 
 
@@ -232,6 +245,7 @@ class Layer:
         Each parameter draws from a stream of its own, named by the seed and its dotted name: adding a layer does not
         change the others. `rule` and `config` serve parameters that declared no init_rule.
         """
+        seed = checks.count("seed", seed)
         for prefix, layer in self.walk():
             for name, declared in layer.param_configs.items():
                 chosen = init.rule_named(declared.get("init_rule", rule))
@@ -280,6 +294,13 @@ class Layer:
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def __getattr__(self, name: str) -> Any:
+        """AttributeError that says what does here what other libraries have under this name."""
+        if name in ELSEWHERE:
+            said = f"{type(self).__name__!r} object has no attribute {name!r}; here it is {ELSEWHERE[name]}"
+            raise AttributeError(said, name=name, obj=self)
+        return object.__getattribute__(self, name)  # the error of a property, or Python's own
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         try:

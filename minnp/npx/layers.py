@@ -265,12 +265,17 @@ def layer_norm(
 
     output_mean_var   return (y, mean, var)
 
+    Raises ValueError where gamma or beta has another size.
+
     >>> npx.layer_norm(np.array([[1.0, 3.0]]), np.ones(2), np.zeros(2), eps=0.0)
     array([[-1.,  1.]])
     """
     x = as_array(data)
     axes = axes_of(axis, x.ndim)
     shape = tuple(n if i in axes else 1 for i, n in enumerate(x.shape))
+    if any(prod(shape) != onp.size(a) for a in (gamma, beta)):
+        over, given = [x.shape[i] for i in axes], [list(onp.shape(a)) for a in (gamma, beta)]
+        raise ValueError(f"layer_norm over {over} elements takes gamma and beta of as many; they have {given}")
     scale, shift = (reshape(as_array(a), shape=shape) for a in (gamma, beta))
     y, center, spread, _ = normalize(x, scale, shift, axes=axes, eps=float(eps))
     return (y, center, (spread + eps) ** 0.5) if output_mean_var else y

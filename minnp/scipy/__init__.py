@@ -10,6 +10,11 @@ integrate          integration.py
 spatial.distance   distances.py
 """
 
+import sys as _sys
+from importlib import import_module as _import
+from importlib.util import find_spec as _find
+from types import ModuleType as _ModuleType
+
 from ..core.api.submodules import Submodules as _Submodules
 
 DEFINITIONS = {
@@ -21,3 +26,12 @@ DEFINITIONS = {
     "scipy.spatial.distance": "distances",
 }
 _Submodules(__name__, DEFINITIONS)
+
+
+def __getattr__(name: str) -> _ModuleType:
+    """A submodule, imported when it is first asked for, as SciPy imports its own."""
+    if not name.startswith("_") and _find("scipy") is None:
+        raise AttributeError(f"minnp.scipy.{name} needs SciPy, which is not installed: pip install scipy")
+    if name.startswith("_") or _find(f"scipy.{name}") is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
+    return _import(f"{__name__}.{name}")

@@ -80,10 +80,20 @@ def _hash(self: VirtualArray) -> int:
     value = read(self)
     if not is_scalar(value) and (self.shape or type(value) is not Host):  # a trace that ended had a scalar
         raise TypeError("unhashable type: 'numpy.ndarray'")
-    return hash(onp.asarray(concretize(value, float))[()])  # what is in a set, or a key of a dict
+    return hash(onp.asarray(concretize(value, hash))[()])  # what is in a set, or a key of a dict
 
 
 VirtualArray.__hash__ = _hash  # type: ignore[assignment]
+
+
+# what other libraries' traced arrays have, and what does its work
+_ELSEWHERE = {
+    "at": "x[i] = v, which keeps the gradient",
+    "backward": "minnp.grad(f)(x)",
+    "detach": "np.stop_gradient(x)",
+    "numpy": "np.stop_gradient(x), if no gradient is meant to flow",
+    "requires_grad": "minnp.grad(f, argnum), which says what is differentiated",
+}
 
 
 def _of_scalars(self: VirtualArray, name: str) -> Any:
@@ -92,7 +102,8 @@ def _of_scalars(self: VirtualArray, name: str) -> Any:
         return found.__get__(self)
     value = read(self) if not name.startswith("_") else None
     if value is None or not is_scalar(value) or not hasattr(value.dtype.type, name):
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        meant = f"; here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self)
     return getattr(onp.asarray(concretize(value, float))[()], name)
 
 

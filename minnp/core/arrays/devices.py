@@ -40,13 +40,15 @@ class Context:
             device_type, number, own = said
             if number and device_id:
                 raise ValueError(f"Context({device_type + number!r}, {device_id}) has two numbers; give one of them")
-            device_id, backend = int(number[1:] or device_id), backend or own
+            device_id, backend = int(number[1:]) if number else device_id, backend or own
         if device_type not in ("cpu", "gpu"):
             raise ValueError(
                 f"unknown device type {device_type!r}; known: cpu, gpu, cuda (torch's), also with a number: gpu:1"
             )
-        if device_id < 0:
-            raise ValueError(f"device number {device_id}: the first is 0")
+        if not isinstance(device_id, int) or device_id < 0:
+            raise ValueError(f"device number {device_id!r}: the first is 0")
+        if backend not in (None, *backends.names()):
+            raise ValueError(f"unknown backend {backend!r} of a device; known: {', '.join(backends.names())}")
         self.device_type, self.device_id, self.backend = device_type, device_id, backend
 
     def __repr__(self) -> str:
@@ -170,9 +172,13 @@ def default_device() -> Any:
 def set_context(context: Context) -> None:
     """Set the context for every thread without one of its own.
 
+    Raises TypeError for what is no Context.
+
     >>> set_context(cpu())
     """
     global _global
+    if not isinstance(context, Context):
+        raise TypeError(f"set_context takes a Context, such as minnp.gpu(0); got {context!r}")
     new = (context, context.device)
     state.busy += (new[1] is not None) - (_global[1] is not None)
     _global, state.device = new, new[1]

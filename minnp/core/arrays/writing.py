@@ -212,6 +212,11 @@ def lent(value: Any) -> bool:
 
 def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     """h[index] = value: every write goes through here. `fresh`: nobody else has the array `value`."""
+    if type(h) is Host:
+        raise errors.TracedValueError(
+            f"a traced or device value was about to be written to a plain numpy.ndarray ({h.dtype}{list(h.shape)}), "
+            "where its gradient would be lost: make that array with minnp.numpy"
+        )
     sources: list = []
     given, said = value, (index, value)
     index, value = indexed(unwrap(index, sources)), unwrap(value, sources)

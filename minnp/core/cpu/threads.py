@@ -9,6 +9,7 @@ Floating point errors are collected and reported once, as one NumPy call would, 
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
@@ -147,6 +148,7 @@ def set_num_threads(n: int) -> int:
     1
     """
     global team
+    n = operator.index(n)
     if n < 1:
         raise ValueError(f"set_num_threads: at least 1, got {n}")
     before = team.size

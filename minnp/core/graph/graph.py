@@ -272,6 +272,15 @@ class _Place:
         self.i = i
 
 
+def graph_of(module: Any) -> Graph:
+    """A graph itself, or that of a module; TypeError for anything else."""
+    if isinstance(module, Graph):
+        return module
+    if not isinstance(getattr(module, "graph", None), Graph):
+        raise TypeError(f"got {module!r:.60} for a graph or a GraphModule: minnp.fx.symbolic_trace(f) makes one")
+    return module.graph
+
+
 def suggested(op: str, target: Any) -> str:
     return target_name(target).rpartition(".")[2] if op == "call_function" else target_name(target).replace(".", "_")
 

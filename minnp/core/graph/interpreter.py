@@ -10,7 +10,7 @@ from ..arrays.array import array_of, unwrap
 from ..rows.primitive import Primitive
 from ..rows.value import Host
 from .effects import Diverged, guard
-from .graph import Graph, last_reads
+from .graph import Graph, graph_of, last_reads
 from .node import Node, attribute, map_nodes, target_name
 
 
@@ -31,7 +31,7 @@ class Interpreter:
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module = module
-        self.graph: Graph = graph if graph is not None else module if isinstance(module, Graph) else module.graph
+        self.graph: Graph = graph if graph is not None else graph_of(module)
         self.garbage_collect_values = garbage_collect_values
         self.env: dict[Node, Any] = {}
         self.rest: list = []

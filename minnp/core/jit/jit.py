@@ -39,7 +39,7 @@ from ..rows.pytree import open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
-from ..transforms.grad import compiling, function_of
+from ..transforms.grad import compiling, function_of, without
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
@@ -414,6 +414,15 @@ def _defined_at(f: Any) -> str:
     return f", defined at {code.co_filename}:{code.co_firstlineno}," if code else ""
 
 
+@without(
+    static_argnums="static= takes places as well as names",
+    static_argnames="static= takes names as well as places",
+    donate_argnums="memory that nobody reads any more is used again by itself",
+    backend="compiler= says what the graph is compiled for",
+    device="it runs where its arguments are: x.to_device(device)",
+    nopython="minnp.report() lists the loops that stay Python",
+    fullgraph="minnp.report() lists the loops that stay Python",
+)
 def jit(
     f: Callable | None = None,
     *,

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
-from ..graph.graph import Graph
+from ..graph.graph import Graph, graph_of
 from ..rows.primitive import Primitive
 
 P = ParamSpec("P")
@@ -41,8 +41,8 @@ def on_modules(run: Callable) -> Any:
     def of_either(graph: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(graph, Graph):
             return run(graph, *args, **kwargs)
-        result = run(graph.graph, *args, **kwargs)
-        if result is not graph.graph:
+        result = run(own := graph_of(graph), *args, **kwargs)
+        if result is not own:
             return result
         if hasattr(graph, "recompile"):
             graph.recompile()

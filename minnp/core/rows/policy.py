@@ -167,5 +167,7 @@ def set_backend(name: str) -> None:
         known = ["auto", "numpy", *backends.names()]
         near = difflib.get_close_matches(str(name), known, 1)
         meant = f"; do you mean {near[0]!r}?" if near else ""
+        if name in ("cpu", "cuda", "gpu"):
+            meant = f"; {name} is a device: with minnp.Context({name!r}): ..."
         raise ValueError(f"unknown backend {name!r}; known: {', '.join(known)}{meant}")
     set_global_policy({"auto": "auto", "numpy": "only_numpy"}.get(name, f"prefer_{name}"))

@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, argument_value, function_of, grad, has_slope, staged, vjp
+from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, staged, vjp
 from .jvp import jvp
 
 
@@ -66,7 +66,10 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
     def jac(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             return tracer.transformed("jacobian", f, {"argnum": argnum, "mode": mode}, args, kwargs)
-        x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
+        try:
+            x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
+        except (IndexError, KeyError):
+            raise TypeError(absent("jacobian", f, argnum, args, kwargs)) from None
         if not isinstance(x, LEAVES):
             raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
         x = x if type(x) in ARRAY_TYPES else array_of(argument_value(x))
@@ -279,6 +282,7 @@ class custom_vjp:
     """
 
     def __init__(self, function: Callable) -> None:
+        function_of("custom_vjp", function)
         functools.update_wrapper(self, function)
         self.function = function
         self.forward: Callable | None = None
@@ -345,6 +349,7 @@ class custom_jvp:
     """
 
     def __init__(self, function: Callable) -> None:
+        function_of("custom_jvp", function)
         functools.update_wrapper(self, function)
         self.function = function
         self.rule: Callable | None = None

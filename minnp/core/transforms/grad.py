@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as onp
 
@@ -19,6 +19,8 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import capture, recording, state
 from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
 from .tape import INEXACT, GradTrace
+
+F = TypeVar("F", bound=Callable)
 
 # (function, capture or None) -> the function with its loops compiled; set by core.loops, which imports this module
 staging: Any = None
@@ -138,10 +140,7 @@ class Run:
             try:
                 x = where[k]
             except (IndexError, KeyError):
-                raise TypeError(
-                    f"grad asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
-                    f"positional arguments and {', '.join(sorted(kwargs)) or 'none'} by name"
-                ) from None
+                raise TypeError(absent("grad", f, k, args, kwargs)) from None
             if type(x) in ARRAY_TYPES or isinstance(x, LEAVES):
                 value = x._host if type(x) in ARRAY_TYPES else None
                 if value is None or state.busy:
@@ -278,6 +277,32 @@ def function_of(name: str, f: Any) -> None:
         raise TypeError(
             f"{name} takes a function, got {f!r:.60} ({type(f).__name__}): it is {name}(f)(x), not {name}(f(x))"
         )
+
+
+def absent(name: str, f: Any, k: int | str, args: Sequence, kwargs: dict) -> str:
+    """Says that f was called without the argument k, which a transformation asks for."""
+    return (
+        f"{name} asks for argument {k!r} of {getattr(f, '__name__', f)!s}, which was called with {len(args)} "
+        f"positional arguments and {', '.join(sorted(kwargs)) or 'none'} by name"
+    )
+
+
+def without(**elsewhere: str) -> Callable[[F], F]:
+    """A decorator: TypeError for arguments that other libraries have and the function has not, with what is meant here.
+
+    elsewhere: {another library's name of an argument: what to write}
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            for name in options.keys() & elsewhere.keys():
+                raise TypeError(f"{function.__name__} has no argument {name!r}; {elsewhere[name]}")
+            return function(*args, **options)
+
+        return cast(F, call)
+
+    return decorate
 
 
 def argument_numbers(argnum: Any) -> tuple[tuple, bool]:

@@ -102,6 +102,7 @@ def _objects_with_numbers(value: Tracer) -> bool:
 
 
 LEAVING = {
+    hash: "something hashed it, for a key of a dict or an element of a set",
     float: "something asked for it as a Python float",
     complex: "something asked for it as a Python complex number",
     list: "something asked for its elements as Python numbers",

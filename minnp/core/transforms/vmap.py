@@ -45,7 +45,7 @@ from ..rows.value import (
     overlapping,
     owner,
 )
-from .grad import function_of, staged
+from .grad import function_of, staged, without
 from .trace import Trace
 
 
@@ -505,6 +505,7 @@ RULES: dict[Any, Callable] = {
 
 
 # ------------------------------------------------------------------ public
+@without(axis="do you mean in_axes=?", in_dims="do you mean in_axes=?", out_dims="do you mean out_axes=?")
 def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     """f mapped over a batch axis of its arguments.
 
