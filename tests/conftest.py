@@ -17,7 +17,9 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="all programs of tests/adversarial, not a sample by the date")
+    parser.addoption(
+        "--all", action="store_true", help="all programs of tests/adversarial, not the part of this setting"
+    )
     parser.addoption("--accelerator", action="store_true", help="the GPU is the one of tests/accelerator, if it builds")
 
 

@@ -19,6 +19,7 @@ from .make_stub import STUBS, stubs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+reads_text = pytest.mark.once("mypy reads the programs: no setting changes what it says")
 NAMES_OF_THE_STUB = tuple(map(int, numpy.__version__.split(".")[:2])) >= (2, 4)
 
 
@@ -45,10 +46,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mypy")
 
 
+@reads_text
 def test_numpy_programs_have_no_errors(cache: Path) -> None:
     assert check("good.py", cache) == []
 
 
+@reads_text
 def test_mistakes_are_found(cache: Path) -> None:
     lines = (HERE / "programs" / "bad.py").read_text().splitlines()
     marked = {("bad.py", i) for i, line in enumerate(lines, 1) if line.endswith("# E")}

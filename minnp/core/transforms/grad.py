@@ -318,10 +318,10 @@ def argument_numbers(argnum: Any) -> tuple[tuple, bool]:
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
-    argnums   another name of argnum, as JAX spells it
     argnum    an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
               several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
               dataclasses of them
+    argnums   another name of argnum, as JAX spells it
     has_aux   f returns (result, aux), and so does the new function: (gradient, aux)
 
     A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
