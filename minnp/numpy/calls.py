@@ -263,8 +263,9 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
         b = as_array(b) if isinstance(b, (list, tuple, onp.ndarray)) else b
         kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
-        if a.dtype.kind in "fc" or b.dtype.kind not in "fc":  # else each sum becomes an integer again
-            b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=onp.result_type(a.dtype, b.dtype))
+        common = onp.result_type(a.dtype, b.dtype)
+        if a.dtype.kind in "fc" or common.kind not in "fc":  # else each sum becomes an integer again
+            b = b if b.dtype == a.dtype else TABLE["astype"](b, dtype=common)
             b, index = together(b, index)
             change = TABLE["index_add"](b if call.__name__ == "add" else -b, shape=a.shape, index=index)
             write(a, ..., a + change)

@@ -135,30 +135,35 @@ def _kind(function: Callable, a: Any, kind: Any, order: Any, stable: bool | None
     return "stable" if stable else kind
 
 
+def _fields(order: Any) -> dict:
+    """The fields that records are compared by; these have no gradients."""
+    return {} if order is None else {"order": order}
+
+
 @defines(onp.sort)
 def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
     a = as_array(a)
-    return sort(a, axis=axis, kind=_kind(onp.sort, a, kind, order, stable))
+    return sort(a, axis=axis, kind=_kind(onp.sort, a, kind, order, stable), **_fields(order))
 
 
 @defines(onp.argsort)
 def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: bool | None = None) -> Any:
     a = as_array(a)
-    return argsort(a, axis=axis, kind=_kind(onp.argsort, a, kind, order, stable))
+    return argsort(a, axis=axis, kind=_kind(onp.argsort, a, kind, order, stable), **_fields(order))
 
 
 @defines(onp.partition)
 def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
     a = as_array(a)
     onp.partition(onp.zeros(1, a.dtype), 0, kind=kind, order=order)  # or NumPy's exception
-    return partition(a, kth=plain(kth), axis=axis, kind=kind)
+    return partition(a, kth=plain(kth), axis=axis, kind=kind, **_fields(order))
 
 
 @defines(onp.argpartition)
 def _argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
     a = as_array(a)
     onp.partition(onp.zeros(1, a.dtype), 0, kind=kind, order=order)  # or NumPy's exception
-    return argpartition(a, kth=plain(kth), axis=axis, kind=kind)
+    return argpartition(a, kth=plain(kth), axis=axis, kind=kind, **_fields(order))
 
 
 @defines(onp.unique)

@@ -290,7 +290,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         return result
     where = kwargs.get("where", True)
     if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
-        result = _masked(operand(where), result, out)
+        result = _masked(operand(where), result, out, kwargs.get("casting", "same_kind"))
     if out_rule(e.name).scans and result.ndim > 1:
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
@@ -513,12 +513,14 @@ def ufunc_definition(host: Any) -> Callable | None:
     return definition
 
 
-def _masked(where: Any, result: Any, out: Any) -> Any:
+def _masked(where: Any, result: Any, out: Any, casting: str = "same_kind") -> Any:
     """A result, or each of several, where `where` holds; elsewhere what `out` has there, or zeros without one."""
     if type(result) is tuple:
         outs = out if type(out) is tuple else ()
-        return tuple([_masked(where, r, o) for r, o in itertools.zip_longest(result, outs)])
+        return tuple([_masked(where, r, o, casting) for r, o in itertools.zip_longest(result, outs)])
     out = out[0] if type(out) is tuple else out
+    if out is not None and out.dtype != result.dtype and onp.can_cast(result.dtype, out.dtype, casting):
+        result = TABLE["astype"](result, dtype=out.dtype)  # what `out` has passes no other dtype
     return TABLE["where"](where, result, onp.zeros((), result.dtype) if out is None else out)
 
 

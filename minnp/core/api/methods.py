@@ -246,7 +246,12 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     src = stacked(src)
     like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
     onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
-    write(dst, ..., src if where is True else DEFINITIONS[onp.where](where, src, dst))
+    if where is not True:
+        if getattr(src, "dtype", None) != dst.dtype and dst.dtype.char != "O":  # what `dst` has passes no other dtype
+            host = not isinstance(src, ndarray)
+            src = (onp.asarray(src) if host else src).astype(dst.dtype)
+        src = DEFINITIONS[onp.where](where, src, dst)
+    write(dst, ..., src)
 
 
 def _masked_at_once(a: Any, mask: Any, values: Any, which: Callable) -> bool:

@@ -37,7 +37,7 @@ def lower(node: Node, find: Find, small: bool) -> list[Value] | None:
     if node.op == "get_attr":
         number = fixed_number(node)
         return None if number is None else [full(meta, number)]
-    if node.op != "call_function":
+    if node.op != "call_function" or not all(known(n.meta["value"].dtype) for n in node.all_input_nodes):
         return None
     name = getattr(node.target, "name", None) or getattr(node.target, "__name__", "")
     if not isinstance(node.target, Primitive):
@@ -150,7 +150,7 @@ def write_view(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] |
     if not (isinstance(new, Value) or rows.is_number(new)):
         return None
     found = region(meta, facts.get("index", ...), facts.get("steps", ()))
-    if found is None or (isinstance(new, Value) and not fits(new, found[2])):
+    if found is None or (isinstance(new, Value) and (not fits(new, found[2]) or rounds(new, meta))):
         return None
     return [Write(meta.shape, meta.dtype, (old, new), (found,))]
 
@@ -172,6 +172,11 @@ def index_add(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | 
     if small and isinstance(g, Value) and g.dtype == meta.dtype and not holds_nodes(node):
         found = region(meta, node.kwargs["index"])
     return None if found is None or g.shape != found[2] else [Write(meta.shape, meta.dtype, (0, g), (found,))]
+
+
+def rounds(new: Value, meta: Meta) -> bool:
+    """Whether floats become integers: out of range it is undefined in LLVM, and NumPy warns."""
+    return new.dtype.kind == "f" and meta.dtype.kind in "iu"
 
 
 def fits(new: Value, shape: tuple) -> bool:
@@ -252,7 +257,7 @@ def reduction(node: Node, meta: Meta, find: Find, small: bool) -> list[Value] | 
     if (count > 1 and meta.dtype.kind != "f") or (name in ("any", "all") and source.dtype.kind != "b"):
         return None
     how = REDUCTIONS.get(name, "sum")
-    if meta.dtype.kind == "b" and how not in ("any", "all"):
+    if (meta.dtype.kind == "b" and how not in ("any", "all")) or rounds(source, meta):
         return None
     return [Reduce(meta.shape, meta.dtype, (source,), how, axes, count)]
 

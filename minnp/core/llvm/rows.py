@@ -175,6 +175,13 @@ def is_number(x: Any) -> bool:
     return isinstance(x, (bool, int, float, onp.bool_, onp.integer, onp.floating))
 
 
+def beyond(x: Any, dtype: onp.dtype) -> bool:
+    """Whether x is an integer that this integer dtype has not, which NumPy compares, and clips by, as it is."""
+    if dtype.kind not in "iu" or not isinstance(x, (int, onp.integer)):
+        return False
+    return not onp.iinfo(dtype).min <= x <= onp.iinfo(dtype).max
+
+
 def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, small: bool) -> Callable | None:
     """How a row computes one element: (code, *arguments as Lanes or numbers) -> Lane; None if it is not known here.
 
@@ -186,6 +193,7 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
         not kinds
         or not all(map(known, (out, *kinds)))
         or not all(isinstance(a, onp.dtype) or is_number(a) for a in args)
+        or any(beyond(a, kind) for a in args for kind in kinds)
     ):
         return None
     if name == "astype":

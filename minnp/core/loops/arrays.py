@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from .ir import BOOL, INT, Alloc, Array, Assign, E, For, If, Kind, Permute, Store, View, const
-from .operations import place, result_kind
+from .operations import OLD, place, result_kind
 from .warned import Noting
 
 LONGEST = 2**40
@@ -186,6 +186,13 @@ class Arrays(Noting):
             if value.low < found.min or value.high > found.max:
                 value = self.temporary(value)
                 self.check(E("within", (value, const(int(found.min)), const(min(int(found.max), 2**63 - 1))), BOOL))
+        elif not OLD and value.kind.letter in "iu" and kind.letter == "i":  # NumPy's own into unsigned ones wrap
+            found = onp.iinfo(kind.dtype)
+            if value.low < found.min or value.high > found.max:
+                value = self.temporary(value)
+                low = int(found.min) if value.kind.letter == "i" else 0
+                ends = const(low, value.kind), const(int(found.max), value.kind)
+                self.check(E("within", (value, *ends), BOOL))
         if kind.letter == "b":
             return self.truth(value)
         return self.cast(value, kind)

@@ -1,0 +1,183 @@
+"""Numbers at the ends of their dtypes, and those of dtypes that machine code has not, under jit: NumPy's results, and
+its exceptions, in every call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import jit
+
+NUMPY2 = onp.lib.NumpyVersion(onp.__version__) >= "2.0.0"
+WIDE = onp.array([302848428513515939, 5, -7])  # a float64 rounds the first
+WIDE_NATURAL = onp.array([3482737341898934784, 2089170256709339539], "u8")
+MASK = onp.array([False, True, True])
+CASES: list[tuple[Callable, tuple]] = []
+
+
+def case(*args: Any) -> Callable:
+    def add(f: Callable) -> Callable:
+        CASES.append((f, args))
+        return f
+
+    return add
+
+
+# ------------------------------------------------------------------ written into other dtypes
+@case(onp.array(-22.5 + 1j), onp.zeros((2, 3), int), onp.ones((2, 3)))
+def a_complex_number_into_integers(np, a, b, c):
+    total = c.mean(axis=-2)
+    b[...] = a
+    return total
+
+
+@case(onp.array([2 + 3j]), onp.zeros((3, 4), "f4"))
+def complex_numbers_added_into_floats(np, a, x):
+    y = x * 1
+    np.add.at(y, [0, 0, -1], a)
+    return y + x
+
+
+@case(onp.array([1e20, -1.0, -3.7, 300.2]), onp.zeros(4, "u1"), onp.zeros(4, "i4"))
+def floats_into_integers(np, x, u, i):
+    u[...] = x
+    i[1:] = x[1:]
+    return u + 1, i + 1, x + 1
+
+
+@case(onp.array([1.5, 2.5]), onp.zeros(2, "i1"))
+def a_sum_of_floats_as_integers(np, x, i):
+    return np.sum(x * 1.5, dtype="i2") + 1
+
+
+@case(onp.array([1000, 2.5], "f2"), onp.array([1, 2], "f4"))
+def halves_into_floats(np, h, x):
+    both = np.concatenate((h, x)) + 1
+    x[...] = h
+    h[0] = x[1]
+    return both, h * 2, x * 2
+
+
+@case(onp.array([1, -1, 2]), onp.array([5, 6, 7], "u1"))
+def halves_into_integers(np, b, c):
+    np.copyto(c, np.float16(2), where=b > 0, casting="unsafe")
+    return c * 1
+
+
+# ------------------------------------------------------------------ what is not chosen passes no other dtype
+@case(WIDE, MASK)
+def a_float_copied_where_a_mask_is_true(np, c, m):
+    np.copyto(c, 2.5, where=m, casting="unsafe")
+
+
+@case(WIDE, MASK, onp.arange(3, dtype="u8"))
+def naturals_copied_where_a_mask_is_true(np, c, m, b):
+    np.copyto(c, b, where=m)
+
+
+@case(WIDE, MASK, 4)
+def a_number_of_pythons_copied_where_a_mask_is_true(np, c, m, n):
+    np.copyto(c, n, where=m)
+    np.copyto(c[:2], [7, c[2]], where=m[:2])
+
+
+@case(onp.array(["x", None, 3], object), MASK)
+def a_number_copied_into_objects(np, c, m):
+    np.copyto(c, 5, where=m)
+
+
+@case(WIDE, MASK, onp.arange(3, dtype="u8"))
+def naturals_out_where_a_mask_is_true(np, c, m, b):
+    np.add(b, 1, out=c, where=m)
+
+
+@case(WIDE, WIDE[::-1].copy(), MASK, onp.array([0, 1, 2.5]))
+def results_out_where_a_mask_is_true(np, c, d, m, b):
+    np.divmod(b, 2, out=(c, d), where=m, casting="unsafe")
+    np.clip(b, 0, 1.5, out=c, where=m, casting="unsafe")
+
+
+@case(WIDE, MASK)
+def floats_do_not_fit_out(np, c, m):
+    np.true_divide(c, 2, out=c, where=m)
+
+
+@case(WIDE_NATURAL, onp.array([1, 2]))
+def integers_subtracted_from_naturals(np, c, b):
+    np.subtract.at(c, [0, 0], b)
+
+
+# ------------------------------------------------------------------ integers that a dtype has not
+@case(onp.array([1, -2, 100], "i1"))
+def numbers_beyond_small_integers(np, c):
+    return (c < 300) & (c > -1000), (c != 300) | (c > 5), np.where(c < 300, c, 0) + c, np.clip(c, -500, 3) + c
+
+
+@case(onp.array([0, 5, 200], "u1"))
+def numbers_below_naturals(np, c):
+    return np.where(c > -1, c, 0) + c, c.clip(-1, c + 1) + c, np.clip(c, -1, 1000) * c
+
+
+@case(onp.array([1, 2, 200]))
+def numbers_beyond_all_integers(np, c):
+    return (c < 2**70) & (c > -(2**80))
+
+
+@case(onp.array([1, 300, 2] * 3), onp.zeros(9, "i1"))
+def a_loop_writes_beyond_small_integers(np, c, out):
+    for i in range(len(c)):
+        out[i] = c[i]
+
+
+@case(onp.array([1, 300, -2] * 3), onp.zeros(9, "u1"))
+def a_loop_writes_beyond_small_naturals(np, c, out):
+    for i in range(len(c)):
+        out[i] = c[i]
+
+
+@case(onp.array([2**63, 3], "u8"), onp.zeros(2, "i8"))
+def a_loop_writes_naturals_beyond_integers(np, c, out):
+    for i in range(len(c)):
+        out[i] = c[i]
+
+
+# ------------------------------------------------------------------ records
+@case(onp.array([(1, 2.0), (3, 4.0), (5, -6.0)], "i4,f8"))
+def records_sorted_by_a_field(np, c):
+    d = c.copy()
+    d.sort(order=["f1", "f0"])
+    return np.sort(c, order="f1"), d, np.argsort(c, order="f1"), np.partition(c, 1, order="f1"), np.sort(c)
+
+
+def outcome(f: Callable, args: tuple, ours: bool) -> Any:
+    """The results, or the exception's class, and what the arguments are afterwards."""
+    given = [(np.array(a) if ours else a.copy()) if isinstance(a, onp.ndarray) else a for a in args]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y = f(*given)
+        except Exception as error:
+            y = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+    y = y if isinstance(y, tuple) else (y,)
+    return [plain(a) for a in (*y, *given)]
+
+
+def plain(a: Any) -> Any:
+    return (a.dtype, a.shape, onp.asarray(a).tolist()) if hasattr(a, "dtype") else a
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("compiler", ["auto", "numpy"])
+@pytest.mark.parametrize(("f", "args"), CASES, ids=lambda x: getattr(x, "__name__", ""))
+def test_numbers_are_numpys(f, args, compiler):
+    if not NUMPY2 and f.__name__ in ("numbers_below_naturals", "numbers_beyond_small_integers"):
+        args = (args[0].astype("i8"),)  # NumPy 1 promotes by values
+    want = outcome(lambda *a: f(onp, *a), args, ours=False)
+    compiled = jit(lambda *a: f(np, *a), compiler=compiler)
+    for call in range(3):
+        assert outcome(compiled, args, ours=True) == want, f"call {call}"
