@@ -16,14 +16,17 @@ import numpy as onp
 import minnp
 from minnp import backends, errors
 from minnp.core import compiled
+from minnp.core.llvm import engine
 
 
 def info() -> str:
     """Versions, backends, policy, threads, BLAS and C part of this installation, one fact per line."""
     blas = onp.show_config(mode="dicts")["Build Dependencies"]["blas"]
     facts = {"minnp": minnp.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
-    for library in ("numpy", "autograd", "mxnet", "torch", "jax", "scipy"):
+    for library in ("numpy", "autograd", "mxnet", "torch", "jax", "scipy", "llvmlite"):
         facts[library] = version(library)
+    if not engine.available():
+        facts["llvmlite"] += " (0.45 or newer makes machine code for jit: without it Python runs the loops)"
     if "mxnet" in backends.installed():
         facts["mxnet"] += " (import minnp before mxnet, which fails alone beside today's NumPy)"
     facts["BLAS"] = f"{blas['name']} {blas['version']}"
@@ -52,7 +55,9 @@ def main(argv: list[str] | None = None) -> int:
     table = commands.add_parser("table", help="every public function: what it is made of, its gradient, its kernels")
     table.add_argument("names", nargs="*", help="only these names; * matches (linalg.*)")
     table.add_argument("--markdown", action="store_true", help="as a page for the documentation")
-    table.add_argument("--backend", help="only what runs on this backend's own kernels: names and how many")
+    table.add_argument(
+        "--backend", choices=backends.names(), help="only what runs on this backend's own kernels: names and how many"
+    )
     verify = commands.add_parser("verify", help="renew the list of a backend's kernels that agree with NumPy")
     verify.add_argument("backend", choices=backends.names())
     verify.add_argument("rest", nargs=argparse.REMAINDER)
@@ -77,9 +82,17 @@ def main(argv: list[str] | None = None) -> int:
     lines = tables.table(kernels=True, scipy=True)
     if options.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.name, n) for n in options.names)]
+        if not lines:
+            table.error(f"no public name is {' or '.join(options.names)}")
     print(tables.markdown(lines) if options.markdown else tables.text(lines))
-    return 0 if lines else 1
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

@@ -7,6 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import backends, table
 from minnp.__main__ import main
+from minnp.core.llvm import engine
 from minnp.core.rows.primitive import TABLE
 
 
@@ -107,3 +108,15 @@ def test_every_function_without_a_gradient_has_a_reason(lines):
     """A new NumPy's function fails here: give it a row, a definition, or a reason in minnp.numpy.undifferentiated."""
     fallbacks = {name: line.gradient for name, line in lines.items() if line.made == "fallback"}
     assert [name for name, words in fallbacks.items() if ": " not in words.removeprefix("no: raises")] == []
+
+
+def test_a_name_that_is_nowhere_is_an_error(capsys):
+    with pytest.raises(SystemExit):
+        main(["table", "nowhere.*"])
+    assert "no public name is nowhere.*" in capsys.readouterr().err
+
+
+def test_info_says_whether_jit_makes_machine_code(capsys):
+    assert main(["info"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("llvmlite"))
+    assert ("Python runs the loops" in line) != engine.available()
