@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -28,7 +29,7 @@ from ..core import cpu
 from ..core.rows.report import user_line
 from ..errors import MeshError
 
-TRADED = 1 << 16  # bytes from which two ranks trade what they have: gloo's all-gather takes twice as long
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # (json.dumps makes an encoder in each call)
 RECORD = 1024  # bytes of a record; what of it the description does not need carries small arrays
 BEAT = 0.5  # seconds between two signs of life
 SLICE = timedelta(seconds=1)  # how long a wait goes on before it looks at the others
@@ -267,22 +268,18 @@ class Group:
         payload   as many bytes as `room` says
         One all-gather of 1 KB per rank.
         """
-        facts = facts | {"at": user_line()[-200:]}
-        head = json.dumps(facts, separators=(",", ":")).encode()
-        facts = json.loads(head)  # as the others' will be
-        what = described(facts)
-        if len(head) + len(payload) + 8 > RECORD:
+        head = ENCODE(facts | {"at": user_line()[-200:]}).encode()
+        mine, what = understood(head)
+        start = len(head).to_bytes(4, "little") + len(payload).to_bytes(4, "little") + head + payload
+        if len(start) > RECORD:
             raise MeshError(f"{what}: more than {RECORD} bytes say what it does")
-        mine = onp.zeros(RECORD, "u1")
-        mine[:8] = onp.frombuffer(len(head).to_bytes(4, "little") + len(payload).to_bytes(4, "little"), "u1")
-        mine[8 : 8 + len(head) + len(payload)] = onp.frombuffer(head + payload, "u1")
-        out = self.gather(mine, what)
         found = []
-        for record in out:
-            n, m = (int.from_bytes(record[at : at + 4].tobytes(), "little") for at in (0, 4))
-            text = record[8 : 8 + n].tobytes()
-            said = facts if text == head else json.loads(text)
-            found.append((said, record[8 + n : 8 + n + m].tobytes()))
+        for record in self.gather(onp.frombuffer(bytearray(start.ljust(RECORD, b"\0")), "u1"), what):
+            text = record.tobytes()
+            n, m = (int.from_bytes(text[at : at + 4], "little") for at in (0, 4))
+            found.append((understood(text[8 : 8 + n])[0], text[8 + n : 8 + n + m]))
+        if all(said is mine for said, _ in found):
+            return found
         for r, (said, _) in enumerate(found):
             first = found[0][0]
             for fact in ("op", *alike):
@@ -299,7 +296,7 @@ class Group:
         """[ranks, n] bytes: those of each rank, of which all give n."""
         self.transport.doing = what
         out, t = cpu.empty((self.size, mine.size), onp.dtype("u1")), self.torch.from_numpy
-        if self.size == 2 and mine.size >= TRADED:
+        if self.size == 2 and mine.size:  # they trade what they have: gloo's all-gather takes up to twice as long
             other = 1 - self.rank
             counts = [mine.size * (r == other) for r in range(2)]
             work = self.start(lambda: self.pg.alltoall_base(t(out[other]), t(mine), counts, counts), what)
@@ -336,6 +333,13 @@ class Group:
         kind = self.transport.dist.ReduceOp
         kinds = {"sum": kind.SUM, "max": kind.MAX, "min": kind.MIN, "prod": kind.PRODUCT}
         return self.pg.allreduce([tensor], kinds[op])
+
+
+@functools.lru_cache(maxsize=256)
+def understood(head: bytes) -> tuple[dict, str]:
+    """The facts that a record says, which nobody changes, and the same in words."""
+    facts = json.loads(head)
+    return facts, described(facts)
 
 
 def described(facts: dict) -> str:

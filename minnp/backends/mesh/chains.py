@@ -124,24 +124,25 @@ def compute(root: Chain) -> onp.ndarray:
             owners[node] = part
             node.value = part.room(node.dtype)
     last = {o: k for k, node in enumerate(order) for o in node.operands if type(o) is Chain and o not in owners}
-    ufuncs = [(node, node.ufunc, [(o, type(o) is Chain) for o in node.operands]) for node in order]
+    shape, steps = root.shape, []
+    for k, node in enumerate(order):
+        read = [o for o in node.operands if type(o) is Chain and last.get(o) == k]  # nobody reads it again
+        over = next((o for o in read if (o.dtype, o.shape) == (node.dtype, node.shape)), None)
+        operands = [(o, kind_of(o, shape)) for o in node.operands]
+        steps.append((node, node.ufunc, operands, over, kind_of(node.value, shape) if node in owners else ""))
     try:
         with onp.errstate(**root.errors):
-            for index in blocks(root.shape, max(node.dtype.itemsize for node in order)):
+            for index in blocks(shape, max(node.dtype.itemsize for node in order)):
                 found: dict = {}
-                for k, (node, ufunc, operands) in enumerate(ufuncs):
-                    inputs, out = [], None
-                    for o, waits in operands:
-                        if not waits:
-                            inputs.append(at(o, index, root.shape))
-                            continue
-                        x = found[o]
-                        inputs.append(x)
-                        if last.get(o) == k and o.dtype == node.dtype and o.shape == node.shape:
-                            out = x  # nobody reads it again
-                    if node in owners:
-                        out = at(node.value, index, root.shape)
-                    found[node] = ufunc(*inputs) if out is None else ufunc(*inputs, out=out)
+                for node, ufunc, operands, over, owned in steps:
+                    inputs = [
+                        found[o] if kind == "waits" else o[index] if kind == "whole" else at(o, index, shape)
+                        for o, kind in operands
+                    ]
+                    out = None if over is None else found[over]
+                    if owned:
+                        out = node.value[index] if owned == "whole" else at(node.value, index, shape)
+                    found[node] = ufunc(*inputs, out=out)
     except BaseException:
         for node in owners:
             node.value = None
@@ -171,11 +172,13 @@ def blocks(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
     return itertools.product(*[[slice(i, i + s) for i in range(0, n, s)] for n, s in zip(shape, steps)])
 
 
+def kind_of(x: Any, shape: tuple) -> str:
+    return "waits" if type(x) is Chain else "whole" if getattr(x, "shape", ()) == shape else "part"
+
+
 def at(x: Any, index: tuple[slice, ...], shape: tuple) -> Any:
     """What of an operand is broadcast to a block of the whole result, which has this shape."""
     if not (ndim := getattr(x, "ndim", 0)):
         return x
-    if x.shape == shape:
-        return x[index]
     more = len(shape) - ndim
     return x[tuple(slice(None) if n == 1 else s for n, s in zip(x.shape, index[more:]))]

@@ -206,7 +206,7 @@ def picked(x: Part, arrays: list, common: tuple) -> Part:
     line, lead = x.mesh.axis(m), x.shape[:k]
     wide = math.prod(lead[1:])
     at = onp.ravel_multi_index(share_of(arrays, common, m, line), lead)
-    rows = x.local.reshape(-1, *x.local.shape[k:])
+    rows = x.local.reshape(math.prod(x.local.shape[:k]), *x.local.shape[k:])
     y = fetched(line, rows, [(a * wide, b * wide) for a, b in ranges(lead[0], line)], at)
     a, b = bounds(common[0], line)
     y = y.reshape(b - a, *common[1:], *y.shape[1:])

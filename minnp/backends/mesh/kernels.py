@@ -13,7 +13,7 @@ from ...core.rows.value import Buffer
 from ...distributed import collectives
 from ...errors import BackendUnsupportedError
 from ...numpy.shaping import full_shape
-from . import orders
+from . import chains, orders
 from .chains import chained, wait
 from .own import summed
 from .parts import Part, bounds, cut, exchange, fitted, moved, ranges, whole_of
@@ -21,6 +21,7 @@ from .parts import Part, bounds, cut, exchange, fitted, moved, ranges, whole_of
 KERNELS: dict[str, Callable] = {}
 
 
+NUMBERS = (int, float, complex, onp.generic)
 ELEMENTWISE = ("where", "real", "imag", "round", "fix", "isclose")  # and NumPy's ufuncs
 
 
@@ -55,10 +56,12 @@ def kernel_of(row: Primitive) -> Callable | None:
 def aligned(place: Any, xs: tuple) -> tuple[Any, tuple, tuple, list]:
     """(mesh, shape, layout, operands in it) of arrays that are broadcast together."""
     parts = [x for x in xs if type(x) is Part]
+    mesh, shape, best = parts[0].mesh, parts[0].shape, parts[0].on
+    if all((x.shape, x.on) == (shape, best) if type(x) is Part else isinstance(x, NUMBERS) for x in xs):
+        return mesh, shape, best, list(xs)
     shape = onp.broadcast_shapes(*[onp.shape(x) for x in xs])
     ndim = len(shape)
-    mesh = parts[0].mesh
-    best: tuple = (None,) * ndim
+    best = (None,) * ndim
     for x in sorted(parts, key=lambda x: (x.whole is None, math.prod(x.shape))):
         on = [None] * (ndim - x.ndim) + [m if n == shape[ndim - x.ndim + i] else None for i, (n, m) in
                                          enumerate(zip(x.shape, x.on))]  # fmt: skip
@@ -89,14 +92,17 @@ def local_of(x: Any) -> Any:
 def elementwise(row: Primitive, place: Any, *xs: Any, **params: Any) -> Any:
     if any(type(v) is Buffer for v in params.values()):
         refuse(f"{row.name} with an array among its parameters")
-    mesh, shape, on, operands = aligned(place, xs)
-    chain = None if params else chained(row, operands)
-    if chain is not None:
-        return wait(Part(mesh, shape, on, chain), row)
+    parts = [x for x in xs if type(x) is Part]
+    if all(x.everywhere and x.held.nbytes < chains.LEAST for x in parts):  # each rank computes the whole
+        mesh, operands = parts[0].mesh, xs
+        result = lambda y: Part(mesh, onp.shape(y), (None,) * onp.ndim(y), y)
+    else:
+        mesh, shape, on, operands = aligned(place, xs)
+        if not params and (chain := chained(row, operands)) is not None:
+            return wait(Part(mesh, shape, on, chain), row)
+        result = lambda y: Part(mesh, shape, on, y)
     out = row.numpy(*map(local_of, operands), **params)
-    if type(out) in (tuple, list):
-        return type(out)(Part(mesh, shape, on, y) for y in out)
-    return Part(mesh, shape, on, out)
+    return type(out)(map(result, out)) if type(out) in (tuple, list) else result(out)
 
 
 @kernel("astype", "copy", "zeros_like", "ones_like", "empty_like", "stop_gradient")

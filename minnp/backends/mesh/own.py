@@ -107,7 +107,7 @@ def tensor(x: onp.ndarray) -> Any:
 def transform(name: str, x: onp.ndarray, n: Any, axis: int, norm: Any) -> onp.ndarray:
     """The discrete Fourier transform of this name in np.fft."""
     torch = torch_for(x) if x.dtype.char in "dD" or (NUMPY_2 and x.dtype.char in "fF") else None
-    if torch is None:
+    if torch is None or (x.shape[axis] == 1 if n is None else n < 1):  # NumPy's error, if it is one
         return getattr(onp.fft, name)(x, n=n, axis=axis, norm=norm)
     return getattr(torch.fft, name)(tensor(x), n=n, dim=axis, norm=norm).numpy()
 

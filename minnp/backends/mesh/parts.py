@@ -34,10 +34,11 @@ class Part:
     steps   the strides, in elements, of NumPy's array in its place; None for C order (orders.py)
     """
 
-    __slots__ = ("__weakref__", "dtype", "held", "lent", "margin", "mesh", "on", "shape", "steps", "whole")
+    __slots__ = ("__weakref__", "dtype", "held", "lent", "margin", "mesh", "ndim", "on", "shape", "steps", "whole")
 
     def __init__(self, mesh: Any, shape: Sequence[int], on: Sequence[int | None], local: Any, whole: Any = None):
         self.mesh, self.shape, self.on, self.whole = mesh, tuple(shape), tuple(on), whole
+        self.ndim = len(self.shape)
         self.held = local if type(local) in (onp.ndarray, Chain) else onp.asarray(local)
         self.dtype, self.lent, self.margin, self.steps = self.held.dtype, False, None, None
 
@@ -57,12 +58,13 @@ class Part:
         return array[start - a : stop - a]
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether every rank has all of it."""
+        return self.on.count(None) == self.ndim
 
     def is_contiguous(self) -> bool:
         return self.steps is None

@@ -74,7 +74,7 @@ def einsum(place: Any, *operands: Any, subscripts: str, **params: Any) -> Part:
     taken: dict[str, int] = {}
     for x, t in sorted(zip(xs, terms), key=lambda pair: -pair[0].size):
         for i in x.split:
-            if x.on[i] not in taken.values() and t[i] not in taken and sizes[t[i]] == x.shape[i]:
+            if x.on[i] not in taken.values() and t[i] not in taken and sizes[t[i]] == x.shape[i] > 1:
                 taken[t[i]] = x.on[i]
     for c in [c for c in taken if any(t.count(c) > 1 for t in (*terms, output))]:
         del taken[c]  # a diagonal

@@ -107,7 +107,7 @@ def bincount(place: Any, x: Any, weights: Any, minlength: int = 0) -> Part:
     least, most = (reduce(place, x, _row=name).local[()] for name in ("min", "max"))
     if least < 0:
         refuse("bincount of numbers below 0")
-    n = onp.bincount(x.local, weights, max(minlength, int(most) + 1))
+    n = onp.bincount(x.local, weights, max(minlength, int(most) + 1)).astype("f8", copy=False)  # of nothing, integers
     return known(place, collectives._all_reduce(n, mesh=line, op="sum"))
 
 

@@ -51,6 +51,12 @@ class Context:
             raise ValueError(f"unknown backend {backend!r} of a device; known: {', '.join(backends.names())}")
         self.device_type, self.device_id, self.backend = device_type, device_id, backend
 
+    @staticmethod
+    def of(device: Any) -> Context:
+        """The context of a backend with memory of its own."""
+        said = device.device  # what a Context takes, or one of a class of its own (a mesh)
+        return said[0] if isinstance(said[0], Context) else Context(*said)
+
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id}{', ' + repr(self.backend) if self.backend else ''})"
 
@@ -281,7 +287,7 @@ def _whereabouts(value: Any) -> Context:
     value = concrete(value)
     if type(value) is not Buffer:
         return cpu()
-    return value.backend.context_of(value.data) or Context(*value.backend.device)
+    return value.backend.context_of(value.data) or Context.of(value.backend)
 
 
 def at_index(x: Any, index: Any) -> Any:
@@ -291,8 +297,7 @@ def at_index(x: Any, index: Any) -> Any:
         return x
     if type(move_value(onp.empty(0, onp.asarray(value).dtype), device)) is not Buffer:  # no such dtype there
         return x
-    said = device.device
-    return TO_DEVICE(x, context=said[0] if isinstance(said[0], Context) else Context(*said))
+    return TO_DEVICE(x, context=Context.of(device))
 
 
 def together(x: Any, index: Any) -> tuple[Any, Any]:

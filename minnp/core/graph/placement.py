@@ -106,7 +106,7 @@ def holds(value: Any, kind: str, expected: Any) -> None:
 
 def made_at(device: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """The value of function(*args, **kwargs), whose new arrays live on a device (None: in NumPy's memory)."""
-    with cpu() if device is None else Context(*device.device):
+    with cpu() if device is None else Context.of(device):
         out = function(*map_leaves(args, _shown), **map_leaves(kwargs, _shown))
     out = map_leaves(out, unwrapped)
     return out if device is None else map_leaves(out, lambda v: move_value(v, device) if type(v) is Host else v)

@@ -123,6 +123,11 @@ RULES = {  # name: (shape, function)
     "diagonals": ((7, 5), lambda np, x: [np.diagonal(x), np.diag(x, -2), np.trace(x), np.diag(x[:, 1], 1)]),
     "einsum": ((7, 5), lambda np, x: [np.einsum("ij,kj->ik", x, x), np.einsum("ij->j", x), np.einsum("ij,ij", x, x)]),
     "more einsum": ((7, 5), lambda np, x: [np.einsum("ij,jk,kl->il", x, x.T, x), np.einsum("...i,i->...", x, x[0])]),
+    "einsum over an axis of one": (
+        (7, 1),
+        lambda np, x: [np.einsum("i...,i...->...", x, x) * 2, np.einsum("ij->j", x)],
+    ),
+    "indices of nothing": ((7, 5), lambda np, x: [x[AT, 2:2], x[3:3, AT % 5], x[AT[:0]], x[AT[:0], 1:]]),
     "einsum of a diagonal": ((5, 5, 3), lambda np, x: [np.einsum("iij->j", x), np.einsum("ijk,jik->k", x, x)]),
     "stacks of products": ((7, 4, 4), lambda np, x: [x @ x, x @ x[0, :, 0], x[0] @ x, np.matmul(x, x[:1])]),
     "convolutions": ((23,), lambda np, x: [np.convolve(x, x[:4], m) for m in ("full", "same", "valid")]),
@@ -212,6 +217,7 @@ COUNTS = {  # without gradients
     ),
     "in both": ((23,), lambda np, x: [np.isin(np.round(x), [0.0, 2.0]), np.searchsorted(np.sort(x), x[:5])]),
     "bincount": ((23,), lambda np, x: [np.bincount(np.abs(x).astype(int)), np.bincount(np.abs(x).astype(int), x, 12)]),
+    "bincount of a few": ((2,), lambda np, x: np.bincount(np.abs(x).astype(int))),
     "agreement": ((7, 5), lambda np, x: [np.allclose(x, x + 1e-12), np.array_equal(x, x[::-1]), np.allclose(x, 0)]),
     "order of equal ones": (
         (40,),
@@ -407,6 +413,7 @@ def compiled(mesh):
             reference = f if g.__wrapped__ is f else minnp.grad(f)
             for k in range(3):
                 same(g(x + k), reference(host + k), f"jit on {layout}")
+        same(minnp.jit(lambda x: np.pad(x, 1) * 2)(x), onp.pad(host, 1) * 2, f"jit of new arrays on {layout}")
 
 
 def branches(mesh):
@@ -663,6 +670,8 @@ def own_kernels(mesh):
                 same(f(np, np.asarray(tall, device=layout)), f(onp, tall), f"on {layout}")
             square = np.asarray(tall[:4], device=layout)
             same(np.linalg.qr(square), np.linalg.qr(tall[:4]), f"square on {layout}")
+            with pytest.raises(ValueError, match="data points"):
+                np.fft.irfft(x[:, :1])
         huge = np.asarray(onp.full((12, 4), 1e308), device=mesh.split(1))
         with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
             np.sum(huge, axis=0)
