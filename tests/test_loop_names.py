@@ -483,3 +483,17 @@ def test_variables_of_others_are_what_they_were_where_a_loop_raised():
             == str(counted(np.arange(5.0), 9))
             == str((106, numpy.float64(4.0), np.arange(1.0, 6)))
         )
+
+
+def test_the_gradient_of_a_name_that_is_an_array_and_then_a_number():
+    steps = [np.tanh, lambda y, k=(1,): y[k]]
+
+    def f(x):
+        for step in steps:
+            x = step(x)
+        return x * x
+
+    x = np.arange(4.0)
+    assert float(jit(f)(x)) == float(f(x))
+    numpy.testing.assert_allclose(jit(grad(f))(x), grad(f)(x))
+    assert jit(lambda x: minnp.jvp(f, (x,), (x,)))(x) == minnp.jvp(f, (x,), (x,))

@@ -83,6 +83,8 @@ class _Derivative:
             raise NotUnderstood("the derivative of an array of another shape", program.line)
         if any(type(s) is Call for s in statements(program.body)):
             raise NotUnderstood("the derivative of a function that calls itself", program.line)
+        if both := program.kinds.keys() & program.arrays.keys():
+            raise NotUnderstood(f"the derivative of {min(both)}, an array first and a number later", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
         if any(k.letter == "c" for k in program.kinds.values()) or any(

@@ -671,7 +671,7 @@ def own_kernels(mesh):
             square = np.asarray(tall[:4], device=layout)
             same(np.linalg.qr(square), np.linalg.qr(tall[:4]), f"square on {layout}")
             with pytest.raises(ValueError, match="data points"):
-                np.fft.irfft(x[:, :1])
+                np.fft.irfft(square[:, :1])
         huge = np.asarray(onp.full((12, 4), 1e308), device=mesh.split(1))
         with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
             np.sum(huge, axis=0)
