@@ -5,7 +5,12 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import enum
+import functools
+import itertools
 import pickle
+import random
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -277,3 +282,172 @@ def test_the_cache_may_be_cleared_while_a_function_is_captured() -> None:
     h = jit(lambda x: x * float(cleared(x.sum())))
     cleared = lambda s: (h.clear_cache(), s)[1]
     assert [h(np.ones(2)).tolist() for _ in range(2)] == [[2.0, 2.0]] * 2
+
+
+class Mode(enum.Enum):
+    ADD = 1
+    DROP = 2
+
+
+class Doubled:
+    def __get__(self, owner: Any, kind: Any) -> Any:
+        return owner.z * 2
+
+
+class Base:
+    k = 1
+
+    def inherited(self) -> Any:
+        return self.k
+
+
+class Held(Base):
+    """Whose numbers the code of a function reads without naming them."""
+
+    z, mode, weights, layers = 1, Mode.ADD, None, [np.ones(2)]
+    doubled = Doubled()
+
+    @property
+    def tenfold(self) -> Any:
+        return self.k * 10
+
+    @classmethod
+    def of_class(cls) -> Any:
+        return cls.k * 100
+
+    def inherited(self) -> Any:
+        return super().inherited() * 2
+
+    def __mul__(self, x: Any) -> Any:
+        return x * self.k
+
+    def __getitem__(self, i: int) -> int:
+        return self.k + i
+
+    def __len__(self) -> int:
+        return self.k
+
+    def __bool__(self) -> bool:
+        return self.k > 2
+
+    def __iter__(self) -> Any:
+        return iter(range(self.k))
+
+    def __contains__(self, x: Any) -> bool:
+        return x < self.k
+
+
+def layered(h: Held, x: Any) -> Any:
+    for w in h.layers:
+        x = x * w
+    return x
+
+
+HELD: dict[str, tuple[Callable, Callable]] = {
+    "property": (lambda h, x: x * h.tenfold, lambda h, k: setattr(h, "k", k)),
+    "classmethod": (lambda h, x: x * h.of_class(), lambda h, k: setattr(Held, "k", k)),
+    "operator": (lambda h, x: h * x, lambda h, k: setattr(h, "k", k)),
+    "descriptor": (lambda h, x: x * h.doubled, lambda h, k: setattr(h, "z", k)),
+    "super": (lambda h, x: x * h.inherited(), lambda h, k: setattr(h, "k", k)),
+    "item": (lambda h, x: x * h[2] + len(h), lambda h, k: setattr(h, "k", k)),
+    "truth": (lambda h, x: x * (5 if h else 7) + (2 in h), lambda h, k: setattr(h, "k", k)),
+    "iteration": (lambda h, x: x + sum(i for i in h), lambda h, k: setattr(h, "k", k)),
+    "enum": (lambda h, x: x + 1 if h.mode is Mode.ADD else x, lambda h, k: setattr(h, "mode", Mode(k % 2 + 1))),
+    "none": (
+        lambda h, x: x if h.weights is None else x * h.weights,
+        lambda h, k: setattr(h, "weights", np.ones(2) * k if k != 3 else None),
+    ),
+    "missing": (lambda h, x: x * (h.new if hasattr(h, "new") else 100), lambda h, k: setattr(h, "new", k)),
+    "list": (layered, lambda h, k: h.layers.append(np.ones(2) * k)),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_classes_read_of_their_objects_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Held, "k", 1)
+    monkeypatch.setattr(Held, "layers", [np.ones(2)])
+    read, change = HELD[name]
+    held = Held()
+    compiled = jit(lambda x: read(held, x))
+    for k in (1, 2, 3, 3, 5):
+        change(held, k)
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(np.ones(2)), read(held, np.ones(2)))
+
+
+def test_namespaces_functions_and_dicts_are_looked_into() -> None:
+    space = types.SimpleNamespace(k=1, inner=types.SimpleNamespace(z=1))
+    queue, empty, steps = collections.deque([1, 2], maxlen=2), {}, [functools.partial(np.multiply, 2)]
+
+    def scale(x: Any) -> Any:
+        return x * scale.by
+
+    scale.by = 1
+
+    def f(x: Any) -> Any:
+        return scale(x) * space.k + space.inner.z + queue[0] + empty.get("k", 7) + len(empty) + steps[0](x)
+
+    compiled = jit(f)
+    for k in (1, 2, 3, 3, 5):
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(np.ones(2)), f(np.ones(2)))
+        space.k, space.inner, scale.by = k, types.SimpleNamespace(z=k), k + 1
+        queue.append(k)
+        empty[k] = empty["k"] = k
+        steps[0] = functools.partial(np.multiply, k)
+
+
+def test_iterators_and_pythons_random_numbers_are_drawn_from_at_every_call() -> None:
+    counts, squares = itertools.count(1), (i * i for i in range(9))
+    f = jit(lambda x: x * next(counts) + next(squares))
+    assert [float(f(np.ones(1))[0]) for _ in range(5)] == [1, 3, 7, 13, 21]
+    stream = random.Random(3)
+    g = jit(lambda x: x * random.random() + stream.random())
+    random.seed(1)
+    drawn = [float(g(np.ones(1))[0]) for _ in range(5)]
+    random.seed(1)
+    again = random.Random(3)
+    assert drawn == [random.random() + again.random() for _ in range(5)]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda o, z: o.item(0),
+        lambda o, z: float(z),
+        lambda o, z: [5, 6, 7, 8, 9, 10][int(z)],
+        lambda o, z: o.tolist()[0] + z.tolist(),
+        lambda o, z: o.tobytes()[6],
+        lambda o, z: next(o.flat) + next(iter(o.flat)),
+        lambda o, z: o.copy().item(0) + complex(z).real,
+    ],
+)
+def test_numbers_that_python_takes_from_arrays_outside_are_seen(read: Callable) -> None:
+    o, z = np.array([1.0, 0.0]), np.array(1.0)
+    f = jit(lambda x: x * read(o, z))
+    for k in (1, 2, 3, 3, 5):
+        o[0] = z[...] = k
+        for _ in range(2):
+            np.testing.assert_array_equal(f(np.ones(2)), np.ones(2) * read(o, z))
+
+
+def test_numbers_that_a_function_leaves_alone_are_no_guards() -> None:
+    @dataclasses.dataclass
+    class Training:
+        rate: float = 0.5
+        epoch: int = 0
+
+        def report(self) -> str:
+            return f"{self.epoch}"
+
+    training, history = Training(), []
+
+    @jit
+    def f(x: Any) -> Any:
+        history.append(1)
+        return x * training.rate
+
+    for epoch in range(6):
+        training.epoch = epoch
+        f(np.ones(2))
+    assert f.captures == 1

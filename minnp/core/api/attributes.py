@@ -20,6 +20,7 @@ from ..arrays.array import (
     Array,
     VirtualArray,
     array_of,
+    asked,
     concretize,
     ndarray,
     read,
@@ -64,7 +65,7 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
     def call(self: ndarray) -> Any:
         a = self._host
         if a is None or state.busy:  # a view of what was written under a trace is read anew
-            a = onp.asarray(concretize(read(self), kind))
+            a = onp.asarray(asked(self, kind))
         return convert(a)
 
     call.__name__ = name
@@ -437,13 +438,13 @@ class FlatIterator(metaclass=_FlatType):
 
     def __iter__(self) -> Iterator:
         flat = self._host()
-        if flat is None:
+        if flat is None or watched():
             return iter(self.base.reshape(-1))
         return map(wrap, flat) if flat.base.dtype is OBJECT else flat
 
     def __next__(self) -> Any:
         i, element = self._flat.index, next(self._flat)
-        return element if self._host() is not None else self[i]
+        return element if self._host() is not None and not watched() else self[i]
 
     @property
     def index(self) -> int:

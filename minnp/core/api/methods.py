@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, asked, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
@@ -132,7 +132,7 @@ def _conj(a: Any) -> Any:
 
 
 def _bytes_of(name: str) -> Callable:
-    return lambda a, *args, **kwargs: getattr(a.__array__(), name)(*args, **kwargs)  # which may refuse to give them
+    return lambda a, *args, **kwargs: getattr(onp.asarray(asked(a, onp.ndarray)), name)(*args, **kwargs)
 
 
 for _name in ("tobytes", "tostring", "dumps"):
@@ -204,12 +204,12 @@ def plain_like(v: Any) -> Any:
 
 @defines(onp.ndarray.item, takes=("number", "getitem"))
 def _item(a: Any, *args: Any) -> Any:
-    return concretize(read(a), complex if a.dtype.kind == "c" else float).item(*args)
+    return asked(a, complex if a.dtype.kind == "c" else float).item(*args)
 
 
 @defines(onp.ndarray.tolist)
 def _tolist(a: Any) -> Any:
-    return onp.asarray(concretize(read(a), list)).tolist()
+    return onp.asarray(asked(a, list)).tolist()
 
 
 def _numbers(x: Any) -> Any:

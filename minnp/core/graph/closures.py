@@ -7,13 +7,26 @@ number the function is captured anew, a specialisation of its own if that makes 
 
 from __future__ import annotations
 
+import argparse
 import dis
+import enum
 import functools
 import operator
+import random
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as onp
@@ -28,10 +41,18 @@ from .effects import Diverged
 from .graph import Graph
 
 ARRAYS = (ndarray, Host)
-NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic)
+NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
+NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
+# Methods that Python calls without their names being in the code
+SPECIAL = "call get getattr getattribute getitem len iter next contains bool enter exit float int index complex array"
+SPECIAL += " abs round neg pos invert lt le gt ge eq ne"
+BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod"
+SPECIAL = {f"__{n}__" for n in [*SPECIAL.split(), *[side + n for n in BINARY.split() for side in ("", "r", "i")]]}
+ASKING = {"hasattr", "getattr", "vars"}  # functions that tell whether an attribute is there
+CONTAINERS = (list, dict, set, deque)
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
@@ -40,13 +61,14 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Binding:
     """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
-    __slots__ = ("foreign", "holder", "key", "value", "via", "was")
+    __slots__ = ("counted", "foreign", "holder", "key", "value", "via", "was")
 
     def __init__(self, holder: Any, key: Any, value: Any) -> None:
         self.holder, self.key, self.value = holder, key, value
         self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
         self.via: Binding | None = None
         self.foreign = False  # whether a library's object holds it, or something that it holds
+        self.counted = False  # whether only how many items the container that it holds has was asked of it
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
@@ -60,8 +82,8 @@ class Binding:
         return isinstance(self.value, STREAMS)
 
     def look(self) -> None:
-        """Keep a copy of what its value is now."""
-        self.was = list(self.value) if type(self.value) is list else self.value.copy()
+        """Keep a copy of what its value is now, or its length."""
+        self.was = len(self.value) if self.counted else self.value.copy()
 
     def stays(self) -> bool:
         """Whether it still holds what it held."""
@@ -77,6 +99,7 @@ class Before:
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, bool, list]] = []
+        self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
 
     def add(self, container: Any, whole: bool) -> None:
         self.seen.append((container, whole, self.contents(container, whole)))
@@ -86,7 +109,7 @@ class Before:
         return [id(v) for v in values if whole or isinstance(v, ARRAYS)]
 
     def stays(self) -> bool:
-        return all(self.contents(container, whole) == held for container, whole, held in self.seen)
+        return not self.draws and all(self.contents(x, whole) == held for x, whole, held in self.seen)
 
 
 class Slots:
@@ -102,6 +125,28 @@ class Slots:
             raise KeyError(name) from None
 
 
+def drawn_from(x: Any) -> bool:
+    """Whether each use of an object gives something else: an iterator of Python's, or its random numbers."""
+    if isinstance(x, (BuiltinMethodType, MethodType)):
+        x = x.__self__
+    if x is random or isinstance(x, random.Random):
+        return True
+    t = type(x)
+    return isinstance(x, GeneratorType) or (t.__module__ in ("builtins", "itertools") and hasattr(t, "__next__"))
+
+
+def members(m: Any) -> Iterator[Any]:
+    """The functions and objects in a member of a class."""
+    if isinstance(m, (classmethod, staticmethod)):
+        yield m.__func__
+    elif isinstance(m, property):
+        yield from [f for f in (m.fget, m.fset) if f is not None]
+    elif isinstance(m, functools.cached_property):
+        yield m.func
+    elif not (isinstance(m, FunctionType) and m.__code__.co_filename == "<string>"):  # a dataclass's own __eq__
+        yield m
+
+
 def holds(x: Any) -> bool:
     """Whether an object may hold something in attributes."""
     return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
@@ -112,7 +157,9 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
     code names (of short lists, the numbers)."""
     found: list[Binding] = []
     numbers: list[Binding] = []
-    names: set[Any] = {None}  # attributes and strings in the code; None, the key of a cell, is always named
+    drawn: list[Binding] = []
+    objects: list[tuple[Any, Binding | None]] = []  # with attributes, and what led to them
+    names: set[Any] = {None, *SPECIAL}  # attributes and strings in the code; None, the key of a cell, is always named
     classes: dict[type, None] = {}
     seen: dict[int, Any] = {}
     own: list[tuple] = []  # what the classes of objects hold for them all
@@ -134,6 +181,7 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
                     continue
                 binding.via = via
                 binding.foreign |= via is not None and via.foreign
+                drawn += [] if binding.foreign or not drawn_from(binding.value) else [binding]
                 if isinstance(binding.value, ARRAYS):
                     found.append(binding)
                 elif type(binding.value) is list and not binding.foreign and long_of_numbers(binding.value):
@@ -144,16 +192,37 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
                 else:
                     if not binding.foreign and binding.exchanged():
                         numbers.append(binding)
+                    elif not binding.foreign and type(binding.value) in CONTAINERS:
+                        numbers.append(counted(binding.holder, binding.key, binding.value, via))
                     pending.append((binding.value, binding))
+            if not (via and via.foreign) and _users(x) and type(getattr(x, "__dict__", None)) is dict:
+                objects.append((x, via))
         if not pending:
             own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
-            pending = [(m, None) for _, _, m in own if callable(m) and id(m) not in seen]
-    held = [Binding(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS))]
+            parts = [(m, None) for *_, x in own if not isinstance(x, CONTAINERS) for m in members(x)]
+            parts += [(x, Binding(vars(c), n, x)) for c, n, x in own if isinstance(x, CONTAINERS)]
+            pending = [(x, via) for x, via in parts if id(x) not in seen and not isinstance(x, (*ARRAYS, *NUMBERS))]
+    held = [Binding(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS)) and n not in SPECIAL]
+    numbers += [counted(vars(c), n, v, None) for c, n, v in own if type(v) in CONTAINERS]
+    hides = {c for c, n, v in own if n not in SPECIAL and not callable(v)}  # what an object's own attribute would hide
+    for x, via in objects:
+        if not names.isdisjoint(ASKING) or not hides.isdisjoint(type(x).__mro__):
+            numbers.append(counted(Slots(x), "__dict__", vars(x), via))
+            names.add("__dict__")
+    before.draws = any(p.key in names or type(p.key) is int for p in drawn)
     found += [p for p in held if isinstance(p.value, ARRAYS)]
     for p in found:
         if type(p.value) is Host and p.value.size and (p.key in names or type(p.key) is int) and not p.foreign:
             p.look()
     return found + [p for p in numbers if p.key in names or type(p.key) is int] + [p for p in held if p not in found]
+
+
+def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
+    """What holds a container, of which only the length is looked at."""
+    binding = Binding(holder, key, value)
+    binding.via, binding.counted = via, True
+    binding.look()
+    return binding
 
 
 def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
@@ -180,11 +249,12 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
             yield Binding(cell, None, value) if own else value  # a library's own names are not bound anew
         for name in named & x.__globals__.keys():
             yield Binding(x.__globals__, name, x.__globals__[name])
+        yield from [Binding(x.__dict__, k, v) for k, v in x.__dict__.items()] if own else ()
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
         yield from (x.func, *x.args, *x.keywords.values())
-    elif isinstance(x, (dict, list, tuple)):
+    elif isinstance(x, (dict, list, tuple, deque)):
         items = x.items() if isinstance(x, dict) else enumerate(x)
         number = len(x) > LISTED and type(x) is list
         bindings = [Binding(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
@@ -200,7 +270,7 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
     elif "__wrapped__" in getattr(x, "__dict__", ()):
         yield x.__wrapped__
     elif not type(x).__module__.startswith(OURS):
-        own = _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
+        own = _users(x)
         attributes = getattr(x, "__dict__", {})
         for key, value in attributes.items():
             binding = Binding(attributes, key, value)
@@ -213,7 +283,6 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
                 Binding(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
             ]
         if own:
-            names.add("__call__")
             classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
 
 
@@ -223,7 +292,9 @@ def long_of_numbers(x: list) -> bool:
 
 
 def unchanged(x: Any, was: Any) -> bool:
-    """Whether a list or an array is what it was."""
+    """Whether a list or an array is what it was, or a container as long."""
+    if type(was) is int:
+        return len(x) == was
     return x == was if type(x) is list else type(x) is Host and same_bytes(x, was)
 
 
@@ -237,6 +308,11 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def _own(file: str | None) -> bool:
     """Whether a file is the user's, no library's."""
     return file is not None and not file.startswith(LIBRARIES)
+
+
+def _users(x: Any) -> bool:
+    """Whether an object is of a class of the user's, or has the user's values alone."""
+    return isinstance(x, NAMESPACES) or _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
 
 
 def goes_on(part: Any) -> bool:
@@ -337,6 +413,8 @@ def _kind(x: Any) -> Any:
     """What two things must have in common for one of them to serve: numbers all; containers and objects the keys."""
     if isinstance(x, NUMBERS) or (callable(x) and hasattr(x, "__name__")):
         return type(x), x
+    if isinstance(x, functools.partial):
+        return type(x), id(x)
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
     if isinstance(x, STREAMS):  # the graph holds it

@@ -275,7 +275,8 @@ class Jitted(Dispatch):
             raise
         self.calls += 1
         inputs = _inputs(values, live)
-        if captured.left or not before.stays() or not all(p.stays() for p in found) or any(map(goes_on, parts)):
+        stays = before.stays() and all(p.stays() or p.counted for p in found)
+        if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
                 self.ended.add(key)
                 record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), captured.left)
@@ -439,10 +440,11 @@ def jit(
     its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
     memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked arrays). A
     function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call still, is not
-    compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings). All else that f
-    does besides computing (it appends numbers to a list) happens when a path is captured. Arrays and numbers read
-    from outside (closures, globals, attributes, items) are read anew at every call; with another number, or function
-    in a variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
+    compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or may take from
+    an iterator outside or from Python's random numbers. All else that f does besides computing (it appends numbers to
+    a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes, items,
+    by properties and operators of classes too) are read anew at every call; with another number, or function in a
+    variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
     functions, are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
