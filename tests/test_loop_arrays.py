@@ -9,7 +9,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import jit
+from minnp import grad, jit
 from minnp.core.llvm import engine
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -259,3 +259,27 @@ def test_products_with_one_column():
     r = numpy.random.default_rng(0)
     a, b = r.random((4, 5, 6)), r.random((6, 1))
     numpy.testing.assert_allclose(jit(f)(a, b, numpy.zeros((5, 1))), f(a, b, numpy.zeros((5, 1))), rtol=1e-14)
+
+
+def test_second_derivatives_of_loops_take_arrays_without_axes():
+    def loss(x, k):
+        u = x.copy()
+        for _ in range(3):
+            n = u.copy()
+            n[1:-1] += 0.1 * k * (u[2:] - 2 * u[1:-1] + u[:-2])
+            n[0] = n[1]
+            u = n
+        return np.sum(u**2)
+
+    def along(x, k):
+        of_x, of_k = grad(loss, (0, 1))(x, k)
+        return np.sum(of_x * np.cos(x)) + of_k * -0.3
+
+    x, k = np.array([0.3, -1.2, 0.7, 2.0, 0.1]), np.array(-0.4)
+    second = grad(along, (0, 1))
+    for compiled in (jit(second), second):  # a cotangent of k is one of NumPy's scalars, which are no arrays
+        for _ in range(2):
+            of_x, of_k = compiled(x, k)
+            slope = (along(x, k + 1e-5) - along(x, k - 1e-5)) / 2e-5
+            np.testing.assert_allclose(of_k, slope, rtol=1e-6)
+            assert of_x.shape == x.shape

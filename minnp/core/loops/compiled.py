@@ -127,6 +127,8 @@ class Code:
                     continue
                 if i.written and at - 1 not in written:
                     a = onp.array(a, order="K")
+                elif isinstance(a, onp.generic):  # a cotangent of an array without axes, say, which has no memory
+                    a = onp.asarray(a)
             arrays[i.name] = a
             if k in self.written:
                 results.append(a)
