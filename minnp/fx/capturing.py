@@ -7,9 +7,10 @@ from typing import Any
 
 from minnp.core.arrays.array import ARRAY_TYPES, array_of, read
 from minnp.core.graph.capture import capture_call, copied
-from minnp.core.graph.effects import assign
+from minnp.core.graph.effects import assign, guard
 from minnp.core.graph.node import map_nodes
 from minnp.core.jit.jit import leaf_names
+from minnp.core.loops import staged
 from minnp.core.rows.pytree import tree_flatten
 from minnp.core.rows.value import Buffer
 from minnp.nn.model import Layer
@@ -19,6 +20,9 @@ from .graph_module import GraphModule
 
 def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     """What f does on these arguments, as a graph of rows with known shapes: gradients, loops and branches included.
+
+    A loop that `jit` compiles is one node, whose code is a Python function with a `for` or `while`; so is its gradient.
+    Any other loop is unrolled.
 
     The arrays among the arguments are its inputs (nested ones one by one); all else is part of the graph. What Python
     asked of the data is a guard: called with arguments that take another way, the module raises. f's own arguments
@@ -30,7 +34,7 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     """
     leaves, rebuild = tree_flatten((args, kwargs))
     values = [copied(x) for x in leaves]
-    captured, *_ = capture_call(f, values, rebuild, leaf_names(f, args, kwargs))
+    captured, *_ = capture_call(staged(f), values, rebuild, leaf_names(f, args, kwargs), loops=True)
     graph = captured.graph
     output = graph.output_node()
     nodes = list(output.args[0])
@@ -46,6 +50,9 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     output.args = (map_nodes(result, lambda n: back.get(n, n)),)
     owner = getattr(f, "__self__", f)
     names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) in ARRAY_TYPES}
+    for node in graph.find_nodes(op="call_function"):
+        if node.target not in (guard, assign):
+            node.meta.setdefault("value", ())  # a number of Python's, which is another in each call
     for node in graph.find_nodes(op="get_attr"):
         if id(node.meta["constant"]) in names:
             node.target = names[id(node.meta.pop("constant"))]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as onp
 
 from minnp import errors
-from minnp.core.graph.effects import guard, pick
+from minnp.core.graph.effects import guard, is_loop, pick
 from minnp.core.graph.graph import Graph
 from minnp.core.graph.node import Node, target_name
 from minnp.core.passes.constants import Known
@@ -127,7 +127,8 @@ class Writer:
             return
         rule = OPERATORS.get(node.target.name) if isinstance(node.target, Primitive) else None
         if rule is None:
-            raise self.refuse(node, "has no operators of ONNX here")
+            unrolled = "; capture jit(f, compiler='numpy') to have loops unrolled" if is_loop(node) else ""
+            raise self.refuse(node, f"has no operators of ONNX here{unrolled}")
         self.names[node] = rule(self, node)
 
     def refuse(self, node: Node, why: str) -> Exception:

@@ -46,6 +46,7 @@ class CaptureTrace(Trace):
 
     graph      what was recorded
     fast       whether rows run as on a tape: on the kernels that compiled code calls, shared by our threads
+    loops      whether loops of functions that are differentiated or batched are compiled
     constants  name -> NumPy array (or other object) that the graph reads by get_attr
     """
 
@@ -64,13 +65,15 @@ class CaptureTrace(Trace):
             "handling",
             "known",
             "left",
+            "loops",
             "may_leave",
         ),
         *("moved", "origins", "were"),
     )
 
-    def __init__(self, fast: bool = False, may_leave: bool = True) -> None:
+    def __init__(self, fast: bool = False, may_leave: bool = True, loops: bool = False) -> None:
         super().__init__()
+        self.loops = loops
         self.graph, self.fast, self.may_leave, self.ended = Graph(), fast, may_leave, False
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
@@ -398,6 +401,7 @@ def capture_call(
     unfinished: list | None = None,
     fast: bool = False,
     may_leave: bool = False,
+    loops: bool = False,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -405,10 +409,10 @@ def capture_call(
     rebuild     leaves -> (args, kwargs)
     live        places of the Python numbers that become inputs too
     unfinished  receives (input, its array) for what f had written to when it raised
-    fast        as CaptureTrace has it
+    fast, loops  as CaptureTrace has them
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     """
-    trace = CaptureTrace(fast, may_leave)
+    trace = CaptureTrace(fast, may_leave, fast or loops)
     boxed, roots = [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
         if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):

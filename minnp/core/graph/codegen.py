@@ -18,7 +18,7 @@ from ..arrays.array import ndarray
 from ..arrays.devices import Context
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
-from .effects import IN_PLACE, assign, guard, in_place, into, pick
+from .effects import IN_PLACE, assign, guard, in_place, into, is_loop, pick
 from .graph import Graph, last_reads
 from .node import Node, target_name
 
@@ -75,7 +75,11 @@ class Code:
         running, last, dead = list(text), last_reads(graph), []
         for node, lines in nodes:
             dead += [n.name for n in last.get(node, ())]
-            running += [f"    {line}" for line in lines]
+            if is_loop(node):  # what runs is compiled
+                called = f"    {node.name} = {self.call(self.free('compiled', node.target), node.args, {})}"
+                running += [*[""] * (len(lines) - 1), called]
+            else:
+                running += [f"    {line}" for line in lines]
             if dead and lines and re.match(r"\w+ = ", lines[-1]):
                 running[-1] += f"; {' = '.join(dead)} = None"
                 dead = []

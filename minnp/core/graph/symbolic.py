@@ -305,8 +305,8 @@ class SymbolicTrace(Trace):
         node = proxy.node
         raise self.error(
             f"{what} of {node.name} ({node.op} {target_name(node.target)}): {why} needs its value, and there is none",
-            "use minnp.jit, which captures real values and guards every such branch; or np.where; or keep this "
-            "function whole with minnp.fx.wrap; or fix an argument that is an option: symbolic_trace(f, "
+            "use minnp.jit or minnp.fx.capture, which capture real values, with guards and loops; or np.where; or keep "
+            "this function whole with minnp.fx.wrap; or fix an argument that is an option: symbolic_trace(f, "
             "concrete_args={...})",
         )
 

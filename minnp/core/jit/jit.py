@@ -317,7 +317,9 @@ class Jitted(Dispatch):
         leaves, rebuild = tree_flatten(arguments)
         values = [copied(x) for x in leaves]
         live = {i for i, v in enumerate(values) if changes(v)}
-        captured, *_ = capture_call(self.function, values, rebuild, leaf_names(self.function, *arguments), live)
+        loops = self.compiler in ("auto", "llvm")
+        f = staged(self.function) if loops else self.function
+        captured, *_ = capture_call(f, values, rebuild, leaf_names(self.function, *arguments), live, loops=loops)
         return Lowered(captured, self.compiler)
 
     def cache_info(self) -> dict[str, int]:

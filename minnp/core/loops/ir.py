@@ -285,7 +285,9 @@ class Program:
         self.elements = False  # whether it reads or writes single elements, or runs until something holds
 
     def __repr__(self) -> str:
-        return "\n".join(code(self))
+        from .printing import text_of
+
+        return "\n".join(text_of(self, self.name))
 
     @property
     def written(self) -> list[int]:
@@ -408,57 +410,3 @@ def expression(e: E, named: Callable[[str], str]) -> str:
 
 def identifier(name: str) -> str:
     return name.replace(".", "_").replace("?", "_bound").replace("#", "_kind").replace("@", "_array")
-
-
-def code(program: Program) -> list[str]:
-    """The program as lines of Python."""
-    given = ", ".join(f"{identifier(i.name)}: {i.kind}{'' if i.ndim is None else [i.ndim]}" for i in program.inputs)
-    out = ", ".join(identifier(o) for o in [*(v for _, v in program.results), *(o[0] for o in program.outputs)])
-    return [f"def {program.name}({given}):", *lines(program.body, "    "), f"    return {out}"]
-
-
-def lines(body: list, indent: str) -> list[str]:
-    out: list[str] = []
-    more = indent + "    "
-    for s in body:
-        if type(s) is Assign:
-            out.append(f"{indent}{identifier(s.name)} = {s.value}")
-        elif type(s) is Store:
-            out.append(f"{indent}{identifier(s.array)}[{', '.join(map(str, s.index)) or '()'}] = {s.value}")
-        elif type(s) is View:
-            show = {"index": str, "slice": lambda a, n, s: f"{a} : {a} + {n} * {s} : {s}"}
-            spec = ", ".join("None" if p[0] == "new" else show[p[0]](*p[1:]) for p in s.spec)
-            out.append(f"{indent}{identifier(s.name)} = {identifier(s.base)}[{spec}]")
-        elif type(s) is Permute:
-            out.append(f"{indent}{identifier(s.name)} = {identifier(s.base)}.transpose({s.axes})")
-        elif type(s) is Reshape:
-            out.append(
-                f"{indent}{identifier(s.name)} = {identifier(s.base)}.reshape(({''.join(f'{d}, ' for d in s.dims)}))"
-            )
-        elif type(s) is Bind:
-            out.append(f"{indent}{identifier(s.name)} = {identifier(s.source)}")
-        elif type(s) is Alloc:
-            how = "zeros" if s.zero else "empty"
-            out.append(f"{indent}{identifier(s.name)} = np.{how}(({''.join(f'{d}, ' for d in s.dims)}))")
-        elif type(s) is For:
-            step = f", {s.step}" if s.step != 1 else ""
-            out.append(f"{indent}for {identifier(s.var)} in range({s.start}, {s.stop}{step}):")
-            out += lines(s.body, more) or [f"{more}pass"]
-        elif type(s) is While:
-            out.append(f"{indent}while True:")
-            out += [*lines(s.test, more), f"{more}if not {s.condition}: break", *lines(s.body, more)]
-        elif type(s) is If:
-            out += [f"{indent}if {s.condition}:", *(lines(s.then, more) or [f"{more}pass"])]
-            out += [f"{indent}else:", *lines(s.orelse, more)] if s.orelse else []
-        elif type(s) is Block:
-            out += [f"{indent}# {s.label}:", *lines(s.body, indent)]
-        elif type(s) is Leave:
-            out.append(f"{indent}leave {s.label}")
-        elif type(s) is Define:
-            out.append(f"{indent}def {identifier(s.name)}({', '.join(map(identifier, s.given))}):")
-            out += [*lines(s.body, more), f"{more}return {', '.join(map(identifier, s.returned))}".rstrip()]
-        elif type(s) is Call:
-            out.append(f"{indent}{identifier(s.function)}()")
-        elif type(s) is Check:
-            out.append(f"{indent}assert {s.condition}  # {s.error}")
-    return out

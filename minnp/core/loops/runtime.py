@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as onp
 
+from ...errors import CaptureError
 from ..arrays.array import ARRAY_TYPES, array_of, read
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
@@ -38,6 +39,7 @@ from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
+from .printing import text_of
 from .simplified import checks_of
 from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
 from .threaded import LEAST, Pieces, cut
@@ -95,7 +97,7 @@ _CALLS: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()
 
 def _beneath(f: Any, watching: Any) -> Any:
     """What a transformation of a function runs that is captured for machine code, or run by jit as it is."""
-    return staged(f) if watching is None or watching.fast else f
+    return staged(f) if watching is None or watching.loops else f
 
 
 grad.staging = _beneath
@@ -203,7 +205,7 @@ class LoopRow(Primitive):
                 given.append(kind.dtype.type(0) if gi is None else gi)
         if not row.program.written and not row.program.outputs:
             return [None] * len(values)
-        out = row(*given)
+        out = bind(row, given, {})
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
         by_name = dict(zip(found, out))
         return [by_name.get(name + mark) if want else None for name, want in zip(names, wanted)]
@@ -216,7 +218,7 @@ class LoopRow(Primitive):
         for i in row.program.given[len(values) :]:
             given.append(by_name[i.name.removesuffix(mark)])
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
-        moved = dict(zip(found, row(*given))) if found else {}
+        moved = dict(zip(found, bind(row, given, {}))) if found else {}
         names = [self.program.inputs[k].name for k in self.program.written] + [None] * len(self.program.results)
         names += [name for name, *_ in self.program.outputs]
         names += [None] * (len(y) - len(names))
@@ -246,7 +248,7 @@ class LoopRow(Primitive):
         for name in program.collected:
             given.append(onp.zeros(size, self.program.kinds[name].dtype))
         try:
-            out = whole(*given)
+            out = bind(whole, given, {})
         except (Again, NotLowered):
             raise Uneven from None
         except Exception as error:
@@ -279,8 +281,38 @@ class LoopRow(Primitive):
         made = [x.dtype.type() if isinstance(x, (Host, Tracer)) else None for x in numbers]
         return Ruled((*out[:arrays], *numbers, *flags, *kinds), (*memory, *made, *[None] * len(flags + kinds)))
 
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """What a graph calls that is run by itself. Raises TypeError for arguments of other types than the program's,
+        CaptureError where compiled code cannot go on."""
+        at = f"the loop at {self.program.file}:{self.program.line}"
+        for i, a in zip(self.program.given, args, strict=True):
+            x = a.value if type(a) is Live else a
+            dtype, ndim = onp.dtype(type(x)) if type(x) in PYTHONS else getattr(x, "dtype", None), getattr(x, "ndim", 0)
+            if dtype != i.kind.dtype or ndim != (i.ndim or 0):
+                was, now = (f"{d}[{', '.join(':' * n)}]" for d, n in ((i.kind.dtype, i.ndim or 0), (dtype, ndim)))
+                name = i.name.removesuffix(".in")
+                raise TypeError(
+                    f"{at} was captured for {name} of {was}, not {now}; capture the function for such arguments"
+                )
+        args = tuple([onp.require(x, requirements="A") if type(x) is Host else x for x in args])
+        try:
+            return super().__call__(*args, **params)
+        except Again as no:
+            what = str(no) or "a number or a length"
+            raise CaptureError(f"{at} meets {what} that it was not compiled for; minnp.jit runs Python there") from None
+
+    def statements(self, code: Any, node: Any) -> list[str]:
+        """The loop as Python, in a function, and its call."""
+        name = f"{node.name}_of"
+        return [*text_of(self.program, name), f"{node.name} = {code.call(name, node.args, {})}"]
+
     def __reduce__(self) -> Any:
-        raise TypeError("a compiled loop is not pickled")
+        return row_of, (self.program, self.code.agreed)
+
+
+def row_of(program: Program, agreed: bool) -> LoopRow:
+    """The row of a program."""
+    return LoopRow(Code(program, failure, agreed))
 
 
 def _zeros(x: Any) -> Any:

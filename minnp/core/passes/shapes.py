@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import array_of, ndarray, read
+from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read
 from ..graph.effects import assign, guard
 from ..graph.graph import Graph, Node
 from ..graph.interpreter import Interpreter
@@ -112,7 +112,7 @@ def stand_in(x: Any) -> Any:
 
 
 def _meta(x: Any) -> Any:
-    if isinstance(x, ndarray):
+    if type(x) in ARRAY_TYPES:
         x = read(x)
     if hasattr(x, "dtype") and hasattr(x, "shape"):
         return Meta(x.shape, x.dtype)

@@ -1,0 +1,211 @@
+"""A compiled loop is one node of a captured graph, and prints as Python that gives the same."""
+
+import pickle
+import warnings
+
+import numpy
+import pytest
+
+import minnp.numpy as np
+from minnp import errors, fx, grad, jit, vmap
+from minnp.core.llvm import engine
+from minnp.core.loops import printing
+from minnp.core.loops.compiled import NOTHING, Again, Code
+from tests import loop_fuzzer
+from tests.loop_fuzzer import Program, arguments, close, made, plain
+
+pytestmark = [pytest.mark.host, pytest.mark.skipif(not engine.available(), reason="loops are compiled with llvmlite")]
+
+
+def recurrence(a):
+    for i in range(1, a.shape[0]):
+        a[i] += a[i - 1] * 2
+    return a
+
+
+def damped(a):
+    b, s = a * 2, 0.0
+    for i in range(1, a.shape[0]):
+        if b[i] > 0:
+            s += b[i] ** 2
+        elif b[i] < -5:
+            break
+        b[i] = np.sin(b[i - 1]) + s
+    return b, s
+
+
+def executed(module, *given):
+    """What the text of a module's code gives, run by itself."""
+    names = {"np": np}
+    exec(module.code, names)
+    return names["forward"](module, *given)
+
+
+def with_shapes(module, given):
+    return fx.propagate_shapes(module, *[np.array(x) for x in given])
+
+
+WAYS = {
+    "module": lambda m, given: m,
+    "code": lambda m, given: lambda *a: executed(m, *a),
+    "interpreter": lambda m, given: fx.Interpreter(m).run,
+    "transformer": lambda m, given: fx.Transformer(m).transform(),
+    "pickle": lambda m, given: pickle.loads(pickle.dumps(m)),
+    "jit": lambda m, given: jit(m),
+    "captured again": lambda m, given: fx.capture(m, *given),
+    "copy": lambda m, given: fx.GraphModule(m, m.graph.copy()),
+    "dead_code": lambda m, given: fx.dead_code(m),
+    "cse": lambda m, given: fx.common_subexpressions(m),
+    "fold": lambda m, given: fx.fold_constants(m),
+    "simplify": lambda m, given: fx.simplify(m),
+    "optimize": lambda m, given: fx.optimize(m),
+    "fuse": lambda m, given: fx.fuse_elementwise(m),
+    "plan": lambda m, given: fx.plan_buffers(m),
+    "shapes": with_shapes,
+    "convolutions": lambda m, given: fx.fold_convolutions(m),
+    "everything": lambda m, given: fx.plan_buffers(fx.fuse_elementwise(fx.optimize(m))),
+}
+
+
+def outcome(f, given):
+    out = f(*given)
+    return [plain(x) for x in out], [numpy.array(x) for x in given[:5]]
+
+
+def test_graphs_of_random_loops():
+    ran = 0
+    for seed in range(20):
+        if seed % 7 == 3:  # arguments that share memory, which no graph tells
+            continue
+        program = Program(seed)
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            f = made(program.source, np, f"<loop graph {seed}>")
+            given = lambda seed=seed: arguments(seed, np)
+            try:
+                expected = outcome(made(program.source, numpy, f"<loop graph numpy {seed}>"), arguments(seed))
+                fx.capture(f, *given())
+            except (*loop_fuzzer.RAISED, errors.CaptureError):
+                continue
+            for way, made_of in WAYS.items():
+                module = fx.capture(f, *given())
+                found = outcome(made_of(module, given()[:5]), given()[:5])
+                module.graph.lint()
+                assert close(expected, found, 1e-5), (way, seed, program.source, module.code, expected, found)
+        ran += "_of(" in module.code
+    assert ran > 5
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, grad, lambda f: grad(lambda x: np.sum(grad(f)(x) ** 2)), vmap])
+def test_loops_of_transformations(transform):
+    def f(a):
+        b, s = damped(a)
+        return np.sum(b[:, None] * b) * 0.01 + s
+
+    x = np.linspace(-0.4, 1, 12) * 0.1
+    g = transform(f)
+    given = x.reshape(2, 6) if transform is vmap else x
+    module = fx.capture(g, given)
+    assert "for i in range(1, a" in module.code
+    for way in ("module", "code", "interpreter", "transformer", "pickle", "jit", "optimize"):
+        assert numpy.allclose(WAYS[way](module, [given])(given), g(given)), way
+
+
+def test_a_printed_loop():
+    module = fx.capture(recurrence, np.ones(1000))
+    assert [n.op for n in module.graph.nodes].count("call_function") == 3
+    assert "        for i in range(1, a.shape[0]):\n            a[i] = a[i] + (a[i - 1] * 2.0)\n" in module.code
+    x = np.ones(5)
+    assert module(x) is x
+    assert x.tolist() == [1, 3, 7, 15, 31]  # of another length than the captured one
+    weights = np.arange(6.0)
+    loss = lambda f: lambda x: np.sum(f(x * 1) * weights)
+    assert numpy.allclose(grad(loss(module))(np.ones(6)), grad(loss(recurrence))(np.ones(6)))
+
+
+def test_a_loop_of_other_types():
+    module = fx.capture(recurrence, np.ones(100))
+    with pytest.raises(TypeError, match=r":\d+ was captured for a of float64\[:\], not float32\[:\]"):
+        module(np.ones(100, "f4"))
+    with pytest.raises(TypeError, match=r"not int64\[:\]"):
+        fx.Interpreter(module).run(np.arange(100))
+
+
+def growing(a):
+    n = 1
+    for i in range(a.shape[0]):
+        n = n * 3
+        a[i] += 1
+    return n + 1
+
+
+def test_numbers_that_compiled_code_does_not_hold():
+    module = fx.capture(growing, np.ones(20))
+    assert module(np.ones(20)) == 3**20 + 1
+    with pytest.raises(errors.CaptureError, match=r"minnp\.jit runs Python there"):
+        module(np.ones(60))
+    with pytest.raises(AssertionError, match="compiled for other numbers"):
+        executed(module, np.ones(60))
+
+
+def test_errors_of_a_loop_name_its_line():
+    module = fx.capture(recurrence_from, np.ones(30), np.arange(30))
+    with pytest.raises(IndexError, match="index 40 is out of bounds") as failed:
+        module(np.ones(30), np.full(30, 40))
+    assert "test_loop_graphs.py" in "".join(failed.value.__notes__)
+
+
+def recurrence_from(a, which):
+    for i in range(1, a.shape[0]):
+        a[i] += a[which[i]]
+    return a
+
+
+@pytest.mark.parametrize("mode", ["", "gradient", "batch"])
+def test_printed_programs_give_what_their_machine_code_gives(mode, monkeypatch):
+    """Every program that is compiled for random loops, their gradients and batches."""
+    compared = []
+    made_before = Code.__init__
+
+    def init(self, *args, **kwargs):
+        made_before(self, *args, **kwargs)
+        call, text = self.call, printing.as_python(self.program)
+
+        def both(*values, donate=NOTHING):
+            given = [v.copy("K") if isinstance(v, numpy.ndarray) else v for v in values]
+            with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                try:
+                    printed = text(*given)
+                except Exception as error:
+                    printed = error
+            try:
+                out = call(*values, donate=donate)
+            except Again:
+                raise
+            except Exception as error:
+                assert (type(error), str(error)) == (type(printed), str(printed))
+                raise
+            if not isinstance(out, tuple):
+                return out
+            compared.append((self.program, out, printed))
+            assert len(out) == len(printed)
+            for x, y in zip(out, printed):
+                assert type(x) is type(y), (x, y)
+                same = x == y if isinstance(x, (str, type(None))) else numpy.allclose(x, y, 1e-6, 1e-9, equal_nan=True)
+                assert same, (x, y, "\n".join(printing.text_of(self.program, "loop")))
+            return out
+
+        self.call = both
+
+    monkeypatch.setattr(Code, "__init__", init)
+    differs = {
+        "": loop_fuzzer.differs,
+        "gradient": loop_fuzzer.differs_in_gradient,
+        "batch": loop_fuzzer.differs_in_batch,
+    }
+    for seed in range(300, 315):
+        try:
+            getattr(loop_fuzzer, differs)(seed)
+        finally:
+            assert compared or seed < 310
