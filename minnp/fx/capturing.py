@@ -7,7 +7,7 @@ from typing import Any
 
 from minnp.core.arrays.array import ARRAY_TYPES, array_of, read
 from minnp.core.graph.capture import capture_call, copied
-from minnp.core.graph.effects import assign, guard
+from minnp.core.graph.effects import assign
 from minnp.core.graph.node import map_nodes
 from minnp.core.jit.jit import leaf_names
 from minnp.core.loops import staged
@@ -50,9 +50,6 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     output.args = (map_nodes(result, lambda n: back.get(n, n)),)
     owner = getattr(f, "__self__", f)
     names = {id(read(h)): name for name, h in _arrays_of(owner).items() if type(h) in ARRAY_TYPES}
-    for node in graph.find_nodes(op="call_function"):
-        if node.target not in (guard, assign):
-            node.meta.setdefault("value", ())  # a number of Python's, which is another in each call
     for node in graph.find_nodes(op="get_attr"):
         if id(node.meta["constant"]) in names:
             node.target = names[id(node.meta.pop("constant"))]

@@ -460,6 +460,9 @@ def capture_call(
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
     if trace.left and not may_leave:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
+    for node in trace.graph.find_nodes(op="call_function") if loops else ():
+        if node.target is not guard:
+            node.meta.setdefault("value", ())  # a number of Python's, which is another in each call: no array
     trace.graph.output(tuple(nodes))
     for h in (*parts, *(h for h, _ in roots)):
         if type(h) in ARRAY_TYPES:

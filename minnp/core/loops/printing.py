@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .derivative import TAPE
 from .errors import failure
 from .ir import (
     BOOL,
@@ -81,8 +82,13 @@ class Printer:
         self.body = inlined(program)
         self.names: dict[str, str] = {}
         self.taken = {"np", "loop", *dir(builtins)}
-        inputs = {i.name for i in program.given}
-        self.tape = next((i.like for i in program.inputs if i.like and i.like not in inputs), "")
+        # tapes -> the arrays of zeros that are as long
+        self.tapes: dict[str, list[str]] = {
+            i.name: [] for i in program.inputs if i.like == TAPE and i.name.rstrip(".") == TAPE
+        }
+        for i in program.inputs:
+            if i.like in self.tapes and i.name not in self.tapes:
+                self.tapes[i.like].append(i.name)
         self.frames: list[Frame] = []
         self.returns: dict[str, str] = {}  # labels that are left by a return, and what that returns
         for i in program.inputs:
@@ -109,10 +115,10 @@ class Printer:
         out = [f"def {name}({', '.join(given)}):"]
         for i in program.inputs:
             this = show(i.name)
-            if i.like and i.like != self.tape:
-                out.append(f"    {this} = np.zeros_like({show(i.like)}, dtype={i.kind.dtype.name!r})")
-            elif i.like:
+            if i.name in self.tapes:
                 out.append(f"    {this} = np.empty(1024)")
+            elif i.like:
+                out.append(f"    {this} = np.zeros_like({show(i.like)}, dtype={i.kind.dtype.name!r})")
             elif i.ndim is not None and i.written:
                 out.append(f"    {this} = np.array({this})")
         returned = f"return {self.results()}"
@@ -249,8 +255,12 @@ class Printer:
 
     def of_check(self, s: Check, indent: str) -> list[str]:
         if s.error == "full":  # a longer tape
-            tape = self.name(self.tape)
-            return [f"{indent}while not {self.show(s.condition)}:", f"{indent}    {tape} = np.append({tape}, {tape})"]
+            (tape,) = named_in(s.condition) & set(self.tapes)
+            longer = [f"{self.name(tape)} = np.append({self.name(tape)}, {self.name(tape)})"]
+            longer += [
+                f"{self.name(n)} = np.append({self.name(n)}, np.zeros_like({self.name(n)}))" for n in self.tapes[tape]
+            ]
+            return [f"{indent}while not {self.show(s.condition)}:", *[f"{indent}    {line}" for line in longer]]
         operator = s.error.partition(" ")[0]
         if s.error == "index":
             i, axis, size = (self.bare(e) for e in s.operands)

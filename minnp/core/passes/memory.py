@@ -112,8 +112,9 @@ def storages(graph: Graph) -> list[Storage]:
                     if (storage := shown.get(node.args[given[i][0]])) is not None:
                         results[node, i] = storage
                     continue
-                results[node, i] = Storage(node, _size(part, node), at)
-                found.append(results[node, i])
+                if _size(part, node):  # else a number of a loop's
+                    results[node, i] = Storage(node, _size(part, node), at)
+                    found.append(results[node, i])
             continue
         elif node.users and _size(value, node):
             shown[node] = Storage(node, _size(value, node), at)
