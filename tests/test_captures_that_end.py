@@ -218,3 +218,18 @@ def test_numbers_kept_from_a_gradient_are_scalars_after_it():
     s = t = seen[0]
     t += 5
     assert (s, t) == (14.0, 19.0) and isinstance(s, float) and repr(s) == repr(onp.float64(14.0))
+
+
+def test_a_function_whose_captures_end_takes_any_number_of_shapes():
+    def runs(x):
+        out = []
+        for v in x:
+            if not out or out[-1] != str(v):
+                out.append(str(v))
+        return len(out)
+
+    g = jit(runs)
+    for n in range(100, 150):
+        x = np.arange(float(n)) % 7
+        assert g(x) == runs(x) == n
+    assert g.cache_info()["keys"] < 12

@@ -1,6 +1,7 @@
 """What a compiled loop reads, and binds, that is no variable of its function: globals, closures, attributes, items."""
 
 import dataclasses
+import sys
 import types
 
 import numpy
@@ -10,7 +11,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
-from minnp.core.loops import staged
+from minnp.core.loops import source, staged
 from minnp.core.loops.runtime import hand_over
 from minnp.core.loops.source import _REWRITTEN, rewritten
 
@@ -398,7 +399,8 @@ def test_a_loop_that_stays_python_is_looked_at_less_often():
         return n
 
     def watching(sites, f):
-        return lambda number, names: looked.append(number) or hand_over(sites[number], f, names), lambda f: f
+        names = lambda: dict(sys._getframe(2).f_locals)
+        return lambda number: looked.append(number) or hand_over(sites[number], f, names()), lambda f: f
 
     f = rewritten(lengths, watching)
     for _ in range(500):
@@ -406,6 +408,63 @@ def test_a_loop_that_stays_python_is_looked_at_less_often():
     (site,) = _REWRITTEN[lengths.__code__][1]
     assert len(looked) == 500 and 8 < site.refused < 20
     assert len(python_loops()) == 1
+
+
+def test_the_faster_of_compiled_code_and_python_runs_a_loop(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(source, "perf_counter", lambda: clock[0])
+
+    def turn(pace, compiled, python, machine):
+        """One time at the loop: who ran it."""
+        if (pace.rest or pace.asked) and (told := pace.pythons()) is not True:
+            clock[0] += python
+            if told is False:
+                pace.end()
+            return "python"
+        pace.machine = machine
+        pace.took(compiled)
+        return "compiled"
+
+    short = source.Pace()
+    ran = [turn(short, 8e-6, 1e-6, 1e-7) for _ in range(3000)]
+    assert ran.count("compiled") < 100 and ran[-100:].count("python") > 90
+    assert [turn(short, 8e-4, 1e-1, 7e-4) for _ in range(20)].count("python") < 6  # many turns now
+    long = source.Pace()
+    assert {turn(long, 8e-4, 1e-1, 7e-4) for _ in range(500)} == {"compiled"}
+    slow = source.Pace()
+    ran = [turn(slow, 8e-6, 1e-4, 1e-7) for _ in range(500)]
+    assert ran.count("python") < 20
+
+
+def test_a_function_without_compiled_loops_runs_as_it_is():
+    seen = []
+
+    def count(x):
+        seen.append(sys._getframe(1).f_code.co_name)
+        found = {}
+        for v in x:
+            found[str(v)] = found.get(str(v), 0) + 1
+        return found
+
+    g, x = jit(count), np.arange(100) % 7
+    for _ in range(20):
+        assert g(x) == count(x)
+    assert "_uncaptured" in seen[-2:]
+
+
+def test_a_function_that_always_raises_is_not_captured_again_and_again():
+    def last(x, n):
+        for k in range(n):
+            x[k] += 1
+        return x
+
+    g = jit(last)
+    for _ in range(8):
+        x = np.zeros(3)
+        with pytest.raises(IndexError):
+            g(x, 5)
+        assert x.tolist() == [1, 1, 1]
+    assert g(np.zeros(3), 3).tolist() == [1, 1, 1]
 
 
 @pytest.mark.skipif(not engine.available(), reason="without llvmlite no loop is looked at")
@@ -430,10 +489,11 @@ def test_many_questions_about_data_leave_a_function_as_it_is():
     def deep(n, k):
         return k if n == 0 else max(deep(n - 1, k + n), deep(n - 1, k - n), key=abs)
 
-    for f, args in ((total, (np.arange(200),)), (deep, (9, 1))):
+    why = "asks some 64 times", "more than 1000 numbers"
+    for (f, args), said in zip(((total, (np.arange(200),)), (deep, (9, 1))), why):
         g = jit(f)
-        assert [g(*args) for _ in range(3)] == [f(*args)] * 3
-        assert any(r["function"].startswith("jit of") and "asks some 64 times" in r["why"] for r in minnp.report())
+        assert [g(*args) for _ in range(12)] == [f(*args)] * 12
+        assert any(r["function"].startswith("jit of") and said in r["why"] for r in minnp.report())
         minnp.report(reset=True)
 
 

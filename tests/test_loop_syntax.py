@@ -1,5 +1,7 @@
 """Python in compiled loops, as a NumPy user writes it: each program gives what Python gives, types included."""
 
+import collections
+
 import numpy
 import pytest
 
@@ -27,6 +29,8 @@ def alike(want, got):
         assert len(want) == len(got)
         for a, b in zip(want, got):
             alike(a, b)
+    elif isinstance(want, dict):
+        alike([*want.items()], [*got.items()])
     elif isinstance(want, (numpy.ndarray, numpy.generic)):
         assert want.dtype == got.dtype
         numpy.testing.assert_allclose(got, want, rtol=1e-12)
@@ -43,6 +47,123 @@ def generators(x, i):
         n += any(i[j] == i[m] for j in range(k) for m in range(j))
         out[k] += max(x[j] for j in range(k + 1)) - min(abs(x[j]) for j in range(k, 10))
     return out, n
+
+
+def medians_and_sorted_rows(x, i):
+    out, n = np.zeros((8, 3)), 0.0
+    for k in range(8):
+        out[k] = np.median(x[k : k + 3]), np.median(i[: k + 1]), np.sort(x[: k + 1] * 2)[-1]
+        y = x[k:].copy()
+        y.sort()
+        n += y[0]
+    return out, n, np.median(x)
+
+
+def rows_of_tuples(x, i):
+    out, whole = np.zeros((10, 2)), np.zeros((10, 3), int)
+    for k in range(10):
+        out[k] = k, x[k]
+        out[k] = out[k, 1], out[k, 0]
+        whole[k] = i[k], 1.9, k > 2
+    return out, whole
+
+
+def tuples_in_order(x, i):
+    best, low, n = (0, 0), (9, 1.5), 0
+    for k in range(10):
+        best = max(best, (i[k], k))
+        low = min(low, (i[k], x[k]))
+        n += (i[k], k) < (4, 3)
+        n += 10 * ((k % 2, k) != (1, k)) + 100 * ((k, 1) == (3, 1))
+    return best, low, n
+
+
+def loops_over_evenly_spaced_numbers(x, i):
+    s, n = 0.0, 0
+    for y in np.linspace(-1.2, 1.2, 9):
+        for n, z in enumerate(np.linspace(i[0], 7, num=5, endpoint=False)):
+            s += z * y * np.linspace(x[0], x[0], n + 1)[-1]
+    return s, n, y
+
+
+def dicts_of_numbers(x, i):
+    counts, sums = {}, {}
+    for k, v in zip(i, x):
+        counts[k] = counts.get(k, 0) + 1
+        if k % 7 in sums:
+            sums[k % 7] += v
+        else:
+            sums[k % 7] = v * 2
+    best, n = -1, 0
+    for k, c in counts.items():
+        if c > n or (c == n and k < best):
+            best, n = k, c
+    for k in sums:
+        x[0] += sums[k] * len(sums)
+    return best, n, counts, sums
+
+
+def dicts_made_in_loops(x, i):
+    total, seen = {}, 0
+    for n in range(200):
+        few = {}
+        for k in range(5):
+            few.setdefault(n * k % 7, k)
+            few[n * 3 % 11] = n
+        for v in few.values():
+            seen += v
+        total[n * 7919 % 1009] = len(few)
+    return seen, few, total
+
+
+def keys_that_are_missing(x, i):
+    d, n = {}, 0
+    for k in range(5):
+        d[int(i[k])] = k
+    for k in range(12):
+        if k not in d:
+            n += 1
+    try:
+        for k in range(9, -1, -1):
+            n += d[k]
+    except KeyError as error:
+        return n, str(error), d
+    return n, d
+
+
+def default_dicts(x, i):
+    d, e = collections.defaultdict(int), collections.defaultdict(float)
+    for k in range(10):
+        d[int(i[k])] += 1
+        e[k % 3] += x[k]
+    for k in range(6):
+        x[k] = d[k] + e.get(k, 0.5)
+    return dict(d), dict(e)
+
+
+def a_dict_with_two_names(x, i):
+    d = {}
+    e = d
+    for k in range(10):
+        d[k] = 2
+        if len(e) > 3:
+            break
+    return d is e, e
+
+
+def numbers_converted_first(x, i):
+    s = c = 0
+    for k, v in enumerate(i):
+        c = 0
+        v = int(v)
+        while v:
+            v &= v - 1
+            c += 1
+        s += c * k
+    for a, b in zip(x, i):
+        a, b = float(a), b
+        s += a * b
+    return s, c, v, a, b
 
 
 def names_of_generators_are_their_own(x, i):
@@ -214,7 +335,22 @@ def branches_that_are_reached(x, i):
 PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
-PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached]
+PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]
+PROGRAMS += [
+    dicts_of_numbers,
+    dicts_made_in_loops,
+    default_dicts,
+    tuples_in_order,
+    loops_over_evenly_spaced_numbers,
+    numbers_converted_first,
+]
+
+
+@pytest.mark.parametrize("f", [keys_that_are_missing, a_dict_with_two_names])
+def test_dicts_that_are_pythons(f):
+    g = jit(f)
+    for _ in range(8):
+        alike(f(vector(), whole()), g(vector(), whole()))
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)

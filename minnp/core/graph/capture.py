@@ -38,6 +38,7 @@ from .signature import Static
 from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
+SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
 
@@ -68,7 +69,7 @@ class CaptureTrace(Trace):
             "loops",
             "may_leave",
         ),
-        *("moved", "origins", "were"),
+        *("moved", "origins", "singles", "were"),
     )
 
     def __init__(self, fast: bool = False, may_leave: bool = True, loops: bool = False) -> None:
@@ -80,6 +81,7 @@ class CaptureTrace(Trace):
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
         self.decisions = 0.0
+        self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
         self.left = ""  # why no graph holds what the program did
@@ -103,6 +105,9 @@ class CaptureTrace(Trace):
 
     def record(self, function: Callable, args: tuple) -> Node:
         """The node of a function of Python numbers."""
+        self.singles += 1
+        if self.singles > SINGLES and 2 * self.singles > len(self.graph) and self.fast and self.may_leave:
+            self.ends(f"the function computes more than {SINGLES} numbers of Python's, which no graph does faster")
         node = self.graph.create_node("call_function", function, args)
         node.meta["where"] = user_line()
         return node

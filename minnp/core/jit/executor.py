@@ -20,18 +20,22 @@ from ..cpu.kernels import Beside, is_beside
 from ..cpu.sources import keep_source
 from ..graph.aliasing import donated
 from ..graph.closures import Environment, define, hold
-from ..graph.effects import Under, guard, pick
+from ..graph.effects import Diverged, Under, guard, pick
 from ..graph.graph import Graph, Node, map_nodes
 from ..graph.streams import drawn_at
 from ..llvm.kernels import Large, Small
 from ..passes.fusion import Fused
 from ..rows.primitive import Primitive
-from ..rows.value import BINARY, SYMBOLS
+from ..rows.value import BINARY, COMPARISON, SYMBOLS
 from . import memory_plan
 from .compilation import lying
 
 _SERIAL = itertools.count()
 INFIX = {BINARY[op]: SYMBOLS[op] for op in ("add", "sub", "mul", "truediv")}
+
+
+PYTHONS = {**BINARY, **COMPARISON}
+PYTHONS = {f: SYMBOLS[op] for op, f in PYTHONS.items() if op in SYMBOLS}  # of numbers
 
 
 def compile_host(
@@ -141,6 +145,11 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
     """The line that computes a node; places: the arrays that take its results."""
     target = node.target
     if target is guard:
+        value, kind, expected = node.args
+        if kind == "value" and isinstance(value, Node) and type(expected) in (bool, int, float):
+            return f"if {value.name} != {_show(expected, names)}: raise {hold(names, 'Diverged', Diverged)}"
+        if kind == "shape" and len(getattr(value.meta.get("value"), "shape", ())):  # an array
+            return f"if {value.name}.shape != {_show(expected, names)}: raise {hold(names, 'Diverged', Diverged)}"
         return f"{hold(names, 'guard', guard)}({', '.join(_show(a, names) for a in node.args)})"
     if target is pick:
         return f"{node.name} = {_show(node.args[0], names)}[{node.args[1]!r}]"
@@ -153,6 +162,9 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
+    elif target in PYTHONS and node.meta.get("kind") == "object" and len(node.args) == 2:
+        a, b = (_show(x, names) for x in node.args)
+        return f"{node.name} = {a} {PYTHONS[target]} {b}"
     elif (place := drawn_at(node)) is not None:
         kernel = functools.partial(drawn, place, node.meta["function"], target)
     else:

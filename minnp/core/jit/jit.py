@@ -11,6 +11,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as onp
@@ -20,7 +21,7 @@ from ..arrays import devices
 from ..arrays.array import ARRAY_TYPES, array_of, numpys_own, read
 from ..arrays.hooks import unread
 from ..arrays.writing import SHARED, write
-from ..compiled import Dispatch
+from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..graph.capture import Captured, capture_call, copied
 from ..graph.closures import Before, bindings, goes_on, holds
@@ -31,7 +32,7 @@ from ..graph.outputs import as_returned
 from ..graph.scalars import NUMBERS, refused, types_asked
 from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import recursive, staged
+from ..loops import RAN, recursive, staged
 from ..passes import optimize
 from ..rows import policy
 from ..rows.on_device import free
@@ -40,9 +41,11 @@ from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer
 from ..transforms.grad import compiling, function_of, without
-from .specialisation import Specialisation, apart, steps_back
+from .specialisation import FINISHED, Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
+SEVERAL = 8  # keys whose captures all ended before the function did, after which it is not captured for others
+IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
@@ -59,6 +62,30 @@ class Missed:
         self.error = error
 
 
+class Plain:
+    """A function that no graph holds, for arguments of one key: whether Python runs its loops, too.
+
+    `plan` is for the C part (dispatch.hpp), as a specialisation's: a graph of nothing, and then the function.
+    """
+
+    def __init__(self, run: Callable) -> None:
+        self.idle = self.rest = 0
+        self.usual = 0.0
+        finish = lambda out, given, arguments: run(*arguments)
+        self.plan = None if fastpath is None else fastpath.plan(tuple, finish, {}, (), (), (), FINISHED, ((), ()))
+        self.paths = [self]
+
+    def took(self, seconds: float, looked: bool, ran: bool) -> None:
+        """A call did; whether its loops were looked at, and one ran compiled."""
+        if not looked:
+            self.rest = self.rest - 1 if seconds < 4 * self.usual + 1e-5 else 0  # else it is given more to do
+            return
+        self.idle = 0 if ran else self.idle + 1
+        self.usual = seconds
+        if self.idle > IDLE:
+            self.rest = 1 << min(self.idle - IDLE, 10)
+
+
 class Jitted(Dispatch):
     """A compiled function; made by `jit`."""
 
@@ -71,6 +98,8 @@ class Jitted(Dispatch):
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
+        self.raising: dict[Any, int] = {}  # by key: how many captures in a row raised
+        self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -107,6 +136,8 @@ class Jitted(Dispatch):
             if backend is None and self.compiler == "auto" and policy.current().backend is not None:
                 backend = backends.get(policy.current().backend)
         backend = backends.get(self.compiler) if backend is None and self.compiler in backends.names() else backend
+        if len(self.ended) > SEVERAL and not any(self.paths.values()):
+            return self._uncaptured(None, args, kwargs)
         key = (shape, *map(kind, values), devices.default_device(), backend)
         fixed = self.fixed.setdefault(key, set())
         exact = exactly(key, fixed, values)
@@ -129,7 +160,7 @@ class Jitted(Dispatch):
             self.forget()
         return out
 
-    def _remember(self, paths: list[Specialisation], fixed: set[int], args: tuple, kwargs: dict, values: list) -> None:
+    def _remember(self, paths: list, fixed: set[int], args: tuple, kwargs: dict, values: list) -> None:
         """Let later calls with such arguments, arrays and numbers, run these paths without looking further."""
         if kwargs or self.static or state.busy or len(values) != len(args):
             return
@@ -146,6 +177,17 @@ class Jitted(Dispatch):
             return staged(self.function)(*args, **kwargs)
         finally:
             compiling.reset(token)
+
+    def _uncaptured(self, key: Any, args: tuple, kwargs: dict) -> Any:
+        """`_eager`; after calls in which no loop ran compiled, the function as it is, for so many of them again."""
+        plain = self.plain.get(key)
+        if plain is None:
+            plain = self.plain[key] = Plain(lambda args, kwargs: self._uncaptured(key, args, kwargs))
+        before, began = RAN[0], perf_counter()
+        looks = not plain.rest
+        out = self._eager(*args, **kwargs) if looks else self.function(*args, **kwargs)
+        plain.took(perf_counter() - began, looks, RAN[0] != before)
+        return out
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
         """The arguments, each static one a leaf that its value identifies."""
@@ -219,7 +261,14 @@ class Jitted(Dispatch):
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
         if self.changing > TRIES or key in self.ended:
-            return self._eager(*args, **kwargs)
+            out = self._uncaptured(key, args, kwargs)
+            if key in self.ended:
+                self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, values)
+            return out
+        if self.raising.get(key, 0) > TRIES:  # whoever calls it expects that, and needs no graph
+            out = self._uncaptured(key, args, kwargs)
+            self.raising.pop(key, None)
+            return out
         if not self.captures and (name := recursive(self.function)):
             self.ended.add(key)
             self.paths.setdefault(exact, [])
@@ -267,6 +316,7 @@ class Jitted(Dispatch):
             if again and refused(error) and any(type(values[i]) in NUMBERS for i in live):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
                 return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
+            self.raising[key] = self.raising.get(key, 0) + 1
             inputs = _inputs(values, live)
             if unfinished and not apart([i for i, _ in unfinished], [values[i] for i in inputs], {}):
                 return self.function(*args, **kwargs)
@@ -274,6 +324,7 @@ class Jitted(Dispatch):
                 self.write_back(leaves[inputs[i]], final)
             raise
         self.calls += 1
+        self.raising.pop(key, None)
         inputs = _inputs(values, live)
         stays = before.stays() and all(p.stays() or p.counted for p in found)
         if captured.left or not stays or any(map(goes_on, parts)):

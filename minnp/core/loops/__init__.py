@@ -7,7 +7,7 @@
 May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
-from .runtime import staged
+from .runtime import RAN, staged
 from .source import recursive
 
-__all__ = ["recursive", "staged"]
+__all__ = ["RAN", "recursive", "staged"]

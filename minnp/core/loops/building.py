@@ -13,7 +13,7 @@ import numpy as onp
 
 from .arrays import LONGEST, Lazy
 from .chosen import EVERY, Chosen
-from .ir import BOOL, INT, Array, Assign, E, Kind, Reshape, Store, const, kind_of
+from .ir import BOOL, INT, Array, Assign, E, For, If, Kind, Reshape, Store, While, const, kind_of
 from .operations import place, result_kind
 
 
@@ -194,6 +194,34 @@ class Building(Chosen):
         self.over(out.dims, one)
         return out
 
+    def np_linspace(self, args: list, kwargs: dict) -> Array:
+        start, stop, num, endpoint = self.arguments("start stop num endpoint", args, kwargs)
+        ends = [start, stop]
+        plain = all(isinstance(e, E) and len(e.kinds) == 1 and e.kind.code in ("f8", "i8") for e in ends)
+        if not plain or (endpoint is None and "endpoint" in kwargs) or repr(endpoint) not in ("None", "True", "False"):
+            raise self.fail("np.linspace of these arguments")
+        kind, whole = Kind("f8"), repr(endpoint) != "False"
+        count = self.length(const(50) if num is None else num)
+        start, stop = (self.frozen(self.cast(e, kind)) for e in ends)
+        parts = self.binary("sub", count, const(1)) if whole else count
+        parts = self.temporary(self.cast(self.greatest(self.temporary(parts), const(1)), kind))
+        delta = self.temporary(E("sub", (stop, start), kind))
+        step = self.temporary(E("div", (delta, parts), kind))
+        none = self.temporary(E("eq", (step, const(0.0, kind)), BOOL, 0, 1))  # where it underflows
+        out = self.new([count], kind, False)
+
+        def one(index: list[E]) -> None:
+            k = self.temporary(self.cast(index[0], kind))
+            fine = E("mul", (E("div", (k, parts), kind), delta), kind)
+            far = E("select", (none, fine, E("mul", (k, step), kind)), kind)
+            self.emit(Store(out.name, tuple(index), E("add", (far, start), kind)))
+
+        self.over(out.dims, one)
+        if whole:
+            last = Store(out.name, (self.binary("sub", count, const(1)),), stop)
+            self.emit(If(E("gt", (count, const(1)), BOOL, 0, 1), [last], []))
+        return out
+
     def np_eye(self, args: list, kwargs: dict) -> Array:
         n, m = self.arguments("n m", args, kwargs)
         rows = self.length(n)
@@ -314,6 +342,74 @@ class Building(Chosen):
         self.fill(part(out, by, None), part(x, None, rest))
         self.fill(part(out, None, by), part(x, rest, None))
         return out
+
+    # -------------------------------------------------------------- in order
+    def sort(self, a: Array) -> None:
+        """Sort an array with one axis in place: Shell's method, with gaps that are halved (D. L. Shell, 1959)."""
+        if a.ndim != 1 or a.kind.letter not in "iuf":
+            raise self.fail("a sort of this")
+        if a.kind.letter == "f":  # NaN is behind all others
+            self.over(a.dims, lambda k: self.check(E("eq", (x := self.element(a, k), x), BOOL, 0, 1)))
+
+        def variable(value: E) -> tuple[str, E]:
+            name = self.fresh("at")
+            self.program.kinds[name] = INT
+            self.emit(Assign(name, value))
+            return name, E("var", (name,), INT, 0, LONGEST)
+
+        half = lambda e: self.temporary(self.binary("floordiv", e, const(2)))
+        count = self.temporary(a.dims[0])
+        gap_name, gap = variable(half(count))
+        turn = self.fresh("turn")
+        self.program.kinds[turn] = INT
+        with self.into([]) as insert:
+            i = E("var", (turn,), INT, 0, LONGEST)
+            x = self.element(a, [i])
+            at_name, at = variable(i)
+            before = lambda: E("sub", (at, gap), INT, 0, LONGEST)
+            with self.into([]) as test:
+                greater = lambda: E("gt", (self.element(a, [before()]), x), BOOL, 0, 1)
+                condition = self.both("and", E("ge", (at, gap), BOOL, 0, 1), greater)
+            with self.into([]) as move:
+                self.emit(Store(a.name, (at,), self.element(a, [before()])))
+                self.emit(Assign(at_name, before()))
+            self.emit(While(test, condition, move))
+            self.emit(Store(a.name, (at,), x))
+        with self.into([]) as body:
+            self.emit(For(turn, gap, count, 1, insert))
+            self.emit(Assign(gap_name, half(gap)))
+        self.emit(While([], E("gt", (gap, const(0)), BOOL, 0, 1), body))
+        self.program.elements = True
+        self.written(a)
+
+    def np_sort(self, args: list, kwargs: dict) -> Array:
+        (x,) = self.arguments("a", args, kwargs)
+        made = self.materialised(self.lazy(self.an_array(x)))
+        self.sort(made)
+        return made
+
+    def np_median(self, args: list, kwargs: dict) -> E:
+        (x,) = self.arguments("a", args, kwargs)
+        lazy = self.lazy(self.an_array(x))
+        if lazy.kind.code not in ("f8", "f4") and lazy.kind.letter not in "iu":
+            raise self.fail(f"np.median of {lazy.kind}")
+        kind = Kind(lazy.kind.code if lazy.kind.letter == "f" else "f8")
+        floats = Lazy(lazy.dims, kind, lambda k: self.temporary(self.cast(lazy.at(k), kind)), lazy.reads)
+        a = self.np_ravel([self.materialised(floats)], {})
+        self.check(E("gt", (a.dims[0], const(0)), BOOL, 0, 1))
+        self.sort(a)
+        middle = self.temporary(self.binary("floordiv", a.dims[0], const(2)))
+        name = self.fresh("median")
+        self.program.kinds[name] = kind
+        odd = E("eq", (self.binary("mod", a.dims[0], const(2)), const(1)), BOOL, 0, 1)
+        with self.into([]) as one:
+            self.emit(Assign(name, self.element(a, [middle])))
+        with self.into([]) as two:
+            below = E("sub", (middle, const(1)), INT, 0, LONGEST)
+            total = self.temporary(E("add", (self.element(a, [below]), self.element(a, [middle])), kind))
+            self.emit(Assign(name, E("div", (total, const(2.0, kind)), kind)))
+        self.emit(If(odd, one, two))
+        return E("var", (name,), kind)
 
     # -------------------------------------------------------------- sums on the way
     def np_cumsum(self, args: list, kwargs: dict) -> Array:

@@ -136,19 +136,21 @@ class Parts(NamedTuple):
 class Growing:
     """A list of Python's of numbers, or of tuples of numbers.
 
-    sort   "tuple" or "list" of its items, "" of numbers
+    sort   "tuple" or "list" of its items, "" of numbers; "dict": it is a dict, whose items are pairs, by integers
     kinds  of each column: the kinds that its numbers may have
     given  those of the list that is given; None if the loop makes it, or only appends to it
     own    whether the loop makes it
     fixed  whether nothing in the loop changes it
+    default  of a dict: what makes the values that it lacks (defaultdict), or None
     """
 
-    def __init__(self, name: str, own: bool = False, given: tuple | None = None) -> None:
-        self.name, self.own, self.sort, self.fixed = name, own, "", False
+    def __init__(self, name: str, own: bool = False, given: tuple | None = None, sort: str = "") -> None:
+        self.name, self.own, self.sort, self.fixed, self.default = name, own, sort, False, None
         self.kinds: list[frozenset[Kind]] = []
         self.given: list[frozenset[Kind]] | None = None
         if given is not None:
-            _, self.sort, columns, self.fixed = given
+            _, self.sort, columns, self.fixed, *default = given
+            self.default = default[0] if default else None
             self.given = [frozenset(KINDS[k] for k in places) for places in columns]
             self.kinds = list(self.given)
 
@@ -156,11 +158,19 @@ class Growing:
     def count(self) -> str:
         return f"{self.name}<count>"
 
+    @property
+    def slots(self) -> str:
+        """Of a dict: the places of its items, by the hashes of their keys (0: none, else one more)."""
+        return f"{self.name}<slots>"
+
     def columns(self, each: list[frozenset[Kind]] | None = None) -> list[tuple[str, Kind]]:
         """(variable, kind) of the arrays in which it is kept: the numbers, and behind them which kinds they have."""
         each = self.kinds if each is None else each
         values = [(f"{self.name}<{k}>", join(kinds)) for k, kinds in enumerate(each)]
         return [*values, *[(f"{self.name}<{k}>#", Kind("i1")) for k, kinds in enumerate(each) if len(kinds) > 1]]
+
+
+EMPTY = object()  # {}
 
 
 class Moving:
@@ -292,8 +302,15 @@ class Translator(Building):
             raise self.fail("an array, or an object, appended to a list")
         sort = "" if not isinstance(value, Tup) else "list" if value.listed else "tuple"
         if not growing.kinds:
-            growing.sort, growing.kinds = sort, [frozenset() for _ in items]
-        if growing.sort != sort or len(growing.kinds) != len(items):
+            growing.sort, growing.kinds = growing.sort or sort, [frozenset() for _ in items]
+        if growing.sort == "dict":
+            if sort != "tuple" or not is_whole(items[0]) or len(items[0].kinds) > 1:
+                raise self.fail("a key that is no integer")
+            if growing.kinds and growing.kinds[0] and growing.kinds[0] != items[0].kinds:
+                raise self.fail("keys of several types")
+        elif growing.sort != sort:
+            raise self.fail("things of several lengths appended to a list")
+        if len(growing.kinds) != len(items):
             raise self.fail("things of several lengths appended to a list")
         items = [self.frozen(x) for x in items]
         if any(not x.kinds <= kinds for x, kinds in zip(items, growing.kinds)):
@@ -314,7 +331,7 @@ class Translator(Building):
             length = array.dims[0]
         self.emit(Assign(growing.count, length))
         if growing.fixed:
-            return
+            return self.spread(growing, length) if growing.sort == "dict" else None
         if not growing.own:
             self.program.lists[growing.name] = growing
         count = self.length_of(growing)
@@ -326,6 +343,8 @@ class Translator(Building):
             if growing.given:
                 held = self.first_of(growing, variable, kind)
                 self.over([count], lambda k: self.emit(Store(made.name, tuple(k), held(k))))  # noqa: B023
+        if growing.sort == "dict":
+            self.spread(growing, count)
 
     def first_of(self, growing: Growing, variable: str, kind: Kind) -> Callable[[list[E]], E]:
         """What a column of a list that is given holds at a place at first."""
@@ -355,11 +374,25 @@ class Translator(Building):
             raise Anew
         return None
 
+    def dict_of(self, node: ast.expr) -> Growing | None:
+        """The dict of numbers that a name stands for."""
+        found = self.scope.names.get(node.id) if isinstance(node, ast.Name) else None
+        return found if isinstance(found, Growing) and found.sort == "dict" else None
+
     def length_of(self, growing: Growing) -> E:
         return E("var", (growing.count,), INT, 0, 2**40)
 
     def restart(self, growing: Growing, value: Any, source: ast.expr | None) -> None:
         """growing = [...]"""
+        if growing.sort == "dict" and value is EMPTY:
+            if not growing.own:
+                self.lists[growing.name] = Growing(growing.name, own=True, sort="dict")
+                raise Anew
+            self.emit(Assign(growing.count, const(0)))
+            self.bound.add(growing.name)
+            self.spread(growing, const(0))
+            self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
+            return
         if not isinstance(source, ast.List) or not isinstance(value, Tup):
             raise self.fail(f"{growing.name}, a list, bound to something else")
         if not growing.own:  # what was given is another list
@@ -386,6 +419,120 @@ class Translator(Building):
             values.append(self.temporary(E("copy", (e,), join(kinds), low, high, kinds, tag)))
         return Tup(values, growing.sort == "list") if growing.sort else values[0]
 
+    # -------------------------------------------------------------- dicts of numbers by integers
+    def spread(self, growing: Growing, count: E) -> None:
+        """Slots for so many items of a dict, four for each: a power of two."""
+        self.moving.setdefault(growing.slots, Moving())
+        self.program.elements = True
+        name = self.fresh("size")
+        self.program.kinds[name] = INT
+        now = E("var", (name,), INT, 0, 2**42)
+        self.emit(Assign(name, const(64)))
+        size = self.frozen(self.binary("mul", self.temporary(count), const(4)))
+        twice = Assign(name, E("mul", (now, const(2)), INT, 0, 2**42))
+        self.emit(While([], E("lt", (now, size), BOOL, 0, 1), [twice]))
+        slots = self.rebind(growing.slots, self.new([now], Kind("i8"), True))
+        if growing.kinds:
+            keys = self.keys_of(growing)
+
+            def put(index: list[E]) -> None:
+                slot, _ = self.slot_of(growing, self.load(keys, index))
+                number = E("add", (index[0], const(1)), INT, 1, 2**40)
+                self.emit(Store(slots.name, (slot,), self.cast(number, Kind("i8"))))
+
+            self.over([self.frozen(self.length_of(growing))], put)
+
+    def slot_of(self, growing: Growing, key: E) -> tuple[E, E]:
+        """(the slot of a key, or the free one for it; one more than its place among the items, 0 if it has none)."""
+        kind, slots = Kind("i8"), self.stands_for(growing.slots)
+        key = self.frozen(self.cast(key, kind))
+        keys = self.keys_of(growing) if growing.kinds else None
+        mask = self.temporary(E("sub", (slots.dims[0], const(1)), INT, 0, 2**42))
+        mixed = E("mul", (key, const(-7046029254386353131, kind)), kind)  # by 2**64 / the golden ratio (Knuth)
+        name = self.fresh("slot")
+        self.program.kinds[name] = INT
+        slot = E("var", (name,), INT, 0, 2**42)
+        high = self.temporary(E("cast", (E("shr", (self.temporary(mixed), const(32, kind)), kind),), INT))
+        self.emit(Assign(name, E("and", (high, mask), INT, 0, 2**42)))
+        with self.into([]) as test:
+            number = self.temporary(self.cast(self.load(slots, [slot]), INT))
+            taken = E("gt", (number, const(0)), BOOL, 0, 1)
+            condition: E = const(False)
+            if keys is not None:
+                at = E("sub", (number, const(1)), INT, 0, 2**40)
+                other = lambda: E("ne", (self.cast(self.load(keys, [at]), kind), key), BOOL, 0, 1)
+                condition = self.both("and", taken, other)
+        following = E("and", (E("add", (slot, const(1)), INT, 0, 2**42), mask), INT, 0, 2**42)
+        self.emit(While(test, condition, [Assign(name, following)]))
+        found = self.temporary(self.cast(self.load(slots, [slot]), INT))
+        return self.frozen(slot), E("copy", (found,), INT, 0, 2**40)
+
+    def keys_of(self, growing: Growing) -> Array:
+        name = f"{growing.name}<0>"
+        return self.program.arrays[f"{name}.in"] if growing.fixed else self.stands_for(name)
+
+    def key_of(self, growing: Growing, value: Any) -> E:
+        key = self.frozen(self.number(value))
+        if not is_whole(key) or len(key.kinds) > 1:
+            raise self.fail("a key that is no integer")
+        if growing.kinds and growing.kinds[0] and growing.kinds[0] != key.kinds:
+            raise self.fail("keys of several types")
+        return key
+
+    def entry_of(self, growing: Growing, key: E) -> E:
+        """The place of a key's item. Python raises the KeyError."""
+        if growing.default is not None:
+            with self.into([]) as add:
+                self.put_entry(growing, key, const(growing.default()))
+            missing = E("eq", (self.temporary(self.slot_of(growing, key)[1]), const(0)), BOOL, 0, 1)
+            self.emit(If(missing, add, []))
+        _, number = self.slot_of(growing, key)
+        number = self.temporary(number)
+        self.check(E("gt", (number, const(0)), BOOL, 0, 1))
+        return self.temporary(E("sub", (number, const(1)), INT, 0, 2**40))
+
+    def put_entry(self, growing: Growing, key: E, value: Any) -> None:
+        """growing[key] = value"""
+        value = self.frozen(self.number(value))
+        self.fitting_items(growing, Tup([key, value]))
+        slot, number = self.slot_of(growing, key)
+        number = self.temporary(number)
+        with self.into([]) as change:
+            place = self.temporary(E("sub", (number, const(1)), INT, 0, 2**40))
+            first = self.temporary(self.item(growing, place).items[0])
+            self.put_item(growing, place, Tup([first, value]))
+        with self.into([]) as add:
+            self.append(growing, Tup([key, value]))
+            count, slots = self.temporary(self.length_of(growing)), self.stands_for(growing.slots)
+            self.emit(Store(slots.name, (slot,), self.cast(count, Kind("i8"))))
+            with self.into([]) as more:
+                self.spread(growing, count)
+            full = E("gt", (E("mul", (count, const(2)), INT, 0, 2**42), slots.dims[0]), BOOL, 0, 1)
+            self.emit(If(full, more, []))
+        self.emit(If(E("gt", (number, const(0)), BOOL, 0, 1), change, add))
+
+    def method_of_dict(self, growing: Growing, name: str, args: list) -> Any:
+        """growing.get(key, default), growing.setdefault(key, default)"""
+        if name not in ("get", "setdefault") or len(args) != 2:
+            raise self.fail(f"the method {name} of a dict")
+        key, default = self.key_of(growing, args[0]), self.frozen(self.number(args[1]))
+        if name == "setdefault":
+            if growing.fixed:
+                raise self.fail("a dict changed in a function that is given it")
+            _, number = self.slot_of(growing, key)
+            with self.into([]) as add:
+                self.put_entry(growing, key, default)
+            self.emit(If(E("eq", (self.temporary(number), const(0)), BOOL, 0, 1), add, []))
+            return self.item(growing, self.entry_of(growing, key)).items[1]
+        if not growing.kinds:
+            return default
+        _, number = self.slot_of(growing, key)
+        number = self.temporary(number)
+        place = E("sub", (number, const(1)), INT, 0, 2**40)
+        there = lambda: self.item(growing, self.temporary(place)).items[1]
+        return self.choose(E("gt", (number, const(0)), BOOL, 0, 1), there, lambda: default)
+
+    # -------------------------------------------------------------- places in lists
     def place_in(self, growing: Growing, node: ast.expr) -> E:
         """An index as the place in a list that it means; Python raises what is to be raised."""
         i = self.value(node)
@@ -455,6 +602,9 @@ class Translator(Building):
     def bind(self, target: ast.expr, value: Any, source: ast.expr | None = None) -> None:
         if isinstance(target, ast.Name):
             variable = self.scope.prefix + target.id
+            if value is EMPTY and variable not in self.lists:
+                self.lists[variable] = Growing(variable, own=True, sort="dict")
+                raise Anew
             if variable in self.lists:
                 return self.restart(self.lists[variable], value, source)
             self.name(target.id, value)
@@ -470,6 +620,8 @@ class Translator(Building):
             for t, x, part in zip(target.elts, items, parts):
                 self.bind(t, x, part)
         elif isinstance(target, ast.Subscript) and (growing := self.list_of(target.value, True)) is not None:
+            if growing.sort == "dict":
+                return self.put_entry(growing, self.key_of(growing, self.value(target.slice)), value)
             self.put_item(growing, self.frozen(self.place_in(growing, target.slice)), value)
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
             base = self.value(target.value)
@@ -634,11 +786,19 @@ class Translator(Building):
             index = [self.place(p, base, axis) for axis, p in enumerate(parts)]
             self.store(base, index, value)
             return
-        if isinstance(value, Tup):
-            raise self.fail("a tuple written to an array")
         target = self.index(base, parts)
         assert isinstance(target, Array)
+        if isinstance(value, Tup):
+            return self.put_row(target, value.items)
         self.fill(target, value)
+
+    def put_row(self, target: Array, items: list) -> None:
+        """target[...] = item, item, ..."""
+        if target.ndim != 1 or len(items) < 2 or not all(isinstance(x, E) for x in items):
+            raise self.fail("a tuple written to an array")
+        self.alike(target.dims[0], const(len(items)))
+        for k, x in enumerate([self.frozen(self.stored(x, target.kind)) for x in items]):
+            self.store(target, [const(k)], x)
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         op = AST_OPERATORS.get(type(s.op))
@@ -660,6 +820,10 @@ class Translator(Building):
         if not isinstance(s.target, (ast.Subscript, ast.Attribute)):
             self.refuse(s.target)
         if isinstance(s.target, ast.Subscript) and (growing := self.list_of(s.target.value, True)) is not None:
+            if growing.sort == "dict":
+                key = self.key_of(growing, self.value(s.target.slice))
+                old = self.item(growing, self.entry_of(growing, key)).items[1]
+                return self.put_entry(growing, key, self.apply(op, [old, self.value(s.value)]))
             at = self.frozen(self.place_in(growing, s.target.slice))
             old, count = self.item(growing, at), self.frozen(self.length_of(growing))
             new = self.apply(op, [old, self.value(s.value)])
@@ -895,7 +1059,14 @@ class Translator(Building):
         self.loop(s, lambda: run([], []))
 
     def do_For(self, s: ast.For) -> None:
-        growing = self.list_of(s.iter)
+        s = converting(s)
+        growing, which = self.list_of(s.iter), None
+        match s.iter:
+            case ast.Call(ast.Attribute(node, "items" | "keys" | "values" as method), [], []):
+                growing = self.dict_of(node)
+                which = {"items": None, "keys": 0, "values": 1}[method]
+            case _ if growing is not None and growing.sort == "dict":
+                which = 0
         over = growing or self.now(self.value(s.iter))
         if isinstance(over, Tup):
             self.unrolled(s, over)
@@ -916,7 +1087,8 @@ class Translator(Building):
             turn = E("var", (var,), INT, low, max(low, high))
             body: list = []
             with self.into(body):
-                self.bind(s.target, items(turn))
+                item = items(turn)
+                self.bind(s.target, item if which is None else item.items[which])
                 self.turn(s.body)
                 for g in lists:
                     self.check(E("eq", (self.length_of(g), stop), BOOL, 0, 1))  # else the loop ends elsewhere
@@ -1246,6 +1418,11 @@ class Translator(Building):
 
     of_List = of_Tuple
 
+    def of_Dict(self, node: ast.Dict) -> Any:
+        if node.keys:
+            raise self.fail("a dict with items in a loop")
+        return EMPTY
+
     def of_NamedExpr(self, node: ast.NamedExpr) -> Any:
         self.bind(node.target, self.value(node.value))
         return self.load_name(node.target.id)
@@ -1401,6 +1578,11 @@ class Translator(Building):
         for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
 
             def link(left: Any = left, op: ast.cmpop = op, right: ast.expr = right) -> tuple[Any, Any]:
+                if isinstance(op, (ast.In, ast.NotIn)) and (growing := self.dict_of(right)) is not None:
+                    if not growing.kinds:
+                        return const(isinstance(op, ast.NotIn)), right
+                    number = self.temporary(self.slot_of(growing, self.key_of(growing, left))[1])
+                    return E("gt" if isinstance(op, ast.In) else "eq", (number, const(0)), BOOL, 0, 1), right
                 second = self.value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)):
                     one = [x.value if isinstance(x, Static) else x for x in (left, second)]
@@ -1431,6 +1613,8 @@ class Translator(Building):
                     if not (told(left.value) and told(second.value)):
                         raise self.fail("a comparison of objects")
                     return const(bool(OPERATORS[AST_OPERATORS[type(op)]](left.value, second.value))), second
+                if isinstance(left, Tup) and isinstance(second, Tup):
+                    return self.in_order(AST_OPERATORS[type(op)], left, second), second
                 return self.apply(AST_OPERATORS[type(op)], [left, second]), second
 
             if k == 0:
@@ -1447,6 +1631,26 @@ class Translator(Building):
                     out = self.choose(self.truth(first), lambda: self.number(link()[0]), lambda first=first: first)
                 left = self.value(right) if k < len(node.ops) - 1 else None
         return out
+
+    def in_order(self, op: str, a: Tup, b: Tup) -> E:
+        """A comparison of tuples of numbers: that of the first items that differ."""
+        if a.listed != b.listed or not all(isinstance(x, E) for x in (*a.items, *b.items)):
+            raise self.fail("a comparison of tuples")
+        if len(a.items) != len(b.items):
+            raise self.fail("a comparison of tuples of several lengths")
+
+        def rest(pairs: list) -> E:
+            if not pairs:
+                return const(op in ("eq", "le", "ge"))
+            x, y = map(self.frozen, pairs[0])
+            for e in (x, y):
+                if e.kind.letter in "fc":  # one NaN is itself, in tuples
+                    self.check(E("eq", (e, e), BOOL, 0, 1))
+            same = self.truth(self.compare("eq", x, y))
+            differ = lambda: const(op == "ne") if op in ("eq", "ne") else self.compare(op, x, y)
+            return self.choose(same, lambda: rest(pairs[1:]), differ)
+
+        return rest(list(zip(a.items, b.items)))
 
     def inside_of(self, x: Any, over: Any) -> E:
         """x in over, of a range or an array."""
@@ -1496,6 +1700,9 @@ class Translator(Building):
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
         if (growing := self.list_of(node.value)) is not None:
+            if growing.sort == "dict":
+                key = self.key_of(growing, self.value(node.slice))
+                return self.item(growing, self.entry_of(growing, key)).items[1]
             return self.item(growing, self.place_in(growing, node.slice))
         base = self.value(node.value)
         if isinstance(base, Tup):
@@ -1655,6 +1862,8 @@ class Translator(Building):
     # -------------------------------------------------------------- calls
     def of_Call(self, node: ast.Call) -> Any:
         f = node.func
+        if isinstance(f, ast.Attribute) and not node.keywords and (growing := self.dict_of(f.value)) is not None:
+            return self.method_of_dict(growing, f.attr, [self.value(a) for a in node.args])
         method = isinstance(f, ast.Attribute) and f.attr in ("append", "pop", "clear") and not node.keywords
         if method and (growing := self.list_of(f.value, True)) is not None:
             return self.method_of(growing, f.attr, node.args)
@@ -1721,6 +1930,9 @@ class Translator(Building):
                 return self.materialised(self.lazy(x))
             if name == "item" and not args and x.ndim == 0:
                 return self.as_python(self.number(x))
+            if name == "sort" and not args and not kwargs and isinstance(x, Array):
+                self.sort(x)
+                return Static(None)
             if name == "fill" and len(args) == 1 and isinstance(x, Array):
                 self.fill(x, args[0])
                 return Static(None)
@@ -1995,6 +2207,8 @@ class Translator(Building):
                 return self.consumed(name, args[0])
             if len(args) == 1 and isinstance(args[0], (Array, Lazy)):
                 raise self.fail(f"{name} of an array")
+            if len(items) > 1 and all(isinstance(x, Tup) for x in items):
+                return self.first_of_tuples("lt" if name == "min" else "gt", items)
             best = self.number(items[0])
             for x in items[1:]:
                 x, best = self.frozen(self.number(x)), self.frozen(best)
@@ -2034,6 +2248,16 @@ class Translator(Building):
                 total = self.binary("add", total, self.number(x))
             return total
         raise self.fail(f"a call of {name}")
+
+    def first_of_tuples(self, op: str, given: list[Tup]) -> Tup:
+        """min or max of tuples of numbers."""
+        best = given[0]
+        for x in given[1:]:
+            better = self.frozen(self.truth(self.in_order(op, x, best)))
+            pairs = [(self.frozen(a), self.frozen(b)) for a, b in zip(x.items, best.items)]
+            chosen = [self.frozen(self.choose(better, lambda a=a: a, lambda b=b: b)) for a, b in pairs]
+            best = Tup(chosen, best.listed)
+        return best
 
     def rounded(self, x: Any, digits: Any = None) -> E:
         """round(x): to the nearest integer, the even one of two."""
@@ -2275,6 +2499,28 @@ def one_item(cut: ast.Slice) -> bool:
     if not isinstance(b, ast.BinOp) or not isinstance(b.op, ast.Add):
         return False
     return ast.dump(b.left) == ast.dump(a) and ast.dump(b.right) == "Constant(value=1)"
+
+
+def converting(s: ast.For) -> ast.For:
+    """`for x in y: x = int(x); ...`, where two variables have x's two types."""
+    found: dict[str, int] = {}
+    for x in stored_names(s.target):
+        names = lambda tree, x=x: [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == x]
+        first = next((k for k, line in enumerate(s.body) if names(line)), None)
+        match s.body[first] if first is not None else None:
+            case ast.Assign([ast.Name(y)], ast.Call(ast.Name("int" | "float" | "bool"), [ast.Name(z)], [])):
+                if x == y == z:
+                    found[x] = first  # type: ignore[assignment]
+    if not found:
+        return s
+    s = copy.copy(s)
+    s.target, s.body = copy.deepcopy(s.target), list(s.body)
+    for x, k in found.items():
+        s.body[k] = copy.deepcopy(s.body[k])
+        for n in (*ast.walk(s.target), *ast.walk(s.body[k].value)):  # type: ignore[attr-defined]
+            if isinstance(n, ast.Name) and n.id == x:
+                n.id = f"{x}<item>"
+    return s
 
 
 def stored_names(tree: ast.AST) -> set[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import sysconfig
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -47,6 +50,8 @@ from .warned import asked
 
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 ABSENT = object()
+NOTHING: dict[str, Any] = {"": None}  # that a loop binds
+RAN = [0]  # compiled loops that were worth it
 PYTHONS = (int, float, bool, complex)
 FOLLOWING = (CaptureTrace, GradTrace, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
@@ -88,6 +93,7 @@ class Whole:
             given = (*args, *defaults[len(defaults) - missing :])
             found = hand_over(self.site, f, {FUNCTION: f, **dict(zip(self.names, given))})
             if found is not None:
+                RAN[0] += 1
                 return found["<return>"]
         return self.beneath(*args, **kwargs)
 
@@ -108,7 +114,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 
     def called(g: Any) -> Any:
         if type(g) is not FunctionType:
-            return staged(g)
+            return staged(g) if type(g) is MethodType else g
         key = g, g.__code__
         found = known.get(key)
         if found is None:
@@ -117,7 +123,24 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
                 known[key] = found
         return found.beneath if type(found) is Whole and found.rests() else found
 
-    return (lambda number, names: hand_over(sites[number], f, names)), called
+    def ask(number: int) -> dict[str, Any] | bool | None:
+        if number < 0:
+            return sites[~number].pace.end()
+        site = sites[number]
+        if site.rest:
+            site.rest -= 1
+            return None
+        pace = site.pace
+        if not state.busy and (pace.rest or pace.asked):
+            return pace.pythons()
+        began = perf_counter()
+        found = hand_over(site, f, dict(sys._getframe(1).f_locals))
+        if found is None:
+            return None
+        RAN[0] += state.busy or pace.took(perf_counter() - began)
+        return found or NOTHING
+
+    return ask, called
 
 
 class Compiled:
@@ -351,6 +374,11 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
             if described is not None:
                 given[name] = described
                 continue
+        if type(x) in (dict, defaultdict) and name in site.keyed:
+            described = _keyed(name, x, name not in site.set, values)
+            if described is not None:
+                given[name] = described
+                continue
         described = _describe(name, x, values)
         if described is None:
             return None
@@ -456,6 +484,17 @@ def _items(name: str, x: list | tuple, fixed: bool, values: dict[str, Any]) -> A
     return "items", sort, tuple(found), fixed
 
 
+def _keyed(name: str, x: dict, fixed: bool, values: dict[str, Any]) -> Any:
+    """The type of a dict of numbers by integers, kept in columns as a list of (key, value). None: another one."""
+    default = None if type(x) is dict else x.default_factory  # type: ignore[attr-defined]
+    if default not in (None, int, float):
+        return None
+    described = _items(name, [*x.items()], False, values)
+    if described is None or (x and (len(described[2][0]) > 1 or KINDS[described[2][0][0]].letter != "i")):
+        return None
+    return "items", "dict", described[2], fixed and default is None, default
+
+
 def _typed(x: Any) -> Any:
     """The type of an array or a number outside; None for anything else."""
     found = _describe("", x, {})
@@ -552,7 +591,8 @@ def _run(
         if any(map(_rewritten, raw)):
             return None
         if watching is not None:
-            counted = not program.nested and not any(type(s) is While for s in statements(program.body))
+            loops = any(type(s) is While for s in statements(program.body)) or program.nested
+            counted = not loops and all(growing.sort != "dict" for growing in program.lists.values())
             if counted and turns(program, values) <= SHORT:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)
@@ -603,7 +643,9 @@ def _run(
             for x in written:
                 if state.tapes:
                     release(read(x) if type(x) in ARRAY_TYPES else x)
+            began = perf_counter()
             out = found.code.call(*raw, donate=found.code.in_place)
+            site.pace.machine = perf_counter() - began
     except Unnoted:
         if not found.noting:
             found.noting = True
@@ -663,7 +705,10 @@ def _run(
             continue
         found_items = _grown(growing, count, columns)
         if growing.own:
-            results[name] = found_items
+            results[name] = found_items if growing.sort != "dict" else dict(found_items)
+        elif growing.sort == "dict":
+            lists[name].clear()
+            lists[name].update(found_items)
         elif growing.given is None:
             lists[name] += found_items
         else:
@@ -685,9 +730,12 @@ def _run(
     return {"<return>": _returned(back, results)} if which else results
 
 
-def holds(x: Any, inner: list) -> bool:
-    """Whether something is a list, or contains it."""
-    return x is inner or (type(x) in (tuple, list) and any(holds(y, inner) for y in x if type(y) in (tuple, list)))
+def holds(x: Any, inner: Any) -> bool:
+    """Whether something is a list, or a dict, or contains it."""
+    if x is inner:
+        return True
+    parts = x.values() if type(x) is dict else x if type(x) in (tuple, list) else ()
+    return any(holds(y, inner) for y in parts if type(y) in (tuple, list, dict))
 
 
 def _grown(growing: Any, count: int, held: dict) -> list:
@@ -706,7 +754,7 @@ def _grown(growing: Any, count: int, held: dict) -> list:
         else:
             makers = {place(kind): maker(kind) for kind in kinds}
             columns.append([makers[t](x) for x, t in zip(numbers.tolist(), () if tags is None else tags.tolist())])
-    return columns[0] if not growing.sort else [*map(tuple if growing.sort == "tuple" else list, zip(*columns))]
+    return columns[0] if not growing.sort else [*map(list if growing.sort == "list" else tuple, zip(*columns))]
 
 
 def _returned(what: Any, results: dict) -> Any:

@@ -1,7 +1,8 @@
 """The source of functions: their syntax trees, and functions with their loops handed over.
 
-A function with loops is compiled again from its tree, each outermost loop preceded by the question whether it runs
-compiled; if not, the loop is Python's as it was.
+A function with loops is compiled again from its tree, each loop preceded by the question whether it runs compiled; if
+not, the loop is Python's as it was: LOOP(number) is a dict of what it binds, or None, or False where LOOP(~number) is
+to say that Python is through with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import linecache
 import textwrap
 import weakref
 from collections.abc import Sequence
+from statistics import median
+from time import perf_counter
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -133,7 +136,7 @@ def _without_defaults(args: ast.arguments) -> ast.arguments:
 
 
 FUNCTION = "<function>"
-LOOP, CALL, FOUND = "__loop__", "__called__", "__found__"
+LOOP, CALL = "__loop__", "__called__"
 
 
 OF_CONTAINERS = {"append", "extend", "get", "items", "keys", "setdefault", "values"}  # methods that have no loops
@@ -148,9 +151,12 @@ class Site:
     shared   names that it binds and other functions see
     appended names that it uses in statements NAME.append(x) alone
     changed  other names whose items it appends, pops or assigns
+    keyed    names that may be dicts whose keys are numbers
+    set      those of them whose items it sets
     caught   whether the function may go on after what it raises
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
+    pace     whether compiled code is faster
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
@@ -175,8 +181,101 @@ class Site:
         assigned = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
         changed = {n.id for n in (*methods, *assigned) if isinstance(n, ast.Name)}
         self.changed = {n for n in changed - self.appended if n in local and n not in shared}
+        self.keyed = {n for n in keyed(nodes) - self.appended if n in local and n not in shared}
+        calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        changed |= {n.value.id for n in calls if n.attr == "setdefault" and isinstance(n.value, ast.Name)}
+        self.set = changed & self.keyed
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
+        self.pace = Pace()
+
+
+OF_DICTS = {"get", "items", "keys", "values", "setdefault"}
+
+
+def keyed(nodes: list[ast.AST]) -> set[str]:
+    """Names that may be dicts whose keys are numbers: by all that is done with them."""
+    every = [n.id for n in nodes if isinstance(n, ast.Name)]
+    used = []
+    for n in nodes:
+        match n:
+            case ast.Subscript(ast.Name(name), index) if not isinstance(index, (ast.Slice, ast.Constant)):
+                used.append(name)
+            case ast.Call(ast.Attribute(ast.Name(name), method)) if method in OF_DICTS:
+                used.append(name)
+            case ast.Compare(_, [ast.In() | ast.NotIn()], [ast.Name(name)]) | ast.For(_, ast.Name(name)):
+                used.append(name)
+            case ast.Call(ast.Name("len"), [ast.Name(name)]) | ast.Assign([ast.Name(name)], ast.Dict([])):
+                used.append(name)
+    return {name for name in used if used.count(name) == every.count(name)}
+
+
+class Pace:
+    """Which is faster, compiled code or Python. To look at the variables takes some microseconds, in which Python is
+    through with a loop of a few turns; and it takes longer to make a list of what was appended than to append it.
+
+    Where compiled code spends most of its time so, it is measured by turns with Python, whose time is bounded then.
+    """
+
+    SAMPLES, FIRST, LONGEST = 4, 8, 1 << 12
+
+    def __init__(self) -> None:
+        self.machine = 0.0  # seconds of the last call of machine code alone
+        self.compiled: list[float] = []
+        self.python: list[float] = []
+        self.asked = False  # whether Python is to be measured
+        self.began = 0.0
+        self.patience = self.FIRST  # how many turns an answer holds
+        self.settled = self.rest = 0  # turns that compiled code is to have, and Python
+        self.usual = 0.0  # what Python takes where it is faster
+
+    def took(self, seconds: float) -> bool:
+        """A run by compiled code did. Whether it was worth it, as far as is known."""
+        if 4 * self.machine > seconds:
+            self.patience, self.usual = self.FIRST, 0.0
+            self.compiled.clear()
+        elif self.settled:
+            self.settled -= 1
+        else:
+            self.compiled.append(seconds)
+            self.asked = len(self.compiled) > self.SAMPLES
+            return not self.usual
+        return True
+
+    def pythons(self) -> bool | None:
+        """What a loop is told that is Python's to run: False, to say when it ends, or None."""
+        if self.rest:
+            self.rest -= 1
+            if self.rest & 3:  # the fourth is watched
+                return None
+        nested, self.began = self.began, 0.0
+        if nested:  # it runs in itself: nobody knows its time
+            return None
+        self.began = perf_counter()
+        return False
+
+    def end(self) -> None:
+        """Python's run ended."""
+        began, self.began = self.began, 0.0
+        seconds = perf_counter() - began
+        if not began:
+            return
+        if not self.asked:
+            if self.usual and seconds > 32 * self.usual + 1e-5:  # another number of turns
+                self.rest, self.patience, self.usual = 0, self.FIRST, 0.0
+            return
+        self.python.append(seconds)  # the first one may have had more to do, as compiled code's
+        compiled = median(self.compiled[1:])
+        if len(self.python) <= self.SAMPLES and seconds < (8 if len(self.python) > 1 else 64) * compiled:
+            return
+        usual = median(self.python[1:] or self.python)
+        if usual < compiled:
+            self.rest, self.usual = self.patience, usual
+        else:
+            self.settled, self.usual = self.patience, 0.0
+        self.patience = min(2 * self.patience, self.LONGEST)
+        self.asked = False
+        self.compiled, self.python = [], []
 
 
 class Rewriter(ast.NodeTransformer):
@@ -239,20 +338,22 @@ class Rewriter(ast.NodeTransformer):
         number = len(self.sites)
         wanted = stores & (set(loads) | self.others)
         self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
-        ask = ast.parse(f"{FOUND} = {LOOP}({number}, locals())").body[0]
+        found = f"__found{number}__"
+        ask = ast.parse(f"{found} = {LOOP}({number})").body[0]
         answers: list[ast.stmt] = []
         for name in sorted(wanted):
-            answers += ast.parse(f"if {name!r} in {FOUND}: {name} = {FOUND}[{name!r}]").body
+            answers += ast.parse(f"if {name!r} in {found}: {name} = {found}[{name!r}]").body
         if returns:
-            answers += _inside_function(f"if '<return>' in {FOUND}: return {FOUND}['<return>']")
-        test = ast.parse(f"{FOUND} is None", mode="eval").body
-        choice = ast.If(test=test, body=[inner], orelse=answers or [ast.Pass()])
+            answers += _inside_function(f"if '<return>' in {found}: return {found}['<return>']")
+        test = ast.parse(f"not {found}", mode="eval").body
+        measured = ast.parse(f"if {found} is False: {LOOP}({~number})").body[0]
+        choice = ast.If(test=test, body=[inner, measured], orelse=answers or [ast.Pass()])
         out = [ask, choice]
         for s in out:
             for n in ast.walk(s):
                 if not hasattr(n, "lineno") and isinstance(n, (ast.stmt, ast.expr)):
                     n.lineno = node.lineno  # type: ignore[attr-defined]
-        for n in [ask, *[m for a in [test, *answers] for m in ast.walk(a)], *ast.walk(ask)]:
+        for n in [ask, *[m for a in [test, measured, *answers] for m in ast.walk(a)], *ast.walk(ask)]:
             if isinstance(n, (ast.stmt, ast.expr)):
                 n.lineno = n.end_lineno = node.lineno
                 n.col_offset = n.end_col_offset = node.col_offset
