@@ -331,7 +331,7 @@ class Translator(Building):
             length = array.dims[0]
         self.emit(Assign(growing.count, length))
         if growing.fixed:
-            return self.spread(growing, length) if growing.sort == "dict" else None
+            return self.make_slots(growing, length) if growing.sort == "dict" else None
         if not growing.own:
             self.program.lists[growing.name] = growing
         count = self.length_of(growing)
@@ -344,7 +344,7 @@ class Translator(Building):
                 held = self.first_of(growing, variable, kind)
                 self.over([count], lambda k: self.emit(Store(made.name, tuple(k), held(k))))  # noqa: B023
         if growing.sort == "dict":
-            self.spread(growing, count)
+            self.make_slots(growing, count)
 
     def first_of(self, growing: Growing, variable: str, kind: Kind) -> Callable[[list[E]], E]:
         """What a column of a list that is given holds at a place at first."""
@@ -390,7 +390,7 @@ class Translator(Building):
                 raise Anew
             self.emit(Assign(growing.count, const(0)))
             self.bound.add(growing.name)
-            self.spread(growing, const(0))
+            self.make_slots(growing, const(0))
             self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
             return
         if not isinstance(source, ast.List) or not isinstance(value, Tup):
@@ -420,7 +420,7 @@ class Translator(Building):
         return Tup(values, growing.sort == "list") if growing.sort else values[0]
 
     # -------------------------------------------------------------- dicts of numbers by integers
-    def spread(self, growing: Growing, count: E) -> None:
+    def make_slots(self, growing: Growing, count: E) -> None:
         """Slots for so many items of a dict, four for each: a power of two."""
         self.moving.setdefault(growing.slots, Moving())
         self.program.elements = True
@@ -506,7 +506,7 @@ class Translator(Building):
             count, slots = self.temporary(self.length_of(growing)), self.stands_for(growing.slots)
             self.emit(Store(slots.name, (slot,), self.cast(count, Kind("i8"))))
             with self.into([]) as more:
-                self.spread(growing, count)
+                self.make_slots(growing, count)
             full = E("gt", (E("mul", (count, const(2)), INT, 0, 2**42), slots.dims[0]), BOOL, 0, 1)
             self.emit(If(full, more, []))
         self.emit(If(E("gt", (number, const(0)), BOOL, 0, 1), change, add))
