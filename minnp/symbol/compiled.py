@@ -6,17 +6,20 @@ training step is one graph that stops between its two ways, so that what gradien
 in oneDNN's own layout, or else with channels last.
 
 For prediction MXNet's executors also fuse layers, and bring weights to oneDNN's layout once. So do these, for
-parameters that stay what they are from call to call: they are compared with copies, byte by byte, as anybody may write
-into them.
+parameters that stay what they are from call to call: those that somebody may have written into are compared with
+copies, byte by byte. Nobody may have written into an array that the executor alone holds and has not given out since.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
+from itertools import chain
+from sys import getrefcount
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as onp
 
@@ -35,13 +38,34 @@ from ..errors import BackendUnsupportedError, CaptureError
 from ..fx import GraphModule, capture, fold_convolutions
 
 
-def compilable(program: Any, arrays: Sequence[Any]) -> bool:
-    """Whether here, and of these arrays, a program is one graph of torch's kernels: nothing in it draws, or runs Python
+def compilable(program: Any, values: Sequence[Any]) -> bool:
+    """Whether here, and of these values, a program is one graph of torch's kernels: nothing in it draws, or runs Python
     of the user's or of control flow, and all lies in NumPy's memory."""
     plain = all(
         not n.operator.drawn and n.operator.bodies is None and n.operator.name != "Custom" for n in program.steps
     )
-    return current().name == "prefer_torch" and plain and all(type(read(a)) is onp.ndarray for a in arrays)
+    return current().name == "prefer_torch" and plain and all(type(v) is onp.ndarray for v in values)
+
+
+def held(lists: Sequence[Sequence[Any]]) -> set[int]:
+    """The places, in the lists one after the other, of arrays that something else than its list refers to, or whose
+    memory is not their own: these may be written into, also through views, which refer to what they show."""
+    alone = _alone()
+    return {i for i, found in enumerate(_references(lists)) if found != alone}
+
+
+def _references(lists: Sequence[Sequence[Any]]) -> list[tuple]:
+    return [(getrefcount(a), getweakrefcount(a), *_of_memory(a._host)) for a in chain(*lists)]
+
+
+def _of_memory(host: onp.ndarray) -> tuple:
+    return getrefcount(host), getweakrefcount(host), host.base is None
+
+
+@cache
+def _alone() -> tuple:
+    """What `_references` finds of an array that nobody has; counted, as interpreters differ in what they count."""
+    return _references(([array_of(onp.zeros(1))],))[0]
 
 
 def channels_last(program: Any, arguments: Sequence[Any]) -> list:
@@ -55,7 +79,11 @@ def channels_last(program: Any, arguments: Sequence[Any]) -> list:
 
 
 def forward(program: Any, is_train: bool) -> Callable:
-    """(arguments, states) -> (results, states afterwards)."""
+    """(arguments, states, exposed) -> (results, states afterwards).
+
+    exposed   outside training: the places, states last, of arrays that somebody may have written into since the call
+              before
+    """
 
     @jit
     def compute(arguments: Sequence[Any], states: Sequence[Any]) -> tuple[list, list]:
@@ -64,8 +92,8 @@ def forward(program: Any, is_train: bool) -> Callable:
     convolves = any(n.operator.name == "Convolution" for n in program.steps)
     fixed = _Fixed(program) if convolves and not is_train else None
 
-    def run(arguments: Sequence[Any], states: Sequence[Any]) -> tuple[list, list]:
-        results = fixed and fixed([*arguments, *states])
+    def run(arguments: Sequence[Any], states: Sequence[Any], exposed: Collection[int] = ()) -> tuple[list, list]:
+        results = fixed and fixed([*arguments, *states], exposed)
         results, after = (results, list(states)) if results is not None else compute(arguments, states)
         return [np.ascontiguousarray(r) if np.ndim(r) else r for r in results], after
 
@@ -79,7 +107,8 @@ SERVED = 32  # calls in which a fixed program has saved what it cost to make
 class _Fixed:
     """A program outside training, with the parameters of its convolutions and what follows them as constants.
 
-    copies   of the parameters, as they are in `run`
+    copies   by place, of the parameters as they are in `run`
+    unsure   the places of arrays that may differ from them
     run      (the other values) -> the results, once the parameters were the same in two calls
     wait     calls without a look at the parameters: twice as many each time that they changed too soon
     """
@@ -89,24 +118,27 @@ class _Fixed:
         read = {id(child) for n in program.steps if n.operator.name in LAYERS for child, _ in n.inputs[1:]}
         self.places = [i for i, node in enumerate(program.variables) if id(node) in read]
         self.others = [i for i, node in enumerate(program.variables) if id(node) not in read]
-        self.copies: list[onp.ndarray] | None = None
+        self.copies: dict[int, onp.ndarray] | None = None
+        self.unsure: set[int] = set()
         self.run: Callable | None = None
         self.wait: float = 0
         self.next, self.served = 1, 0
 
-    def __call__(self, values: Sequence[Any]) -> Sequence[Any] | None:
+    def __call__(self, values: Sequence[Any], exposed: Collection[int]) -> Sequence[Any] | None:
         """The results; None where the parameters are not known to stay."""
+        self.unsure.update(exposed)
         if self.wait:
             self.wait -= 1
             return None
-        parameters = [read(values[i]) for i in self.places]
         if self.copies is None:
-            self.copies = [a.copy() for a in parameters]
+            self.copies = {i: read(values[i]).copy() for i in self.places}
+            self.unsure = set(exposed)
             return None
-        if not all(map(same_bytes, parameters, self.copies)):
+        if not all(same_bytes(read(values[i]), self.copies[i]) for i in self.unsure.intersection(self.copies)):
             self.next = 1 if self.served > SERVED else 2 * self.next
             self.copies, self.run, self.served, self.wait = None, None, 0, self.next
             return None
+        self.unsure = set()
         if self.run is None:
             self.run = self.fixed(values)
             if self.run is None:
@@ -117,7 +149,7 @@ class _Fixed:
 
     def fixed(self, values: Sequence[Any]) -> Callable | None:
         """(the other values) -> the results; None where these are another graph for other data."""
-        known = dict(zip(self.places, map(np.asarray, self.copies or ())))
+        known = {i: np.asarray(a) for i, a in (self.copies or {}).items()}
         count = len(self.program.arguments)
 
         def predict(*others: Any) -> tuple:

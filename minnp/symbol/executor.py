@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as onp
 import minnp.numpy as np
 from minnp import Context, stop_gradient, vjp
 
+from ..core.arrays.array import read
 from ..errors import SymbolError
 from . import compiled
 from .inference import infer_shapes, made_shape
@@ -182,6 +183,38 @@ def _placed(ctx: Any) -> Any:
     return ctx
 
 
+class Named(Mapping):
+    """Arrays by name, which enters into `exposed` the places of those that it gives out."""
+
+    def __init__(self, names: Sequence[str], arrays: Sequence[Any], exposed: set[int], first: int = 0) -> None:
+        self._places, self._arrays = {n: i for i, n in enumerate(names)}, arrays
+        self._exposed, self._first = exposed, first
+
+    def __getitem__(self, name: str) -> Any:
+        at = self._places[name]
+        self._exposed.add(self._first + at)
+        return self._arrays[at]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __or__(self, other: Mapping) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping) -> dict[str, Any]:
+        return {**other, **self}
+
+    def copy(self) -> dict[str, Any]:
+        """The same as a dict."""
+        return dict(self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class Executor:
     """A symbol bound to arrays, which it computes with; writing into them is how it is given new numbers.
 
@@ -202,29 +235,38 @@ class Executor:
         self, symbol: Symbol, arguments: list, gradients: list, requests: list[str], states: list, ctx: Any = None
     ) -> None:
         self._symbol, self._program, self._ctx = symbol, Program(symbol), ctx
-        self.arg_arrays, self.grad_arrays, self.aux_arrays = arguments, gradients, states
+        self._arguments, self.grad_arrays, self._states = list(arguments), gradients, list(states)
+        self._exposed: set[int] = set()  # places of arguments and states that were given out since the last prediction
         self._requests = requests
         self._outputs: list | None = None
         self._pullback: Callable | None = None
         self._after: list | None = None
         self._watch: Callable | None = None
-        self._compiled: dict[Any, Callable | None] = {}  # what runs from the second call on
+        self._compiled: dict[bool, tuple[Any, Callable | None]] = {}  # by is_train: what runs from the second call on
 
     def __repr__(self) -> str:
         return f"<Executor of {self._symbol!r}: {', '.join(self._program.arguments)}>"
 
     # -------------------------------------------------------------- arrays
     @property
-    def arg_dict(self) -> dict[str, Any]:
-        return dict(zip(self._program.arguments, self.arg_arrays, strict=True))
+    def arg_arrays(self) -> list:
+        return list(self.arg_dict.values())
+
+    @property
+    def aux_arrays(self) -> list:
+        return list(self.aux_dict.values())
+
+    @property
+    def arg_dict(self) -> Mapping[str, Any]:
+        return Named(self._program.arguments, self._arguments, self._exposed)
 
     @property
     def grad_dict(self) -> dict[str, Any]:
         return dict(zip(self._program.arguments, self.grad_arrays, strict=True))
 
     @property
-    def aux_dict(self) -> dict[str, Any]:
-        return dict(zip(self._program.auxiliary, self.aux_arrays, strict=True))
+    def aux_dict(self) -> Mapping[str, Any]:
+        return Named(self._program.auxiliary, self._states, self._exposed, len(self._arguments))
 
     @property
     def outputs(self) -> list:
@@ -279,17 +321,20 @@ class Executor:
         self._pullback = self._after = None
         self._wanted = wanted
 
-        program = self._compiled_for(is_train) or partial(self._program, training=is_train, watch=self._watch)
+        program = self._compiled_for(is_train)
+        if program is None:  # results may be views of arguments
+            self._exposed.update(range(len(self._arguments) + len(self._states)))
+            program = partial(self._program, training=is_train, watch=self._watch)
 
         def run(*values: Any) -> tuple:
-            arguments = list(self.arg_arrays)
+            arguments = list(self._arguments)
             for i, value in zip(wanted, values, strict=True):
                 arguments[i] = value
-            results, after = program(arguments, self.aux_arrays)
+            results, after = program(arguments, self._states)
             return tuple(np.asarray(r) for r in results), tuple(after)
 
         if wanted:
-            (results, after), self._pullback = vjp(run, *[self.arg_arrays[i] for i in wanted])
+            (results, after), self._pullback = vjp(run, *[self._arguments[i] for i in wanted])
         else:
             results, after = run()
         self._outputs, self._after = list(results), list(after) if is_train else None
@@ -297,16 +342,23 @@ class Executor:
 
     def _compiled_for(self, is_train: bool) -> Callable | None:
         """What computes the results and states in the program's place, of a call like one before this."""
-        arrays = [*self.arg_arrays, *self.aux_arrays]
-        if self._watch is not None or self._outputs is None or not compiled.compilable(self._program, arrays):
+        values = [read(a) for arrays in (self._arguments, self._states) for a in arrays]
+        if self._watch is not None or self._outputs is None or not compiled.compilable(self._program, values):
             return None
-        key = is_train, tuple([(a.shape, a.dtype.char) for a in arrays])
-        if key not in self._compiled:
-            given = self._program, self._wanted, self.arg_arrays, self.aux_arrays, self._outputs
-            self._compiled[key] = (
-                compiled.training(*given) if self._wanted else compiled.forward(self._program, is_train)
-            )
-        return self._compiled[key]
+        key = [(v.shape, v.dtype) for v in values]
+        del values  # `held` counts references
+        if self._compiled.get(is_train, (None,))[0] != key:
+            given = self._program, self._wanted, self._arguments, self._states, self._outputs
+            program = compiled.training(*given) if self._wanted else compiled.forward(self._program, is_train)
+            self._compiled[is_train] = key, program
+        program = self._compiled[is_train][1]
+        if program is None or is_train:
+            return program
+        held = compiled.held((self._arguments, self._states))
+        exposed = self._exposed | held
+        self._exposed.clear()
+        self._exposed.update(held)
+        return partial(program, exposed=exposed)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Write, or add, the gradients of the arguments, given those of the results, and move the auxiliary states.
@@ -334,7 +386,7 @@ class Executor:
                     self.grad_arrays[i][...] += g
                 else:
                     self.grad_arrays[i][...] = g
-        for state, value in zip(self.aux_arrays, self._after, strict=True):
+        for state, value in zip(self.aux_dict.values(), self._after, strict=True):
             state[...] = value
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import weakref
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ import pytest
 import minnp
 import minnp.numpy as np
 import minnp.symbol as sym
+from minnp.symbol import compiled as symbol_compiled
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, arrays, make
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.host("executors on devices are not compiled")
 
 
@@ -56,7 +59,7 @@ def same(a: list, b: list) -> None:
 
 
 def compiled(executor: Any) -> bool:
-    return any(run is not None for run in executor._compiled.values())
+    return any(run is not None for _, run in executor._compiled.values())
 
 
 @pytest.mark.parametrize("loss", [True, False])
@@ -160,7 +163,8 @@ def residual() -> Any:
 
 def fixed(executor: Any) -> Any:
     """What predicts with the parameters as constants, or None."""
-    return next(c.cell_contents for c in executor._compiled_for(False).__closure__ if hasattr(c.cell_contents, "wait"))
+    run = executor._compiled[False][1]
+    return next(c.cell_contents for c in run.__closure__ if hasattr(c.cell_contents, "wait"))
 
 
 def test_predictions_follow_whatever_parameter_is_written() -> None:
@@ -242,7 +246,7 @@ def test_views_and_places_are_compiled(name: str) -> None:
 
 # ------------------------------------------------------------------ oneDNN's own layouts
 def blocked(executor: Any) -> list[bool]:
-    return [w.executor.blocked for w in executor._compiled.values() if hasattr(w, "executor")]
+    return [w.executor.blocked for _, w in executor._compiled.values() if hasattr(w, "executor")]
 
 
 def steps_beside(net: Any, heads: Any = None, **shapes: Any) -> tuple[Any, list, list]:
@@ -275,7 +279,7 @@ def test_training_steps_in_onednns_layouts(channels: int, stride: int) -> None:
     net = sym.SoftmaxOutput(sym.FullyConnected(sym.Flatten(x), name="fc", num_hidden=3), name="softmax")
     ours, got, expected = steps_beside(net, data=(2, 3, 33, 30))
     close(got, expected)
-    (ways,) = [w for w in ours._compiled.values() if hasattr(w, "executor")]
+    (ways,) = [w for _, w in ours._compiled.values() if hasattr(w, "executor")]
     assert ways.executor.calls == 2  # nothing was refused, and computed row by row
     assert ways.executor.blocked == torch_has_layouts()
 
@@ -318,3 +322,85 @@ def test_two_ways_back_of_one_forward_are_the_same_and_results_may_be_written_to
         for _ in range(2):
             executor.backward(heads)
             close([onp.array(g) for g in executor.grad_arrays], expected)
+
+
+def _through_a_monitor(executor: Any) -> Any:
+    """A write while `forward` runs, into a result that is a view of the weight."""
+
+    def write() -> None:
+        executor.set_monitor_callback(lambda name, a: a.__setitem__(..., a + 1) if name == "view_output" else None)
+        executor.forward()
+        executor.set_monitor_callback(None)
+
+    return write
+
+
+# how somebody gets hold of a weight -> what writes into it later
+WRITERS = {
+    "by name": lambda e: lambda: e.arg_dict["c_weight"].__setitem__(..., 2),
+    "by number": lambda e: lambda: e.arg_arrays[1].__setitem__(0, 3),
+    "names kept": lambda e: partial(lambda d: d["c_weight"].__setitem__(..., 2), e.arg_dict),
+    "all kept": lambda e: partial(lambda d: d["c_weight"].__setitem__(..., 2), dict(e.arg_dict)),
+    "a list kept": lambda e: partial(lambda d: d[1].__setitem__(..., 2), e.arg_arrays),
+    "kept": lambda e: partial(lambda a: a.__setitem__(..., 2), e.arg_dict["c_weight"]),
+    "a view": lambda e: partial(lambda a: a.__setitem__(..., 2), e.arg_dict["c_weight"][1:]),
+    "a view of a view": lambda e: partial(lambda a: a.__setitem__(..., 2), e.arg_dict["c_weight"].ravel()[3:][:2]),
+    "NumPy's": lambda e: partial(lambda a: onp.copyto(a, 2), onp.asarray(e.arg_dict["c_weight"])),
+    "a view of NumPy's": lambda e: partial(lambda a: onp.copyto(a, 2), onp.asarray(e.arg_dict["c_weight"])[:1]),
+    "a buffer": lambda e: partial(lambda m: m.__setitem__((0, 0, 0, 0), 9.0), memoryview(e.arg_dict["c_weight"])),
+    "torch's": lambda e: partial(lambda t: t.fill_(2), torch.from_numpy(onp.asarray(e.arg_dict["c_weight"]))),
+    "DLPack's": lambda e: partial(lambda t: t.fill_(2), torch.from_dlpack(e.arg_dict["c_weight"])),
+    "a weak reference": lambda e: partial(lambda r: r().__setitem__(..., 2), weakref.ref(e.arg_dict["c_weight"])),
+    "forward's own": lambda e: lambda: e.forward(c_weight=np.ones(e.arg_dict["c_weight"].shape)),
+    "copied into": lambda e: lambda: e.copy_params_from({"c_weight": np.ones(e.arg_dict["c_weight"].shape)}),
+    "another executor's": lambda e: partial(
+        lambda other: other.arg_dict["c_weight"].__setitem__(..., 2), e.reshape(data=(1, 2, 6, 6), partial_shaping=True)
+    ),
+    "a state": lambda e: lambda: e.aux_dict["bn_moving_mean"].__setitem__(..., 2),
+    "a monitor": _through_a_monitor,
+}
+
+
+@pytest.mark.parametrize("when", ["at first", "later"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_prediction_sees_every_write_into_a_parameter(name: str, when: str) -> None:
+    weight = sym.Variable("c_weight")
+    x = sym.Convolution(sym.Variable("data"), weight, name="c", num_filter=4, kernel=(3, 3), no_bias=True)
+    view = sym.Reshape(weight, shape=(-1,), name="view")
+    net = sym.Group([sym.BatchNorm(x, name="bn", fix_gamma=False), view])
+    ours, plain = bound(net, "null"), bound(net, "null")
+    plain._compiled_for = lambda is_train: None
+    writers = [WRITERS[name](e) for e in (ours, plain)] if when == "at first" else []
+    with minnp.policy("prefer_torch"):
+        for step in range(8):
+            same(everything(ours, is_train=False), everything(plain, is_train=False))
+            for executor in (ours, plain):
+                executor.forward()
+            if step == 3 and not writers:
+                writers = [WRITERS[name](e) for e in (ours, plain)]
+            if step == 5:
+                for write in writers:
+                    write()
+                for executor in (ours, plain):
+                    executor.forward(is_train=True)
+                same(everything(ours, is_train=False), everything(plain, is_train=False))
+    assert compiled(ours)
+
+
+def test_a_weight_that_the_executor_alone_has_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared, same_bytes = [], symbol_compiled.same_bytes
+    note = lambda a, b: (a.ndim > 1 and compared.append(a.shape)) or same_bytes(a, b)
+    monkeypatch.setattr(symbol_compiled, "same_bytes", note)
+    executor = bound(network(), "null")
+    with minnp.policy("prefer_torch"):
+        for _ in range(4):
+            executor.forward(data=np.ones((2, 3, 8, 6)))
+        compared.clear()
+        kept = executor.arg_dict["fc_weight"]
+        executor.arg_dict["data"][...] = 2
+        executor.forward()
+        assert compared == [kept.shape]
+        del kept
+        executor.forward()
+        executor.forward()
+        assert len(compared) == 2
