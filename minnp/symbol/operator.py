@@ -37,6 +37,11 @@ def _tuple(text: str) -> tuple:
     return tuple(None if n is None else int(n) for n in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
+def _pairs(text: str) -> tuple[tuple[int, int], ...]:
+    value = ast.literal_eval(text.replace("L", ""))
+    return tuple((int(a), int(b)) for a, b in value)
+
+
 def _numbers(text: str) -> tuple[float, ...]:
     value = ast.literal_eval(text.replace("L", ""))
     return tuple(float(x) for x in (value if isinstance(value, (tuple, list)) else (value,)))
@@ -52,7 +57,8 @@ def _dtype(text: str) -> onp.dtype:
 
 
 TYPES: dict[str, Callable[[str], Any]] = {
-    "int": _integer, "float": float, "bool": _truth, "shape": _tuple, "floats": _numbers, "dtype": _dtype, "str": str,
+    "int": _integer, "float": float, "bool": _truth, "shape": _tuple, "pairs": _pairs, "floats": _numbers,
+    "dtype": _dtype, "str": str,
 }  # fmt: skip
 
 

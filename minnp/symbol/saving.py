@@ -8,6 +8,7 @@ from ..errors import SymbolError
 from . import json_format
 from .json_format import SymbolFile, parse_json, to_json
 from .operator import lookup
+from .operators.numpys import UNDER_NP
 from .symbol import Node, Symbol
 
 
@@ -63,8 +64,10 @@ def load(fname: str) -> Symbol:
         raise SymbolError(f"{os.fspath(fname)!r} is no symbol's JSON, which is text in UTF-8: {error}") from error
 
 
-def _symbol(file: SymbolFile) -> Symbol:
+def _symbol(file: SymbolFile, under_np: bool | None = None) -> Symbol:
     nodes: list[Node] = []
+    if under_np is None:
+        under_np = bool(file.attrs.get("is_np_shape"))
 
     def entry(at: int, i: int) -> tuple[Node, int]:
         if i >= len(nodes[at].outputs):
@@ -74,9 +77,9 @@ def _symbol(file: SymbolFile) -> Symbol:
         return nodes[at], i
 
     for n in file.nodes:
-        row = None if n.op == "null" else lookup(n.op)
+        row = None if n.op == "null" else lookup(UNDER_NP.get(n.op, n.op) if under_np else n.op)
         inputs = [entry(*e) for e in n.inputs]
-        nodes.append(Node(row, n.name, dict(n.attrs), inputs, [_symbol(s) for s in n.subgraphs]))
+        nodes.append(Node(row, n.name, dict(n.attrs), inputs, [_symbol(s, under_np) for s in n.subgraphs]))
         if row is not None and not row.variadic and len(inputs) != len(nodes[-1].arguments):
             names = ", ".join(nodes[-1].arguments)
             raise SymbolError(f"node {n.name!r} ({n.op}) has {len(inputs)} inputs; it takes {names}")

@@ -249,6 +249,8 @@ DRAWN = {
     "_random_randint": ([], {"low": 0, "high": 5, "shape": (400, 50)}, 2, 2),
     "_sample_multinomial": ([onp.array([[0, 1.0], [0.5, 0.5]])], {"shape": 10000}, 0.75, 0.1875),
     "_shuffle": ([onp.arange(1000.0)], {}, 499.5, 83333.25),
+    "_npi_bernoulli": ([], {"prob": 0.3, "logit": None, "is_logit": False, "size": (400, 50)}, 0.3, 0.21),
+    "_npi_choice": ([], {"a": 5, "size": (400, 50)}, 2, 2),
     **{
         f"_image_random_flip_{n}": ([onp.arange(300.0).reshape(10, 10, 3)], {}, 149.5, 7499.9)
         for n in ("left_right", "top_bottom")
@@ -264,6 +266,19 @@ for _name, _parameters in {"uniform": {"low": 1.0, "high": 3.0}, "normal": {"mu"
     DRAWN[f"_sample_{_name}"] = (_arrays, {"shape": 1000}, *_expected)
     _numbers = {n: v for n, v in DRAWN[f"_random_{_name}"][1].items() if n != "shape"}
     DRAWN[f"_random_{_name}_like"] = ([onp.zeros(FLAT)], _numbers, *_expected)
+
+
+for _name, _numbers, *_expected in (
+    ("normal", {"loc": 1.0, "scale": 2.0}, 1, 4), ("uniform", {"low": 1.0, "high": 3.0}, 2, 1 / 3),
+    ("gamma", {"shape": 3.0, "scale": 2.0}, 6, 12), ("exponential", {"scale": 2.0}, 2, 4),
+    ("gumbel", {"loc": 1.0, "scale": 1.0}, 1.5772, 1.6449), ("logistic", {"loc": 1.0, "scale": 1.0}, 1, 3.2899),
+    ("pareto", {"a": 5.0}, 0.25, 0.1042), ("rayleigh", {"scale": 2.0}, 2.5066, 1.7168),
+    ("weibull", {"a": 2.0}, 0.8862, 0.2146), ("powerd", {"a": 2.0}, 0.6667, 0.0556),
+):  # fmt: skip
+    DRAWN[f"_npi_{_name}"] = ([], _numbers | {"size": (400, 50)}, *_expected)
+    if _name in ("normal", "uniform"):
+        _arrays = [onp.full((20, 5), v) for v in _numbers.values()]
+        DRAWN[f"_npi_{_name}_n"] = (_arrays, dict.fromkeys(_numbers) | {"size": (400,)}, *_expected)
 
 
 @pytest.mark.parametrize("name", sorted({row.name for row in sym.OPERATORS.values() if row.drawn is True}))

@@ -12,6 +12,7 @@ from . import (
     layers,
     losses,
     normalisation,
+    numpy_randoms,
     numpys,
     quantised,
     randoms,

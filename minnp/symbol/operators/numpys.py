@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
-from minnp import npx
+from minnp import npx, stop_gradient
 
 from ..operator import Shape, operator
 from .algebra import potrf
@@ -241,6 +241,38 @@ for _name in ("argmax", "argmin"):
              result=_reduced, dtypes=_gives(INT), loss=True)  # fmt: skip
 
 
+def average(a: Any, weights: Any = None, axis: Shape | None = None, returned: bool = False,
+            weighted: bool = True) -> Any:  # fmt: skip
+    """numpy.average, in floats; the sum of weights along one axis is a number."""
+    found = np.average(floating(a), axis[0] if axis and len(axis) == 1 else axis, weights, returned)
+    if returned and weights is not None and weights.ndim < a.ndim:
+        return found[0], np.sum(weights)
+    return found
+
+
+def _averaged(p: dict, a: Shape, weights: Shape | None = None) -> list[Shape]:
+    (y,) = _reduced(p, a)
+    return [y, y if weights is None or len(weights) == len(a) else ()][: 1 + p["returned"]]
+
+
+operator("_npi_average", average, lambda p: ("a", "weights") if p["weighted"] else ("a",),
+         f"{_AXES} returned:bool=0 weighted:bool=1", result=_averaged,
+         outputs=lambda p: ("output0", "output1") if p["returned"] else ("output0",),
+         dtypes=lambda p, ins: (ins, _as_floats(p, ins)[1] * (1 + p["returned"])))  # fmt: skip
+
+
+def percentile(a: Any, q: Any = None, axis: Shape | None = None, interpolation: str = "linear",
+               keepdims: bool = False, q_scalar: float | None = None) -> Any:  # fmt: skip
+    """numpy.percentile, in floats."""
+    a, q = floating(a), q if q_scalar is None else q_scalar
+    return np.percentile(a, q, axis=axis, method=interpolation, keepdims=keepdims).astype(a.dtype)
+
+
+operator("_npi_percentile", percentile, lambda p: ("a", "q") if p["q_scalar"] in (None,) else ("a",),
+         f"{_AXES} interpolation:linear|lower|higher|midpoint|nearest=linear keepdims:bool=0 q_scalar:float=None",
+         result=lambda p, a, q=(): [(*q, *_reduced(p, a)[0])], dtypes=_as_floats)  # fmt: skip
+
+
 # ------------------------------------------------------------------ shapes
 def reshape(a: Any, newshape: Shape, order: str = "C") -> Any:
     """numpy.reshape."""
@@ -263,6 +295,37 @@ operator("_np_diagflat", np.diagflat, ("data",), "k:int=0")
 operator("_np_diagonal", np.diagonal, ("data",), "offset:int=0 axis1:int=0 axis2:int=1")
 operator("_np_trace", np.trace, ("data",), "offset:int=0 axis1:int=0 axis2:int=1")
 operator("_npi_diff", np.diff, ("a",), "n:int=1 axis:int=-1")
+
+
+def ediff1d(x: Any, *ends: Any, to_begin_arr_given: bool = False, to_end_arr_given: bool = False,
+            to_begin_scalar: float | None = None, to_end_scalar: float | None = None) -> Any:  # fmt: skip
+    """numpy.ediff1d, with what comes before and after as arrays or numbers."""
+    begin = ends[0] if to_begin_arr_given else to_begin_scalar
+    end = ends[-1] if to_end_arr_given else to_end_scalar
+    begin, end = (e if e is None else np.ravel(np.asarray(e, x.dtype)) for e in (begin, end))
+    return np.concatenate([part for part in (begin, np.diff(np.ravel(x)), end) if part is not None])
+
+
+operator("_npi_ediff1d", ediff1d,
+         lambda p: ("input1", "input2", "input3")[: 1 + bool(p["to_begin_arr_given"]) + bool(p["to_end_arr_given"])],
+         "to_begin_arr_given:bool=0 to_end_arr_given:bool=0 to_begin_scalar:float=None "
+         "to_end_scalar:float=None")  # fmt: skip
+
+
+def pad(
+    data: Any, pad_width: Any, mode: str = "constant", constant_value: float = 0, reflect_type: str = "even"
+) -> Any:
+    """numpy.pad."""
+    options = {"constant": {"constant_values": constant_value}, "reflect": {"reflect_type": reflect_type}}
+    return np.pad(data, pad_width, mode, **options.get(mode, {}))
+
+
+operator("_npi_pad", pad, ("data",),
+         "pad_width:pairs mode:constant|edge|maximum|minimum|reflect|symmetric=constant constant_value:float=0 "
+         "reflect_type:even|odd=even",
+         result=lambda p, a: [tuple(m + n + k for n, (m, k) in zip(a, p["pad_width"], strict=True))])  # fmt: skip
+operator("_npi_diag_indices_from", lambda data: np.stack(np.diag_indices_from(data)), ("data",), dtypes=_gives(INT),
+         loss=True)  # fmt: skip
 
 
 def broadcast_to(array: Any, shape: Shape) -> Any:
@@ -381,7 +444,61 @@ operator("_npi_tensorinv", np.linalg.tensorinv, ("a",), "ind:int=2",
          result=lambda p, a: [(*a[p["ind"] :], *a[: p["ind"]])])  # fmt: skip
 operator("_npi_tensorsolve", lambda a, b, a_axes=(): np.linalg.tensorsolve(a, b, a_axes or None), ("a", "b"),
          "a_axes:shape=()", result=_solved)  # fmt: skip
+
+
+def norm(data: Any, ord: float = 2, axis: Shape | None = None, keepdims: bool = False, flag: int = -1) -> Any:
+    """numpy.linalg.norm.
+
+    flag   -2, 1: the root of the sum of squares; 2: the sum of singular values; 0, -1: of order `ord`
+    """
+    axes = axis[0] if axis and len(axis) == 1 else axis
+    return np.linalg.norm(data, {-2: None, 1: None, 2: "nuc"}.get(flag, ord), axes, keepdims)
+
+
+operator("_npi_norm", norm, ("data",), "ord:float=2 axis:shape=None keepdims:bool=0 flag:int=-1", outputs=("output0",),
+         result=_reduced)  # fmt: skip
+operator("_npi_pinv", lambda A, rcond, hermitian=False: np.linalg.pinv(A, stop_gradient(rcond), hermitian),
+         ("A", "rcond"), "hermitian:bool=0", result=lambda p, a, rcond: [(*a[:-2], a[-1], a[-2])])  # fmt: skip
+operator("_npi_svd", lambda A: tuple(np.linalg.svd(A, full_matrices=False)), ("A",),
+         outputs=("output0", "output1", "output2"), dtypes=lambda p, ins: (ins, ins * 3))  # fmt: skip
+operator("_npi_eigh", lambda A, UPLO="L": tuple(np.linalg.eigh(A, UPLO)), ("A",), "UPLO:L|U=L",
+         outputs=("output0", "output1"), result=lambda p, a: [a[:-1], a],
+         dtypes=lambda p, ins: (ins, ins * 2))  # fmt: skip
+operator("_npi_det", np.linalg.det, ("A",), outputs=("output0",), result=lambda p, a: [a[:-2]])
+operator("_npi_slogdet", lambda A: tuple(np.linalg.slogdet(A)), ("A",), outputs=("output0", "output1"),
+         result=lambda p, a: [a[:-2]] * 2, dtypes=lambda p, ins: (ins, ins * 2))  # fmt: skip
 operator("_npi_eigvalsh", lambda A, UPLO="L": np.linalg.eigvalsh(A, UPLO), ("A",), "UPLO:L|U=L")
+
+
+# ------------------------------------------------------------------ of shapes that depend on data
+def unique(data: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None) -> Any:  # fmt: skip
+    """numpy.unique."""
+    return np.unique(stop_gradient(data), return_index, return_inverse, return_counts, axis)
+
+
+def _asked(p: dict) -> int:
+    return p["return_index"] + p["return_inverse"] + p["return_counts"]
+
+
+operator("_npi_unique", unique, ("data",),
+         "return_index:bool=0 return_inverse:bool=0 return_counts:bool=0 axis:int=None",
+         outputs=lambda p: [f"output{i}" for i in range(1 + _asked(p))] if _asked(p) else ["output"],
+         result=lambda p, a: [None] * (1 + _asked(p)), dtypes=lambda p, ins: (ins, ins + [INT] * _asked(p)),
+         loss=True)  # fmt: skip
+operator("_npx_nonzero", lambda x: np.argwhere(stop_gradient(x)), ("x",), aliases=("_npi_nonzero",),
+         result=lambda p, a: [None], dtypes=_gives(INT), loss=True)  # fmt: skip
+
+
+def bincount(data: Any, weights: Any = None, minlength: int = 0, has_weights: bool = False) -> Any:
+    """numpy.bincount, in the dtype of the weights."""
+    data, weights = (a if a is None else stop_gradient(a) for a in (data, weights))
+    return np.bincount(data, weights, minlength).astype(data.dtype if weights is None else weights.dtype)
+
+
+operator("_npi_bincount", bincount, lambda p: ("data", "weights") if p["has_weights"] else ("data",),
+         "minlength:int=0 has_weights:bool=0", result=lambda p, *s: [None], dtypes=lambda p, ins: (ins, ins[-1:]),
+         loss=True)  # fmt: skip
 
 
 # ------------------------------------------------------------------ new arrays
@@ -417,17 +534,19 @@ operator("_npi_full_like", lambda a, fill_value, dtype=None: np.full_like(a, fil
          dtypes=lambda p, ins: (ins, [p["dtype"] or ins[0]]))  # fmt: skip
 
 # ------------------------------------------------------------------ other names of older operators
+# Under npx.set_np() an older operator has another shape where it gives a number.
+UNDER_NP = {"_linalg_det": "_npi_det", "_linalg_slogdet": "_npi_slogdet"}
 OTHER_NAMES = {
     "_np_repeat": "repeat", "_npi_Custom": "Custom", "_npi_abs": "_npi_absolute", "_npi_argsort": "argsort",
     "_npi_boolean_mask": "_contrib_boolean_mask", "_npi_cast": "Cast", "_npi_clip": "clip", "_npi_copyto": "_copyto",
-    "_npi_det": "_linalg_det", "_npi_expand_dims": "expand_dims", "_npi_full": "_full", "_npi_gather_nd": "gather_nd",
+    "_npi_expand_dims": "expand_dims", "_npi_full": "_full", "_npi_gather_nd": "gather_nd",
     "_npi_histogram": "_histogram", "_npi_hypot_scalar": "_hypot_scalar", "_npi_inv": "_linalg_inverse",
     "_npi_linspace": "_linspace", "_npi_maximum": "broadcast_maximum", "_npi_maximum_scalar": "_maximum_scalar",
     "_npi_minimum": "broadcast_minimum", "_npi_minimum_scalar": "_minimum_scalar",
     "_npi_random_randint": "_random_randint", "_npi_reshape": "_npx_reshape",
     "_npi_rnn_param_concat": "_rnn_param_concat", "_npi_shuffle": "_shuffle", "_npi_slice": "slice",
     "_npi_slice_assign": "_slice_assign", "_npi_slice_assign_scalar": "_slice_assign_scalar",
-    "_npi_slogdet": "_linalg_slogdet", "_npi_sort": "sort", "_npi_split": "_split_v2", "_npi_swapaxes": "SwapAxis",
+    "_npi_sort": "sort", "_npi_split": "_split_v2", "_npi_swapaxes": "SwapAxis",
     "_npi_take": "take", "_npi_tile": "tile", "_npx_activation": "Activation",
     "_npx_arange_like": "_contrib_arange_like", "_npx_batch_dot": "batch_dot", "_npx_batch_flatten": "Flatten",
     "_npx_batch_norm": "BatchNorm", "_npx_cast": "Cast", "_npx_convolution": "Convolution",
